@@ -1,0 +1,115 @@
+#include "base/hash.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include <openssl/evp.h>
+#include <xxhash.h>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kReadBytes = size_t{4} << 20;
+
+template <typename Hash>
+std::string hash_file(const std::string& path) {
+  const UniqueFd fd = open_for_reading(path, "io.read");
+  const int64_t size = file_size(fd, path);
+  std::vector<char> buffer(std::min<size_t>(kReadBytes, static_cast<size_t>(size)));
+  Hash hash;
+  for (int64_t offset = 0; offset < size;) {
+    const size_t n = std::min<size_t>(buffer.size(), static_cast<size_t>(size - offset));
+    pread_all(fd, buffer.data(), n, offset, path);
+    hash.update(buffer.data(), n);
+    offset += static_cast<int64_t>(n);
+  }
+  return hash.hex();
+}
+
+}  // namespace
+
+struct Sha256::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { EVP_MD_CTX_free(context); }
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
+    throw Error({.exit_code = ExitCode::kInternal,
+                 .code = "internal.sha256",
+                 .what = "OpenSSL offers no SHA-256",
+                 .where = "",
+                 .expected = "",
+                 .found = "",
+                 .hint = ""});
+  }
+}
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+Sha256::~Sha256() = default;
+
+void Sha256::update(const void* data, size_t size) { EVP_DigestUpdate(state_->context, data, size); }
+
+std::string Sha256::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  EVP_DigestFinal_ex(state_->context, digest.data(), &size);
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) {
+    text += kDigits[digest[i] >> 4];
+    text += kDigits[digest[i] & 15];
+  }
+  return text;
+}
+
+std::string sha256_hex(std::string_view data) {
+  Sha256 hash;
+  hash.update(data.data(), data.size());
+  return hash.hex();
+}
+
+std::string sha256_file(const std::string& path) { return hash_file<Sha256>(path); }
+
+struct Xxh3::State {
+  XXH3_state_t* state = XXH3_createState();
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { XXH3_freeState(state); }
+};
+
+Xxh3::Xxh3() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->state); }
+Xxh3::Xxh3(Xxh3&&) noexcept = default;
+Xxh3& Xxh3::operator=(Xxh3&&) noexcept = default;
+Xxh3::~Xxh3() = default;
+
+void Xxh3::update(const void* data, size_t size) { XXH3_128bits_update(state_->state, data, size); }
+
+std::string Xxh3::hex() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(state_->state);
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+std::string xxh3_hex(std::string_view data) {
+  Xxh3 hash;
+  hash.update(data.data(), data.size());
+  return hash.hex();
+}
+
+std::string xxh3_file(const std::string& path) { return hash_file<Xxh3>(path); }
+
+}  // namespace encode

@@ -1,0 +1,199 @@
+#include "base/json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+
+namespace encode {
+namespace {
+
+std::string line_and_column(std::string_view text, size_t offset) {
+  offset = std::min(offset, text.size());
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == std::string_view::npos ? offset + 1 : offset - newline;
+  return std::to_string(line) + ":" + std::to_string(column);
+}
+
+// Builds the document while it refuses what nlohmann accepts: duplicate keys, deep nesting.
+class StrictBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
+ public:
+  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+
+  StrictBuilder(Json& document, int max_depth) : Base(document, false), max_depth_(max_depth) {}
+
+  bool start_object(std::size_t elements) {
+    keys_.emplace_back();
+    return enter() && Base::start_object(elements);
+  }
+  bool end_object() {
+    keys_.pop_back();
+    --depth_;
+    return Base::end_object();
+  }
+  bool start_array(std::size_t elements) { return enter() && Base::start_array(elements); }
+  bool end_array() {
+    --depth_;
+    return Base::end_array();
+  }
+  bool key(std::string& name) {
+    if (!keys_.back().insert(name).second) {
+      problem_ = "the key '" + name.substr(0, 80) + "' appears twice in one object";
+      return false;
+    }
+    return Base::key(name);
+  }
+  bool number_float(double value, const std::string& text) {
+    if (!std::isfinite(value)) {
+      problem_ = "the number " + text.substr(0, 40) + " is out of range";
+      return false;
+    }
+    return Base::number_float(value, text);
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& e) {
+    position_ = position;
+    problem_ = e.what();
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> the last part
+    if (const size_t at = problem_.find(": "); at != std::string::npos) problem_.erase(0, at + 2);
+    return false;
+  }
+  const std::string& problem() const { return problem_; }
+  size_t position() const { return position_; }
+
+ private:
+  bool enter() {
+    if (++depth_ <= max_depth_) return true;
+    problem_ = "nested deeper than " + std::to_string(max_depth_);
+    return false;
+  }
+
+  int max_depth_;
+  int depth_ = 0;
+  std::vector<std::set<std::string>> keys_;
+  std::string problem_;
+  size_t position_ = 0;
+};
+
+[[noreturn]] void refuse_document(std::string what, const std::string& where, std::string_view code,
+                                  std::string found) {
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = std::string(code),
+               .what = std::move(what),
+               .where = where,
+               .expected = "JSON (RFC 8259) with unique keys",
+               .found = std::move(found),
+               .hint = "the file may be truncated or an unfinished download"});
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where, std::string_view code) {
+  if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
+    refuse_document("JSON document is too large", where, code,
+                    std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.max_bytes));
+  }
+  Json root;
+  StrictBuilder builder(root, limits.max_depth);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
+    const std::string place =
+        builder.position() > 0 ? where + ":" + line_and_column(text, builder.position() - 1) : where;
+    refuse_document("malformed JSON", place, code, builder.problem());
+  }
+  return root;
+}
+
+Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code) {
+  return parse_json(read_file(path, limits.max_bytes, code), limits, path, code);
+}
+
+JsonFields::JsonFields(const Json& object, std::string where, std::string code)
+    : object_(object), where_(std::move(where)), code_(std::move(code)) {
+  if (!object_.is_object()) {
+    refuse_document("not a JSON object", where_, code_, std::string("a value of type ") + object_.type_name());
+  }
+}
+
+bool JsonFields::has(const std::string& key) const {
+  const auto found = object_.find(key);
+  return found != object_.end() && !found->is_null();
+}
+
+const Json& JsonFields::at(const std::string& key, std::string_view expected) const {
+  const auto found = object_.find(key);
+  if (found == object_.end()) refuse(key, std::string(expected), "the key is missing");
+  return *found;
+}
+
+void JsonFields::refuse(const std::string& key, const std::string& expected, const std::string& found) const {
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = code_,
+               .what = "bad value for '" + key + "'",
+               .where = where_,
+               .expected = expected,
+               .found = found,
+               .hint = ""});
+}
+
+int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {
+  const std::string expected = "an integer from " + std::to_string(min) + " to " + std::to_string(max);
+  const Json& value = at(key, expected);
+  if (!value.is_number_integer()) refuse(key, expected, value.dump().substr(0, 80));
+  const bool too_large = value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  if (too_large || value.get<int64_t>() < min || value.get<int64_t>() > max) refuse(key, expected, value.dump());
+  return value.get<int64_t>();
+}
+
+int64_t JsonFields::integer_or(const std::string& key, int64_t fallback, int64_t min, int64_t max) const {
+  return has(key) ? integer(key, min, max) : fallback;
+}
+
+double JsonFields::number(const std::string& key, double min, double max) const {
+  const std::string expected = "a number from " + std::to_string(min) + " to " + std::to_string(max);
+  const Json& value = at(key, expected);
+  if (!value.is_number() || value.get<double>() < min || value.get<double>() > max) {
+    refuse(key, expected, value.dump().substr(0, 80));
+  }
+  return value.get<double>();
+}
+
+double JsonFields::number_or(const std::string& key, double fallback, double min, double max) const {
+  return has(key) ? number(key, min, max) : fallback;
+}
+
+bool JsonFields::boolean_or(const std::string& key, bool fallback) const {
+  if (!has(key)) return fallback;
+  const Json& value = object_.at(key);
+  if (!value.is_boolean()) refuse(key, "true or false", value.dump().substr(0, 80));
+  return value.get<bool>();
+}
+
+std::string JsonFields::string(const std::string& key) const {
+  const Json& value = at(key, "a string");
+  if (!value.is_string()) refuse(key, "a string", value.dump().substr(0, 80));
+  return value.get<std::string>();
+}
+
+std::string JsonFields::string_or(const std::string& key, const std::string& fallback) const {
+  return has(key) ? string(key) : fallback;
+}
+
+const Json& JsonFields::object(const std::string& key) const {
+  const Json& value = at(key, "an object");
+  if (!value.is_object()) refuse(key, "an object", value.dump().substr(0, 80));
+  return value;
+}
+
+const Json& JsonFields::array(const std::string& key) const {
+  const Json& value = at(key, "an array");
+  if (!value.is_array()) refuse(key, "an array", value.dump().substr(0, 80));
+  return value;
+}
+
+}  // namespace encode

@@ -1,0 +1,171 @@
+#include "base/npy.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+
+namespace encode {
+namespace {
+
+constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
+constexpr int64_t kMaxHeaderBytes = 10000;
+
+[[noreturn]] void refuse(const std::string& path, std::string what, std::string expected, std::string found) {
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "npy.header",
+               .what = std::move(what),
+               .where = path,
+               .expected = std::move(expected),
+               .found = std::move(found),
+               .hint = "the file is damaged or is not a float .npy matrix"});
+}
+
+// A cursor over the header's dictionary, which NumPy writes as a Python literal:
+// {'descr': '<f4', 'fortran_order': False, 'shape': (50621, 384), }
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& path) : rest_(text), path_(path) {}
+
+  NpyHeader parse() {
+    NpyHeader header;
+    expect("{");
+    for (bool more = true; more;) {
+      const std::string key = quoted();
+      expect(":");
+      if (key == "descr") {
+        header.descr = quoted();
+      } else if (key == "fortran_order") {
+        if (!accept("False")) fail("'fortran_order': False");
+      } else if (key == "shape") {
+        expect("(");
+        header.rows = integer();
+        expect(",");
+        header.cols = integer();
+        accept(",");
+        expect(")");
+      } else {
+        fail("descr, fortran_order or shape");
+      }
+      seen_ += key + " ";
+      accept(",");
+      more = !accept("}");
+    }
+    skip_spaces();
+    if (!rest_.empty()) fail("the end of the header");
+    return header;
+  }
+
+  // Each key once; the order is NumPy's business.
+  bool complete() const {
+    return seen_.size() == std::string_view("descr fortran_order shape ").size() &&
+           seen_.find("descr ") != std::string::npos && seen_.find("fortran_order ") != std::string::npos &&
+           seen_.find("shape ") != std::string::npos;
+  }
+
+ private:
+  void skip_spaces() {
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
+  }
+  bool accept(std::string_view token) {
+    skip_spaces();
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!accept(token)) fail("'" + std::string(token) + "'");
+  }
+  std::string quoted() {
+    expect("'");
+    const size_t end = rest_.find('\'');
+    if (end == std::string_view::npos || end > 32) fail("a short quoted string");
+    const std::string value(rest_.substr(0, end));
+    rest_.remove_prefix(end + 1);
+    return value;
+  }
+  int64_t integer() {
+    skip_spaces();
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || value < 0) fail("a non-negative integer below 2^63");
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    return value;
+  }
+  [[noreturn]] void fail(const std::string& expected) {
+    refuse(path_, "malformed .npy header", expected, "'" + std::string(rest_.substr(0, 40)) + "'");
+  }
+
+  std::string_view rest_;
+  const std::string& path_;
+  std::string seen_;
+};
+
+}  // namespace
+
+int64_t NpyHeader::item_bytes() const { return descr == "<f4" ? 4 : 2; }
+
+int64_t NpyHeader::data_bytes() const {
+  int64_t elements = 0;
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(rows, cols, &elements) || __builtin_mul_overflow(elements, item_bytes(), &bytes)) {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "npy.header",
+                 .what = "shape overflows",
+                 .where = "",
+                 .expected = "rows x columns x item size below 2^63",
+                 .found = std::to_string(rows) + " x " + std::to_string(cols),
+                 .hint = ""});
+  }
+  return bytes;
+}
+
+std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
+  std::string dictionary = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" +
+                           std::to_string(rows) + ", " + std::to_string(cols) + "), }";
+  const size_t length = static_cast<size_t>(kNpyHeaderBytes) - kMagic.size() - 2;
+  dictionary.resize(length - 1, ' ');
+  dictionary += '\n';
+  std::string header(kMagic);
+  header += static_cast<char>(length & 0xff);
+  header += static_cast<char>(length >> 8);
+  return header + dictionary;
+}
+
+NpyHeader read_npy_header(const std::string& path) {
+  const UniqueFd fd = open_for_reading(path, "npy.open");
+  const int64_t size = file_size(fd, path);
+  std::array<char, 10> prefix = {};
+  if (size < static_cast<int64_t>(prefix.size())) {
+    refuse(path, "not an .npy file", "at least 10 bytes", std::to_string(size) + " bytes");
+  }
+  pread_all(fd, prefix.data(), prefix.size(), 0, path);
+  if (std::string_view(prefix.data(), kMagic.size()) != kMagic) {
+    refuse(path, "not an .npy file", "the magic string of .npy version 1.0", "other bytes");
+  }
+  const int64_t length = static_cast<unsigned char>(prefix[8]) | static_cast<unsigned char>(prefix[9]) << 8;
+  if (length > kMaxHeaderBytes || 10 + length > size) {
+    refuse(path, "bad .npy header length", "at most " + std::to_string(std::min(kMaxHeaderBytes, size - 10)),
+           std::to_string(length));
+  }
+  std::string text(static_cast<size_t>(length), '\0');
+  pread_all(fd, text.data(), text.size(), 10, path);
+  HeaderParser parser(text, path);
+  NpyHeader header = parser.parse();
+  if (!parser.complete()) refuse(path, "malformed .npy header", "descr, fortran_order and shape, once each", text);
+  if (header.descr != "<f4" && header.descr != "<f2") {
+    refuse(path, "unsupported element type", "'<f4' or '<f2'", "'" + header.descr + "'");
+  }
+  header.data_offset = 10 + length;
+  if (header.file_bytes() != size) {
+    refuse(path, "file size does not fit the shape", std::to_string(header.file_bytes()) + " bytes",
+           std::to_string(size) + " bytes");
+  }
+  return header;
+}
+
+}  // namespace encode

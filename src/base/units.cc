@@ -1,0 +1,100 @@
+#include "base/units.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace encode {
+namespace {
+
+template <typename... Args>
+std::string print(const char* format, Args... args) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, args...);
+  return text;
+}
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string format_bytes(int64_t bytes) {
+  static constexpr std::array<const char*, 6> kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (std::abs(value) >= 999.95 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? print("%lld B", static_cast<long long>(bytes)) : print("%.1f %s", value, kUnits[unit]);
+}
+
+std::string format_count(int64_t count) {
+  std::string digits = std::to_string(count < 0 ? -count : count);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return count < 0 ? "-" + digits : digits;
+}
+
+std::string format_duration(double seconds) {
+  if (seconds < 10) return print("%.2f s", seconds);
+  if (seconds < 60) return print("%.1f s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return print("%lld m %02lld s", whole / 60, whole % 60);
+  return print("%lld h %02lld m", whole / 3600, whole / 60 % 60);
+}
+
+std::string format_rate(double per_second) {
+  if (per_second < 999.5) return print("%.0f", per_second);
+  if (per_second < 999.95e3) return print("%.1fk", per_second / 1e3);
+  return print("%.2fM", per_second / 1e6);
+}
+
+std::string nearest(const std::string& word, const std::string* candidates, size_t count) {
+  const size_t limit = std::max<size_t>(1, word.size() / 3);
+  std::string best;
+  size_t best_distance = limit + 1;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t distance = edit_distance(word, candidates[i]);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidates[i];
+    }
+  }
+  return best;
+}
+
+std::string preview(std::string_view text, size_t max_bytes) {
+  std::string out;
+  const std::string_view shown = text.substr(0, max_bytes);
+  for (const char c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    // Bytes of multi-byte characters are escaped too: a cut or invalid one must not reach a terminal.
+    if (byte < 0x20 || byte >= 0x7f) {
+      out += print("\\x%02x", static_cast<unsigned>(byte));
+    } else {
+      out += c;
+    }
+  }
+  if (text.size() > shown.size()) out += "...";
+  return out;
+}
+
+}  // namespace encode

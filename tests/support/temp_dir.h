@@ -1,0 +1,29 @@
+// A directory that exists for the length of a test.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace encode::testing {
+
+class TempDir {
+ public:
+  TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir();
+
+  const std::string& path() const { return path_; }
+  std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+  // Writes a file (its folders made as needed) and returns its path.
+  std::string write(std::string_view name, std::string_view content) const;
+
+ private:
+  std::string path_;
+};
+
+std::string read_bytes(const std::string& path);
+void write_bytes(const std::string& path, std::string_view content);
+std::string test_data(std::string_view name);   // tests/data/<name>
+
+}  // namespace encode::testing
