@@ -1,13 +1,12 @@
 #include "base/file.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "encode/error.h"
@@ -74,12 +73,13 @@ std::string read_file(const std::string& path, int64_t max_bytes, std::string_vi
   return content;
 }
 
-void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset, const std::string& path) {
+void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
+               const std::string& path) {
   auto* out = static_cast<char*>(data);
   size_t done = 0;
   while (done < size) {
-    const ssize_t n =
-        ::pread(fd.get(), out + done, size - done, static_cast<off_t>(offset) + static_cast<off_t>(done));
+    const ssize_t n = ::pread(fd.get(), out + done, size - done,
+                              static_cast<off_t>(offset) + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error("io.read", "read", path, errno);
     if (n == 0) {
@@ -144,7 +144,8 @@ void create_directories_durably(const std::string& path) {
 
 namespace {
 
-// Unique among processes and threads, also where the pid is reused on another host of a shared file system.
+// Unique among processes and threads, also where the pid is reused on another host of a shared file
+// system.
 std::string random_suffix() {
   uint64_t value = 0;
   if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
@@ -162,13 +163,15 @@ AtomicFile::AtomicFile(std::string path, int64_t reserve_bytes) : path_(std::mov
   const std::string directory = parent_directory(path_);
   const std::string name = std::filesystem::path(path_).filename().string();
   temp_path_ = directory + "/." + name + random_suffix();
-  fd_ = UniqueFd(::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  fd_ = UniqueFd(
+      ::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!fd_) throw system_error("io.create", "create", temp_path_, errno);
   if (reserve_bytes > 0) {
     const int error = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(reserve_bytes));
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
       ::unlink(temp_path_.c_str());
-      throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_, error);
+      throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_,
+                         error);
     }
   }
 }
@@ -190,7 +193,8 @@ void AtomicFile::commit() {
   struct stat info = {};
   if (::fstat(fd_.get(), &info) != 0) throw fail("stat", errno);
   // A reservation larger than what was written leaves zeros at the end.
-  if (info.st_size != bytes_written_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
+  if (info.st_size != bytes_written_ &&
+      ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
     throw fail("truncate", errno);
   }
   if (::fsync(fd_.get()) != 0) throw fail("sync", errno);
