@@ -12,6 +12,7 @@ import concurrent.futures
 import hashlib
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -64,7 +65,8 @@ class Sources:
 
     def key(self, entry):
         """A digest of all that the outcome depends on, or None where the source has not been compiled yet."""
-        headers = self.deps.get(entry.get("output", ""))
+        words = shlex.split(entry["command"])
+        headers = self.deps.get(words[words.index("-o") + 1])
         if headers is None:
             return None
         state = hashlib.sha256(self.common)
