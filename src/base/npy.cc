@@ -85,7 +85,7 @@ class HeaderParser {
     expect("'");
     const size_t end = rest_.find('\'');
     if (end == std::string_view::npos || end > 32) fail("a short quoted string");
-    const std::string value(rest_.substr(0, end));
+    std::string value(rest_.substr(0, end));
     rest_.remove_prefix(end + 1);
     return value;
   }
