@@ -154,10 +154,10 @@ std::string csv_of(const std::vector<std::string>& texts) {
 
 TEST_F(Property, WhatIsWrittenAsCsvIsReadBack) {
   std::mt19937 random(11);  // NOLINT(cert-msc32-c, cert-msc51-cpp)
-  std::vector<std::string> texts;
-  for (int i = 0; i < 2000; ++i)
-    texts.push_back(
-        random_bytes(random, random() % 9, {"a", "\"", ",", "\n", "\r", "\t", "\xC3\xA9"}));
+  std::vector<std::string> texts(2000);
+  for (std::string& text : texts) {
+    text = random_bytes(random, random() % 9, {"a", "\"", ",", "\n", "\r", "\t", "\xC3\xA9"});
+  }
   InputOptions options;
   options.path = dir_.write("in.csv", csv_of(texts));
   options.field = "text";
