@@ -1,10 +1,13 @@
-// Files: owned descriptors, whole reads under a limit, and the one way in which this project publishes a file.
+// Files: owned descriptors, whole reads under a limit, and the one way in which this project
+// publishes a file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace encode {
 
@@ -20,41 +23,57 @@ class UniqueFd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release();
-  // Closes now. Returns errno, 0 on success: close is where network file systems report a failed write.
+  // Closes now. Returns errno, 0 on success: close is where network file systems report a failed
+  // write.
   int close();
 
  private:
   int fd_ = -1;
 };
 
-// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular file (a FIFO or device
-// would block or never end), kNoPermission. `code` is the error's code.
+// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular
+// file (a FIFO or device would block or never end), kNoPermission. `code` is the error's code.
 UniqueFd open_for_reading(const std::string& path, std::string_view code);
 int64_t file_size(const UniqueFd& fd, const std::string& path);
 
-// The whole file, at most `max_bytes`; a larger one is an Error (ExitCode::kConfig) naming the limit.
+// The whole file, at most `max_bytes`; a larger one is an Error (ExitCode::kConfig) naming the
+// limit.
 std::string read_file(const std::string& path, int64_t max_bytes, std::string_view code);
 
 // Exactly `size` bytes at `offset`, or Error kIoError. Retries EINTR and short reads.
-void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset, const std::string& path);
+void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
+               const std::string& path);
 // All bytes, or Error kIoError. Retries EINTR and short writes.
 void write_all(const UniqueFd& fd, const void* data, size_t size, const std::string& path);
 
-// fsync of a directory, so that a rename or a new file in it survives power loss. File systems that cannot (EINVAL,
-// ENOTSUP) are tolerated; anything else throws Error kIoError.
+// fsync of a directory, so that a rename or a new file in it survives power loss. File systems that
+// cannot (EINVAL, ENOTSUP) are tolerated; anything else throws Error kIoError.
 void sync_directory(const std::string& path);
 
-// Creates the directory and its parents, each new one synced into its parent. Error kCantCreate / kNoPermission.
+// Creates the directory and its parents, each new one synced into its parent. Error kCantCreate /
+// kNoPermission.
 void create_directories_durably(const std::string& path);
 
-std::string parent_directory(const std::string& path);   // "." where the path has none
+std::string parent_directory(const std::string& path);  // "." where the path has none
+
+// Names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
+std::vector<std::string> list_directory(const std::string& path);
+// Deletes a file; one that is not there is no error.
+void remove_file(const std::string& path);
+
+// The file name that a temp file of AtomicFile was to get: ".a.npy.tmp.7.0123456789abcdef" -> "a.npy". nullopt for any
+// other name.
+std::optional<std::string> temp_file_target(std::string_view name);
+// Deletes what crashed writers of `path` left beside it. Only for who holds the lock that guards `path`.
+void remove_temp_files(const std::string& path);
 
 // Writes a file that appears under its name whole and synced, or not at all:
 //   temp file in the same directory, write, fsync, close, rename, fsync of the directory.
 // Not yet committed when destroyed: the temp file is removed.
 class AtomicFile {
  public:
-  // `reserve_bytes` > 0 allocates the space first, so that a full disk is known before the work is done.
+  // `reserve_bytes` > 0 allocates the space first, so that a full disk is known before the work is
+  // done.
   AtomicFile(std::string path, int64_t reserve_bytes);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -62,8 +81,8 @@ class AtomicFile {
 
   void write(const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
-  // On return the file survives power loss. A failed fsync is never retried on the same descriptor: the kernel may have
-  // dropped the pages and would report success.
+  // On return the file survives power loss. A failed fsync is never retried on the same descriptor:
+  // the kernel may have dropped the pages and would report success.
   void commit();
 
   const std::string& path() const { return path_; }
