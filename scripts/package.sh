@@ -88,15 +88,16 @@ check_archive() {
   local archive=$1 work torch
   work=$(mktemp -d)
   torch=$(torch_root)
-  tar -C "$work" --zstd -xf "$archive"
-  mkdir "$work/site"
+  mkdir "$work/bundle" "$work/site"
+  tar -C "$work/bundle" --strip-components=1 --zstd -xf "$archive"
   ln -s "$torch" "$work/site/torch"
   ln -s "$(dirname "$torch")/nvidia" "$work/site/nvidia"
   "$ROOT/scripts/models.sh"
   (
     cd "$work"
-    TORCH_ROOT="$work/site/torch" ./encode-*/encode --help >help.txt
-    TORCH_ROOT="$work/site/torch" ./encode-*/encode run --model "$DEPS/models/all-MiniLM-L6-v2" --device cpu \
+    export TORCH_ROOT="$work/site/torch"
+    bundle/encode --help >help.txt
+    bundle/encode run --model "$DEPS/models/all-MiniLM-L6-v2" --device cpu \
       --input "$ROOT/tests/data/minilm/texts.jsonl" --field text --cache-dir cache --output ours.npy
     "$PYTHON" "$ROOT/scripts/bench/compare_embeddings.py" ours.npy "$ROOT/tests/data/minilm/embeddings.npy"
   )
@@ -114,7 +115,7 @@ main() {
   archive=$ROOT/out/$name.tar.zst
   [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
   make_bundle "$ROOT/out/$name"
-  tar -C "$ROOT/out" --zstd -cf "$archive" "$name"
+  tar -C "$ROOT/out" -I 'zstd -15 -T0' -cf "$archive" "$name"
   bytes=$(stat -c %s "$archive")
   say "bundle: out/$name ($(du -sh "$ROOT/out/$name" | cut -f1)), ${archive#"$ROOT/"} ($((bytes / 1000000)) MB)"
   sed -n 's/.*\(It needs GLIBC.*\)/   \1/p' "$ROOT/out/$name/README"
