@@ -42,10 +42,12 @@ struct ChunkRecord {
 };
 
 // An exclusive lock on a cache directory (an OFD lock on <cache>/LOCK), freed by the kernel when the last process that
-// inherited it ends. The descriptor is passed on to the worker, so that no second run can start while a worker lives.
+// inherited it ends. The descriptor is passed on to the worker, so that no second run can start while a worker lives: it
+// is opened close-on-exec, so hand it over on purpose (posix_spawn_file_actions_adddup2(actions, fd, fd)).
 class CacheLock {
  public:
-  // Throws Error: kTempFail where another run holds it (naming its pid and host), kCantCreate, kNoPermission.
+  // Creates the directory where needed. Throws Error: kTempFail where another run holds it (naming its pid and host),
+  // kIoError where the file system has no locks, kCantCreate, kNoPermission.
   static CacheLock acquire(const std::string& cache_dir);
   CacheLock(CacheLock&& other) noexcept;
   CacheLock& operator=(CacheLock&&) = delete;
@@ -58,7 +60,8 @@ class CacheLock {
 };
 
 // Writes one .npy of [rows, dim] float32 in bounded memory and publishes it by temp file, fsync, rename, fsync of the
-// directory. Destroyed before publish(): the temp file is removed and nothing was changed. One thread.
+// directory. Destroyed before it is published: the temp file is removed and nothing was changed. One thread. After a
+// throw the writer is of no more use: destroy it and begin again.
 class MatrixWriter {
  public:
   virtual ~MatrixWriter() = default;
@@ -81,7 +84,7 @@ class FinalWriter : public MatrixWriter {
 };
 
 // The chunks of one stream. Requires that the process holds the CacheLock (or inherited it). One thread, except that
-// a ChunkWriter may live on another one.
+// a ChunkWriter may live on another one; it must not outlive the store, and committed() must not be read meanwhile.
 class ChunkStore {
  public:
   enum class Open { kResume, kFresh };
@@ -108,9 +111,13 @@ class ChunkStore {
   // manifest. `on_chunk` is called after each chunk. Throws Error kData naming a damaged chunk.
   virtual void assemble(const std::string& final_path, const std::function<void(int64_t)>& on_chunk) = 0;
 
-  // Deletes the folder. Called once the final is published and chunks are not kept.
+  // remove_chunks() of this stream. Called once the final is published and chunks are not kept.
   virtual void remove() = 0;
 };
+
+// Deletes what a ChunkStore left for a stream (an interrupted remove() too); nothing there is no error. Files of other
+// origin in the folder, and then the folder, stay. Requires the CacheLock.
+void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
 // Where things are.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
@@ -127,19 +134,26 @@ struct Manifest {
   std::vector<std::string> parts;   // combined matrices: the finals they were made of; else empty
 };
 
-// Nothing there -> nullopt. Throws Error kData where it is damaged.
+// No manifest there -> nullopt. Throws Error kData where it is damaged.
 std::optional<Manifest> read_manifest(const std::string& matrix_path);
 
 enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 // Level one of the resume: is there a final with this identity? kValid means manifest, size and (check_hash) hash fit.
+// kDamaged: they do not, or the matrix is there without a manifest: it was not finished.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity, bool check_hash);
 // For FinalState::kForeign: "model.sha256: cache has ab.., this run has cd..", one line per field that differs.
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity);
 
-// Writes a final in one pass, without chunks (standard mode).
+// Writes a final in one pass, without chunks (standard mode). Requires the CacheLock: it deletes what a crashed writer
+// of the same path left beside it.
 std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path, const StreamIdentity& identity);
 
-// Writes [N, sum of dims] from finals of equal N, streaming; publishes it with a manifest naming the parts.
+// What combine_finals() would make of these finals: ask final_state() with it whether that is there already. It changes
+// with every byte of a part. Reads manifests only; throws Error kData where one is missing, or N differs.
+StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths, const std::string& name);
+
+// Writes [N, sum of dims] from finals of equal N, streaming, each part's hash checked; publishes it with a manifest
+// naming the parts. Throws Error kData where a part is damaged.
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

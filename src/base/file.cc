@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -106,6 +107,18 @@ void write_all(const UniqueFd& fd, const void* data, size_t size, const std::str
   }
 }
 
+namespace {
+
+// Where a file is made, a missing folder is no missing input.
+Error create_error(std::string_view code, std::string_view action, const std::string& path, int error_number) {
+  ErrorDetail detail = system_error(code, action, path, error_number).detail();
+  const bool path_problem = detail.exit_code == ExitCode::kNoInput || error_number == ENAMETOOLONG;
+  if (path_problem) detail.exit_code = ExitCode::kCantCreate;
+  return Error(std::move(detail));
+}
+
+}  // namespace
+
 std::string parent_directory(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
@@ -125,10 +138,7 @@ void create_directories_durably(const std::string& path) {
   const std::string parent = parent_directory(path);
   create_directories_durably(parent);
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-    Error error = system_error("io.mkdir", "create directory", path, errno);
-    ErrorDetail detail = error.detail();
-    if (detail.exit_code != ExitCode::kNoPermission) detail.exit_code = ExitCode::kCantCreate;
-    throw Error(std::move(detail));
+    throw create_error("io.mkdir", "create directory", path, errno);
   }
   if (!std::filesystem::is_directory(path, ignored)) {
     throw Error({.exit_code = ExitCode::kCantCreate,
@@ -142,34 +152,81 @@ void create_directories_durably(const std::string& path) {
   sync_directory(parent);
 }
 
+std::vector<std::string> list_directory(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator entry(path, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(error);
+  }
+  if (error) throw system_error("io.list", "list directory", path, error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw system_error("io.remove", "delete", path, errno);
+}
+
 namespace {
 
+constexpr std::string_view kTempMark = ".tmp.";
+constexpr size_t kRandomDigits = 16;
+
 // Unique among processes and threads, also where the pid is reused on another host of a shared file system.
-std::string random_suffix() {
+std::string temp_name(const std::string& target) {
   uint64_t value = 0;
   if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
     value = static_cast<uint64_t>(::getpid());
   }
-  char text[48];
-  std::snprintf(text, sizeof text, ".tmp.%d.%016llx", static_cast<int>(::getpid()),
-                static_cast<unsigned long long>(value));
-  return text;
+  char digits[kRandomDigits + 1];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
+  return "." + target + std::string(kTempMark) + std::to_string(::getpid()) + "." + digits;
+}
+
+// Returns errno, 0 on success and where the file system has no such thing. Not posix_fallocate: its fallback writes
+// every block twice.
+int reserve(int fd, int64_t bytes) {
+  int result = 0;
+  do {
+    result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  const bool unsupported = result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL);
+  return result == 0 || unsupported ? 0 : errno;
 }
 
 }  // namespace
 
+std::optional<std::string> temp_file_target(std::string_view name) {
+  const size_t mark = name.rfind(kTempMark);
+  if (mark == std::string_view::npos || mark < 2 || name.front() != '.') return std::nullopt;
+  const std::string_view suffix = name.substr(mark + kTempMark.size());   // pid.random
+  const size_t dot = suffix.find('.');
+  if (dot == std::string_view::npos || dot == 0 || suffix.size() - dot - 1 != kRandomDigits) return std::nullopt;
+  if (suffix.substr(0, dot).find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (suffix.substr(dot + 1).find_first_not_of("0123456789abcdef") != std::string_view::npos) return std::nullopt;
+  return std::string(name.substr(1, mark - 1));
+}
+
+void remove_temp_files(const std::string& path) {
+  const std::string directory = parent_directory(path);
+  const std::string target = std::filesystem::path(path).filename().string();
+  for (const std::string& name : list_directory(directory)) {
+    if (temp_file_target(name) == target) remove_file(directory + "/" + name);
+  }
+}
+
 AtomicFile::AtomicFile(std::string path, int64_t reserve_bytes) : path_(std::move(path)) {
   const std::string directory = parent_directory(path_);
   const std::string name = std::filesystem::path(path_).filename().string();
-  temp_path_ = directory + "/." + name + random_suffix();
+  temp_path_ = directory + "/" + temp_name(name);
   fd_ = UniqueFd(::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!fd_) throw system_error("io.create", "create", temp_path_, errno);
-  if (reserve_bytes > 0) {
-    const int error = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(reserve_bytes));
-    if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-      ::unlink(temp_path_.c_str());
-      throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_, error);
-    }
+  if (!fd_) throw create_error("io.create", "create", path_, errno);
+  if (reserve_bytes <= 0) return;
+  if (const int error = reserve(fd_.get(), reserve_bytes); error != 0) {
+    ::unlink(temp_path_.c_str());
+    throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_, error);
   }
 }
 
@@ -185,7 +242,10 @@ void AtomicFile::write(const void* data, size_t size) {
 void AtomicFile::commit() {
   const auto fail = [this](const char* action, int error) {
     ::unlink(temp_path_.c_str());
-    return system_error("io.commit", action, path_, error);
+    ErrorDetail detail = system_error("io.commit", action, path_, error).detail();
+    // A vanished temp file or folder is a fault of the storage, not of an input.
+    if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
+    return Error(std::move(detail));
   };
   struct stat info = {};
   if (::fstat(fd_.get(), &info) != 0) throw fail("stat", errno);

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace encode {
 
@@ -48,6 +50,17 @@ void sync_directory(const std::string& path);
 void create_directories_durably(const std::string& path);
 
 std::string parent_directory(const std::string& path);   // "." where the path has none
+
+// Names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
+std::vector<std::string> list_directory(const std::string& path);
+// Deletes a file; one that is not there is no error.
+void remove_file(const std::string& path);
+
+// The file name that a temp file of AtomicFile was to get: ".a.npy.tmp.7.0123456789abcdef" -> "a.npy". nullopt for any
+// other name.
+std::optional<std::string> temp_file_target(std::string_view name);
+// Deletes what crashed writers of `path` left beside it. Only for who holds the lock that guards `path`.
+void remove_temp_files(const std::string& path);
 
 // Writes a file that appears under its name whole and synced, or not at all:
 //   temp file in the same directory, write, fsync, close, rename, fsync of the directory.

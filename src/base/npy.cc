@@ -7,8 +7,6 @@
 
 #include "encode/error.h"
 
-#include "base/file.h"
-
 namespace encode {
 namespace {
 
@@ -136,8 +134,9 @@ std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) 
   return header + dictionary;
 }
 
-NpyHeader read_npy_header(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "npy.open");
+NpyHeader read_npy_header(const std::string& path) { return read_npy_header(open_for_reading(path, "npy.open"), path); }
+
+NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   const int64_t size = file_size(fd, path);
   std::array<char, 10> prefix = {};
   if (size < static_cast<int64_t>(prefix.size())) {

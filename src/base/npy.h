@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/file.h"
+
 namespace encode {
 
 struct NpyHeader {
@@ -26,5 +28,6 @@ inline constexpr int64_t kNpyHeaderBytes = 128;
 // Reads and checks the header of a file: magic, version 1.0, header length, strict grammar, little-endian f4 or f2,
 // C order, 2-D, and that the file's size is exactly header + data. Throws Error (ExitCode::kData, code "npy.*").
 NpyHeader read_npy_header(const std::string& path);
+NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path);   // path: for messages
 
 }  // namespace encode

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <unistd.h>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "store/final.h"
+#include "store/fingerprint_diff.h"
+#include "store/layout.h"
+#include "store/matrix_file.h"
+#include "store/records.h"
+#include "store/recovery.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+// The end of chunks.log. A failed write may have left half a line and a failed sync may have lost
+// it, so after the first failure nothing more is appended: the next open() cleans up.
+class LogAppender {
+ public:
+  explicit LogAppender(std::string path) : path_(std::move(path)) {}
+
+  void append(const std::string& line) {
+    if (failed_) {
+      throw Error(
+          {.exit_code = ExitCode::kIoError,
+           .code = "store.log",
+           .what = "the chunk log failed before in this run",
+           .where = path_,
+           .expected = "",
+           .found = "",
+           .hint = "run the same command again: it goes on after the last committed chunk"});
+    }
+    failed_ = true;
+    // Opened late: a process that only looks or assembles never holds it.
+    if (!fd_) fd_ = UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd_) throw log_error("open", errno);
+    write_all(fd_, line.data(), line.size(), path_);
+    if (::fdatasync(fd_.get()) != 0) throw log_error("sync", errno);
+    failed_ = false;
+  }
+
+ private:
+  Error log_error(const char* action, int error_number) const {
+    ErrorDetail detail = system_error("store.log", action, path_, error_number).detail();
+    if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
+    return Error(std::move(detail));
+  }
+
+  std::string path_;
+  UniqueFd fd_;
+  bool failed_ = false;
+};
+
+class ChunkStoreImpl : public ChunkStore {
+ public:
+  ChunkStoreImpl(std::string cache_dir, Recovered recovered)
+      : cache_dir_(std::move(cache_dir)),
+        directory_(chunks_dir(cache_dir_, recovered.stream.identity.name)),
+        stream_(std::move(recovered.stream)),
+        stream_checksum_(stated_checksum(stream_.text())),
+        committed_(std::move(recovered.committed)),
+        dropped_(std::move(recovered.dropped)),
+        log_(join_path(directory_, kLogFile)) {}
+
+  int64_t chunk_rows() const override { return stream_.chunk_rows; }
+  int64_t chunk_count() const override { return stream_.chunk_count(); }
+  RowRange chunk(int64_t index) const override { return stream_.chunk(index); }
+  const std::vector<ChunkRecord>& committed() const override { return committed_; }
+  const std::vector<std::string>& dropped() const override { return dropped_; }
+  std::string chunk_path(int64_t index) const override {
+    return join_path(directory_, chunk_file_name(index));
+  }
+  std::vector<int64_t> pending() const override;
+  std::unique_ptr<ChunkWriter> begin(int64_t index) override;
+  void assemble(const std::string& final_path,
+                const std::function<void(int64_t)>& on_chunk) override;
+  void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
+
+  // Of a file that was published just now.
+  void record(const ChunkRecord& record);
+  const StreamFile& stream() const { return stream_; }
+
+ private:
+  void copy_chunk(const ChunkRecord& record, NpyWriter& writer) const;
+
+  std::string cache_dir_;
+  std::string directory_;
+  StreamFile stream_;
+  std::string stream_checksum_;
+  mutable std::mutex mutex_;  // a ChunkWriter commits from another thread
+  std::vector<ChunkRecord> committed_;
+  std::vector<std::string> dropped_;
+  LogAppender log_;
+};
+
+class ChunkWriterImpl : public ChunkWriter {
+ public:
+  ChunkWriterImpl(ChunkStoreImpl& store, int64_t index)
+      : store_(store),
+        index_(index),
+        writer_(store.chunk_path(index), store.chunk(index), store.stream().identity.dim) {}
+
+  void append(std::span<const float> values) override { writer_.append(values); }
+  int64_t rows_written() const override { return writer_.rows_written(); }
+  ChunkRecord commit(const RowStats& stats, const std::string& device) override {
+    writer_.publish();
+    const ChunkRecord record = {.index = index_,
+                                .rows = store_.chunk(index_),
+                                .file_bytes = writer_.bytes_written(),
+                                .xxh3_128 = writer_.xxh3_hex(),
+                                .stats = stats,
+                                .device = device};
+    store_.record(record);
+    return record;
+  }
+
+ private:
+  ChunkStoreImpl& store_;
+  int64_t index_ = 0;
+  NpyWriter writer_;
+};
+
+bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
+
+Error misuse(std::string what, std::string where) {
+  return Error({.exit_code = ExitCode::kInternal,
+                .code = "store.misuse",
+                .what = std::move(what),
+                .where = std::move(where),
+                .expected = "",
+                .found = "",
+                .hint = ""});
+}
+
+std::vector<int64_t> ChunkStoreImpl::pending() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<int64_t> indices;
+  auto record = committed_.begin();
+  for (int64_t index = 0; index < chunk_count(); ++index) {
+    if (record != committed_.end() && record->index == index) {
+      ++record;
+    } else {
+      indices.push_back(index);
+    }
+  }
+  return indices;
+}
+
+std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
+  if (index < 0 || index >= chunk_count()) throw misuse("no such chunk", chunk_path(index));
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const bool known = std::binary_search(
+        committed_.begin(), committed_.end(),
+        ChunkRecord{
+            .index = index, .rows = {}, .file_bytes = 0, .xxh3_128 = "", .stats = {}, .device = ""},
+        by_index);
+    if (known) throw misuse("chunk is committed already", chunk_path(index));
+  }
+  return std::make_unique<ChunkWriterImpl>(*this, index);
+}
+
+void ChunkStoreImpl::record(const ChunkRecord& record) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  log_.append(to_line({.stream = stream_checksum_, .chunk = record}));
+  committed_.insert(std::upper_bound(committed_.begin(), committed_.end(), record, by_index),
+                    record);
+}
+
+void ChunkStoreImpl::copy_chunk(const ChunkRecord& record, NpyWriter& writer) const {
+  NpyReader reader(chunk_path(record.index));
+  if (reader.rows() != record.rows.size() || reader.dim() != stream_.identity.dim) {
+    throw damage("a chunk does not have the shape of its record", reader.path(),
+                 std::to_string(record.rows.size()) + " x " + std::to_string(stream_.identity.dim),
+                 std::to_string(reader.rows()) + " x " + std::to_string(reader.dim()));
+  }
+  for (auto values = reader.next(reader.block_rows()); !values.empty();
+       values = reader.next(reader.block_rows())) {
+    writer.append(values);
+  }
+  // The bytes that were hashed are the bytes that were copied; nothing is published yet.
+  if (const std::string found = reader.xxh3_hex(); found != record.xxh3_128) {
+    throw damage("a chunk is damaged", reader.path(), "XXH3-128 " + record.xxh3_128, found);
+  }
+}
+
+void ChunkStoreImpl::assemble(const std::string& final_path,
+                              const std::function<void(int64_t)>& on_chunk) {
+  if (!pending().empty()) throw misuse("chunks are missing", directory_);
+  create_directories_durably(parent_directory(final_path));
+  remove_final_temp_files(final_path);
+  NpyWriter writer(final_path, {.begin = 0, .end = stream_.identity.rows}, stream_.identity.dim);
+  Manifest manifest;
+  manifest.identity = stream_.identity;
+  for (const ChunkRecord& record : committed_) {
+    copy_chunk(record, writer);
+    manifest.stats.add(record.stats);
+    const bool known = std::find(manifest.devices.begin(), manifest.devices.end(), record.device) !=
+                       manifest.devices.end();
+    if (!known) manifest.devices.push_back(record.device);
+    if (on_chunk) on_chunk(record.index);
+  }
+  publish_final(writer, final_path, std::move(manifest));
+}
+
+}  // namespace
+
+std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
+                                             const StreamIdentity& identity, int64_t chunk_rows,
+                                             Open mode) {
+  check_identity(identity);
+  if (chunk_rows < 1) throw misuse("chunks of no rows", identity.name);
+  if (mode == Open::kFresh) remove_chunks(cache_dir, identity.name);
+  Recovered recovered = recover(cache_dir, {.identity = identity, .chunk_rows = chunk_rows});
+  return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(recovered));
+}
+
+}  // namespace encode

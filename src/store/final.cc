@@ -1,0 +1,164 @@
+#include "store/final.h"
+
+#include <cerrno>
+#include <limits>
+#include <unistd.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "store/fingerprint_diff.h"
+#include "store/layout.h"
+#include "store/records.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxManifestBytes = 16 << 20;
+constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
+
+bool exists(const std::string& path) {
+  if (::access(path.c_str(), F_OK) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw system_error("store.final", "look for", path, errno);
+}
+
+std::string manifest_text(const Manifest& manifest) {
+  return seal({{"format", kStoreFormat},
+               {"name", manifest.identity.name},
+               {"rows", manifest.identity.rows},
+               {"dim", manifest.identity.dim},
+               {"dtype", kElementType},
+               {"file_bytes", manifest.file_bytes},
+               {"xxh3_128", manifest.xxh3_128},
+               {"stats", to_json(manifest.stats)},
+               {"devices", manifest.devices},
+               {"parts", manifest.parts},
+               {"fingerprint", Json::parse(manifest.identity.fingerprint)}},
+              /*indent=*/2) +
+         "\n";
+}
+
+std::vector<std::string> strings(const JsonFields& fields, const std::string& key) {
+  std::vector<std::string> values;
+  for (const Json& value : fields.array(key)) {
+    if (!value.is_string()) fields.refuse(key, "an array of strings", value.dump().substr(0, 80));
+    values.push_back(value.get<std::string>());
+  }
+  return values;
+}
+
+Manifest parse_manifest(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, "store.damaged");
+  if (fields.string("dtype") != kElementType) fields.refuse("dtype", "<f4", fields.string("dtype"));
+  return {.identity = {.name = fields.string("name"),
+                       .fingerprint = fields.object("fingerprint").dump(),
+                       .rows = fields.integer("rows", 0, kMaxInteger),
+                       .dim = fields.integer("dim", 1, kMaxInteger)},
+          .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
+          .xxh3_128 = fields.string("xxh3_128"),
+          .stats = row_stats_from_json(fields.object("stats"), where),
+          .devices = strings(fields, "devices"),
+          .parts = strings(fields, "parts")};
+}
+
+bool same_identity(const StreamIdentity& a, const StreamIdentity& b) {
+  return a.fingerprint == b.fingerprint && a.rows == b.rows && a.dim == b.dim;
+}
+
+class StandardFinalWriter : public FinalWriter {
+ public:
+  StandardFinalWriter(std::string matrix_path, StreamIdentity identity)
+      : matrix_path_(std::move(matrix_path)),
+        identity_(std::move(identity)),
+        writer_(matrix_path_, {.begin = 0, .end = identity_.rows}, identity_.dim) {}
+
+  void append(std::span<const float> values) override { writer_.append(values); }
+  int64_t rows_written() const override { return writer_.rows_written(); }
+  void publish(const RowStats& stats, const std::string& device) override {
+    publish_final(writer_, matrix_path_,
+                  {.identity = identity_,
+                   .file_bytes = 0,
+                   .xxh3_128 = "",
+                   .stats = stats,
+                   .devices = {device},
+                   .parts = {}});
+  }
+
+ private:
+  std::string matrix_path_;
+  StreamIdentity identity_;
+  NpyWriter writer_;
+};
+
+}  // namespace
+
+void remove_final_temp_files(const std::string& matrix_path) {
+  remove_temp_files(matrix_path);
+  remove_temp_files(manifest_path(matrix_path));
+}
+
+void publish_final(NpyWriter& writer, const std::string& matrix_path, Manifest manifest) {
+  const std::string path = manifest_path(matrix_path);
+  if (exists(path)) {
+    remove_file(path);
+    sync_directory(parent_directory(path));
+  }
+  writer.publish();
+  manifest.file_bytes = writer.bytes_written();
+  manifest.xxh3_128 = writer.xxh3_hex();
+  write_file_durably(path, manifest_text(manifest));
+}
+
+std::optional<Manifest> read_manifest(const std::string& matrix_path) {
+  const std::string path = manifest_path(matrix_path);
+  if (!exists(path)) return std::nullopt;
+  try {
+    const std::string text = read_file(path, kMaxManifestBytes, "store.manifest");
+    if (!text.ends_with('\n'))
+      throw damage("no newline at the end", path, "a whole file", "one that was cut off");
+    const Json json = unseal(std::string_view(text).substr(0, text.size() - 1), path);
+    check_format(json, path);
+    return parse_manifest(json, path);
+  } catch (const Error& error) {
+    if (error.exit_code() != ExitCode::kConfig || error.detail().code == "store.format") throw;
+    throw damage("damaged manifest: " + error.detail().what, path, error.detail().expected,
+                 error.detail().found);
+  }
+}
+
+FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
+                       bool check_hash) {
+  if (!exists(matrix_path)) return FinalState::kAbsent;
+  try {
+    const std::optional<Manifest> manifest = read_manifest(matrix_path);
+    if (!manifest) return FinalState::kDamaged;
+    if (!same_identity(manifest->identity, identity)) return FinalState::kForeign;
+    const UniqueFd fd = open_for_reading(matrix_path, "npy.open");
+    const NpyHeader header = read_npy_header(fd, matrix_path);
+    const bool fits = header.rows == identity.rows && header.cols == identity.dim &&
+                      header.descr == kElementType && header.file_bytes() == manifest->file_bytes;
+    if (!fits || (check_hash && xxh3_file(matrix_path) != manifest->xxh3_128))
+      return FinalState::kDamaged;
+    return FinalState::kValid;
+  } catch (const Error& error) {
+    if (error.exit_code() == ExitCode::kData) return FinalState::kDamaged;
+    throw;
+  }
+}
+
+std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity) {
+  const std::optional<Manifest> manifest = read_manifest(matrix_path);
+  return manifest ? describe_differences(manifest->identity, identity) : "no manifest";
+}
+
+std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
+                                         const StreamIdentity& identity) {
+  check_identity(identity);
+  create_directories_durably(parent_directory(matrix_path));
+  remove_final_temp_files(matrix_path);
+  return std::make_unique<StandardFinalWriter>(matrix_path, identity);
+}
+
+}  // namespace encode

@@ -1,0 +1,130 @@
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "store/layout.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxOwnerBytes = 4096;
+constexpr int kMaxReopens = 16;
+
+std::string boot_id() {
+  try {
+    const UniqueFd fd = open_for_reading("/proc/sys/kernel/random/boot_id", "store.lock");
+    std::array<char, 36> id = {};
+    pread_all(fd, id.data(), id.size(), 0, "boot_id");
+    return {id.begin(), id.end()};
+  } catch (const Error&) {
+    return "";  // only for the message
+  }
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text = {};
+  const size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+// Who holds the lock is told by the kernel; what is written here only makes the other run's message
+// useful, so a full disk is no reason to stop.
+void write_owner(int fd) {
+  const std::string owner = Json{{"pid", ::getpid()},
+                                 {"host", host_name()},
+                                 {"boot_id", boot_id()},
+                                 {"started", utc_now()}}
+                                .dump(-1, ' ', false, Json::error_handler_t::replace) +
+                            "\n";
+  if (::ftruncate(fd, 0) != 0) return;
+  [[maybe_unused]] const ssize_t written = ::pwrite(fd, owner.data(), owner.size(), 0);
+}
+
+std::string read_owner(const std::string& path) {
+  try {
+    const Json owner =
+        read_json_file(path, {.max_bytes = kMaxOwnerBytes, .max_depth = 2}, "store.lock");
+    const JsonFields fields(owner, path, "store.lock");
+    return "process " + std::to_string(fields.integer("pid", 1, INT32_MAX)) + " on " +
+           preview(fields.string("host")) + ", started " + preview(fields.string("started"));
+  } catch (const Error&) {
+    return "a process that has not written its name yet";
+  }
+}
+
+Error locked_error(const std::string& path) {
+  return Error({.exit_code = ExitCode::kTempFail,
+                .code = "store.locked",
+                .what = "another run is using this cache directory",
+                .where = path,
+                .expected = "no other run",
+                .found = "held by " + read_owner(path),
+                .hint = "wait for it to end and run the same command again, or choose another "
+                        "cache directory; the lock "
+                        "file need not be deleted, the lock ends with its process"});
+}
+
+UniqueFd open_lock_file(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (fd) return fd;
+  ErrorDetail detail = system_error("store.lock", "open lock file", path, errno).detail();
+  if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kCantCreate;
+  throw Error(std::move(detail));
+}
+
+// False where the name now leads to another file: someone deleted LOCK between our open and our
+// lock.
+bool is_still_named(const UniqueFd& fd, const std::string& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return ::fstat(fd.get(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+CacheLock CacheLock::acquire(const std::string& cache_dir) {
+  create_directories_durably(cache_dir);
+  const std::string path = join_path(cache_dir, kLockFile);
+  for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
+    UniqueFd fd = open_lock_file(path);
+    struct flock region = {};
+    region.l_type = F_WRLCK;
+    region.l_whence = SEEK_SET;
+    // Open-file-description lock: classic POSIX locks vanish when any descriptor of the file is
+    // closed.
+    if (::fcntl(fd.get(), F_OFD_SETLK, &region) != 0) {
+      if (errno == EAGAIN || errno == EACCES) throw locked_error(path);
+      ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
+      detail.exit_code = ExitCode::kIoError;
+      detail.hint = "the file system offers no locks; choose a cache directory on a local disk";
+      throw Error(std::move(detail));
+    }
+    if (!is_still_named(fd, path)) continue;
+    write_owner(fd.get());
+    return CacheLock(fd.release());
+  }
+  throw locked_error(path);
+}
+
+CacheLock::CacheLock(CacheLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+CacheLock::~CacheLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace encode

@@ -1,0 +1,78 @@
+// Streaming .npy matrices of float32: NpyWriter publishes one, NpyReader reads one, both hash every
+// byte on the way.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encode/types.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/npy.h"
+
+namespace encode {
+
+// The first value that is not finite, as an offset into `values`; nullopt where all are.
+std::optional<size_t> find_non_finite(std::span<const float> values);
+
+class NpyWriter {
+ public:
+  // `rows` are the rows of a stream that the file holds; they give its shape and name rows in
+  // messages. Reserves the whole file's space.
+  NpyWriter(const std::string& path, RowRange rows, int64_t dim);
+
+  // Whole rows. Throws Error: kData for a value that is not finite, kIoError, kInternal beyond the
+  // last row.
+  void append(std::span<const float> values);
+  // Throws Error kInternal where rows are missing. On return the file survives power loss.
+  void publish();
+
+  int64_t rows_written() const { return rows_written_; }
+  int64_t bytes_written() const { return file_.bytes_written(); }
+  std::string xxh3_hex() const { return hash_.hex(); }
+
+ private:
+  RowRange rows_;
+  int64_t dim_ = 0;
+  int64_t rows_written_ = 0;
+  AtomicFile file_;
+  Xxh3 hash_;
+};
+
+class NpyReader {
+ public:
+  // Throws Error: kNoInput, kData for anything but a float32 matrix whose size fits its header.
+  explicit NpyReader(std::string path);
+
+  const std::string& path() const { return path_; }
+  int64_t rows() const { return header_.rows; }
+  int64_t dim() const { return header_.cols; }
+  int64_t file_bytes() const { return header_.file_bytes(); }
+  // Rows that fit in about 1 MB, at least 1.
+  int64_t block_rows() const;
+
+  // The next rows, at most `max_rows`, valid until the next call; empty at the end.
+  std::span<const float> next(int64_t max_rows);
+  // Of all bytes up to and including the rows that next() has given.
+  std::string xxh3_hex() const { return hash_.hex(); }
+  // Called with the same bytes that are hashed, the header's first.
+  void also_hash(Sha256& sha256);
+
+ private:
+  void hash(const void* data, size_t size);
+
+  std::string path_;
+  UniqueFd fd_;
+  NpyHeader header_;
+  std::string header_bytes_;
+  int64_t row_ = 0;
+  std::vector<float> buffer_;
+  Xxh3 hash_;
+  Sha256* sha256_ = nullptr;
+};
+
+}  // namespace encode

@@ -1,0 +1,234 @@
+#include "store/records.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/npy.h"
+#include "store/layout.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
+constexpr int64_t kMaxStreamFileBytes = 16 << 20;
+constexpr size_t kMaxDeviceBytes = 200;
+constexpr size_t kReadBytes = 64 << 10;
+constexpr const char* kCode = "store.damaged";
+
+// A sealed document whose fields have the wrong names or types is as useless as a damaged one.
+template <typename Parse>
+auto parse_fields(const std::string& where, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    throw damage(error.detail().what, where, error.detail().expected, error.detail().found);
+  }
+}
+
+}  // namespace
+
+void RowStats::add(const RowStats& other) {
+  tokens += other.tokens;
+  truncated_rows += other.truncated_rows;
+  lost_tokens += other.lost_tokens;
+  zero_token_rows += other.zero_token_rows;
+}
+
+Json to_json(const RowStats& stats) {
+  return {{"tokens", stats.tokens},
+          {"truncated_rows", stats.truncated_rows},
+          {"lost_tokens", stats.lost_tokens},
+          {"zero_token_rows", stats.zero_token_rows}};
+}
+
+RowStats row_stats_from_json(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, kCode);
+  return {.tokens = fields.integer("tokens", 0, kMaxInteger),
+          .truncated_rows = fields.integer("truncated_rows", 0, kMaxInteger),
+          .lost_tokens = fields.integer("lost_tokens", 0, kMaxInteger),
+          .zero_token_rows = fields.integer("zero_token_rows", 0, kMaxInteger)};
+}
+
+void check_format(const Json& json, const std::string& where) {
+  const int64_t format = parse_fields(
+      where, [&] { return JsonFields(json, where, kCode).integer("format", 1, kMaxInteger); });
+  if (format == kStoreFormat) return;
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "store.format",
+               .what = "written by another version of this program",
+               .where = where,
+               .expected = "format " + std::to_string(kStoreFormat),
+               .found = "format " + std::to_string(format),
+               .hint = "use that version, another cache directory, or --fresh to start over"});
+}
+
+RowRange StreamFile::chunk(int64_t index) const {
+  return {.begin = index * chunk_rows, .end = std::min(identity.rows, (index + 1) * chunk_rows)};
+}
+
+int64_t StreamFile::chunk_file_bytes(int64_t index) const {
+  return kNpyHeaderBytes + chunk(index).size() * identity.dim * static_cast<int64_t>(sizeof(float));
+}
+
+std::string StreamFile::text() const {
+  return seal({{"format", kStoreFormat},
+               {"name", identity.name},
+               {"rows", identity.rows},
+               {"dim", identity.dim},
+               {"chunk_rows", chunk_rows},
+               {"dtype", kElementType},
+               {"fingerprint", Json::parse(identity.fingerprint)}},
+              /*indent=*/2) +
+         "\n";
+}
+
+void check_identity(const StreamIdentity& identity) {
+  const auto refuse = [&identity](std::string expected, std::string found) {
+    throw Error({.exit_code = ExitCode::kInternal,
+                 .code = "store.misuse",
+                 .what = "the identity of a stream is not valid",
+                 .where = identity.name,
+                 .expected = std::move(expected),
+                 .found = std::move(found),
+                 .hint = ""});
+  };
+  check_stream_name(identity.name);
+  const Json fingerprint = Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false);
+  if (!fingerprint.is_object() ||
+      fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace) != identity.fingerprint) {
+    refuse("a fingerprint in canonical JSON: an object, sorted keys, no spaces",
+           identity.fingerprint.substr(0, 80));
+  }
+  if (identity.rows < 0 || identity.dim < 1) {
+    refuse("rows >= 0, dim >= 1",
+           std::to_string(identity.rows) + " x " + std::to_string(identity.dim));
+  }
+}
+
+StreamFile read_stream_file(const std::string& path) {
+  return parse_stream_file(read_file(path, kMaxStreamFileBytes, "store.stream"), path);
+}
+
+StreamFile parse_stream_file(std::string_view text, const std::string& where) {
+  if (!text.ends_with('\n'))
+    throw damage("no newline at the end", where, "a whole file", "one that was cut off");
+  const Json json = unseal(text.substr(0, text.size() - 1), where);
+  check_format(json, where);
+  return parse_fields(where, [&] {
+    const JsonFields fields(json, where, kCode);
+    if (fields.string("dtype") != kElementType)
+      fields.refuse("dtype", "<f4", fields.string("dtype"));
+    StreamFile stream;
+    stream.identity = {.name = fields.string("name"),
+                       .fingerprint = fields.object("fingerprint").dump(),
+                       .rows = fields.integer("rows", 0, kMaxInteger),
+                       .dim = fields.integer("dim", 1, kMaxInteger)};
+    stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
+    return stream;
+  });
+}
+
+std::string to_line(const LogRecord& record) {
+  const ChunkRecord& chunk = record.chunk;
+  return seal({{"stream", record.stream},
+               {"index", chunk.index},
+               {"rows", {chunk.rows.begin, chunk.rows.end}},
+               {"file_bytes", chunk.file_bytes},
+               {"xxh3_128", chunk.xxh3_128},
+               {"stats", to_json(chunk.stats)},
+               {"device", chunk.device.substr(0, kMaxDeviceBytes)}}) +
+         "\n";
+}
+
+LogRecord parse_log_line(std::string_view line, const std::string& where) {
+  const Json json = unseal(line, where);
+  return parse_fields(where, [&] {
+    const JsonFields fields(json, where, kCode);
+    const Json& rows = fields.array("rows");
+    if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned()) {
+      fields.refuse("rows", "[begin, end]", rows.dump().substr(0, 80));
+    }
+    LogRecord record;
+    record.stream = fields.string("stream");
+    record.chunk = {.index = fields.integer("index", 0, kMaxInteger),
+                    .rows = {.begin = rows[0].get<int64_t>(), .end = rows[1].get<int64_t>()},
+                    .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
+                    .xxh3_128 = fields.string("xxh3_128"),
+                    .stats = row_stats_from_json(fields.object("stats"), where),
+                    .device = fields.string("device")};
+    return record;
+  });
+}
+
+namespace {
+
+// Splits the log into lines while it is read, so that its size does not matter, nor that of a line
+// gone wrong.
+class LogReader {
+ public:
+  explicit LogReader(std::string path) : path_(std::move(path)) {}
+
+  ChunkLog read() {
+    const UniqueFd fd = open_for_reading(path_, "store.log");
+    const int64_t size = file_size(fd, path_);
+    std::array<char, kReadBytes> block = {};
+    for (int64_t offset = 0; offset < size; offset += static_cast<int64_t>(block.size())) {
+      const auto n =
+          static_cast<size_t>(std::min<int64_t>(size - offset, static_cast<int64_t>(block.size())));
+      pread_all(fd, block.data(), n, offset, path_);
+      for (const char c : std::string_view(block.data(), n)) take(c);
+    }
+    if (line_bytes_ > 0) leave_out("is unfinished, as a crash or a full disk leaves it");
+    return std::move(log_);
+  }
+
+ private:
+  void take(char c) {
+    if (c == '\n') {
+      end_line();
+      line_.clear();
+      line_bytes_ = 0;
+      ++line_number_;
+    } else if (++line_bytes_ <= kMaxLogLineBytes) {
+      line_ += c;
+    }
+  }
+
+  void end_line() {
+    if (line_bytes_ > kMaxLogLineBytes) return leave_out("is too long");
+    try {
+      log_.records.push_back(parse_log_line(line_, path_ + ":" + std::to_string(line_number_)));
+    } catch (const Error& error) {
+      leave_out("is damaged (" + error.detail().what + ")");
+    }
+  }
+
+  void leave_out(const std::string& reason) {
+    log_.problems.push_back(path_ + ": line " + std::to_string(line_number_) + " " + reason +
+                            "; left out");
+  }
+
+  std::string path_;
+  std::string line_;
+  size_t line_bytes_ = 0;
+  int64_t line_number_ = 1;
+  ChunkLog log_;
+};
+
+}  // namespace
+
+ChunkLog read_chunk_log(const std::string& path) {
+  try {
+    return LogReader(path).read();
+  } catch (const Error& error) {
+    if (error.exit_code() != ExitCode::kNoInput) throw;
+    return {};
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,58 @@
+#include "store/sealed_json.h"
+
+#include <utility>
+
+#include "base/hash.h"
+
+namespace encode {
+namespace {
+
+constexpr std::string_view kOpening = "{\"checksum\":\"";
+constexpr std::string_view kClosing = "\",";
+constexpr size_t kDigits = 32;
+constexpr size_t kPrefixBytes = kOpening.size() + kDigits + kClosing.size();
+constexpr JsonLimits kLimits = {.max_bytes = 16 << 20, .max_depth = 40};
+
+}  // namespace
+
+std::string seal(const Json& object, int indent) {
+  const std::string rest =
+      object.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace).substr(1);
+  return std::string(kOpening) + xxh3_hex(rest) + std::string(kClosing) + rest;
+}
+
+std::string stated_checksum(std::string_view text) {
+  if (text.size() <= kPrefixBytes || !text.starts_with(kOpening)) return "";
+  if (text.substr(kOpening.size() + kDigits, kClosing.size()) != kClosing) return "";
+  return std::string(text.substr(kOpening.size(), kDigits));
+}
+
+Json unseal(std::string_view text, const std::string& where) {
+  const std::string stated = stated_checksum(text);
+  if (stated.empty()) {
+    throw damage("no checksum at the start", where, std::string(kOpening) + "...",
+                 "other bytes, or fewer");
+  }
+  const std::string actual = xxh3_hex(text.substr(kPrefixBytes));
+  if (actual != stated) throw damage("checksum does not fit", where, stated, actual);
+  try {
+    Json object = parse_json(text, kLimits, where, "store.damaged");
+    object.erase("checksum");
+    return object;
+  } catch (const Error& error) {
+    throw damage("a sealed document is not strict JSON", where, "", error.detail().found);
+  }
+}
+
+Error damage(std::string what, std::string where, std::string expected, std::string found) {
+  return Error(
+      {.exit_code = ExitCode::kData,
+       .code = "store.damaged",
+       .what = std::move(what),
+       .where = std::move(where),
+       .expected = std::move(expected),
+       .found = std::move(found),
+       .hint = "the file was changed or damaged after it was written; delete it and run again"});
+}
+
+}  // namespace encode

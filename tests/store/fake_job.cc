@@ -1,0 +1,79 @@
+#include "store/fake_job.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/npy.h"
+
+namespace encode::testing {
+namespace {
+
+// splitmix64
+uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15ULL;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+}  // namespace
+
+std::string FakeJob::final_path(const std::string& cache_dir) const {
+  return encode::final_path(cache_dir, identity.name);
+}
+
+std::vector<float> fake_rows(RowRange rows, int64_t dim) {
+  std::vector<float> values;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    double square_sum = 0;
+    for (int64_t column = 0; column < dim; ++column) {
+      const uint64_t bits = mix(static_cast<uint64_t>(row * 8191 + column));
+      values.push_back(static_cast<float>(bits >> 40) / static_cast<float>(1 << 23) - 1.0F);
+      square_sum += static_cast<double>(values.back()) * values.back();
+    }
+    const auto scale = static_cast<float>(1 / std::sqrt(square_sum));
+    for (auto value = values.end() - dim; value != values.end(); ++value) *value *= scale;
+  }
+  return values;
+}
+
+RowStats fake_stats(RowRange rows) {
+  return {.tokens = rows.size() * 7, .truncated_rows = 1, .lost_tokens = 2, .zero_token_rows = 0};
+}
+
+ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim) {
+  const auto writer = store.begin(index);
+  const RowRange rows = store.chunk(index);
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    writer->append(fake_rows({.begin = row, .end = row + 1}, dim));
+  }
+  return writer->commit(fake_stats(rows), "cpu");
+}
+
+std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
+                                  const std::function<void(int64_t)>& on_commit) {
+  const CacheLock lock = CacheLock::acquire(cache_dir);
+  const std::string final_path = job.final_path(cache_dir);
+  std::vector<int64_t> encoded;
+  if (final_state(final_path, job.identity, /*check_hash=*/true) != FinalState::kValid) {
+    const auto store = ChunkStore::open(cache_dir, job.identity, job.chunk_rows, job.open);
+    for (const int64_t index : store->pending()) {
+      commit_chunk(*store, index, job.identity.dim);
+      encoded.push_back(index);
+      if (on_commit) on_commit(index);
+    }
+    store->assemble(final_path, {});
+  }
+  if (!job.keep_chunks) remove_chunks(cache_dir, job.identity.name);
+  return encoded;
+}
+
+std::string expected_final(const FakeJob& job) {
+  const std::vector<float> values =
+      fake_rows({.begin = 0, .end = job.identity.rows}, job.identity.dim);
+  std::string bytes = make_npy_header(job.identity.rows, job.identity.dim, "<f4");
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  return bytes;
+}
+
+}  // namespace encode::testing

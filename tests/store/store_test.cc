@@ -1,0 +1,291 @@
+#include "encode/store.h"
+
+#include <filesystem>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "base/hash.h"
+#include "store/fake_job.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+ErrorDetail error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.detail();
+  }
+  return {.exit_code = ExitCode::kOk,
+          .code = "no error",
+          .what = "",
+          .where = "",
+          .expected = "",
+          .found = "",
+          .hint = ""};
+}
+
+std::unique_ptr<ChunkStore> open_store(const std::string& cache_dir, const FakeJob& job) {
+  return ChunkStore::open(cache_dir, job.identity, job.chunk_rows, job.open);
+}
+
+TEST(Store, FinalIsTheRowsInOrder) {
+  const TempDir dir;
+  const FakeJob job;
+  EXPECT_THAT(run_fake_job(dir.path(), job), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job));
+}
+
+TEST(Store, ChunkSizeDoesNotChangeTheFinal) {
+  for (const int64_t chunk_rows : {1, 7, 30, 1000}) {
+    const TempDir dir;
+    FakeJob job;
+    job.chunk_rows = chunk_rows;
+    run_fake_job(dir.path(), job);
+    EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job)) << chunk_rows;
+  }
+}
+
+TEST(Store, NoRowsGiveAnEmptyMatrix) {
+  const TempDir dir;
+  FakeJob job;
+  job.identity.rows = 0;
+  EXPECT_THAT(run_fake_job(dir.path(), job), IsEmpty());
+  EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job));
+  EXPECT_EQ(final_state(job.final_path(dir.path()), job.identity, true), FinalState::kValid);
+}
+
+TEST(Store, ManifestTellsWhatTheMatrixIs) {
+  const TempDir dir;
+  const FakeJob job;
+  run_fake_job(dir.path(), job);
+  const std::string path = job.final_path(dir.path());
+  const Manifest manifest = read_manifest(path).value();
+  EXPECT_EQ(manifest.identity.fingerprint, job.identity.fingerprint);
+  EXPECT_EQ(manifest.identity.rows, 30);
+  EXPECT_EQ(manifest.identity.dim, 4);
+  EXPECT_EQ(manifest.xxh3_128, xxh3_file(path));
+  EXPECT_EQ(manifest.stats.tokens, 30 * 7);
+  EXPECT_EQ(manifest.stats.lost_tokens, 8 * 2);
+  EXPECT_THAT(manifest.devices, ElementsAre("cpu"));
+}
+
+TEST(Store, ResumeEncodesOnlyWhatIsMissing) {
+  const TempDir dir;
+  const FakeJob job;
+  {
+    const auto store = open_store(dir.path(), job);
+    commit_chunk(*store, 2, job.identity.dim);
+    commit_chunk(*store, 0, job.identity.dim);
+    EXPECT_THAT(store->pending(), ElementsAre(1, 3, 4, 5, 6, 7));
+  }
+  EXPECT_THAT(run_fake_job(dir.path(), job), ElementsAre(1, 3, 4, 5, 6, 7));
+  EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job));
+}
+
+TEST(Store, ExistingFolderKeepsItsChunkSize) {
+  const TempDir dir;
+  FakeJob job;
+  commit_chunk(*open_store(dir.path(), job), 0, job.identity.dim);
+  job.chunk_rows = 9;
+  const auto store = open_store(dir.path(), job);
+  EXPECT_EQ(store->chunk_rows(), 4);
+  EXPECT_EQ(store->committed().size(), 1U);
+}
+
+TEST(Store, UncommittedChunkLeavesNothing) {
+  const TempDir dir;
+  const FakeJob job;
+  const auto store = open_store(dir.path(), job);
+  store->begin(0)->append(fake_rows({.begin = 0, .end = 2}, job.identity.dim));
+  EXPECT_EQ(store->pending().size(), 8U);
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator(chunks_dir(dir.path(), job.identity.name))) {
+    ++files;
+  }
+  EXPECT_EQ(files, 2U) << "stream.json and chunks.log";
+}
+
+TEST(Store, ForeignFingerprintIsRefusedWithTheFieldsThatDiffer) {
+  const TempDir dir;
+  FakeJob job;
+  job.identity.fingerprint = R"({"model":{"files":[{"sha256":"ab"}]},"normalize":true})";
+  commit_chunk(*open_store(dir.path(), job), 0, job.identity.dim);
+  FakeJob other = job;
+  other.identity.fingerprint = R"({"model":{"files":[{"sha256":"cd"}]},"normalize":true})";
+  const ErrorDetail error = error_of([&] { open_store(dir.path(), other); });
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(error.code, "store.foreign");
+  EXPECT_EQ(error.found, "model.files.0.sha256: cache has \"ab\", this run has \"cd\"");
+  EXPECT_EQ(open_store(dir.path(), job)->committed().size(), 1U) << "the refusal deleted nothing";
+}
+
+TEST(Store, FreshDeletesAForeignStreamButNotFilesOfOthers) {
+  const TempDir dir;
+  FakeJob job;
+  commit_chunk(*open_store(dir.path(), job), 0, job.identity.dim);
+  const std::string note = dir.write("train_tc_chunks/notes.txt", "mine");
+  job.identity.fingerprint = R"({"seed":2})";
+  job.open = ChunkStore::Open::kFresh;
+  EXPECT_EQ(open_store(dir.path(), job)->pending().size(), 8U);
+  EXPECT_EQ(read_bytes(note), "mine");
+}
+
+TEST(Store, NonFiniteValueIsRefusedNamingTheRow) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+    // Columns before and after the block of lanes that the check works in.
+    for (const size_t column : {size_t{0}, size_t{15}, size_t{16}, size_t{18}}) {
+      const TempDir dir;
+      FakeJob job;
+      job.identity.dim = 19;
+      const auto store = open_store(dir.path(), job);
+      const auto writer = store->begin(1);
+      std::vector<float> rows = fake_rows(store->chunk(1), job.identity.dim);
+      rows[2 * 19 + column] = bad;
+      const ErrorDetail error = error_of([&] { writer->append(rows); });
+      EXPECT_EQ(error.code, "store.nonfinite");
+      EXPECT_EQ(error.exit_code, ExitCode::kData);
+      EXPECT_EQ(error.where, "row 6");
+    }
+  }
+}
+
+TEST(Store, ExtremeFiniteValuesAreKept) {
+  const TempDir dir;
+  FakeJob job;
+  job.identity.rows = 1;
+  const auto store = open_store(dir.path(), job);
+  const auto writer = store->begin(0);
+  const float largest = std::numeric_limits<float>::max();
+  writer->append(
+      std::vector<float>{largest, -largest, std::numeric_limits<float>::denorm_min(), -0.0F});
+  writer->commit({}, "cpu");
+  EXPECT_THAT(store->pending(), IsEmpty());
+}
+
+TEST(Store, MisuseIsAnErrorAndNoCorruption) {
+  const TempDir dir;
+  const FakeJob job;
+  const auto store = open_store(dir.path(), job);
+  const auto code = [](const std::function<void()>& action) { return error_of(action).code; };
+  EXPECT_EQ(code([&] { store->begin(8); }), "store.misuse") << "no such chunk";
+  EXPECT_EQ(code([&] { store->begin(0)->append(std::vector<float>(3)); }), "store.misuse")
+      << "part of a row";
+  EXPECT_EQ(code([&] { store->begin(0)->append(std::vector<float>(20)); }), "store.misuse")
+      << "too many rows";
+  EXPECT_EQ(code([&] { store->begin(0)->commit({}, "cpu"); }), "store.misuse")
+      << "rows are missing";
+  EXPECT_EQ(code([&] { store->assemble(dir.file("x.npy"), {}); }), "store.misuse")
+      << "chunks are missing";
+  commit_chunk(*store, 0, job.identity.dim);
+  EXPECT_EQ(code([&] { store->begin(0); }), "store.misuse") << "committed already";
+}
+
+TEST(Store, StreamNamesCannotLeaveTheCache) {
+  for (const std::string name : {"", "../x", "a/b", ".hidden", "a b", "-x"}) {
+    EXPECT_EQ(error_of([&] { chunks_dir("cache", name); }).code, "store.stream_name") << name;
+  }
+  EXPECT_EQ(chunks_dir("cache", "train_tc"), "cache/train_tc_chunks");
+}
+
+TEST(Store, RemoveDeletesTheFolder) {
+  const TempDir dir;
+  FakeJob job;
+  job.keep_chunks = false;
+  run_fake_job(dir.path(), job);
+  EXPECT_FALSE(std::filesystem::exists(chunks_dir(dir.path(), job.identity.name)));
+  remove_chunks(dir.path(), job.identity.name);  // nothing there: no error
+}
+
+TEST(Final, StandardModeWritesTheSameBytes) {
+  const TempDir dir;
+  const FakeJob job;
+  const std::string path = dir.file("out/final.npy");
+  const auto writer = begin_final(path, job.identity);
+  writer->append(fake_rows({.begin = 0, .end = 30}, job.identity.dim));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  writer->publish(fake_stats({.begin = 0, .end = 30}), "cpu");
+  EXPECT_EQ(read_bytes(path), expected_final(job));
+  EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
+}
+
+TEST(Final, StatesAreToldApart) {
+  const TempDir dir;
+  const FakeJob job;
+  const std::string path = job.final_path(dir.path());
+  EXPECT_EQ(final_state(path, job.identity, true), FinalState::kAbsent);
+  run_fake_job(dir.path(), job);
+  StreamIdentity other = job.identity;
+  other.fingerprint = R"({"seed":2})";
+  EXPECT_EQ(final_state(path, other, true), FinalState::kForeign);
+  EXPECT_EQ(explain_foreign(path, other), "seed: cache has 1, this run has 2");
+
+  std::string bytes = read_bytes(path);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_bytes(path, bytes);
+  EXPECT_EQ(final_state(path, job.identity, true), FinalState::kDamaged);
+  EXPECT_EQ(final_state(path, job.identity, false), FinalState::kValid)
+      << "the quick check reads no data";
+
+  std::filesystem::remove(manifest_path(path));
+  EXPECT_EQ(final_state(path, job.identity, false), FinalState::kDamaged)
+      << "a matrix without its commit mark";
+}
+
+TEST(Combine, ColumnsOfThePartsSideBySide) {
+  const TempDir dir;
+  FakeJob tc;
+  FakeJob commit;
+  commit.identity = {.name = "train_commit", .fingerprint = R"({"seed":9})", .rows = 30, .dim = 3};
+  run_fake_job(dir.path(), tc);
+  run_fake_job(dir.path(), commit);
+  const std::vector<std::string> parts = {tc.final_path(dir.path()), commit.final_path(dir.path())};
+  const std::string combined = final_path(dir.path(), "train_combined");
+  combine_finals(parts, combined, "train_combined");
+
+  const std::string bytes = read_bytes(combined);
+  const std::string left = expected_final(tc);
+  const std::string right = expected_final(commit);
+  for (size_t row = 0; row < 30; ++row) {
+    EXPECT_EQ(bytes.substr(128 + row * 28, 16), left.substr(128 + row * 16, 16));
+    EXPECT_EQ(bytes.substr(128 + row * 28 + 16, 12), right.substr(128 + row * 12, 12));
+  }
+  EXPECT_EQ(final_state(combined, combined_identity(parts, "train_combined"), true),
+            FinalState::kValid);
+  EXPECT_THAT(read_manifest(combined)->parts,
+              ElementsAre("train_tc_embeddings.npy", "train_commit_embeddings.npy"));
+}
+
+TEST(Combine, RefusesDamagedAndUnequalParts) {
+  const TempDir dir;
+  FakeJob tc;
+  FakeJob commit;
+  commit.identity = {.name = "train_commit", .fingerprint = R"({"seed":9})", .rows = 29, .dim = 3};
+  run_fake_job(dir.path(), tc);
+  run_fake_job(dir.path(), commit);
+  const std::string left = tc.final_path(dir.path());
+  const std::string combined = dir.file("combined.npy");
+  EXPECT_EQ(error_of([&] {
+              combine_finals({left, commit.final_path(dir.path())}, combined, "c");
+            }).code,
+            "store.combine_rows");
+  std::string bytes = read_bytes(left);
+  bytes[200] = static_cast<char>(bytes[200] ^ 4);
+  write_bytes(left, bytes);
+  EXPECT_EQ(error_of([&] { combine_finals({left, left}, combined, "c"); }).code, "store.damaged");
+  EXPECT_FALSE(std::filesystem::exists(combined));
+}
+
+}  // namespace
+}  // namespace encode::testing
