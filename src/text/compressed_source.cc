@@ -1,0 +1,63 @@
+#include "text/compressed_source.h"
+
+#include <algorithm>
+
+namespace encode {
+namespace {
+
+constexpr size_t kInputBytes = size_t{128} << 10;
+
+}  // namespace
+
+CompressedSource::CompressedSource(DiskFile& file) : file_(file), input_(kInputBytes) {}
+
+size_t CompressedSource::read(char* data, size_t size) {
+  const size_t n = decompress(data, size);
+  offset_ += static_cast<int64_t>(n);
+  return n;
+}
+
+void CompressedSource::seek(int64_t offset) {
+  if (offset < offset_) {
+    file_.seek(0);
+    input_size_ = 0;
+    offset_ = 0;
+    reset();
+  }
+  std::vector<char> skipped(
+      static_cast<size_t>(std::min<int64_t>(offset - offset_, static_cast<int64_t>(kInputBytes))));
+  while (offset_ < offset) {
+    const int64_t wanted =
+        std::min<int64_t>(offset - offset_, static_cast<int64_t>(skipped.size()));
+    if (read(skipped.data(), static_cast<size_t>(wanted)) == 0) return;
+  }
+}
+
+bool CompressedSource::fill() {
+  input_size_ = file_.read(input_.data(), input_.size());
+  return input_size_ > 0;
+}
+
+Error CompressedSource::corrupt(const std::string& code, const std::string& problem,
+                                size_t unread_bytes) const {
+  const int64_t at = file_.offset() - static_cast<int64_t>(unread_bytes);
+  return Error({.exit_code = ExitCode::kData,
+                .code = code,
+                .what = "the compressed file is damaged",
+                .where = file_.path(),
+                .expected = "",
+                .found = problem + ", near byte " + std::to_string(at) + " of the file",
+                .hint = "fetch or compress the file again; gzip -t and zstd -t test a file"});
+}
+
+Error CompressedSource::truncated(const std::string& code) const {
+  return Error({.exit_code = ExitCode::kData,
+                .code = code,
+                .what = "the compressed file ends in the middle of its data",
+                .where = file_.path(),
+                .expected = "the end of the compressed stream",
+                .found = "the end of the file, at byte " + std::to_string(file_.size()),
+                .hint = "the file was not copied or written in full"});
+}
+
+}  // namespace encode

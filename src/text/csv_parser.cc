@@ -1,0 +1,278 @@
+// CSV and TSV by RFC 4180: one header record, one column is the row.
+//
+// Where the file breaks the RFC inside one record (a quote in an unquoted field, text after a
+// closing quote, a wrong number of fields) that record is a bad row. A quote that is never closed
+// swallows the rest of the file, so it is an Error at once.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+#include "text/record.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxHeaderBytes = int64_t{1} << 20;
+
+class CsvParser final : public RecordParser {
+ public:
+  CsvParser(ByteWindow& window, const InputOptions& options, char delimiter);
+
+  bool next(Record& record) override;
+  void seek(int64_t offset_bytes, int64_t line) override;
+
+ private:
+  enum class FieldEnd { kDelimiter, kRecord };
+
+  void read_header(const std::string& column);
+  void begin_record();
+  FieldEnd read_field(bool wanted);
+  void read_quoted(bool wanted);
+  FieldEnd read_after_quote(bool wanted);
+  FieldEnd read_unquoted(bool wanted);
+  FieldEnd end_record(bool wanted, bool line_end);
+  void take(size_t size, bool wanted);
+  int peek();
+  void set_problem(std::string_view code, std::string what, std::string found);
+  [[noreturn]] void fail(std::string code, std::string what, int64_t line, std::string expected,
+                         std::string found, std::string hint) const;
+
+  ByteWindow& window_;
+  std::string path_;
+  size_t hold_bytes_;
+  char delimiter_;
+  std::array<bool, 256> special_ = {};  // bytes that end a run of plain text in an unquoted field
+  size_t columns_ = 0;
+  size_t wanted_column_ = 0;
+
+  int64_t line_ = 1;          // of the next byte
+  int64_t record_begin_ = 0;  // offset
+  int64_t field_begin_ = 0;   // offset
+  int64_t field_line_ = 1;
+  bool last_was_cr_ = false;  // of the unquoted field, so far
+  bool record_has_quotes_ = false;
+  int64_t record_text_bytes_ = 0;  // without delimiters, enclosing quotes and LF
+  std::string field_;              // of the wanted column; at most hold_bytes_ + 2
+  RowProblem problem_;
+};
+
+CsvParser::CsvParser(ByteWindow& window, const InputOptions& options, char delimiter)
+    : window_(window),
+      path_(options.path),
+      hold_bytes_(static_cast<size_t>(kMaxHeaderBytes)),
+      delimiter_(delimiter) {
+  for (const char c : {delimiter, '\n', '"'}) special_[static_cast<unsigned char>(c)] = true;
+  read_header(options.field);
+  hold_bytes_ = static_cast<size_t>(options.max_row_bytes);
+}
+
+void CsvParser::read_header(const std::string& column) {
+  if (peek() < 0) {
+    fail("csv.header", "there is no header row", 1, "column names in the first row",
+         "an empty file", "");
+  }
+  begin_record();
+  std::vector<std::string> names;
+  FieldEnd end = FieldEnd::kDelimiter;
+  while (end == FieldEnd::kDelimiter) {
+    end = read_field(true);
+    names.push_back(std::exchange(field_, {}));
+    if (window_.offset() - record_begin_ > kMaxHeaderBytes ||
+        static_cast<int64_t>(names.size()) > kMaxCsvColumns) {
+      fail("csv.header", "the header row is too long", 1,
+           "at most " + std::to_string(kMaxCsvColumns) + " columns in 1 MiB", "more",
+           "check that the first line holds the column names");
+    }
+  }
+  if (problem_)
+    fail(std::string(problem_.code), problem_.what, 1, problem_.expected, problem_.found, "");
+  columns_ = names.size();
+  const auto found = std::find(names.begin(), names.end(), column);
+  if (found != names.end() && std::count(found, names.end(), column) == 1) {
+    wanted_column_ = static_cast<size_t>(found - names.begin());
+    return;
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + preview(name, 40);
+  const std::string near = nearest(column, names.data(), names.size());
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "csv.column",
+       .what = found == names.end() ? "no column is named '" + preview(column) + "'"
+                                    : "several columns are named '" + preview(column) + "'",
+       .where = path_ + ":1",
+       .expected = "one of: " + preview(list, 400),
+       .found = "field: '" + preview(column) + "'",
+       .hint = near.empty() || near == column ? "" : "did you mean '" + preview(near) + "'?"});
+}
+
+bool CsvParser::next(Record& record) {
+  if (peek() < 0) return false;
+  begin_record();
+  record.line = line_;
+  record.offset_bytes = record_begin_;
+  field_.clear();
+  size_t fields = 0;
+  FieldEnd end = FieldEnd::kDelimiter;
+  while (end == FieldEnd::kDelimiter) {
+    end = read_field(fields == wanted_column_);
+    ++fields;
+  }
+  if (fields != columns_ && !problem_) {
+    const bool blank =
+        fields == 1 && !record_has_quotes_ && record_text_bytes_ == (last_was_cr_ ? 1 : 0);
+    if (blank && window_.at_end()) return false;
+    set_problem("csv.fields", "wrong number of fields", std::to_string(fields) + " fields");
+    problem_.expected = std::to_string(columns_) + " fields, as in the header";
+  }
+  if (field_.size() > hold_bytes_ && !problem_) {
+    problem_ = too_long_problem(static_cast<int64_t>(hold_bytes_));
+  }
+  record.text = field_;
+  record.problem.code = {};
+  if (problem_) record.problem = problem_;
+  return true;
+}
+
+void CsvParser::begin_record() {
+  record_begin_ = window_.offset();
+  record_has_quotes_ = false;
+  record_text_bytes_ = 0;
+  problem_.code = {};
+}
+
+CsvParser::FieldEnd CsvParser::read_field(bool wanted) {
+  field_begin_ = window_.offset();
+  field_line_ = line_;
+  last_was_cr_ = false;
+  if (peek() != '"') return read_unquoted(wanted);
+  record_has_quotes_ = true;
+  window_.consume(1);
+  read_quoted(wanted);
+  return read_after_quote(wanted);
+}
+
+// From after the opening quote to after the closing one. Line ends inside are text.
+void CsvParser::read_quoted(bool wanted) {
+  for (;;) {
+    if (peek() < 0) {
+      fail("csv.quote", "a quoted field is not closed", field_line_, "a closing quote",
+           "the end of the file", "the quote that opened on this line has no partner");
+    }
+    const std::string_view view = window_.view();
+    const size_t size = std::min(view.find('"'), view.size());
+    const bool quote = size < view.size();
+    line_ += std::count(view.begin(), view.begin() + static_cast<std::ptrdiff_t>(size), '\n');
+    take(size, wanted);
+    if (!quote) continue;
+    window_.consume(1);
+    if (peek() != '"') return;
+    take(1, wanted);
+  }
+}
+
+// A closing quote must be followed by the end of the field.
+CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
+  int c = peek();
+  if (c == '\r') {
+    window_.consume(1);
+    c = peek();
+    if (c == '\n') return end_record(wanted, true);
+    set_problem("csv.quote", "text after a closing quote", "a carriage return without a line feed");
+  } else if (c >= 0 && c != '\n' && c != delimiter_) {
+    set_problem("csv.quote", "text after a closing quote",
+                "'" + preview(window_.view().substr(0, 1)) + "'");
+  }
+  return read_unquoted(wanted);
+}
+
+// To the end of the field.
+CsvParser::FieldEnd CsvParser::read_unquoted(bool wanted) {
+  for (;;) {
+    const int c = peek();
+    if (c == '\n' || c < 0) return end_record(wanted, c == '\n');
+    if (c == delimiter_) {
+      window_.consume(1);
+      return FieldEnd::kDelimiter;
+    }
+    if (c == '"') set_problem("csv.quote", "a quote inside an unquoted field", "a quote");
+    const std::string_view view = window_.view();
+    size_t size = 1;
+    while (size < view.size() && !special_[static_cast<unsigned char>(view[size])]) ++size;
+    last_was_cr_ = view[size - 1] == '\r';
+    take(size, wanted);
+  }
+}
+
+CsvParser::FieldEnd CsvParser::end_record(bool wanted, bool line_end) {
+  last_was_cr_ = last_was_cr_ && line_end;
+  if (line_end) {
+    window_.consume(1);
+    ++line_;
+  }
+  if (wanted && last_was_cr_) field_.pop_back();
+  return FieldEnd::kRecord;
+}
+
+// Reads `size` bytes of the view into the field, of which no more is kept than shows that it is too
+// long.
+void CsvParser::take(size_t size, bool wanted) {
+  if (wanted) {
+    const size_t room = hold_bytes_ + 2 - std::min(field_.size(), hold_bytes_ + 2);
+    field_.append(window_.view().substr(0, std::min(size, room)));
+  }
+  record_text_bytes_ += static_cast<int64_t>(size);
+  window_.consume(size);
+  const bool field_over = window_.offset() - field_begin_ > kMaxCsvFieldBytes;
+  if (!field_over && window_.offset() - record_begin_ <= kMaxRecordBytes) return;
+  fail(field_over ? "csv.field_limit" : "text.record_limit",
+       field_over ? "a field is longer than any may be" : "a record is longer than any may be",
+       field_line_,
+       "at most " + std::to_string(field_over ? kMaxCsvFieldBytes : kMaxRecordBytes) + " bytes",
+       "more", "a quote that is opened on this line and not closed is the usual cause");
+}
+
+// The next byte, or -1 at the end.
+int CsvParser::peek() {
+  if (window_.view().empty() && !window_.extend()) return -1;
+  return static_cast<unsigned char>(window_.view().front());
+}
+
+void CsvParser::set_problem(std::string_view code, std::string what, std::string found) {
+  if (problem_) return;  // the first one explains the rest
+  problem_ = {.code = code,
+              .what = std::move(what),
+              .expected = "RFC 4180: a field with quotes is quoted, and its quotes are doubled",
+              .found = std::move(found)};
+}
+
+void CsvParser::fail(std::string code, std::string what, int64_t line, std::string expected,
+                     std::string found, std::string hint) const {
+  throw Error({.exit_code = ExitCode::kData,
+               .code = std::move(code),
+               .what = std::move(what),
+               .where = path_ + ":" + std::to_string(line),
+               .expected = std::move(expected),
+               .found = std::move(found),
+               .hint = std::move(hint)});
+}
+
+void CsvParser::seek(int64_t offset_bytes, int64_t line) {
+  window_.seek(offset_bytes);
+  line_ = line;
+}
+
+}  // namespace
+
+std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
+                                              char delimiter) {
+  return std::make_unique<CsvParser>(window, options, delimiter);
+}
+
+}  // namespace encode

@@ -1,0 +1,208 @@
+// JSONL: a line is a JSON document, one of its strings is the row.
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include <simdjson.h>
+
+#include "base/units.h"
+#include "text/json_field.h"
+#include "text/json_repair.h"
+#include "text/line_splitter.h"
+#include "text/record.h"
+#include "text/utf8.h"
+
+namespace encode {
+namespace {
+
+namespace dom = simdjson::dom;
+static_assert(ByteWindow::kPaddingBytes >= simdjson::SIMDJSON_PADDING);
+
+// A line is held whole to be parsed, and the parser needs up to 14 times its size: hence a bound
+// below kMaxRecordBytes. An escape makes one byte six (\u0000), the rest is for the other fields.
+int64_t line_hold_bytes(int64_t max_row_bytes) {
+  return std::min(kMaxRecordBytes, 8 * max_row_bytes + (int64_t{1} << 20));
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+std::string_view type_name(dom::element value) {
+  switch (value.type()) {
+    case dom::element_type::ARRAY:
+      return "an array";
+    case dom::element_type::OBJECT:
+      return "an object";
+    case dom::element_type::STRING:
+      return "a string";
+    case dom::element_type::BOOL:
+      return "true or false";
+    case dom::element_type::NULL_VALUE:
+      return "null";
+    default:
+      return "a number";
+  }
+}
+
+class JsonlParser final : public RecordParser {
+ public:
+  JsonlParser(ByteWindow& window, const InputOptions& options)
+      : hold_bytes_(line_hold_bytes(options.max_row_bytes)),
+        lines_(window, hold_bytes_, options.path),
+        path_(options.field),
+        repair_(options.utf8 == Utf8Policy::kReplace) {
+    // simdjson counts the root as a level of its own.
+    constexpr size_t kFirstCapacity = size_t{64} << 10;
+    if (parser_.allocate(kFirstCapacity, kMaxJsonDepth + 1) != simdjson::SUCCESS) {
+      throw std::bad_alloc();
+    }
+  }
+
+  bool next(Record& record) override;
+  void seek(int64_t offset_bytes, int64_t line) override { lines_.seek(offset_bytes, line); }
+
+ private:
+  void parse(std::string_view line, Record& record);
+  void parse_repaired(std::string_view line, simdjson::error_code first_error, Record& record);
+  void find_text(dom::element root, Record& record) const;
+  bool step(dom::element& value, const std::string& token, Record& record) const;
+  bool step_into_object(dom::element& value, const std::string& token, Record& record) const;
+
+  int64_t hold_bytes_;
+  LineSplitter lines_;
+  JsonFieldPath path_;
+  bool repair_;
+  dom::parser parser_;
+  std::string repaired_line_;
+};
+
+bool JsonlParser::next(Record& record) {
+  Line line;
+  if (!lines_.next(line)) return false;
+  record.line = line.number;
+  record.offset_bytes = line.offset_bytes;
+  record.text = {};
+  record.problem.code = {};
+  if (line.too_long) {
+    record.problem = too_long_problem(hold_bytes_);
+    record.problem.what = "the line is too long";
+  } else if (is_blank(line.bytes)) {
+    if (lines_.at_end()) return false;
+    record.problem = {
+        .code = "jsonl.blank", .what = "blank line", .expected = "a JSON object", .found = ""};
+  } else {
+    parse(line.bytes, record);
+  }
+  return true;
+}
+
+void JsonlParser::parse(std::string_view line, Record& record) {
+  dom::element root;
+  const auto error = parser_.parse(line.data(), line.size(), false).get(root);
+  if (error != simdjson::SUCCESS) {
+    parse_repaired(line, error, record);
+  } else {
+    find_text(root, record);
+  }
+}
+
+// The slow path: the line may only have characters that are not Unicode, or integers of more than
+// 64 bits.
+void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code first_error,
+                                 Record& record) {
+  const bool bad_bytes = !is_valid_utf8(line);
+  if (bad_bytes && !repair_) {
+    record.problem = {.code = "text.utf8",
+                      .what = "the line is not valid UTF-8",
+                      .expected = "UTF-8",
+                      .found = "an invalid sequence at byte " +
+                               std::to_string(first_invalid_utf8(line)) + " of the line"};
+    return;
+  }
+  repaired_line_.clear();
+  append_repaired_utf8(line, repaired_line_);
+  const bool bad_escapes = replace_lone_surrogate_escapes(repaired_line_);
+  if (bad_escapes && !repair_) {
+    record.problem = {.code = "text.utf8",
+                      .what = "an escape is half of a surrogate pair",
+                      .expected = "a Unicode character",
+                      .found = "\\ud800 to \\udfff without its other half"};
+    return;
+  }
+  const bool big_integers = shorten_big_integers(repaired_line_);
+  dom::element root;
+  auto error = first_error;
+  if (bad_bytes || bad_escapes || big_integers) error = parser_.parse(repaired_line_).get(root);
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error != simdjson::SUCCESS) {
+    record.problem = {.code = error == simdjson::DEPTH_ERROR ? "jsonl.depth" : "jsonl.syntax",
+                      .what = "bad JSON",
+                      .expected = error == simdjson::DEPTH_ERROR
+                                      ? "at most " + std::to_string(kMaxJsonDepth) + " levels"
+                                      : "one JSON document (RFC 8259)",
+                      .found = simdjson::error_message(error)};
+    return;
+  }
+  find_text(root, record);
+  // Only the text matters to the row, not what was repaired beside it.
+  record.replaced =
+      (bad_bytes || bad_escapes) && record.text.find("\xEF\xBF\xBD") != std::string_view::npos;
+}
+
+void JsonlParser::find_text(dom::element value, Record& record) const {
+  for (const std::string& token : path_.tokens()) {
+    if (!step(value, token, record)) return;
+  }
+  std::string_view text;
+  if (value.get_string().get(text) == simdjson::SUCCESS) {
+    record.text = text;
+    return;
+  }
+  record.problem = {.code = "jsonl.type",
+                    .what = "the field '" + preview(path_.spelled()) + "' is not a string",
+                    .expected = "a string",
+                    .found = std::string(type_name(value))};
+}
+
+bool JsonlParser::step(dom::element& value, const std::string& token, Record& record) const {
+  if (value.is_object()) return step_into_object(value, token, record);
+  dom::array array;
+  const int64_t index = JsonFieldPath::array_index(token);
+  if (index >= 0 && value.get_array().get(array) == simdjson::SUCCESS &&
+      array.at(static_cast<size_t>(index)).get(value) == simdjson::SUCCESS) {
+    return true;
+  }
+  record.problem = {.code = "jsonl.missing",
+                    .what = "the field '" + preview(path_.spelled()) + "' is missing",
+                    .expected = "'" + preview(token) + "'",
+                    .found = "no such entry in " + std::string(type_name(value))};
+  return false;
+}
+
+bool JsonlParser::step_into_object(dom::element& value, const std::string& token,
+                                   Record& record) const {
+  const dom::object object = value.get_object().value_unsafe();
+  int matches = 0;
+  for (const dom::key_value_pair field : object) {
+    if (field.key != token) continue;
+    value = field.value;
+    ++matches;
+  }
+  if (matches == 1) return true;
+  const bool missing = matches == 0;
+  record.problem = {.code = missing ? "jsonl.missing" : "jsonl.duplicate",
+                    .what = "the field '" + preview(path_.spelled()) + "' is " +
+                            (missing ? "missing" : "there more than once"),
+                    .expected = "'" + preview(token) + "' once",
+                    .found = std::to_string(matches) + " of that name"};
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options) {
+  return std::make_unique<JsonlParser>(window, options);
+}
+
+}  // namespace encode

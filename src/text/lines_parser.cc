@@ -1,0 +1,47 @@
+// txt: a line is a row.
+#include <memory>
+
+#include "text/line_splitter.h"
+#include "text/record.h"
+
+namespace encode {
+namespace {
+
+class LinesParser final : public RecordParser {
+ public:
+  LinesParser(ByteWindow& window, const InputOptions& options)
+      : lines_(window, options.max_row_bytes, options.path),
+        max_row_bytes_(options.max_row_bytes) {}
+
+  bool next(Record& record) override {
+    Line line;
+    if (!lines_.next(line)) return false;
+    record.line = line.number;
+    record.offset_bytes = line.offset_bytes;
+    record.text = line.bytes;
+    record.problem.code = {};
+    if (line.too_long) record.problem = too_long_problem(max_row_bytes_);
+    return true;
+  }
+
+  void seek(int64_t offset_bytes, int64_t line) override { lines_.seek(offset_bytes, line); }
+
+ private:
+  LineSplitter lines_;
+  int64_t max_row_bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options) {
+  return std::make_unique<LinesParser>(window, options);
+}
+
+RowProblem too_long_problem(int64_t limit_bytes) {
+  return {.code = "text.too_long",
+          .what = "the row is too long",
+          .expected = "at most " + std::to_string(limit_bytes) + " bytes",
+          .found = "more"};
+}
+
+}  // namespace encode

@@ -1,0 +1,213 @@
+#include "text/row_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "text/text_format.h"
+#include "text/utf8.h"
+
+namespace encode {
+namespace {
+
+const InputOptions& checked(const InputOptions& options) {
+  if (options.path == "-") {
+    throw Error({.exit_code = ExitCode::kInternal,
+                 .code = "text.stdin",
+                 .what = "standard input can be read only once",
+                 .where = "-",
+                 .expected = "a file",
+                 .found = "",
+                 .hint = "copy it with spool_standard_input() first"});
+  }
+  if (options.max_row_bytes < 1 || options.max_row_bytes > kMaxRecordBytes) {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "text.max_row_bytes",
+                 .what = "max_row_bytes is out of range",
+                 .where = "max_row_bytes",
+                 .expected = "1 to " + std::to_string(kMaxRecordBytes),
+                 .found = std::to_string(options.max_row_bytes),
+                 .hint = ""});
+  }
+  return options;
+}
+
+std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions& options) {
+  switch (resolve_format(options).format) {
+    case TextFormat::kJsonl:
+      return make_jsonl_parser(window, options);
+    case TextFormat::kCsv:
+      return make_csv_parser(window, options, ',');
+    case TextFormat::kTsv:
+      return make_csv_parser(window, options, '\t');
+    default:
+      break;
+  }
+  if (options.field.empty()) return make_lines_parser(window, options);
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "text.field",
+               .what = "a text file of lines has no fields",
+               .where = options.path,
+               .expected = "no field",
+               .found = "field: '" + options.field + "'",
+               .hint = "leave the field out, or name the format (jsonl, csv, tsv)"});
+}
+
+}  // namespace
+
+RowReader::RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes)
+    : options_(checked(options)),
+      file_(options_.path, purpose == Purpose::kScan),
+      window_(make_byte_source(file_, resolve_format(options_).compression), block_bytes) {
+  check_encoding();
+  parser_ = make_parser(window_, options_);
+}
+
+// Skips a byte order mark, and refuses what is plainly not UTF-8 text: under Utf8Policy::kReplace
+// it would become rows of U+FFFD without a word.
+void RowReader::check_encoding() {
+  while (window_.view().size() < 4 && window_.extend()) {
+  }
+  const std::string_view start = window_.view();
+  if (start.starts_with("\xEF\xBB\xBF")) {
+    window_.consume(3);
+    return;
+  }
+  const char* found = nullptr;
+  if (start.starts_with("\x1F\x8B")) found = "gzip";
+  if (start.starts_with("\x28\xB5\x2F\xFD")) found = "zstd";
+  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) found = "UTF-16";
+  if (found == nullptr) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "text.encoding",
+               .what = "the file is not UTF-8 text",
+               .where = options_.path,
+               .expected = "UTF-8",
+               .found = std::string(found) + ", by its first bytes",
+               .hint = "compressed files need the suffix .gz or .zst; convert UTF-16 with iconv"});
+}
+
+bool RowReader::next(Text& text) {
+  if (!advance({})) return false;
+  text.row = rows_ - 1;
+  text.line = record_.line;
+  text.utf8.assign(record_.text);
+  return true;
+}
+
+bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_rejected) {
+  while (options_.limit_rows == 0 || rows_ < options_.limit_rows) {
+    record_.replaced = false;
+    if (!parser_->next(record_)) return false;
+    ++records_;
+    if (judge() == Verdict::kAccept) {
+      ++rows_;
+      return true;
+    }
+    if (!on_rejected) continue;
+    const RowProblem& problem = record_.problem;
+    on_rejected(
+        {.record = records_ - 1,
+         .line = record_.line,
+         .reason = problem.found.empty() ? problem.what : problem.what + ": " + problem.found});
+  }
+  return false;
+}
+
+// Brings the record's text into the form of a row, or finds a problem.
+RowReader::Verdict RowReader::judge() {
+  if (!record_.problem) judge_utf8();
+  if (!record_.problem && static_cast<int64_t>(record_.text.size()) > options_.max_row_bytes) {
+    record_.problem = too_long_problem(options_.max_row_bytes);
+  }
+  if (record_.problem) return refuse(options_.bad_row == BadRowPolicy::kError);
+  if (!record_.text.empty() || options_.empty_row == EmptyRowPolicy::kKeep) return Verdict::kAccept;
+  record_.problem = {.code = "text.empty", .what = "empty row", .expected = "a text", .found = ""};
+  return refuse(options_.empty_row == EmptyRowPolicy::kError);
+}
+
+void RowReader::judge_utf8() {
+  if (is_valid_utf8(record_.text)) return;
+  if (options_.utf8 == Utf8Policy::kError) {
+    record_.problem = {.code = "text.utf8",
+                       .what = "the row is not valid UTF-8",
+                       .expected = "UTF-8",
+                       .found = "an invalid sequence at byte " +
+                                std::to_string(first_invalid_utf8(record_.text)) + " of the row"};
+    return;
+  }
+  repaired_.clear();
+  append_repaired_utf8(record_.text, repaired_);
+  record_.text = repaired_;
+  record_.replaced = true;
+}
+
+RowReader::Verdict RowReader::refuse(bool fatal) {
+  if (!fatal) return Verdict::kReject;
+  const RowProblem& problem = record_.problem;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = std::string(problem.code),
+               .what = problem.what,
+               .where = options_.path + ":" + std::to_string(record_.line),
+               .expected = problem.expected,
+               .found = problem.found,
+               .hint = "correct the row, or drop such rows with " +
+                       std::string(problem.code == "text.empty" ? "empty_row" : "bad_row") +
+                       ": reject"});
+}
+
+void RowReader::seek(int64_t row, const InputScan& scan) {
+  if (row < 0 || row > scan.rows) {
+    throw Error({.exit_code = ExitCode::kInternal,
+                 .code = "text.seek",
+                 .what = "no such row",
+                 .where = options_.path,
+                 .expected = "0 to " + std::to_string(scan.rows),
+                 .found = std::to_string(row),
+                 .hint = ""});
+  }
+  if (file_.size() != scan.file_bytes) {
+    throw Error({.exit_code = ExitCode::kIoError,
+                 .code = "text.changed",
+                 .what = "the file changed after it was scanned",
+                 .where = options_.path,
+                 .expected = std::to_string(scan.file_bytes) + " bytes",
+                 .found = std::to_string(file_.size()) + " bytes",
+                 .hint = "start again; do not write to the inputs of a run"});
+  }
+  if (scan.checkpoints.empty()) return;  // no rows: nothing lies before row 0
+  const size_t index =
+      std::min(static_cast<size_t>(row / InputScan::kCheckpointRows), scan.checkpoints.size() - 1);
+  const InputScan::Checkpoint& checkpoint = scan.checkpoints[index];
+  parser_->seek(checkpoint.offset_bytes, checkpoint.line);
+  rows_ = checkpoint.row;
+  records_ = checkpoint.rows_in;
+  while (rows_ < row && advance({})) {
+  }
+}
+
+InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_rejected) {
+  InputScan scan;
+  while (advance(on_rejected)) {
+    if ((rows_ - 1) % InputScan::kCheckpointRows == 0) {
+      scan.checkpoints.push_back({.row = rows_ - 1,
+                                  .line = record_.line,
+                                  .rows_in = records_ - 1,
+                                  .offset_bytes = record_.offset_bytes});
+    }
+    const auto size = static_cast<int64_t>(record_.text.size());
+    scan.empty += size == 0 ? 1 : 0;
+    scan.utf8_replaced += record_.replaced ? 1 : 0;
+    scan.text_bytes += size;
+    scan.longest_bytes = std::max(scan.longest_bytes, size);
+  }
+  scan.rows_in = records_;
+  scan.rows = rows_;
+  scan.rejected = records_ - rows_;
+  scan.sha256 = file_.finish_hash();
+  scan.file_bytes = file_.size();
+  return scan;
+}
+
+}  // namespace encode

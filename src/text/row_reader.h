@@ -1,0 +1,54 @@
+// The reader behind open_texts() and scan_texts(): a format's records, judged by the policies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "encode/text.h"
+
+#include "text/byte_source.h"
+#include "text/byte_window.h"
+#include "text/record.h"
+
+namespace encode {
+
+class RowReader final : public TextReader {
+ public:
+  static constexpr size_t kBlockBytes = size_t{256} << 10;
+
+  enum class Purpose { kRead, kScan };  // kScan hashes the file on the way
+
+  // The size of the blocks changes no row; tests make it tiny.
+  RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes = kBlockBytes);
+
+  bool next(Text& text) override;
+  void seek(int64_t row, const InputScan& scan) override;
+
+  // One pass over the whole input; needs Purpose::kScan and a reader that has read nothing yet.
+  InputScan scan(const std::function<void(const RejectedRow&)>& on_rejected);
+
+ private:
+  enum class Verdict { kAccept, kReject };
+
+  bool advance(const std::function<void(const RejectedRow&)>& on_rejected);
+  Verdict judge();
+  void judge_utf8();
+  Verdict refuse(bool fatal);
+  void check_encoding();
+
+  InputOptions options_;
+  DiskFile file_;
+  ByteWindow window_;
+  std::unique_ptr<RecordParser> parser_;
+
+  int64_t rows_ = 0;     // accepted so far
+  int64_t records_ = 0;  // seen so far
+  Record record_;        // the last one
+  std::string repaired_;
+};
+
+}  // namespace encode
