@@ -70,7 +70,7 @@ class Run {
   StatusFile status_;
   AttemptLog attempts_;
   RestartPolicy policy_;
-  StopSignal stop_;
+  std::optional<StopSignal> stop_;  // from the end of the preparations, which a signal simply ends
   RunPlan plan_;
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
@@ -95,7 +95,7 @@ int Run::execute() {
     return 0;
   } catch (const Stopped&) {
     progress_.clear();
-    const int number = stop_.number();
+    const int number = stop_->number();
     log_.warning("stopped",
                  "stopped by signal " + std::to_string(number) + " (" + ::strsignal(number) +
                      "); every committed chunk is kept, and the same command goes on from there",
@@ -124,9 +124,9 @@ void Run::prepare() {
              {"used_percent", memory.used_percent()},
              {"available_bytes", memory.available_bytes}});
   plan_ = make_plan(config_, log_);
-  if (stop_.number() != 0) throw Stopped();
   reporter_.emplace(log_, progress_, status_, plan_.streams.size());
-  finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, stop_);
+  stop_.emplace();
+  finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
 }
 
@@ -174,7 +174,7 @@ WorkerOutcome Run::run_worker(const std::vector<size_t>& pending) {
   }
   reporter_->worker_started(std::move(units));
   WorkerSession session(
-      environment_.worker, stop_,
+      environment_.worker, *stop_,
       {.on_event = [&](const WorkerEvent& event) { on_event(event, pending); },
        .on_output = [&](std::string_view line) { reporter_->output(line); },
        .on_garbage = [&](std::string_view line,
@@ -206,7 +206,7 @@ void Run::on_event(const WorkerEvent& event, const std::vector<size_t>& pending)
 // Finds out from the disk, not from what the worker said, how far each stream is.
 void Run::settle(const std::vector<size_t>& pending) {
   for (auto& [stream, state] : std::exchange(finishing_, {})) states_[stream] = state.get();
-  if (stop_.number() != 0) return;
+  if (stop_->number() != 0) return;
   for (const size_t i : pending) {
     if (!states_[i].finished) states_[i] = finisher_->finish(plan_.streams[i]);
   }
@@ -214,11 +214,11 @@ void Run::settle(const std::vector<size_t>& pending) {
 
 void Run::after(const WorkerOutcome& outcome, const std::vector<size_t>& pending) {
   using End = WorkerOutcome::End;
-  if (outcome.end == End::kStopped) throw Stopped();
-  if (outcome.end == End::kFatal) throw Error(outcome.error);
   const bool complete = std::all_of(states_.begin(), states_.end(),
                                     [](const StreamState& state) { return state.finished; });
   if (complete) return;
+  if (stop_->number() != 0) throw Stopped();
+  if (outcome.end == End::kFatal) throw Error(outcome.error);
 
   RestartPolicy::Failure failure{
       .stream = "", .chunk = -1, .chunk_name = "", .cause = outcome.error};
@@ -250,14 +250,14 @@ void Run::after(const WorkerOutcome& outcome, const std::vector<size_t>& pending
 
 void Run::wait(double seconds) const {
   constexpr double kMilliseconds = 1000;
-  pollfd stop = {.fd = stop_.fd(), .events = POLLIN, .revents = 0};
+  pollfd stop = {.fd = stop_->fd(), .events = POLLIN, .revents = 0};
   ::poll(&stop, 1, static_cast<int>(seconds * kMilliseconds));
-  if (stop_.number() != 0) throw Stopped();
+  if (stop_->number() != 0) throw Stopped();
 }
 
 void Run::combine_all() {
   for (const CombinePlan& combine : plan_.combine) {
-    if (stop_.number() != 0) throw Stopped();
+    if (stop_->number() != 0) throw Stopped();
     std::vector<std::string> parts;
     for (const size_t i : combine.streams) parts.push_back(plan_.streams[i].final_path);
     const StreamIdentity identity = combined_identity(parts, combine.name);
