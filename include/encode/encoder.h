@@ -1,6 +1,7 @@
 // Start here: the line that runs the model.
 //
-//   encoder.encode(batch, rows)   PackedBatch [T] tokens -> one embedding [dim] float32 for every row of the batch
+//   encoder.encode(batch, rows)   PackedBatch [T] tokens -> one embedding [dim] float32 for every
+//   row of the batch
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace encode {
 struct EncoderOptions {
   ResultOptions result;
   HardwareOptions hardware;
-  int64_t threads = 0;        // CPU compute threads; 0: the container's CPU quota
-  int64_t batch_tokens = 0;   // the largest batch it will be given; 0: chosen, see Encoder::batch_tokens()
+  int64_t threads = 0;  // CPU compute threads; 0: the container's CPU quota
+  int64_t batch_tokens =
+      0;  // the largest batch it will be given; 0: chosen, see Encoder::batch_tokens()
 };
 
 // What memory a device holds, for the log. All bytes; zero on CPU.
@@ -28,32 +30,34 @@ struct DeviceMemory {
   int64_t total_bytes = 0;
 };
 
-// A model on a device. One thread at a time; the thread that calls encode() should be the one that created it, since
-// OpenMP keeps a pool of threads per calling thread.
+// A model on a device. One thread at a time; the thread that calls encode() should be the one that
+// created it, since OpenMP keeps a pool of threads per calling thread.
 //
-// Same row, same vector: the bits of a row depend on its token ids, the model, ResultOptions and the kind of device
-// alone, never on the other rows of the batch or on the size of the batch.
+// Same row, same vector: the bits of a row depend on its token ids, the model, ResultOptions and
+// the kind of device alone, never on the other rows of the batch or on the size of the batch.
 class Encoder {
  public:
   virtual ~Encoder() = default;
 
-  // Writes the embedding of sequence b of the batch to out[batch.rows[b] * dim(), ... + dim()). `out` is row-major
-  // [window rows, dim()] float32 host memory. Returns after the device has finished. Throws Error (kData where a token
-  // id is not in [0, vocab_size()), kUnavailable when out of memory for a batch of one row) or c10::Error.
+  // Writes the embedding of sequence b of the batch to out[batch.rows[b] * dim(), ... + dim()).
+  // `out` is row-major [window rows, dim()] float32 host memory. Returns after the device has
+  // finished. Throws Error (kData where a token id is not in [0, vocab_size()), kUnavailable when
+  // out of memory for a batch of one row) or c10::Error.
   virtual void encode(const PackedBatch& batch, std::span<float> out) = 0;
 
-  virtual int64_t dim() const = 0;             // width of an embedding
+  virtual int64_t dim() const = 0;  // width of an embedding
   virtual int64_t vocab_size() const = 0;
-  virtual int64_t max_length() const = 0;      // tokens, the effective truncation limit
-  virtual int64_t batch_tokens() const = 0;    // token budget of a batch that suits this device
-  virtual std::string device_name() const = 0; // "cpu (2 threads)", "cuda:0 NVIDIA H100 80GB HBM3"
+  virtual int64_t max_length() const = 0;       // tokens, the effective truncation limit
+  virtual int64_t batch_tokens() const = 0;     // token budget of a batch that suits this device
+  virtual std::string device_name() const = 0;  // "cpu (2 threads)", "cuda:0 NVIDIA H100 80GB HBM3"
 
   // Gives the caching allocator's unused blocks back to the device. Never throws; a no-op on CPU.
   virtual void release_cached_memory() noexcept = 0;
   virtual DeviceMemory memory() const = 0;
 };
 
-// Loads weights to the device. Throws Error for a broken model directory (see model_dir/) or an absent device.
+// Loads weights to the device. Throws Error for a broken model directory (see model_dir/) or an
+// absent device.
 std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options);
 
 }  // namespace encode

@@ -7,7 +7,8 @@
 
 namespace encode {
 
-// Exit codes follow sysexits.h, so that a scheduler can act on them; docs/errors.md is the table for users.
+// Exit codes follow sysexits.h, so that a scheduler can act on them; docs/errors.md is the table
+// for users.
 enum class ExitCode : int {
   kOk = 0,
   kUsage = 64,         // bad command line
@@ -23,19 +24,20 @@ enum class ExitCode : int {
   kConfig = 78,        // config invalid, or the cache belongs to another fingerprint
 };
 
-// What a user needs in order to act. `code` is stable ("model.shape") and listed in docs/errors.md; every other field
-// is a short phrase, empty where it has no meaning.
+// What a user needs in order to act. `code` is stable ("model.shape") and listed in docs/errors.md;
+// every other field is a short phrase, empty where it has no meaning.
 struct ErrorDetail {
   ExitCode exit_code = ExitCode::kInternal;
   std::string code;
-  std::string what;      // one line: what is wrong
-  std::string where;     // file, file:line, file:line:column, or a config key
+  std::string what;   // one line: what is wrong
+  std::string where;  // file, file:line, file:line:column, or a config key
   std::string expected;
   std::string found;
-  std::string hint;      // the next step
+  std::string hint;  // the next step
 };
 
-// Thrown by every module; caught in main(), which prints render() to stderr and returns exit_code().
+// Thrown by every module; caught in main(), which prints render() to stderr and returns
+// exit_code().
 class Error : public std::exception {
  public:
   explicit Error(ErrorDetail detail);
@@ -49,13 +51,16 @@ class Error : public std::exception {
   std::string rendered_;
 };
 
-// "error[model.shape]: ...\n  where     ...\n  expected  ...\n  found     ...\n  hint      ...", no final newline.
+// "error[model.shape]: ...\n  where     ...\n  expected  ...\n  found     ...\n  hint      ...", no
+// final newline.
 std::string render(const ErrorDetail& detail);
 
-// The exit code that belongs to an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES -> kNoPermission, ...
+// The exit code that belongs to an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES ->
+// kNoPermission, ...
 ExitCode exit_code_for_errno(int error_number);
 
 // An Error for a failed system call: `action` is "open", "rename", ...; `where` is the path.
-Error system_error(std::string_view code, std::string_view action, const std::string& where, int error_number);
+Error system_error(std::string_view code, std::string_view action, const std::string& where,
+                   int error_number);
 
 }  // namespace encode

@@ -14,11 +14,12 @@ namespace encode {
 
 // One stream with work left. The worker opens its ChunkStore itself and encodes what is pending.
 struct JobUnit {
-  StreamConfig config;        // input.path is a real file; result options have been resolved against the model directory
+  StreamConfig config;  // input.path is a real file; result options have been resolved against the
+                        // model directory
   StreamIdentity identity;
   InputScan scan;
   int64_t chunk_rows = 0;
-  bool chunk_files = true;    // false: standard mode, straight into final_path
+  bool chunk_files = true;  // false: standard mode, straight into final_path
   std::string final_path;
 };
 
@@ -30,21 +31,22 @@ struct JobSpec {
 };
 
 std::string to_json(const JobSpec& spec);
-JobSpec job_spec_from_json(const std::string& json);   // throws Error kInternal
+JobSpec job_spec_from_json(const std::string& json);  // throws Error kInternal
 
-// One JSON object a line, from the worker's event pipe. Health is "a batch came back": kBatch is sent from the result
-// of a batch, never from a timer.
+// One JSON object a line, from the worker's event pipe. Health is "a batch came back": kBatch is
+// sent from the result of a batch, never from a timer.
 struct WorkerEvent {
   enum class Kind {
     kModelLoaded,   // device, dim, seconds
     kUnitStarted,   // unit
     kChunkStarted,  // unit, chunk, rows
     kBatch,         // unit, rows_done (of the unit, encoded so far in this worker), tokens_done
-    kChunkDone,     // unit, chunk, rows, path, file_bytes, seconds, stats, memory after the cache was released
-    kUnitDone,      // unit, stats (of what this worker encoded)
-    kMemory,        // device memory in use, host_rss_bytes
-    kLog,           // level, message
-    kError,         // error: the worker exits with error.exit_code next
+    kChunkDone,  // unit, chunk, rows, path, file_bytes, seconds, stats, memory after the cache was
+                 // released
+    kUnitDone,   // unit, stats (of what this worker encoded)
+    kMemory,     // device memory in use, host_rss_bytes
+    kLog,        // level, message
+    kError,      // error: the worker exits with error.exit_code next
     kFinished,
   };
   Kind kind = Kind::kLog;
@@ -67,7 +69,7 @@ struct WorkerEvent {
   ErrorDetail error;
 };
 
-std::string to_json_line(const WorkerEvent& event);              // ends in '\n'
-WorkerEvent worker_event_from_json(std::string_view line);       // throws Error kInternal
+std::string to_json_line(const WorkerEvent& event);         // ends in '\n'
+WorkerEvent worker_event_from_json(std::string_view line);  // throws Error kInternal
 
 }  // namespace encode

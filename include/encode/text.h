@@ -12,8 +12,8 @@
 
 namespace encode {
 
-// One row. Always valid UTF-8; may contain NUL. `row` counts accepted rows from 0; `line` is the 1-based physical line
-// on which the row starts, for messages.
+// One row. Always valid UTF-8; may contain NUL. `row` counts accepted rows from 0; `line` is the
+// 1-based physical line on which the row starts, for messages.
 struct Text {
   int64_t row = 0;
   int64_t line = 0;
@@ -22,14 +22,14 @@ struct Text {
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
 struct InputScan {
-  int64_t rows_in = 0;          // records in the file
-  int64_t rows = 0;             // accepted: the rows of the matrix
+  int64_t rows_in = 0;  // records in the file
+  int64_t rows = 0;     // accepted: the rows of the matrix
   int64_t rejected = 0;
-  int64_t empty = 0;            // accepted rows whose text is empty
-  int64_t utf8_replaced = 0;    // accepted rows in which something was replaced by U+FFFD
-  int64_t text_bytes = 0;       // UTF-8 bytes of accepted rows
-  int64_t longest_bytes = 0;    // of one accepted row
-  std::string sha256;           // hex, of the file's bytes as they lie on disk
+  int64_t empty = 0;          // accepted rows whose text is empty
+  int64_t utf8_replaced = 0;  // accepted rows in which something was replaced by U+FFFD
+  int64_t text_bytes = 0;     // UTF-8 bytes of accepted rows
+  int64_t longest_bytes = 0;  // of one accepted row
+  std::string sha256;         // hex, of the file's bytes as they lie on disk
   int64_t file_bytes = 0;
 
   // Where to start reading for row i * kCheckpointRows: offset in the decompressed bytes.
@@ -45,33 +45,37 @@ struct InputScan {
 
 // A record that the policy dropped.
 struct RejectedRow {
-  int64_t record = 0;   // 0-based number of the record in the file
-  int64_t line = 0;     // 1-based
-  std::string reason;   // "bad JSON: ...", "field 'text' is missing", ...
+  int64_t record = 0;  // 0-based number of the record in the file
+  int64_t line = 0;    // 1-based
+  std::string reason;  // "bad JSON: ...", "field 'text' is missing", ...
 };
 
-// Reads rows in order. Not thread-safe; one reader per thread. Throws Error: kNoInput where the file is missing, kData
-// with file:line for a bad row under BadRowPolicy::kError, kIoError where reading or decompressing fails.
+// Reads rows in order. Not thread-safe; one reader per thread. Throws Error: kNoInput where the
+// file is missing, kData with file:line for a bad row under BadRowPolicy::kError, kIoError where
+// reading or decompressing fails.
 class TextReader {
  public:
   virtual ~TextReader() = default;
 
-  // Fills `text` with the next accepted row (its buffer is reused) and returns true, or returns false at the end.
+  // Fills `text` with the next accepted row (its buffer is reused) and returns true, or returns
+  // false at the end.
   virtual bool next(Text& text) = 0;
 
-  // Goes on at `row` (0 <= row <= rows). O(kCheckpointRows) for plain files, where `scan` is of the same file;
-  // compressed files are decompressed from their beginning.
+  // Goes on at `row` (0 <= row <= rows). O(kCheckpointRows) for plain files, where `scan` is of the
+  // same file; compressed files are decompressed from their beginning.
   virtual void seek(int64_t row, const InputScan& scan) = 0;
 };
 
 // Opens an input. `options.path` must not be "-": see spool_standard_input.
 std::unique_ptr<TextReader> open_texts(const InputOptions& options);
 
-// One pass over the whole input under the same policies that open_texts() applies: counts, SHA-256 and checkpoints.
-// `on_rejected` is called for every dropped record and may be empty.
-InputScan scan_texts(const InputOptions& options, const std::function<void(const RejectedRow&)>& on_rejected);
+// One pass over the whole input under the same policies that open_texts() applies: counts, SHA-256
+// and checkpoints. `on_rejected` is called for every dropped record and may be empty.
+InputScan scan_texts(const InputOptions& options,
+                     const std::function<void(const RejectedRow&)>& on_rejected);
 
-// Copies standard input to `spool_path` (atomically) so that it can be read twice; returns the options of the copy.
+// Copies standard input to `spool_path` (atomically) so that it can be read twice; returns the
+// options of the copy.
 InputOptions spool_standard_input(const InputOptions& options, const std::string& spool_path);
 
 }  // namespace encode

@@ -1,4 +1,5 @@
-// Text -> input_ids, token for token what Hugging Face `tokenizers` (or sentencepiece for .model files) gives.
+// Text -> input_ids, token for token what Hugging Face `tokenizers` (or sentencepiece for .model
+// files) gives.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +12,21 @@
 namespace encode {
 
 struct TokenizeOptions {
-  int64_t max_length = 0;          // tokens with special tokens included; 0: no truncation
+  int64_t max_length = 0;  // tokens with special tokens included; 0: no truncation
   bool add_special_tokens = true;
 };
 
 // The ids of many rows, flat: row i is ids[offsets[i], offsets[i + 1]).
 struct TokenizedRows {
   std::vector<int32_t> ids;
-  std::vector<int64_t> offsets = {0};   // size() + 1 entries
-  std::vector<int32_t> lost_tokens;     // per row: tokens cut off by max_length, 0 where nothing was
+  std::vector<int64_t> offsets = {0};  // size() + 1 entries
+  std::vector<int32_t> lost_tokens;    // per row: tokens cut off by max_length, 0 where nothing was
 
   int64_t size() const { return static_cast<int64_t>(lost_tokens.size()); }
   std::span<const int32_t> row(int64_t i) const {
-    return {ids.data() + offsets[static_cast<size_t>(i)],
-            static_cast<size_t>(offsets[static_cast<size_t>(i) + 1] - offsets[static_cast<size_t>(i)])};
+    return {
+        ids.data() + offsets[static_cast<size_t>(i)],
+        static_cast<size_t>(offsets[static_cast<size_t>(i) + 1] - offsets[static_cast<size_t>(i)])};
   }
   void clear();
 };
@@ -36,20 +38,25 @@ class Tokenizer {
 
   // Appends one row to `rows`. `utf8` must be valid UTF-8; it may be empty and may contain NUL.
   // Never fails on any valid UTF-8.
-  virtual void encode(std::string_view utf8, const TokenizeOptions& options, TokenizedRows& rows) const = 0;
+  virtual void encode(std::string_view utf8, const TokenizeOptions& options,
+                      TokenizedRows& rows) const = 0;
 
-  virtual int64_t vocab_size() const = 0;   // all ids that encode() can give are in [0, vocab_size())
-  virtual std::string description() const = 0;   // "WordPiece, 30522 tokens, BertNormalizer, ..." for the log
-  virtual std::string token(int32_t id) const = 0;   // the vocabulary's spelling; "" for an id without a token
+  virtual int64_t vocab_size()
+      const = 0;  // all ids that encode() can give are in [0, vocab_size())
+  virtual std::string description()
+      const = 0;  // "WordPiece, 30522 tokens, BertNormalizer, ..." for the log
+  virtual std::string token(
+      int32_t id) const = 0;  // the vocabulary's spelling; "" for an id without a token
 };
 
-// Loads tokenizer.json, or a sentencepiece .model file. Truncation and padding stored in tokenizer.json are ignored,
-// as sentence-transformers does. Throws Error: kNoInput where the file is missing, kConfig for anything that is
-// malformed or not supported, by name ("normalizer type 'Foo' is not supported").
+// Loads tokenizer.json, or a sentencepiece .model file. Truncation and padding stored in
+// tokenizer.json are ignored, as sentence-transformers does. Throws Error: kNoInput where the file
+// is missing, kConfig for anything that is malformed or not supported, by name ("normalizer type
+// 'Foo' is not supported").
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
-// The tokenizer file of a model directory: tokenizer.json, else a sentencepiece model, with tokenizer_config.json's
-// add_bos_token / add_eos_token applied to the latter.
+// The tokenizer file of a model directory: tokenizer.json, else a sentencepiece model, with
+// tokenizer_config.json's add_bos_token / add_eos_token applied to the latter.
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir);
 
 }  // namespace encode

@@ -7,7 +7,8 @@
 
 namespace encode {
 
-// A half-open range of rows [begin, end) of one stream. Row 0 is the first row of the input that was not rejected.
+// A half-open range of rows [begin, end) of one stream. Row 0 is the first row of the input that
+// was not rejected.
 struct RowRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -16,16 +17,19 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-// The type that the model computes in. Norms, softmax, pooling and normalization are float32 in all of them.
+// The type that the model computes in. Norms, softmax, pooling and normalization are float32 in all
+// of them.
 enum class ComputeType { kFloat32, kBFloat16, kFloat16 };
 std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16"
 
 // sentence-transformers' pooling modes.
 enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrtLen };
-std::string_view to_string(PoolingMode mode);  // "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"
+std::string_view to_string(
+    PoolingMode mode);  // "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"
 
-// Parse the names above and their aliases ("fp32", "bf16", "fp16"; "last", "mean_sqrt_len"). Throw Error
-// (ExitCode::kConfig) that lists the valid names; `where` is the config key or file that holds the value.
+// Parse the names above and their aliases ("fp32", "bf16", "fp16"; "last", "mean_sqrt_len"). Throw
+// Error (ExitCode::kConfig) that lists the valid names; `where` is the config key or file that
+// holds the value.
 ComputeType parse_compute_type(std::string_view name, const std::string& where);
 PoolingMode parse_pooling_mode(std::string_view name, const std::string& where);
 

@@ -1,4 +1,5 @@
-// Files: owned descriptors, whole reads under a limit, and the one way in which this project publishes a file.
+// Files: owned descriptors, whole reads under a limit, and the one way in which this project
+// publishes a file.
 #pragma once
 
 #include <cstddef>
@@ -22,34 +23,38 @@ class UniqueFd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release();
-  // Closes now. Returns errno, 0 on success: close is where network file systems report a failed write.
+  // Closes now. Returns errno, 0 on success: close is where network file systems report a failed
+  // write.
   int close();
 
  private:
   int fd_ = -1;
 };
 
-// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular file (a FIFO or device
-// would block or never end), kNoPermission. `code` is the error's code.
+// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular
+// file (a FIFO or device would block or never end), kNoPermission. `code` is the error's code.
 UniqueFd open_for_reading(const std::string& path, std::string_view code);
 int64_t file_size(const UniqueFd& fd, const std::string& path);
 
-// The whole file, at most `max_bytes`; a larger one is an Error (ExitCode::kConfig) naming the limit.
+// The whole file, at most `max_bytes`; a larger one is an Error (ExitCode::kConfig) naming the
+// limit.
 std::string read_file(const std::string& path, int64_t max_bytes, std::string_view code);
 
 // Exactly `size` bytes at `offset`, or Error kIoError. Retries EINTR and short reads.
-void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset, const std::string& path);
+void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
+               const std::string& path);
 // All bytes, or Error kIoError. Retries EINTR and short writes.
 void write_all(const UniqueFd& fd, const void* data, size_t size, const std::string& path);
 
-// fsync of a directory, so that a rename or a new file in it survives power loss. File systems that cannot (EINVAL,
-// ENOTSUP) are tolerated; anything else throws Error kIoError.
+// fsync of a directory, so that a rename or a new file in it survives power loss. File systems that
+// cannot (EINVAL, ENOTSUP) are tolerated; anything else throws Error kIoError.
 void sync_directory(const std::string& path);
 
-// Creates the directory and its parents, each new one synced into its parent. Error kCantCreate / kNoPermission.
+// Creates the directory and its parents, each new one synced into its parent. Error kCantCreate /
+// kNoPermission.
 void create_directories_durably(const std::string& path);
 
-std::string parent_directory(const std::string& path);   // "." where the path has none
+std::string parent_directory(const std::string& path);  // "." where the path has none
 
 // Names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
 std::vector<std::string> list_directory(const std::string& path);
@@ -67,7 +72,8 @@ void remove_temp_files(const std::string& path);
 // Not yet committed when destroyed: the temp file is removed.
 class AtomicFile {
  public:
-  // `reserve_bytes` > 0 allocates the space first, so that a full disk is known before the work is done.
+  // `reserve_bytes` > 0 allocates the space first, so that a full disk is known before the work is
+  // done.
   AtomicFile(std::string path, int64_t reserve_bytes);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -75,8 +81,8 @@ class AtomicFile {
 
   void write(const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
-  // On return the file survives power loss. A failed fsync is never retried on the same descriptor: the kernel may have
-  // dropped the pages and would report success.
+  // On return the file survives power loss. A failed fsync is never retried on the same descriptor:
+  // the kernel may have dropped the pages and would report success.
   void commit();
 
   const std::string& path() const { return path_; }

@@ -44,7 +44,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
+  if (state_->context == nullptr ||
+      EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "internal.sha256",
                  .what = "OpenSSL offers no SHA-256",
@@ -58,7 +59,9 @@ Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 Sha256::~Sha256() = default;
 
-void Sha256::update(const void* data, size_t size) { EVP_DigestUpdate(state_->context, data, size); }
+void Sha256::update(const void* data, size_t size) {
+  EVP_DigestUpdate(state_->context, data, size);
+}
 
 std::string Sha256::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};

@@ -16,7 +16,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
   ~Sha256();
   void update(const void* data, size_t size);
-  std::string hex();   // 64 digits; ends the hash
+  std::string hex();  // 64 digits; ends the hash
 
  private:
   struct State;
@@ -24,7 +24,7 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view data);
-std::string sha256_file(const std::string& path);   // streams; throws Error
+std::string sha256_file(const std::string& path);  // streams; throws Error
 
 // Streaming XXH3-128 (xxHash), 32 hex digits, high half first. No protection against an attacker.
 class Xxh3 {
@@ -42,6 +42,6 @@ class Xxh3 {
 };
 
 std::string xxh3_hex(std::string_view data);
-std::string xxh3_file(const std::string& path);   // streams; throws Error
+std::string xxh3_file(const std::string& path);  // streams; throws Error
 
 }  // namespace encode

@@ -1,17 +1,16 @@
 #include "base/host.h"
 
-#include <sched.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <sched.h>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/units.h"
 
@@ -35,7 +34,8 @@ std::optional<int64_t> read_integer(const std::string& path) {
   }
 }
 
-// The path of this process in a cgroup hierarchy: "" names the unified one (v2), else a v1 controller.
+// The path of this process in a cgroup hierarchy: "" names the unified one (v2), else a v1
+// controller.
 std::string cgroup_path(const std::string& controller) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -43,14 +43,17 @@ std::string cgroup_path(const std::string& controller) {
     const size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool match = controller.empty() ? controllers == ",," : controllers.find("," + controller + ",") != std::string::npos;
+    const bool match = controller.empty()
+                           ? controllers == ",,"
+                           : controllers.find("," + controller + ",") != std::string::npos;
     if (match) return line.substr(second + 1);
   }
   return "/";
 }
 
-// Calls `visit` for the process's own group and every group above it: each may set a limit, the tightest counts.
-// Inside a container the mount often shows its own group at the root, which the walk reaches last.
+// Calls `visit` for the process's own group and every group above it: each may set a limit, the
+// tightest counts. Inside a container the mount often shows its own group at the root, which the
+// walk reaches last.
 template <typename Visit>
 void walk_up(const std::string& mount, std::string group, const Visit& visit) {
   while (true) {
@@ -74,7 +77,8 @@ struct GroupMemory {
   int64_t left = std::numeric_limits<int64_t>::max();
 };
 
-// Page cache counts as used in a cgroup but is given back before anyone is killed, so inactive file pages are taken off.
+// Page cache counts as used in a cgroup but is given back before anyone is killed, so inactive file
+// pages are taken off.
 int64_t reclaimable_bytes(const std::string& directory, const std::string& key) {
   std::ifstream file(directory + "/memory.stat");
   for (std::string line; std::getline(file, line);) {
@@ -85,14 +89,16 @@ int64_t reclaimable_bytes(const std::string& directory, const std::string& key) 
 
 GroupMemory group_memory() {
   GroupMemory memory;
-  const auto take = [&memory](const std::string& directory, const char* limit_file, const char* usage_file,
-                              const char* reclaimable) {
+  const auto take = [&memory](const std::string& directory, const char* limit_file,
+                              const char* usage_file, const char* reclaimable) {
     const auto limit = read_integer(directory + "/" + limit_file);
     const auto usage = read_integer(directory + "/" + usage_file);
     // cgroup v1 writes "no limit" as a number near 2^63.
     if (!limit || *limit <= 0 || *limit > (int64_t{1} << 60)) return;
     memory.limit = std::min(memory.limit, *limit);
-    if (usage) memory.left = std::min(memory.left, *limit - *usage + reclaimable_bytes(directory, reclaimable));
+    if (usage)
+      memory.left =
+          std::min(memory.left, *limit - *usage + reclaimable_bytes(directory, reclaimable));
   };
   walk_up("/sys/fs/cgroup", cgroup_path(""), [&](const std::string& directory) {
     take(directory, "memory.max", "memory.current", "inactive_file");
@@ -127,14 +133,16 @@ double group_cpus() {
 
 double HostMemory::used_percent() const {
   if (limit_bytes <= 0) return 0;
-  return 100.0 * static_cast<double>(limit_bytes - available_bytes) / static_cast<double>(limit_bytes);
+  return 100.0 * static_cast<double>(limit_bytes - available_bytes) /
+         static_cast<double>(limit_bytes);
 }
 
 HostMemory host_memory() {
   const GroupMemory group = group_memory();
   HostMemory memory;
   memory.limit_bytes = std::min(meminfo_bytes("MemTotal"), group.limit);
-  memory.available_bytes = std::clamp<int64_t>(std::min(meminfo_bytes("MemAvailable"), group.left), 0, memory.limit_bytes);
+  memory.available_bytes = std::clamp<int64_t>(std::min(meminfo_bytes("MemAvailable"), group.left),
+                                               0, memory.limit_bytes);
   return memory;
 }
 
@@ -157,7 +165,8 @@ int64_t cpu_quota() {
   CPU_ZERO(&set);
   const int64_t affinity = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
   const double group = group_cpus();
-  const int64_t quota = group > static_cast<double>(affinity) ? affinity : static_cast<int64_t>(std::ceil(group));
+  const int64_t quota =
+      group > static_cast<double>(affinity) ? affinity : static_cast<int64_t>(std::ceil(group));
   return std::max<int64_t>(1, quota);
 }
 
@@ -170,7 +179,8 @@ std::string host_name() {
 std::string describe(const HostMemory& memory) {
   char percent[16];
   std::snprintf(percent, sizeof percent, "%.1f%%", memory.used_percent());
-  return "host memory " + std::string(percent) + " (" + format_bytes(memory.available_bytes) + " available)";
+  return "host memory " + std::string(percent) + " (" + format_bytes(memory.available_bytes) +
+         " available)";
 }
 
 }  // namespace encode

@@ -57,10 +57,12 @@ class StrictBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
     }
     return Base::number_float(value, text);
   }
-  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& e) {
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& e) {
     position_ = position;
     problem_ = e.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> the last part
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> the
+    // last part
     if (const size_t at = problem_.find(": "); at != std::string::npos) problem_.erase(0, at + 2);
     return false;
   }
@@ -94,16 +96,19 @@ class StrictBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
 
 }  // namespace
 
-Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where, std::string_view code) {
+Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
+                std::string_view code) {
   if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
-    refuse_document("JSON document is too large", where, code,
-                    std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.max_bytes));
+    refuse_document(
+        "JSON document is too large", where, code,
+        std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.max_bytes));
   }
   Json root;
   StrictBuilder builder(root, limits.max_depth);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
-    const std::string place =
-        builder.position() > 0 ? where + ":" + line_and_column(text, builder.position() - 1) : where;
+    const std::string place = builder.position() > 0
+                                  ? where + ":" + line_and_column(text, builder.position() - 1)
+                                  : where;
     refuse_document("malformed JSON", place, code, builder.problem());
   }
   return root;
@@ -116,7 +121,8 @@ Json read_json_file(const std::string& path, const JsonLimits& limits, std::stri
 JsonFields::JsonFields(const Json& object, std::string where, std::string code)
     : object_(object), where_(std::move(where)), code_(std::move(code)) {
   if (!object_.is_object()) {
-    refuse_document("not a JSON object", where_, code_, std::string("a value of type ") + object_.type_name());
+    refuse_document("not a JSON object", where_, code_,
+                    std::string("a value of type ") + object_.type_name());
   }
 }
 
@@ -131,7 +137,8 @@ const Json& JsonFields::at(const std::string& key, std::string_view expected) co
   return *found;
 }
 
-void JsonFields::refuse(const std::string& key, const std::string& expected, const std::string& found) const {
+void JsonFields::refuse(const std::string& key, const std::string& expected,
+                        const std::string& found) const {
   throw Error({.exit_code = ExitCode::kConfig,
                .code = code_,
                .what = "bad value for '" + key + "'",
@@ -142,20 +149,25 @@ void JsonFields::refuse(const std::string& key, const std::string& expected, con
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {
-  const std::string expected = "an integer from " + std::to_string(min) + " to " + std::to_string(max);
+  const std::string expected =
+      "an integer from " + std::to_string(min) + " to " + std::to_string(max);
   const Json& value = at(key, expected);
   if (!value.is_number_integer()) refuse(key, expected, value.dump().substr(0, 80));
-  const bool too_large = value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
-  if (too_large || value.get<int64_t>() < min || value.get<int64_t>() > max) refuse(key, expected, value.dump());
+  const bool too_large =
+      value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  if (too_large || value.get<int64_t>() < min || value.get<int64_t>() > max)
+    refuse(key, expected, value.dump());
   return value.get<int64_t>();
 }
 
-int64_t JsonFields::integer_or(const std::string& key, int64_t fallback, int64_t min, int64_t max) const {
+int64_t JsonFields::integer_or(const std::string& key, int64_t fallback, int64_t min,
+                               int64_t max) const {
   return has(key) ? integer(key, min, max) : fallback;
 }
 
 double JsonFields::number(const std::string& key, double min, double max) const {
-  const std::string expected = "a number from " + std::to_string(min) + " to " + std::to_string(max);
+  const std::string expected =
+      "a number from " + std::to_string(min) + " to " + std::to_string(max);
   const Json& value = at(key, expected);
   if (!value.is_number() || value.get<double>() < min || value.get<double>() > max) {
     refuse(key, expected, value.dump().substr(0, 80));
@@ -163,7 +175,8 @@ double JsonFields::number(const std::string& key, double min, double max) const 
   return value.get<double>();
 }
 
-double JsonFields::number_or(const std::string& key, double fallback, double min, double max) const {
+double JsonFields::number_or(const std::string& key, double fallback, double min,
+                             double max) const {
   return has(key) ? number(key, min, max) : fallback;
 }
 

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
 constexpr int64_t kMaxHeaderBytes = 10000;
 
-[[noreturn]] void refuse(const std::string& path, std::string what, std::string expected, std::string found) {
+[[noreturn]] void refuse(const std::string& path, std::string what, std::string expected,
+                         std::string found) {
   throw Error({.exit_code = ExitCode::kData,
                .code = "npy.header",
                .what = std::move(what),
@@ -61,13 +62,15 @@ class HeaderParser {
   // Each key once; the order is NumPy's business.
   bool complete() const {
     return seen_.size() == std::string_view("descr fortran_order shape ").size() &&
-           seen_.find("descr ") != std::string::npos && seen_.find("fortran_order ") != std::string::npos &&
+           seen_.find("descr ") != std::string::npos &&
+           seen_.find("fortran_order ") != std::string::npos &&
            seen_.find("shape ") != std::string::npos;
   }
 
  private:
   void skip_spaces() {
-    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n'))
+      rest_.remove_prefix(1);
   }
   bool accept(std::string_view token) {
     skip_spaces();
@@ -82,7 +85,7 @@ class HeaderParser {
     expect("'");
     const size_t end = rest_.find('\'');
     if (end == std::string_view::npos || end > 32) fail("a short quoted string");
-    const std::string value(rest_.substr(0, end));
+    std::string value(rest_.substr(0, end));
     rest_.remove_prefix(end + 1);
     return value;
   }
@@ -110,7 +113,8 @@ int64_t NpyHeader::item_bytes() const { return descr == "<f4" ? 4 : 2; }
 int64_t NpyHeader::data_bytes() const {
   int64_t elements = 0;
   int64_t bytes = 0;
-  if (__builtin_mul_overflow(rows, cols, &elements) || __builtin_mul_overflow(elements, item_bytes(), &bytes)) {
+  if (__builtin_mul_overflow(rows, cols, &elements) ||
+      __builtin_mul_overflow(elements, item_bytes(), &bytes)) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "npy.header",
                  .what = "shape overflows",
@@ -123,8 +127,9 @@ int64_t NpyHeader::data_bytes() const {
 }
 
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
-  std::string dictionary = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" +
-                           std::to_string(rows) + ", " + std::to_string(cols) + "), }";
+  std::string dictionary = "{'descr': '" + std::string(descr) +
+                           "', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+                           std::to_string(cols) + "), }";
   const size_t length = static_cast<size_t>(kNpyHeaderBytes) - kMagic.size() - 2;
   dictionary.resize(length - 1, ' ');
   dictionary += '\n';
@@ -146,16 +151,19 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   if (std::string_view(prefix.data(), kMagic.size()) != kMagic) {
     refuse(path, "not an .npy file", "the magic string of .npy version 1.0", "other bytes");
   }
-  const int64_t length = static_cast<unsigned char>(prefix[8]) | static_cast<unsigned char>(prefix[9]) << 8;
+  const int64_t length =
+      static_cast<unsigned char>(prefix[8]) | static_cast<unsigned char>(prefix[9]) << 8;
   if (length > kMaxHeaderBytes || 10 + length > size) {
-    refuse(path, "bad .npy header length", "at most " + std::to_string(std::min(kMaxHeaderBytes, size - 10)),
+    refuse(path, "bad .npy header length",
+           "at most " + std::to_string(std::min(kMaxHeaderBytes, size - 10)),
            std::to_string(length));
   }
   std::string text(static_cast<size_t>(length), '\0');
   pread_all(fd, text.data(), text.size(), 10, path);
   HeaderParser parser(text, path);
   NpyHeader header = parser.parse();
-  if (!parser.complete()) refuse(path, "malformed .npy header", "descr, fortran_order and shape, once each", text);
+  if (!parser.complete())
+    refuse(path, "malformed .npy header", "descr, fortran_order and shape, once each", text);
   if (header.descr != "<f4" && header.descr != "<f2") {
     refuse(path, "unsupported element type", "'<f4' or '<f2'", "'" + header.descr + "'");
   }

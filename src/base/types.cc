@@ -38,7 +38,8 @@ std::string_view name_of(const Table& table, Value value) {
 }
 
 template <typename Table>
-auto parse(const Table& table, std::string_view name, std::string_view kind, const std::string& where) {
+auto parse(const Table& table, std::string_view name, std::string_view kind,
+           const std::string& where) {
   std::string valid;
   for (const auto& [candidate, value] : table) {
     if (candidate == name) return value;

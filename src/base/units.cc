@@ -42,7 +42,8 @@ std::string format_bytes(int64_t bytes) {
     value /= 1000;
     ++unit;
   }
-  return unit == 0 ? print("%lld B", static_cast<long long>(bytes)) : print("%.1f %s", value, kUnits[unit]);
+  return unit == 0 ? print("%lld B", static_cast<long long>(bytes))
+                   : print("%.1f %s", value, kUnits[unit]);
 }
 
 std::string format_count(int64_t count) {
@@ -86,7 +87,8 @@ std::string preview(std::string_view text, size_t max_bytes) {
   const std::string_view shown = text.substr(0, max_bytes);
   for (const char c : shown) {
     const auto byte = static_cast<unsigned char>(c);
-    // Bytes of multi-byte characters are escaped too: a cut or invalid one must not reach a terminal.
+    // Bytes of multi-byte characters are escaped too: a cut or invalid one must not reach a
+    // terminal.
     if (byte < 0x20 || byte >= 0x7f) {
       out += print("\\x%02x", static_cast<unsigned>(byte));
     } else {

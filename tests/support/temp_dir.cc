@@ -1,18 +1,18 @@
 #include "support/temp_dir.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <unistd.h>
 
 namespace encode::testing {
 
 TempDir::TempDir() {
   std::string pattern = (std::filesystem::temp_directory_path() / "encode_test_XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed for " + pattern);
+  if (::mkdtemp(pattern.data()) == nullptr)
+    throw std::runtime_error("mkdtemp failed for " + pattern);
   path_ = pattern;
 }
 
@@ -40,6 +40,8 @@ void write_bytes(const std::string& path, std::string_view content) {
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-std::string test_data(std::string_view name) { return std::string(ENCODE_TEST_DATA) + "/" + std::string(name); }
+std::string test_data(std::string_view name) {
+  return std::string(ENCODE_TEST_DATA) + "/" + std::string(name);
+}
 
 }  // namespace encode::testing

@@ -24,6 +24,6 @@ class TempDir {
 
 std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, std::string_view content);
-std::string test_data(std::string_view name);   // tests/data/<name>
+std::string test_data(std::string_view name);  // tests/data/<name>
 
 }  // namespace encode::testing

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds build/bin/encode and build/bin/encode-worker, and the CUDA plugin where nvcc is found.
+#
+# usage: scripts/build.sh [--all]
+#   --all    the tests and benchmarks too
+#
+# TORCH_ROOT names the LibTorch to build against; without it, the one that scripts/setup.sh puts under .deps.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Those of the given targets that this configuration has: the plugin is there only with nvcc.
+known_targets() {
+  local all name
+  all=$(ninja -C build -t targets all)
+  for name in "$@"; do
+    if grep -q "^$name: phony" <<<"$all"; then printf '%s\n' "$name"; fi
+  done
+}
+
+main() {
+  local targets=(encode encode-worker encode_cuda)
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    --all) targets=() ;;
+    '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
+  cd "$ROOT"
+  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
+  if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
+  ninja -C build -j "$(job_count)" "${targets[@]}"
+}
+
+main "$@"

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Downloads pinned wheels and prints their paths, one a line.
+
+    fetch.py --cache DIR REQUIREMENTS...
+
+Requirements are lines `name==version --hash=sha256:HEX`. A wheel lies in the cache under its hash and is checked each
+time it is asked for. pip, with whatever index, proxy and certificates this machine has configured for it, says where a
+wheel is; curl fetches it and goes on where an earlier try, of this run or another, has stopped. Where curl may not
+reach what pip reaches (an index that wants a login), pip downloads.
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})$")
+# The wheels that the hashes belong to, whatever Python runs this: LibTorch is the same in all of them.
+TARGET = ["--only-binary=:all:", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311", "--abi", "none",
+          "--platform", "manylinux2014_x86_64"]
+TARGET += [word for minor in range(5, 29) for word in ("--platform", f"manylinux_2_{minor}_x86_64")]
+ATTEMPTS = 8
+STALLED_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Pin:
+    name: str
+    version: str
+    sha256: str
+
+    def requirement(self):
+        return f"{self.name}=={self.version}"
+
+
+def read_pins(paths):
+    for path in paths:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if not line or line.startswith("#"):
+                continue
+            match = PIN.match(line)
+            if not match:
+                sys.exit(f"error: {path}:{number}: expected 'name==version --hash=sha256:HEX', found '{line}'")
+            yield Pin(**match.groupdict())
+
+
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def sha256(path):
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cached(cache, pin):
+    for wheel in (cache / pin.sha256).glob("*.whl"):
+        if sha256(wheel) == pin.sha256:
+            return wheel
+        note(f"{wheel.name}: damaged in the cache, downloading again")
+        wheel.unlink()
+    return None
+
+
+def ask_pip(pins):
+    """The address of each wheel. Reads metadata only: pip would otherwise download in order to resolve."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps",
+               "--target", "unused", "--report", "-", *TARGET, *(pin.requirement() for pin in pins)]
+    report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return {item["metadata"]["name"].lower().replace("_", "-"): item["download_info"]["url"]
+            for item in report["install"]}
+
+
+def curl(url, partial):
+    progress = ["--progress-bar"] if sys.stderr.isatty() else ["--no-progress-meter"]
+    command = ["curl", "--fail", "--location", "--continue-at", "-", "--connect-timeout", "30",
+               "--speed-limit", "1024", "--speed-time", str(STALLED_SECONDS), *progress, "--output", str(partial), url]
+    return subprocess.run(command, stdout=sys.stderr).returncode
+
+
+def download(pin, url, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = folder / url.split("#")[0].rsplit("/", 1)[1]
+    partial = wheel.with_suffix(".partial")
+    for attempt in range(ATTEMPTS):
+        held = partial.stat().st_size if partial.exists() else 0
+        note(f"{wheel.name}: downloading" + (f", going on at {held / 1e6:.1f} MB" if held else ""))
+        failed = curl(url, partial)
+        if partial.exists() and sha256(partial) == pin.sha256:  # also where an earlier run was cut before the rename
+            return partial.rename(wheel)
+        if failed:
+            time.sleep(min(2 ** attempt, 30))
+        else:
+            note(f"{wheel.name}: sha256 differs from the pinned one, starting over")
+            partial.unlink()
+    partial.unlink(missing_ok=True)
+    return None
+
+
+def download_with_pip(pin, folder):
+    note(f"{pin.requirement()}: downloading with pip")
+    requirement = folder / "requirement.txt"
+    requirement.write_text(f"{pin.requirement()} --hash=sha256:{pin.sha256}\n")
+    subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", *TARGET,
+                    "--dest", str(folder), "-r", str(requirement)], check=True, stdout=sys.stderr)
+    requirement.unlink()
+    return next(folder.glob("*.whl"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cache", type=pathlib.Path, required=True)
+    parser.add_argument("requirements", type=pathlib.Path, nargs="+")
+    args = parser.parse_args()
+    pins = list(read_pins(args.requirements))
+    wheels = {pin: cached(args.cache, pin) for pin in pins}
+    missing = [pin for pin in pins if not wheels[pin]]
+    urls = ask_pip(missing) if missing else {}
+    for pin in missing:
+        folder = args.cache / pin.sha256
+        wheels[pin] = download(pin, urls[pin.name], folder) or download_with_pip(pin, folder)
+        note(f"{wheels[pin].name}: {wheels[pin].stat().st_size / 1e6:.1f} MB")
+    print("\n".join(str(wheels[pin]) for pin in pins))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"error: '{' '.join(map(str, error.cmd[:4]))} ...' failed with exit code {error.returncode}")

@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# What the scripts here share; sourced, never run.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export DEPS="$ROOT/.deps"
+export CACHE="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/encode"
+# The distribution's interpreter: the one that has the packages of packages.txt.
+export PYTHON=/usr/bin/python3
+
+say() { printf '== %s\n' "$*"; }
+warn() { printf 'warning: %s\n' "$*" >&2; }
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# The comment at the head of the calling script is its help text.
+show_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
+
+# phase NAME COMMAND...: runs it, prints the seconds it took, and remembers them for print_phases.
+PHASES=()
+phase() {
+  local name=$1 start=$EPOCHREALTIME seconds
+  shift
+  say "$name"
+  "$@"
+  seconds=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')
+  PHASES+=("$(printf '%-22s %8s s' "$name" "$seconds")")
+  say "$name: $seconds s"
+}
+
+print_phases() { printf '   %s\n' "${PHASES[@]}"; }
+
+# Where LibTorch is: the user's own, else the one that setup.sh puts under .deps.
+torch_root() { printf '%s\n' "${TORCH_ROOT:-$DEPS/torch/torch}"; }
+
+# Compiler jobs: one a core, and about 2 GB of available memory for each.
+job_count() {
+  local cores memory_jobs
+  cores=$(nproc)
+  memory_jobs=$(awk '/^MemAvailable/ { print int($2 / 2e6) }' /proc/meminfo)
+  if [[ -r /sys/fs/cgroup/memory.max && $(cat /sys/fs/cgroup/memory.max) != max ]]; then
+    memory_jobs=$(($(cat /sys/fs/cgroup/memory.max) / 2000000000))
+  fi
+  ((memory_jobs >= 1)) || memory_jobs=1
+  printf '%s\n' $((cores < memory_jobs ? cores : memory_jobs))
+}
+
+# fetch_wheels REQUIREMENTS...: prints the paths of the pinned wheels, downloaded and checked.
+fetch_wheels() {
+  if [[ ! -x $DEPS/venv/bin/python ]]; then
+    "$PYTHON" -m venv "$DEPS/venv" >&2
+    "$DEPS/venv/bin/python" -m pip install --quiet --require-hashes -r "$ROOT/scripts/deps/pip.txt" >&2
+  fi
+  "$DEPS/venv/bin/python" "$ROOT/scripts/deps/fetch.py" --cache "$CACHE/wheels" "$@"
+}

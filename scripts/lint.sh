@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Checks formatting (clang-format 14), C++ (clang-tidy 14, .clang-tidy) and shell scripts (shellcheck).
+#
+# usage: scripts/lint.sh [--fix]
+#   --fix    rewrite the files as clang-format wants them, then check the rest
+#
+# clang-tidy reads build/compile_commands.json: run scripts/build.sh --all first. A file that passed once is not read
+# again until it, a header it includes, its flags or .clang-tidy change (${XDG_CACHE_HOME:-~/.cache}/encode/tidy).
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# The project's own files: tracked, or new and not ignored.
+list_files() {
+  git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+    if [[ -e $file ]]; then printf '%s\n' "$file"; fi
+  done
+}
+
+# Lists the files rather than every place in them.
+check_format() {
+  local report
+  if ! report=$(list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 --dry-run -Werror 2>&1); then
+    grep -oE '^[^ :]+:[0-9]+' <<<"$report" | sort -u -t: -k1,1 >&2
+    die "clang-format wants these files otherwise (first place of each): scripts/lint.sh --fix"
+  fi
+}
+
+fix_format() { list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 -i; }
+
+check_shell() {
+  list_files '*.sh' .ci/run | xargs shellcheck
+}
+
+main() {
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    --fix) cd "$ROOT" && fix_format ;;
+    '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  cd "$ROOT"
+  say "clang-format"
+  check_format
+  say "shellcheck"
+  check_shell
+  "$PYTHON" scripts/lint/tidy.py --build build --cache "$CACHE/tidy" --jobs "$(job_count)"
+}
+
+main "$@"

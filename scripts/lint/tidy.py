@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over the product's C++ sources, several at once, and remembers which ones passed.
+
+    tidy.py --build build --cache DIR [--jobs N]
+
+A source that passed is not read again until something it depends on changes: its text, the project's headers that the
+compiler saw, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project count by path and size: they
+change with their package. The headers are those in ninja's log, so build first.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+
+CLANG_TIDY = "clang-tidy-14"
+# Sources of these folders are checked; the tests' headers and macros are GoogleTest's business.
+FOLDERS = ("src", "apps")
+# The flags are GCC's: clang does not know all of its warnings.
+EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
+
+
+def dependencies(build):
+    """Object file -> the files that the compiler read for it."""
+    output = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True).stdout
+    files = {}
+    for line in output.splitlines():
+        if line.startswith(" "):
+            files[target].append(line.strip())
+        elif ": #deps" in line:
+            target = line.split(": #deps")[0]
+            files[target] = []
+    return files
+
+
+class Sources:
+    def __init__(self, root, build):
+        self.root = root
+        self.build = build
+        self.deps = dependencies(build)
+        self.digests = {}
+        version = subprocess.run([CLANG_TIDY, "--version"], check=True, capture_output=True).stdout
+        self.common = version + (root / ".clang-tidy").read_bytes()
+
+    def entries(self):
+        seen = set()
+        for entry in json.loads((self.build / "compile_commands.json").read_text()):
+            source = pathlib.Path(entry["file"])
+            if source.suffix != ".cc" or not source.is_relative_to(self.root) or source in seen:
+                continue
+            if source.relative_to(self.root).parts[0] in FOLDERS:
+                seen.add(source)
+                yield entry
+
+    def digest(self, name):
+        path = pathlib.Path(name)
+        if path.is_relative_to(self.root) and ".deps" not in path.parts and path.exists():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            return f"{path.relative_to(self.root)} {content}"
+        return f"{path.name} {path.stat().st_size if path.exists() else 0}"
+
+    def key(self, entry):
+        """A digest of all that the outcome depends on, or None where the source has not been compiled yet."""
+        words = shlex.split(entry["command"])
+        headers = self.deps.get(words[words.index("-o") + 1])
+        if headers is None:
+            return None
+        state = hashlib.sha256(self.common)
+        state.update(entry["command"].replace(str(self.root), "").encode())
+        for name in sorted(set([entry["file"], *headers])):
+            if name not in self.digests:
+                self.digests[name] = self.digest(str(self.build / name))
+            state.update(self.digests[name].encode())
+        return state.hexdigest()
+
+
+def check(entry, build):
+    command = [CLANG_TIDY, "-p", str(build), *EXTRA, entry["file"]]
+    started = time.monotonic()
+    result = subprocess.run(command, capture_output=True, text=True)
+    return result.returncode, result.stdout, time.monotonic() - started
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--cache", type=pathlib.Path, required=True)
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    root = pathlib.Path(__file__).resolve().parents[2]
+    build = args.build.resolve()
+    args.cache.mkdir(parents=True, exist_ok=True)
+    sources = Sources(root, build)
+    todo = []
+    total = 0
+    for entry in sources.entries():
+        total += 1
+        key = sources.key(entry)
+        if key is None or not (args.cache / key).exists():
+            todo.append((entry, key))
+    print(f"clang-tidy: {total} sources, {total - len(todo)} unchanged since they passed", flush=True)
+    failed = 0
+    started = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        runs = {pool.submit(check, entry, build): (entry, key) for entry, key in todo}
+        for run in concurrent.futures.as_completed(runs):
+            entry, key = runs[run]
+            code, output, seconds = run.result()
+            if code == 0:
+                if key:
+                    (args.cache / key).touch()
+                continue
+            failed += 1
+            print(f"{entry['file']} ({seconds:.1f} s)\n{output}", flush=True)
+    if todo:
+        print(f"clang-tidy: {len(todo)} checked in {time.monotonic() - started:.1f} s, {failed} failed", flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# From a fresh clone to verified embeddings of real texts: set-up, build, demo model, sample, run, verify.
+#
+# usage: scripts/quickstart.sh [--rows N]
+#   --rows N   rows of each of the two streams (default 1000)
+#
+# The experiment is configs/quickstart.yaml: the inputs are .deps/quickstart/{tests,changes}.jsonl, made of what is
+# installed on this machine. A second run finds its finals there and encodes nothing.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+SAMPLE="$DEPS/quickstart"
+CONFIG=configs/quickstart.yaml
+
+row_count() { wc -l <"$1"; }
+
+# Two streams of one split have the same number of rows: the smaller of what was asked for and what the machine has.
+make_sample() {
+  local rows=$1 kind count
+  if [[ -f $SAMPLE/tests.jsonl && $(cat "$SAMPLE/rows" 2>/dev/null) == "$rows" ]]; then
+    say "sample: $(row_count "$SAMPLE/tests.jsonl") rows a stream are there"
+    return
+  fi
+  for kind in tests changes; do
+    "$PYTHON" "$ROOT/scripts/make_corpus.py" "$kind" --rows "$rows" --output "$SAMPLE/$kind.jsonl"
+  done
+  count=$(for kind in tests changes; do row_count "$SAMPLE/$kind.jsonl"; done | sort -n | head -1)
+  ((count > 0)) || die "no texts on this machine: no Python sources, or no changelogs and no package descriptions"
+  for kind in tests changes; do
+    head -n "$count" "$SAMPLE/$kind.jsonl" >"$SAMPLE/$kind.partial"
+    mv "$SAMPLE/$kind.partial" "$SAMPLE/$kind.jsonl"
+  done
+  printf '%s\n' "$rows" >"$SAMPLE/rows"
+}
+
+main() {
+  local rows=1000
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    --rows) rows=${2:?--rows needs a number} ;;
+    '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  cd "$ROOT"
+  phase set-up scripts/setup.sh
+  phase build scripts/build.sh
+  phase "demo model" scripts/models.sh
+  phase sample make_sample "$rows"
+  phase encode build/bin/encode --config "$CONFIG"
+  phase verify build/bin/encode verify --config "$CONFIG"
+  say "times"
+  print_phases
+  say "done: the config is $CONFIG, the texts are in .deps/quickstart, README.md says what to read next"
+}
+
+main "$@"

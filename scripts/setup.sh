@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Makes this machine able to build and run encode: Debian packages (scripts/packages.txt) and LibTorch 2.11.0 in .deps/.
+#
+# usage: scripts/setup.sh [--cuda | --cpu]
+#   --cuda   all of LibTorch with the NVIDIA libraries it needs; the default where an NVIDIA driver is found
+#   --cpu    only what the CPU needs (about 500 MB on disk); the default elsewhere
+#
+# For Debian 12 and Ubuntu 24.04, as root or with sudo. Run it as often as you like: what is there stays.
+# TORCH_ROOT=/path/with/include/and/lib uses a LibTorch 2.11 that is there already (pip's or the zip's); nothing is then
+# downloaded. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode and go on where they were cut off.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+TORCH_VERSION=2.11
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "installing packages needs root or sudo; missing: ${missing[*]}"
+  fi
+}
+
+installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+# Sets `missing`: of each line of packages.txt that has nothing installed, the alternatives as one word "a|b".
+find_missing() {
+  local line name
+  missing=()
+  while read -r line; do
+    line=${line//[[:space:]]/}
+    for name in ${line//|/ }; do
+      if installed "$name"; then continue 2; fi
+    done
+    missing+=("$line")
+  done < <(grep -v -e '^#' -e '^$' "$ROOT/scripts/packages.txt")
+}
+
+first_available() {
+  local name
+  for name in ${1//|/ }; do
+    if apt-cache show --quiet=2 "$name" >/dev/null 2>&1; then
+      printf '%s\n' "$name"
+      return
+    fi
+  done
+  die "no package '$1' in this distribution (Debian 12 and Ubuntu 24.04 have one)"
+}
+
+install_packages() {
+  local missing names=() entry
+  command -v apt-get >/dev/null || die "no apt-get here: Debian 12 or Ubuntu 24.04 is needed"
+  find_missing
+  if ((${#missing[@]} == 0)); then
+    say "packages: all there"
+    return
+  fi
+  say "packages: installing ${#missing[@]}"
+  as_root apt-get update -q -o DPkg::Lock::Timeout=300
+  for entry in "${missing[@]}"; do names+=("$(first_available "$entry")"); done
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
+    -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${names[@]}"
+}
+
+# pip's layout says its version in version.py, the zip's in build-version.
+torch_version() { cat "$1/build-version" "$1/version.py" 2>/dev/null | grep -oE -m1 '[0-9]+\.[0-9]+\.[0-9]+[^ '\'']*' || true; }
+
+check_torch_root() {
+  local version
+  [[ -e $TORCH_ROOT/lib/libtorch_cpu.so && -d $TORCH_ROOT/include/ATen ]] ||
+    die "TORCH_ROOT=$TORCH_ROOT: no lib/libtorch_cpu.so and include/ATen there"
+  version=$(torch_version "$TORCH_ROOT")
+  [[ $version == "$TORCH_VERSION".* ]] ||
+    die "TORCH_ROOT=$TORCH_ROOT: expected LibTorch $TORCH_VERSION, found '${version:-no version file}'"
+  say "LibTorch: $version in $TORCH_ROOT"
+}
+
+# extract_torch cpu|cuda FOLDER WHEEL...
+extract_torch() {
+  local variant=$1 folder=$2 wheel libraries=('torch/lib/libtorch_cpu.so' 'torch/lib/libc10*.so' 'torch/lib/libgomp*')
+  shift 2
+  if [[ $variant == cuda ]]; then libraries=('torch/lib/*.so*' -x '*libtorch_python*'); fi
+  mkdir -p "$folder"
+  for wheel in "$@"; do
+    case ${wheel##*/} in
+      torch-*) unzip -q -o "$wheel" torch/version.py 'torch/include/*' "${libraries[@]}" -d "$folder" ;;
+      *) unzip -q -o "$wheel" 'nvidia/*/lib/*.so*' -d "$folder" ;;
+    esac
+  done
+}
+
+install_torch() {
+  local variant=$1 deps="$ROOT/scripts/deps" pins stamp wheels there
+  pins=("$deps/torch-cpu.txt")
+  if [[ $variant == cuda ]]; then pins+=("$deps/torch-cuda.txt"); fi
+  # Both files, so that the stamp of the CUDA variant, which holds all of the CPU variant, can serve both.
+  stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
+  there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
+  if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
+    say "LibTorch: $(torch_version "$DEPS/torch/torch") (${there%% *}) is there"
+    return
+  fi
+  say "LibTorch: fetching the $variant variant"
+  wheels=$(fetch_wheels "${pins[@]}")
+  rm -rf "$DEPS/torch" "$DEPS/torch.partial"
+  mapfile -t wheels <<<"$wheels"
+  extract_torch "$variant" "$DEPS/torch.partial" "${wheels[@]}"
+  printf '%s\n' "$variant $stamp" >"$DEPS/torch.partial/stamp"
+  mv "$DEPS/torch.partial" "$DEPS/torch"
+  say "LibTorch: $(torch_version "$DEPS/torch/torch") ($variant), $(du -sh "$DEPS/torch" | cut -f1) on disk"
+}
+
+main() {
+  local variant=cpu
+  if [[ -e /proc/driver/nvidia/version || -e /dev/nvidiactl ]]; then variant=cuda; fi
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    --cuda | --cpu) variant=${1#--} ;;
+    '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  install_packages
+  if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
+}
+
+main "$@"

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Set-up, build, lint and every test: what continuous integration runs.
+#
+# usage: scripts/test.sh [CTEST ARGUMENTS...]      for example: scripts/test.sh -R store
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+main() {
+  if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    show_help
+    return
+  fi
+  phase set-up "$ROOT/scripts/setup.sh"
+  phase build "$ROOT/scripts/build.sh" --all
+  phase lint "$ROOT/scripts/lint.sh"
+  say "times"
+  print_phases
+  # ctest comes last and prints last: its closing line is the result.
+  exec ctest --test-dir "$ROOT/build" --output-on-failure --no-label-summary --parallel "$(nproc)" "$@"
+}
+
+main "$@"

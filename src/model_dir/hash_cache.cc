@@ -1,0 +1,106 @@
+#include "model_dir/hash_cache.h"
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <unistd.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kVersion = 1;
+constexpr JsonLimits kLimits = {.max_bytes = 4 << 20, .max_depth = 4};
+constexpr size_t kMaxEntries = 10'000;  // about 2 MB; beyond it the cache starts over
+
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::map<FileKey, std::string> read_entries(const std::string& path) {
+  std::map<FileKey, std::string> hashes;
+  const Json json = read_json_file(path, kLimits, "model.hash_cache");
+  const JsonFields fields(json, path, "model.hash_cache");
+  if (fields.integer("version", 0, INT64_MAX) != kVersion) return hashes;
+  for (const Json& entry : fields.array("entries")) {
+    const JsonFields e(entry, path, "model.hash_cache");
+    const FileKey key = {.device = static_cast<uint64_t>(e.integer("dev", 0, INT64_MAX)),
+                         .inode = static_cast<uint64_t>(e.integer("ino", 0, INT64_MAX)),
+                         .size = e.integer("size", 0, INT64_MAX),
+                         .mtime_ns = e.integer("mtime_ns", INT64_MIN, INT64_MAX),
+                         .ctime_ns = e.integer("ctime_ns", INT64_MIN, INT64_MAX)};
+    const std::string sha256 = e.string("sha256");
+    if (sha256.size() == 64) hashes[key] = sha256;
+  }
+  return hashes;
+}
+
+}  // namespace
+
+FileKey file_key(const struct stat& info) {
+  return {.device = info.st_dev,
+          .inode = info.st_ino,
+          .size = info.st_size,
+          .mtime_ns = nanoseconds(info.st_mtim),
+          .ctime_ns = nanoseconds(info.st_ctim)};
+}
+
+HashCache::HashCache(std::string path, int64_t min_age_ns)
+    : path_(std::move(path)), min_age_ns_(min_age_ns) {
+  if (path_.empty() || ::access(path_.c_str(), F_OK) != 0) return;
+  try {
+    hashes_ = read_entries(path_);
+  } catch (const Error&) {
+    hashes_.clear();  // it is only a cache; save() replaces it
+  }
+}
+
+bool HashCache::is_settled(const FileKey& key) const {
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  // A time stamp in the future has a negative age: the clock was set back, and it may come a second
+  // time.
+  return nanoseconds(now) - std::max(key.mtime_ns, key.ctime_ns) >= min_age_ns_;
+}
+
+std::optional<std::string> HashCache::find(const FileKey& key) const {
+  const auto found = hashes_.find(key);
+  if (found == hashes_.end() || !is_settled(key)) return std::nullopt;
+  return found->second;
+}
+
+void HashCache::store(const FileKey& key, const std::string& sha256) {
+  if (path_.empty() || !is_settled(key)) return;
+  if (hashes_.size() >= kMaxEntries) hashes_.clear();
+  // An older state of the same file never comes back.
+  std::erase_if(hashes_, [&key](const auto& e) {
+    return e.first.device == key.device && e.first.inode == key.inode;
+  });
+  hashes_[key] = sha256;
+  changed_ = true;
+}
+
+void HashCache::save() const noexcept {
+  if (!changed_) return;
+  try {
+    Json entries = Json::array();
+    for (const auto& [key, sha256] : hashes_) {
+      entries.push_back({{"dev", key.device},
+                         {"ino", key.inode},
+                         {"size", key.size},
+                         {"mtime_ns", key.mtime_ns},
+                         {"ctime_ns", key.ctime_ns},
+                         {"sha256", sha256}});
+    }
+    write_file_durably(path_, Json{{"version", kVersion}, {"entries", std::move(entries)}}.dump());
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): a full disk or read-only
+                                     // folder costs time only
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "encode/model_directory.h"
+
+#include "base/file.h"
+#include "base/units.h"
+#include "model_dir/model_folder.h"
+#include "model_dir/refusal.h"
+
+namespace encode {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t slash = 0; slash != std::string::npos; begin = slash + 1) {
+    slash = text.find('/', begin);
+    parts.push_back(text.substr(begin, slash == std::string::npos ? slash : slash - begin));
+  }
+  return parts;
+}
+
+bool all_safe(const std::vector<std::string>& parts) {
+  return std::all_of(parts.begin(), parts.end(), is_safe_name);
+}
+
+// Where huggingface_hub keeps downloads, the setting that it prefers first.
+std::vector<std::string> cache_directories() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  std::vector<std::string> directories;
+  const auto add = [&directories](const std::string& root, const char* below) {
+    if (root.empty()) return;
+    std::string path = root + below;
+    if (std::find(directories.begin(), directories.end(), path) == directories.end()) {
+      directories.push_back(std::move(path));
+    }
+  };
+  add(variable("HF_HUB_CACHE"), "");
+  add(variable("HUGGINGFACE_HUB_CACHE"), "");
+  add(variable("HF_HOME"), "/hub");
+  add(variable("XDG_CACHE_HOME"), "/huggingface/hub");
+  add(variable("HOME"), "/.cache/huggingface/hub");
+  return directories;
+}
+
+bool is_commit(const std::string& revision) {
+  return revision.size() == 40 &&
+         revision.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// The commit that a branch, tag or commit stands for in one cached repository; "" where it does not
+// know it.
+std::string commit_of(const std::string& repository, const std::string& revision) {
+  if (is_commit(revision)) return revision;
+  std::error_code error;
+  const std::string ref = repository + "/refs/" + revision;
+  if (!fs::is_regular_file(ref, error)) return "";
+  std::string commit = read_file(ref, 256, "model.not_found");
+  while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
+  return is_commit(commit) ? commit : "";
+}
+
+Error not_found(const std::string& model, std::string expected, std::string found,
+                std::string hint) {
+  return refusal({.code = "model.not_found",
+                  .what = "there is no model of this name",
+                  .where = preview(model, 200),
+                  .expected = std::move(expected),
+                  .found = std::move(found),
+                  .hint = std::move(hint),
+                  .exit_code = ExitCode::kNoInput});
+}
+
+}  // namespace
+
+std::string resolve_model(const std::string& model, const std::optional<std::string>& revision) {
+  std::error_code error;
+  if (fs::is_directory(model, error)) {
+    if (!revision) return fs::canonical(model).string();
+    throw refusal({.code = "model.revision",
+                   .what = "a revision belongs to a hub id, not to a directory",
+                   .where = model,
+                   .expected = "no revision",
+                   .found = "'" + preview(*revision) + "'",
+                   .hint = "leave the revision out, or give the hub id as the model"});
+  }
+  const std::vector<std::string> id = split(model);
+  const std::string ref = revision.value_or("main");
+  if (id.size() > 2 || !all_safe(id) || !all_safe(split(ref))) {
+    throw not_found(
+        model,
+        "a directory, or a hub id 'org/name' with a revision of letters, digits, '.', '_', '-'",
+        fs::exists(model, error) ? "a file" : "no such directory, and not a hub id",
+        "check the path; relative paths start at the current directory");
+  }
+  std::vector<std::string> repositories = {"models--" +
+                                           (id.size() == 2 ? id[0] + "--" + id[1] : id[0])};
+  if (id.size() == 1) repositories.push_back("models--sentence-transformers--" + id[0]);
+  std::string searched = fs::absolute(model).string();
+  for (const std::string& cache : cache_directories()) {
+    for (const std::string& repository : repositories) {
+      const std::string root = cache + "/" + repository;
+      const std::string commit = commit_of(root, ref);
+      const std::string snapshot =
+          root + "/snapshots/" + (commit.empty() ? "<" + ref + ">" : commit);
+      if (!commit.empty() && fs::is_directory(snapshot, error))
+        return fs::canonical(snapshot).string();
+      searched += "\n" + snapshot;
+    }
+  }
+  throw not_found(
+      model, "one of these directories:\n" + searched, "none of them",
+      "nothing is downloaded by this program; fetch it once with: hf download " + preview(model));
+}
+
+}  // namespace encode

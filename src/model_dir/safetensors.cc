@@ -1,0 +1,350 @@
+#include "model_dir/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "model_dir/refusal.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kLengthBytes = 8;
+
+// Everything that the format knows in whole bytes. Models compute from F32, F16 and BF16; the
+// others may be present (buffers such as `position_ids` are I64).
+constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32", 4},
+                                                                           {"F16", 2},
+                                                                           {"BF16", 2},
+                                                                           {"I64", 8},
+                                                                           {"BOOL", 1},
+                                                                           {"U8", 1},
+                                                                           {"I8", 1},
+                                                                           {"F8_E4M3", 1},
+                                                                           {"F8_E5M2", 1},
+                                                                           {"I16", 2},
+                                                                           {"U16", 2},
+                                                                           {"I32", 4},
+                                                                           {"U32", 4},
+                                                                           {"F64", 8}}};
+
+struct HeaderTensor {
+  std::string dtype;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> offsets;  // begin, end; from the beginning of the data
+};
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (const int64_t dim : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
+  return text + "]";
+}
+
+// Receives the header's JSON event by event. A tree of a hostile header would take ten times its
+// size; here anything that is not part of the format ends the parse at once.
+class HeaderReader {
+ public:
+  explicit HeaderReader(const std::string& file) : file_(file) {}
+
+  std::map<std::string, HeaderTensor> take() { return std::move(tensors_); }
+
+  // nlohmann::json's SAX interface; it fixes names and parameter types.
+  bool null() { return unexpected("null"); }
+  bool boolean(bool /*value*/) { return unexpected("a boolean"); }
+  bool number_float(double /*value*/, const std::string& text) { return unexpected(preview(text)); }
+  bool binary(std::vector<uint8_t>& /*value*/) { return unexpected("binary data"); }
+  bool number_integer(int64_t value) { return unexpected(std::to_string(value)); }
+  bool number_unsigned(uint64_t value) {
+    if (state_ != State::kShape && state_ != State::kOffsets)
+      return unexpected(std::to_string(value));
+    std::vector<int64_t>& list = state_ == State::kShape ? tensor().shape : tensor().offsets;
+    const size_t most = state_ == State::kShape ? static_cast<size_t>(kMaxRank) : 2;
+    if (list.size() >= most) return unexpected("more than " + std::to_string(most) + " numbers");
+    if (value > static_cast<uint64_t>(INT64_MAX)) return unexpected(std::to_string(value));
+    list.push_back(static_cast<int64_t>(value));
+    return true;
+  }
+  bool string(std::string& value) {
+    if (state_ == State::kMetadata) {
+      count_metadata(value.size());
+      return true;
+    }
+    if (state_ != State::kTensor || field_ != "dtype")
+      return unexpected("the string '" + preview(value) + "'");
+    tensor().dtype = value;
+    return true;
+  }
+  bool start_object(size_t /*elements*/) {
+    switch (state_) {
+      case State::kStart:
+        state_ = State::kTensors;
+        return true;
+      case State::kTensors:
+        state_ = name_ == kMetadataKey ? State::kMetadata : State::kTensor;
+        return true;
+      default:
+        return unexpected("an object");
+    }
+  }
+  bool start_array(size_t /*elements*/) {
+    if (state_ != State::kTensor || field_ == "dtype") return unexpected("an array");
+    state_ = field_ == "shape" ? State::kShape : State::kOffsets;
+    return true;
+  }
+  bool end_array() {
+    state_ = State::kTensor;
+    return true;
+  }
+  bool key(std::string& key) {
+    if (state_ == State::kTensors) return start_tensor(key);
+    if (state_ == State::kMetadata) {
+      count_metadata(key.size());
+      if (!fields_.insert(key).second) return duplicate(key);
+      return true;
+    }
+    if (key != "dtype" && key != "shape" && key != "data_offsets")
+      return unexpected("the key '" + preview(key) + "'");
+    if (!fields_.insert(key).second) return duplicate(key);
+    field_ = key;
+    return true;
+  }
+  bool end_object() {
+    if (state_ == State::kTensor && (fields_.size() != 3 || tensor().offsets.size() != 2)) {
+      return unexpected("an incomplete entry");
+    }
+    state_ = state_ == State::kTensors ? State::kEnd : State::kTensors;
+    return true;
+  }
+  bool parse_error(size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) {
+    throw refusal({.code = "model.header",
+                   .what = "the header of the safetensors file is malformed JSON",
+                   .where = file_,
+                   .expected = "JSON (RFC 8259)",
+                   .found = "a syntax error at byte " + std::to_string(position) + " of the header",
+                   .hint = "the file is damaged: download it again"});
+  }
+
+ private:
+  enum class State { kStart, kTensors, kTensor, kShape, kOffsets, kMetadata, kEnd };
+  static constexpr std::string_view kMetadataKey = "__metadata__";
+
+  HeaderTensor& tensor() { return *tensor_; }
+
+  bool start_tensor(const std::string& name) {
+    fields_.clear();
+    name_ = name;
+    if (name == kMetadataKey) {
+      if (std::exchange(seen_metadata_, true)) return duplicate(name);
+      return true;
+    }
+    if (name.empty() || static_cast<int64_t>(name.size()) > kMaxTensorNameBytes) {
+      return unexpected("a tensor name of " + std::to_string(name.size()) + " bytes");
+    }
+    if (static_cast<int64_t>(tensors_.size()) >= kMaxTensors) {
+      return unexpected("more than " + std::to_string(kMaxTensors) + " tensors");
+    }
+    const auto [entry, inserted] = tensors_.try_emplace(name);
+    tensor_ = &entry->second;
+    return inserted || duplicate(name);
+  }
+
+  void count_metadata(size_t bytes) {
+    metadata_bytes_ += static_cast<int64_t>(bytes);
+    if (metadata_bytes_ > kMaxMetadataBytes)
+      unexpected("more than " + std::to_string(kMaxMetadataBytes) + " bytes");
+  }
+
+  std::string place() const {
+    return name_.empty() ? "the header" : "the entry '" + preview(name_) + "'";
+  }
+
+  [[noreturn]] bool duplicate(const std::string& key) const {
+    throw refusal({.code = "model.header",
+                   .what = "a key appears twice in the header of the safetensors file",
+                   .where = file_,
+                   .expected = "unique keys",
+                   .found = "'" + preview(key) + "' again, in " + place(),
+                   .hint = "readers disagree about such a file: do not use it"});
+  }
+
+  [[noreturn]] bool unexpected(const std::string& found) const {
+    throw refusal(
+        {.code = "model.header",
+         .what = "the header of the safetensors file is not in the format",
+         .where = file_,
+         .expected =
+             R"({"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, )"
+             R"("__metadata__" with strings of 1 MiB in total, names of 1 to 512 bytes)",
+         .found = found + ", in " + place(),
+         .hint = "the file is damaged, or not a safetensors file"});
+  }
+
+  const std::string& file_;
+  State state_ = State::kStart;
+  std::string name_;   // the key of the current entry
+  std::string field_;  // the key inside the current tensor
+  std::set<std::string> fields_;
+  bool seen_metadata_ = false;
+  int64_t metadata_bytes_ = 0;
+  HeaderTensor* tensor_ = nullptr;
+  std::map<std::string, HeaderTensor> tensors_;
+};
+
+// The tensors must tile the data: no overlap, no hole, nothing after the last one.
+void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_bytes) {
+  std::vector<std::pair<int64_t, const TensorMap::value_type*>> order;
+  order.reserve(tensors.size());
+  for (const auto& entry : tensors) order.emplace_back(entry.second.offset_bytes, &entry);
+  std::sort(order.begin(), order.end());
+  int64_t end = data_begin;
+  std::string previous = "the header";
+  for (const auto& [offset, entry] : order) {
+    const std::string name = "tensor '" + preview(entry->first) + "'";
+    if (offset != end) {
+      throw refusal(
+          {.code = "model.offsets",
+           .what = name + (offset < end ? " overlaps " : " leaves a hole after ") + previous,
+           .where = entry->second.file,
+           .expected = "data_offsets that start at " + std::to_string(end - data_begin),
+           .found = std::to_string(offset - data_begin),
+           .hint = "the file is damaged or was made to hide data: do not use it"});
+    }
+    end = offset + entry->second.size_bytes;
+    previous = name;
+  }
+  if (end == file_bytes) return;
+  throw refusal({.code = "model.file_size",
+                 .what = end < file_bytes ? "the safetensors file goes on after its last tensor"
+                                          : "the safetensors file ends inside " + previous,
+                 .where = tensors.begin()->second.file,
+                 .expected = std::to_string(end) + " bytes",
+                 .found = std::to_string(file_bytes) + " bytes",
+                 .hint = "the copy or download is incomplete: get the file again"});
+}
+
+[[noreturn]] void refuse_length(uint64_t length, const std::string& start,
+                                const std::string& file) {
+  const bool pointer = start == "version ";  // "version https://git-lfs.github.com/spec/v1"
+  throw refusal({.code = "model.header_size",
+                 .what = "the header of the safetensors file has an impossible length",
+                 .where = file,
+                 .expected = "2 to " + std::to_string(kMaxHeaderBytes) + " bytes, inside the file",
+                 .found = std::to_string(length) + " bytes",
+                 .hint = pointer ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
+                                 : "the file is damaged, or not a safetensors file"});
+}
+
+}  // namespace
+
+int64_t dtype_bytes(std::string_view dtype) {
+  for (const auto& [name, bytes] : kDtypes) {
+    if (name == dtype) return bytes;
+  }
+  return 0;
+}
+
+int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
+                      const std::string& where) {
+  int64_t bytes = dtype_bytes(dtype);
+  if (bytes == 0) {
+    throw refusal(
+        {.code = "model.dtype",
+         .what = "a tensor has an unknown dtype",
+         .where = where,
+         .expected = "F32, F16 or BF16 (F64, I8 to I64, U8 to U32, BOOL, F8_* where they are not "
+                     "computed with)",
+         .found = "'" + preview(dtype) + "'",
+         .hint =
+             "quantized checkpoints are not supported: use the float32, float16 or bfloat16 one"});
+  }
+  bool valid = static_cast<int64_t>(shape.size()) <= kMaxRank;
+  for (const int64_t dim : shape) {
+    valid = valid && dim >= 1 && dim <= kMaxDim && !__builtin_mul_overflow(bytes, dim, &bytes);
+  }
+  if (valid) return bytes;
+  throw refusal({.code = "model.shape",
+                 .what = "a tensor has an impossible shape",
+                 .where = where,
+                 .expected = "at most 8 dimensions of 1 to 2^40, together less than 2^63 bytes",
+                 .found = shape_text(shape),
+                 .hint = "the file is damaged or was made to attack its reader: do not use it"});
+}
+
+TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
+                                   const std::string& file) {
+  const auto refuse = [&file](std::string what, std::string found) {
+    return refusal(
+        {.code = "model.header",
+         .what = std::move(what),
+         .where = file,
+         .expected = "one JSON object that starts with '{' and names at least one tensor",
+         .found = std::move(found),
+         .hint = "the file is damaged, or not a safetensors file"});
+  };
+  if (header.empty() || header[0] != '{') {
+    throw refuse("the header of the safetensors file is not a JSON object",
+                 "'" + preview(header.substr(0, 8)) + "'");
+  }
+  // nlohmann::json takes a NUL for the end of its input and would not see what follows.
+  if (header.find('\0') != std::string_view::npos) {
+    throw refuse("the header of the safetensors file is not a JSON object", "a NUL byte");
+  }
+  HeaderReader reader(file);
+  Json::sax_parse(header.begin(), header.end(), &reader);
+
+  const int64_t data_begin = kLengthBytes + static_cast<int64_t>(header.size());
+  TensorMap tensors;
+  for (auto& [name, tensor] : reader.take()) {
+    const std::string where = file + ", tensor '" + preview(name) + "'";
+    const int64_t bytes = checked_bytes(tensor.shape, tensor.dtype, where);
+    const int64_t begin = tensor.offsets[0];
+    const int64_t end = tensor.offsets[1];
+    if (begin > end || end > file_bytes - data_begin || end - begin != bytes) {
+      throw refusal({.code = "model.offsets",
+                     .what = "the bytes of a tensor do not fit its shape or the file",
+                     .where = where,
+                     .expected = std::to_string(bytes) + " bytes (" + tensor.dtype + " " +
+                                 shape_text(tensor.shape) + ") within the " +
+                                 std::to_string(file_bytes - data_begin) + " bytes of data",
+                     .found = "data_offsets " + shape_text(tensor.offsets),
+                     .hint = "the copy or download is incomplete or damaged: get the file again"});
+    }
+    tensors[name] = {.file = file,
+                     .dtype = std::move(tensor.dtype),
+                     .shape = std::move(tensor.shape),
+                     .offset_bytes = data_begin + begin,
+                     .size_bytes = bytes};
+  }
+  if (tensors.empty()) throw refuse("the safetensors file holds no tensor", "no tensor");
+  require_tiling(tensors, data_begin, file_bytes);
+  return tensors;
+}
+
+TensorMap read_safetensors(const UniqueFd& fd, const std::string& file) {
+  static_assert(std::endian::native == std::endian::little,
+                "the length and the tensors are little-endian");
+  const int64_t file_bytes = file_size(fd, file);
+  std::string start(kLengthBytes, '\0');
+  uint64_t length = 0;
+  if (file_bytes >= kLengthBytes) {
+    pread_all(fd, start.data(), start.size(), 0, file);
+    std::memcpy(&length, start.data(), sizeof length);
+  }
+  if (length < 2 || length > static_cast<uint64_t>(kMaxHeaderBytes) ||
+      static_cast<int64_t>(length) > file_bytes - kLengthBytes) {
+    refuse_length(length, start, file);
+  }
+  std::string header(length, '\0');
+  pread_all(fd, header.data(), header.size(), kLengthBytes, file);
+  return parse_safetensors_header(header, file_bytes, file);
+}
+
+}  // namespace encode

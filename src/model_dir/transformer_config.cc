@@ -1,0 +1,225 @@
+#include "model_dir/transformer_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "model_dir/refusal.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
+
+// Learned absolute positions: the model cannot take more tokens than rows of the table.
+constexpr std::array<std::string_view, 5> kAbsolute = {"bert", "distilbert", "albert", "electra",
+                                                       "deberta-v2"};
+// The same, the first token's position being padding_idx + 1.
+constexpr std::array<std::string_view, 5> kAbsoluteAfterPadding = {
+    "roberta", "camembert", "xlm-roberta", "xlm-roberta-xl", "mpnet"};
+
+template <size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The first of `keys` that is present. Architectures spell the same quantity differently.
+template <size_t N>
+std::string first_key(const JsonFields& fields, const std::array<const char*, N>& keys) {
+  for (const char* key : keys) {
+    if (fields.has(key)) return key;
+  }
+  return keys[0];
+}
+
+int64_t position_limit(const JsonFields& fields, const TransformerConfig& config) {
+  if (config.max_position_embeddings == 0) return 0;
+  if (contains(kAbsoluteAfterPadding, config.model_type)) {
+    const int64_t padding_idx = fields.integer_or("pad_token_id", 1, 0, kMaxVocabSize);
+    const int64_t limit = config.max_position_embeddings - padding_idx - 1;
+    if (limit < 1) {
+      fields.refuse("max_position_embeddings",
+                    "more than pad_token_id + 1 = " + std::to_string(padding_idx + 1),
+                    std::to_string(config.max_position_embeddings));
+    }
+    return limit;
+  }
+  if (config.model_type == "deberta-v2" && !fields.boolean_or("position_biased_input", true))
+    return 0;
+  return contains(kAbsolute, config.model_type) ? config.max_position_embeddings : 0;
+}
+
+bool is_causal_lm(const JsonFields& fields) {
+  if (!fields.has("architectures")) return false;
+  const Json& architectures = fields.array("architectures");
+  if (architectures.empty() || !architectures[0].is_string()) return false;
+  static constexpr std::string_view kEnd = "ForCausalLM";
+  const auto& name = architectures[0].get_ref<const std::string&>();
+  const bool causal_lm =
+      name.size() >= kEnd.size() && name.compare(name.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
+  return causal_lm && fields.boolean_or("is_causal", true);
+}
+
+Error unsupported(const std::string& key, const std::string& where, std::string expected,
+                  const Json& found) {
+  return refusal({.code = "model.unsupported",
+                  .what = "the model asks for something that is not supported: '" + key + "'",
+                  .where = where,
+                  .expected = std::move(expected),
+                  .found = preview(found.dump()),
+                  .hint = "embeddings without it would differ from the model's; encode it with "
+                          "sentence-transformers"});
+}
+
+// ST puts a Lowercase normalizer in front of the tokenizer's own. That changes nothing where one is
+// there already, which is the case for every uncased model; anything else is refused.
+bool tokenizer_lowercases(const Json& normalizer, int depth = 0) {
+  if (!normalizer.is_object() || depth > 4) return false;
+  const auto type = normalizer.find("type");
+  if (type == normalizer.end() || !type->is_string()) return false;
+  if (*type == "Lowercase") return true;
+  if (*type == "BertNormalizer") return normalizer.value("lowercase", Json(true)) == Json(true);
+  const auto parts = normalizer.find("normalizers");
+  if (*type != "Sequence" || parts == normalizer.end() || !parts->is_array()) return false;
+  return std::any_of(parts->begin(), parts->end(),
+                     [depth](const Json& part) { return tokenizer_lowercases(part, depth + 1); });
+}
+
+void require_lowercase(const ModelFolder& folder, const std::string& where) {
+  if (folder.has("tokenizer.json")) {
+    const Json tokenizer = folder.read_json("tokenizer.json", kTokenizerJson, "model.tokenizer");
+    const auto normalizer = tokenizer.is_object() ? tokenizer.find("normalizer") : tokenizer.end();
+    if (normalizer != tokenizer.end() && tokenizer_lowercases(*normalizer)) return;
+  }
+  throw unsupported("do_lower_case", where,
+                    "false, or true with a tokenizer.json whose normalizer lowercases", true);
+}
+
+// The settings of sentence-transformers' Transformer module that may have one value only.
+void require_plain_text_encoder(const Json& config, const std::string& where) {
+  const auto require = [&](const char* key, const Json& value) {
+    const auto found = config.find(key);
+    if (found == config.end() || found->is_null() || *found == value) return;
+    throw unsupported(key, where, value.dump(), *found);
+  };
+  require("transformer_task", "feature-extraction");
+  require("module_output_name", "token_embeddings");
+  require("processing_kwargs", Json::object());
+  require("tokenizer_name_or_path", nullptr);
+  for (const char* key : {"query_length", "document_length", "query_expansion"})
+    require(key, nullptr);
+  const auto modalities = config.find("modality_config");
+  if (modalities == config.end() || modalities->is_null()) return;
+  const Json text = {{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
+  const auto found = modalities->is_object() ? modalities->find("text") : modalities->end();
+  if (found == modalities->end() || *found != text) {
+    throw unsupported("modality_config", where, R"({"text": )" + text.dump() + "}", *modalities);
+  }
+}
+
+// Arguments for Python constructors: some cannot change the numbers here (where to compute, which
+// attention kernel, the file's own code), every other one might.
+void require_harmless_arguments(const Json& config, const std::string& where) {
+  static constexpr std::array<std::string_view, 8> kHarmless = {
+      "trust_remote_code", "torch_dtype",       "dtype",        "attn_implementation",
+      "device_map",        "low_cpu_mem_usage", "padding_side", "use_fast"};
+  for (const char* key : {"model_args", "model_kwargs", "tokenizer_args", "processor_kwargs",
+                          "config_args", "config_kwargs"}) {
+    const auto arguments = config.find(key);
+    if (arguments == config.end() || arguments->is_null()) continue;
+    if (!arguments->is_object()) throw unsupported(key, where, "an object", *arguments);
+    for (const auto& [name, value] : arguments->items()) {
+      if (!contains(kHarmless, name))
+        throw unsupported(std::string(key) + "." + preview(name), where, "absent", value);
+    }
+  }
+}
+
+void require_known_keys(const Json& config, const std::string& where) {
+  static constexpr std::array<std::string_view, 18> kKnown = {
+      "max_seq_length",     "do_lower_case",     "transformer_task",
+      "module_output_name", "processing_kwargs", "tokenizer_name_or_path",
+      "query_length",       "document_length",   "query_expansion",
+      "modality_config",    "model_args",        "model_kwargs",
+      "tokenizer_args",     "processor_kwargs",  "config_args",
+      "config_kwargs",      "unpad_inputs",      "backend"};
+  for (const auto& [key, value] : config.items()) {
+    if (!contains(kKnown, key))
+      throw unsupported(preview(key), where, "a key of sentence-transformers 6", value);
+  }
+}
+
+}  // namespace
+
+TransformerConfig read_transformer_config(const ModelFolder& folder) {
+  if (folder.has("adapter_config.json")) {
+    throw refusal({.code = "model.unsupported",
+                   .what = "the directory holds a PEFT adapter, not a whole model",
+                   .where = folder.path_of("adapter_config.json"),
+                   .expected = "a model with all its weights",
+                   .found = "adapter_config.json",
+                   .hint = "merge the adapter with PEFT's merge_and_unload() and save the result"});
+  }
+  const std::string where = folder.path_of(kConfigFile);
+  TransformerConfig config;
+  config.text = folder.read_text(kConfigFile, kConfigJson.max_bytes, "model.config");
+  const Json json = parse_json(config.text, kConfigJson, where, "model.config");
+  const JsonFields fields(json, where, "model.config");
+  config.model_type = fields.string("model_type");
+  config.hidden_size = fields.integer(
+      first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd"}), 1, kMaxHiddenSize);
+  config.vocab_size = fields.integer("vocab_size", 1, kMaxVocabSize);
+  const std::string layers =
+      first_key(fields, std::array{"num_hidden_layers", "num_layers", "n_layers", "n_layer"});
+  fields.integer_or(layers, 1, 1, kMaxLayers);
+  // XLNet writes -1 for "no limit".
+  config.max_position_embeddings =
+      std::max<int64_t>(0, fields.integer_or("max_position_embeddings", 0, -1, kMaxPositions));
+  config.position_limit = position_limit(fields, config);
+  config.causal_lm = is_causal_lm(fields);
+  return config;
+}
+
+std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
+  // sentence-transformers writes the first name and reads the others, of its first releases, in
+  // this order.
+  static constexpr std::array<const char*, 7> kNames = {
+      "sentence_bert_config.json",       "sentence_roberta_config.json",
+      "sentence_distilbert_config.json", "sentence_camembert_config.json",
+      "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+      "sentence_xlnet_config.json"};
+  for (const char* name : kNames) {
+    if (!folder.has(name)) continue;
+    const Json config = folder.read_json(name, kConfigJson, "model.sentence_bert_config");
+    const std::string where = folder.path_of(name);
+    const JsonFields fields(config, where, "model.sentence_bert_config");
+    if (config.empty()) continue;
+    require_known_keys(config, where);
+    require_plain_text_encoder(config, where);
+    require_harmless_arguments(config, where);
+    if (fields.boolean_or("do_lower_case", false)) require_lowercase(folder, where);
+    if (!fields.has("max_seq_length")) return std::nullopt;
+    return fields.integer("max_seq_length", 1, kMaxPositions);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> read_model_max_length(const ModelFolder& folder) {
+  if (!folder.has(kTokenizerConfigFile)) return std::nullopt;
+  const Json config = folder.read_json(kTokenizerConfigFile, kConfigJson, "model.tokenizer_config");
+  const JsonFields fields(config, folder.path_of(kTokenizerConfigFile), "model.tokenizer_config");
+  if (!fields.has("model_max_length")) return std::nullopt;
+  const double value = fields.number("model_max_length", 1, 1e31);
+  if (value > static_cast<double>(kMaxPositions)) return std::nullopt;
+  if (value != std::floor(value))
+    fields.refuse("model_max_length", "a whole number", std::to_string(value));
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace encode

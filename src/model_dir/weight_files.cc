@@ -1,0 +1,124 @@
+#include "model_dir/weight_files.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "model_dir/refusal.h"
+
+namespace encode {
+namespace {
+
+const std::string kSingleFile = "model.safetensors";
+const std::string kIndexFile = "model.safetensors.index.json";
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+Error bad_index(const ModelFolder& folder, std::string what, std::string expected,
+                std::string found) {
+  return refusal(
+      {.code = "model.index",
+       .what = std::move(what),
+       .where = folder.path_of(kIndexFile),
+       .expected = std::move(expected),
+       .found = std::move(found),
+       .hint =
+           "index and shards are from different downloads, or incomplete: get all of them again"});
+}
+
+// Nothing to load: says why, by what is there instead.
+[[noreturn]] void refuse_no_weights(const ModelFolder& folder) {
+  static constexpr std::array<std::string_view, 10> kOther = {
+      ".bin", ".pt",      ".pth",  ".pkl",  ".ckpt",
+      ".h5",  ".msgpack", ".gguf", ".onnx", ".bin.index.json"};
+  for (const std::string& name : folder.list()) {
+    if (std::none_of(kOther.begin(), kOther.end(), [&](auto end) { return ends_with(name, end); }))
+      continue;
+    throw refusal({.code = "model.format",
+                   .what = "the weights are not in the safetensors format",
+                   .where = folder.path(),
+                   .expected = kSingleFile + " or " + kIndexFile,
+                   .found = preview(name),
+                   .hint = "pickle files can run code and are never opened. Convert once, with a "
+                           "copy you trust:\n"
+                           "python -c \"from transformers import AutoModel; "
+                           "AutoModel.from_pretrained('DIR').save_pretrained('NEW_DIR')\"\n"
+                           "and copy the tokenizer files and module folders beside it"});
+  }
+  throw refusal({.code = "model.missing",
+                 .what = "the model has no weights",
+                 .where = folder.path(),
+                 .expected = kSingleFile + " or " + kIndexFile,
+                 .found = "neither",
+                 .hint = "the copy or download of the model may be incomplete",
+                 .exit_code = ExitCode::kNoInput});
+}
+
+// Tensor name -> shard, as the index states it.
+std::map<std::string, std::string> read_weight_map(const ModelFolder& folder) {
+  const Json index = folder.read_json(kIndexFile, kIndexJson, "model.index");
+  const JsonFields fields(index, folder.path_of(kIndexFile), "model.index");
+  const Json& weight_map = fields.object("weight_map");
+  std::map<std::string, std::string> shard_of;
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : weight_map.items()) {
+    if (!shard.is_string()) {
+      throw bad_index(folder, "a shard's name is not a string", "a file name",
+                      preview(shard.dump()));
+    }
+    shard_of[tensor] = shard.get<std::string>();
+    shards.insert(shard_of[tensor]);
+    if (static_cast<int64_t>(shards.size()) > kMaxShards) {
+      throw bad_index(folder, "too many shards", "at most " + std::to_string(kMaxShards),
+                      "more than " + std::to_string(kMaxShards));
+    }
+  }
+  if (shard_of.empty() || static_cast<int64_t>(shard_of.size()) > kMaxTensors) {
+    throw bad_index(folder, "too few or too many tensors", "1 to " + std::to_string(kMaxTensors),
+                    std::to_string(shard_of.size()));
+  }
+  return shard_of;
+}
+
+TensorMap read_shards(const ModelFolder& folder) {
+  const std::map<std::string, std::string> shard_of = read_weight_map(folder);
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
+  TensorMap tensors;
+  for (const std::string& shard : shards) {
+    for (auto& [name, info] : read_safetensors(folder.open_file(shard), folder.path_of(shard))) {
+      const auto listed = shard_of.find(name);
+      if (listed == shard_of.end() || listed->second != shard) {
+        throw bad_index(
+            folder, "shard '" + shard + "' holds a tensor that the index does not place there",
+            "tensor '" + preview(name) + "' in weight_map as '" + shard + "'",
+            listed == shard_of.end() ? "not listed" : "'" + preview(listed->second) + "'");
+      }
+      tensors[name] = std::move(info);
+    }
+  }
+  for (const auto& [name, shard] : shard_of) {
+    if (tensors.count(name) == 0) {
+      throw bad_index(folder, "a tensor is not in the shard that the index names",
+                      "tensor '" + preview(name) + "' in '" + shard + "'", "no such tensor");
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+TensorMap read_weights(const ModelFolder& folder) {
+  if (folder.has(kSingleFile))
+    return read_safetensors(folder.open_file(kSingleFile), folder.path_of(kSingleFile));
+  if (folder.has(kIndexFile)) return read_shards(folder);
+  refuse_no_weights(folder);
+}
+
+}  // namespace encode

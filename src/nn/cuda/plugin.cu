@@ -1,0 +1,17 @@
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+
+#include "plugin.h"
+
+extern "C" int encode_cuda_device(int device, EncodeCudaDevice* out) {
+  cudaDeviceProp properties;
+  const cudaError_t status = cudaGetDeviceProperties(&properties, device);
+  if (status != cudaSuccess) return static_cast<int>(status);
+  std::snprintf(out->name, sizeof out->name, "%s", properties.name);
+  out->major = properties.major;
+  out->minor = properties.minor;
+  out->multiprocessors = properties.multiProcessorCount;
+  out->total_memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  return 0;
+}

@@ -1,0 +1,33 @@
+// What the program needs of a CUDA device beyond tensors. The CUDA side is opened at run time, so
+// that one build runs with and without it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <c10/core/Device.h>
+
+#include "encode/config.h"
+#include "encode/encoder.h"
+
+namespace encode {
+
+// "auto", "cpu", "cuda", "cuda:N" -> a device that is there, ready for use: opens LibTorch's CUDA
+// libraries and the project's own, and applies the allocator settings before the first allocation.
+// Throws Error kUnavailable for a device that is asked for by name and absent, saying which of
+// driver, libraries or device is missing; "auto" falls back to CPU. Once a process, before any CUDA
+// call.
+c10::Device open_device(const HardwareOptions& options);
+
+std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
+bool supports_flash_attention(c10::Device device);   // compute capability >= 8.0
+void synchronize(c10::Device device);  // waits; throws c10::Error for an error on the device
+void release_cached_memory(
+    c10::Device device) noexcept;  // a failure is ignored: clean-up must never end a run
+DeviceMemory device_memory(c10::Device device);  // zeros on CPU
+
+// The allocator settings in force: the options merged over what PYTORCH_ALLOC_CONF says, in its
+// syntax.
+std::string allocator_settings(const HardwareOptions& options);
+
+}  // namespace encode

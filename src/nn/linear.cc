@@ -1,0 +1,146 @@
+#include "nn/linear.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/List.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+
+namespace encode {
+namespace {
+
+// oneDNN's prepacked linear has no at:: function; it is reached through the dispatcher by name.
+at::Tensor call_boxed(const char* name, const char* overload, torch::jit::Stack arguments) {
+  const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+  op.callBoxed(arguments);
+  return arguments.front().toTensor();
+}
+
+std::optional<at::Tensor> pack_weight(const at::Tensor& weight) {
+  const at::ScalarType type = weight.scalar_type();
+  if (type != at::kFloat && type != at::kBFloat16) return std::nullopt;
+  try {
+    return call_boxed("mkldnn::_reorder_linear_weight", "", {weight, c10::IValue()});
+  } catch (const c10::Error&) {
+    return std::nullopt;  // bfloat16 on a processor without AVX-512
+  }
+}
+
+c10::IValue optional_tensor(const at::Tensor& tensor) {
+  return tensor.defined() ? c10::IValue(tensor) : c10::IValue();
+}
+
+at::Tensor packed_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         Activation activation) {
+  std::string attribute = "none";
+  c10::IValue algorithm;
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      attribute = "relu";
+      break;
+    case Activation::kSilu:
+      attribute = "swish";
+      break;
+    case Activation::kGelu:
+      attribute = "gelu";
+      algorithm = std::string("none");
+      break;
+    case Activation::kGeluTanh:
+      attribute = "gelu";
+      algorithm = std::string("tanh");
+      break;
+  }
+  return call_boxed("mkldnn::_linear_pointwise", "",
+                    {x, weight, optional_tensor(bias), attribute,
+                     c10::List<std::optional<at::Scalar>>(), algorithm});
+}
+
+at::Tensor packed_linear_add(const at::Tensor& x, const at::Tensor& residual,
+                             const at::Tensor& weight, const at::Tensor& bias) {
+  return call_boxed("mkldnn::_linear_pointwise", "binary",
+                    {x, residual, weight, optional_tensor(bias), std::string("add")});
+}
+
+}  // namespace
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::kGelu:
+      return at::gelu(x, "none");
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSilu:
+      return at::silu(x);
+    case Activation::kNone:
+      break;
+  }
+  return x;
+}
+
+Linear::Linear(at::Tensor weight, at::Tensor bias, Activation activation)
+    : weight_(std::move(weight)),
+      bias_(std::move(bias)),
+      activation_(activation),
+      out_features_(weight_.size(0)) {
+  if (!weight_.device().is_cpu()) return;
+  if (auto packed = pack_weight(weight_)) {
+    weight_ = *packed;
+    packed_ = true;
+  }
+}
+
+at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const {
+  if (packed_) {
+    return residual.defined() ? packed_linear_add(x, residual, weight_, bias_)
+                              : packed_linear(x, weight_, bias_, activation_);
+  }
+  if (x.device().is_cpu()) {
+    at::Tensor y = activate(at::linear(x, weight_, bias_), activation_);
+    return residual.defined() ? y.add_(residual) : y;
+  }
+  const at::Tensor y = bias_.defined() ? at::addmm(bias_, x, weight_.t()) : at::mm(x, weight_.t());
+  // The sum is rounded once more than in the fused form; on CUDA both terms are read from memory
+  // either way.
+  return residual.defined() ? y.add(residual) : activate(y, activation_);
+}
+
+at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
+  const int64_t tokens = x.size(0);
+  if (!x.device().is_cpu() || tokens == kCpuBlockTokens) return block(x, residual);
+  std::vector<at::Tensor> parts;
+  for (int64_t begin = 0; begin < tokens; begin += kCpuBlockTokens) {
+    const int64_t size = std::min(kCpuBlockTokens, tokens - begin);
+    const auto cut = [&](const at::Tensor& whole) {
+      const at::Tensor part = whole.narrow(0, begin, size);
+      return size == kCpuBlockTokens ? part
+                                     : at::constant_pad_nd(part, {0, 0, 0, kCpuBlockTokens - size});
+    };
+    const at::Tensor y = block(cut(x), residual.defined() ? cut(residual) : residual);
+    parts.push_back(y.narrow(0, 0, size));
+  }
+  return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const { return blocks(x, {}); }
+
+at::Tensor Linear::add(const at::Tensor& x, const at::Tensor& residual) const {
+  return blocks(x, residual);
+}
+
+}  // namespace encode

@@ -1,0 +1,46 @@
+// y = x W^T + b, with the activation or the residual addition fused where the device can.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace encode {
+
+enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
+
+// On CPU every product runs on exactly this many token rows: a library may choose another kernel,
+// and so another order of summation, for another row count (oneDNN's AMX kernels do), and then a
+// row's bits would depend on its neighbours.
+inline constexpr int64_t kCpuBlockTokens = 512;
+
+// Immutable; any number of threads. On CPU the weight is repacked once for oneDNN and the original
+// let go.
+class Linear {
+ public:
+  // weight [out_features, in_features]; bias [out_features] or undefined; both on the device and in
+  // the compute type.
+  Linear(at::Tensor weight, at::Tensor bias, Activation activation = Activation::kNone);
+
+  // [T, in_features] -> [T, out_features]: activation(x W^T + b).
+  at::Tensor operator()(const at::Tensor& x) const;
+  // residual + x W^T + b. Only for Activation::kNone.
+  at::Tensor add(const at::Tensor& x, const at::Tensor& residual) const;
+
+  int64_t out_features() const { return out_features_; }
+
+ private:
+  at::Tensor block(const at::Tensor& x, const at::Tensor& residual) const;
+  at::Tensor blocks(const at::Tensor& x, const at::Tensor& residual) const;
+
+  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form
+  at::Tensor bias_;
+  Activation activation_;
+  int64_t out_features_;
+  bool packed_ = false;
+};
+
+// The activation alone, element by element. kGelu is the exact erf form.
+at::Tensor activate(const at::Tensor& x, Activation activation);
+
+}  // namespace encode

@@ -1,0 +1,31 @@
+// A PackedBatch on its device, as the layers of a model see it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "encode/batch.h"
+
+namespace encode {
+
+// T is the number of token slots; the first cu_seqlens.back() of them hold sequences, the rest are
+// filler, so that T can be the same for every launch. Filler slots hold id 0 and never reach an
+// embedding.
+struct PackedInput {
+  at::Tensor input_ids;             // [T] int64, on the device
+  at::Tensor position_ids;          // [T] int64, on the device
+  at::Tensor cu_seqlens_device;     // [B + 1] int32, CUDA only
+  std::vector<int32_t> cu_seqlens;  // [B + 1], host
+  int64_t max_seqlen = 0;
+  int64_t prompt_tokens = 0;  // leading tokens of each sequence that pooling leaves out
+
+  int64_t tokens() const { return input_ids.size(0); }
+  int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
+};
+
+// Copies a batch to `device`, filled up to `slots` >= batch.tokens() token slots.
+PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device);
+
+}  // namespace encode

@@ -1,0 +1,106 @@
+#include "nn/pooling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/norm.h>
+#include <ATen/ops/segment_reduce.h>
+#include <ATen/ops/tensor.h>
+
+namespace encode {
+namespace {
+
+// The sequences of a batch as segments of its token rows.
+class Segments {
+ public:
+  Segments(const at::Tensor& hidden_states, const PackedInput& batch)
+      : tokens_(hidden_states.narrow(0, 0, batch.cu_seqlens.back()).to(at::kFloat)),
+        position_ids_(batch.position_ids.narrow(0, 0, batch.cu_seqlens.back())),
+        prompt_tokens_(batch.prompt_tokens) {
+    std::vector<int64_t> offsets(batch.cu_seqlens.begin(), batch.cu_seqlens.end());
+    for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+      const int64_t length = offsets[b + 1] - offsets[b];
+      firsts_.push_back(offsets[b] + std::min(prompt_tokens_, length - 1));
+      lasts_.push_back(offsets[b + 1] - 1);
+      const auto skipped = static_cast<double>(std::min(prompt_tokens_, length));
+      const auto n = static_cast<double>(length);
+      counts_.push_back(static_cast<float>(n - skipped));
+      // Sum of the positions, counted from 1, that are kept.
+      position_sums_.push_back(static_cast<float>((n * (n + 1) - skipped * (skipped + 1)) / 2));
+    }
+    offsets_ = on_device(offsets);
+  }
+
+  at::Tensor pool(PoolingMode mode) const {
+    switch (mode) {
+      case PoolingMode::kCls:
+        return tokens_.index_select(0, on_device(firsts_));
+      case PoolingMode::kLastToken:
+        return tokens_.index_select(0, on_device(lasts_));
+      case PoolingMode::kMax:
+        return max();
+      case PoolingMode::kMean:
+        return sum(tokens_).div(divisors(counts_));
+      case PoolingMode::kMeanSqrtLen:
+        return sum(tokens_).div(divisors(counts_).sqrt());
+      case PoolingMode::kWeightedMean:
+        break;
+    }
+    const at::Tensor weights = position_ids_.add(1).to(at::kFloat).unsqueeze(1);
+    return sum(tokens_.mul(weights)).div(divisors(position_sums_));
+  }
+
+ private:
+  template <typename T>
+  at::Tensor on_device(const std::vector<T>& values) const {
+    return at::tensor(values).to(tokens_.device());
+  }
+  // [B, 1], never zero: what it divides is zero then.
+  at::Tensor divisors(const std::vector<float>& values) const {
+    return on_device(values).clamp_min_(1e-9).unsqueeze(1);
+  }
+  at::Tensor in_prompt() const { return position_ids_.lt(prompt_tokens_).unsqueeze(1); }
+
+  at::Tensor sum(const at::Tensor& tokens) const {
+    const at::Tensor body = prompt_tokens_ > 0 ? tokens.masked_fill(in_prompt(), 0) : tokens;
+    return at::segment_reduce(body, "sum", /*lengths=*/{}, /*indices=*/{}, offsets_, /*axis=*/0,
+                              /*unsafe=*/true, 0);
+  }
+  at::Tensor max() const {
+    constexpr double kLowest = -std::numeric_limits<double>::infinity();
+    const at::Tensor body =
+        prompt_tokens_ > 0 ? tokens_.masked_fill(in_prompt(), kLowest) : tokens_;
+    const at::Tensor top = at::segment_reduce(body, "max", /*lengths=*/{}, /*indices=*/{}, offsets_,
+                                              /*axis=*/0, /*unsafe=*/true, kLowest);
+    return prompt_tokens_ > 0 ? top.masked_fill(top.eq(kLowest), 0) : top;
+  }
+
+  at::Tensor tokens_;        // [used tokens, hidden_size] float32
+  at::Tensor position_ids_;  // [used tokens]
+  int64_t prompt_tokens_;
+  at::Tensor offsets_;  // [B + 1] int64
+  std::vector<int64_t> firsts_;
+  std::vector<int64_t> lasts_;
+  std::vector<float> counts_;
+  std::vector<float> position_sums_;
+};
+
+}  // namespace
+
+at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
+                const std::vector<PoolingMode>& modes) {
+  const Segments segments(hidden_states, batch);
+  std::vector<at::Tensor> parts;
+  parts.reserve(modes.size());
+  for (const PoolingMode mode : modes) parts.push_back(segments.pool(mode));
+  return parts.size() == 1 ? parts.front() : at::cat(parts, 1);
+}
+
+void l2_normalize(at::Tensor& x) {
+  constexpr double kSmallestNorm = 1e-12;
+  x.div_(at::norm(x, 2, {1}, /*keepdim=*/true).clamp_min_(kSmallestNorm));
+}
+
+}  // namespace encode

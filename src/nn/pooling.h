@@ -1,0 +1,25 @@
+// Token embeddings -> sentence embeddings, with the definitions of sentence-transformers.
+#pragma once
+
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "encode/types.h"
+
+#include "nn/packed_input.h"
+
+namespace encode {
+
+// hidden_states [T, hidden_size] in any compute type -> [B, modes.size() x hidden_size] float32,
+// the modes side by side in the order given. Sums run in float32 in token order, so a row's bits do
+// not depend on its batch. A sequence whose tokens are all part of the prompt (batch.prompt_tokens)
+// pools to zero, except cls and lasttoken.
+at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
+                const std::vector<PoolingMode>& modes);
+
+// Each row divided by its Euclidean norm, at least 1e-12 (torch.nn.functional.normalize), in place.
+// x [B, dim] float32.
+void l2_normalize(at::Tensor& x);
+
+}  // namespace encode
