@@ -10,15 +10,19 @@
 
 namespace encode {
 
-// How bytes become rows. `kAuto` goes by the file name, a compression suffix (.gz, .zst) taken off first.
+// How bytes become rows. `kAuto` goes by the file name, a compression suffix (.gz, .zst) taken off
+// first.
 enum class TextFormat { kAuto, kLines, kJsonl, kCsv, kTsv };
-enum class BadRowPolicy { kError, kReject };       // kReject: dropped, listed in <name>.rejected.jsonl
+enum class BadRowPolicy { kError, kReject };  // kReject: dropped, listed in <name>.rejected.jsonl
 enum class EmptyRowPolicy { kKeep, kReject, kError };
-enum class Utf8Policy { kReplace, kError };        // kReplace: U+FFFD per maximal invalid subpart, counted
+enum class Utf8Policy {
+  kReplace,
+  kError
+};  // kReplace: U+FFFD per maximal invalid subpart, counted
 
 struct InputOptions {
-  std::string path;            // "-" is standard input
-  std::string field;           // JSONL: name or JSON pointer ("/a/b"); CSV and TSV: column name; txt: empty
+  std::string path;   // "-" is standard input
+  std::string field;  // JSONL: name or JSON pointer ("/a/b"); CSV and TSV: column name; txt: empty
   TextFormat format = TextFormat::kAuto;
   BadRowPolicy bad_row = BadRowPolicy::kError;
   EmptyRowPolicy empty_row = EmptyRowPolicy::kKeep;
@@ -29,17 +33,17 @@ struct InputOptions {
   bool operator==(const InputOptions&) const = default;
 };
 
-// Everything that changes the numbers. Part of the fingerprint, every field; a test enumerates them.
-// An empty optional means "as the model directory says".
+// Everything that changes the numbers. Part of the fingerprint, every field; a test enumerates
+// them. An empty optional means "as the model directory says".
 struct ResultOptions {
-  std::string model;                          // directory, or hub id found in the local Hugging Face cache
-  std::optional<std::string> revision;        // hub id only
+  std::string model;  // directory, or hub id found in the local Hugging Face cache
+  std::optional<std::string> revision;  // hub id only
   std::optional<PoolingMode> pooling;
   std::optional<bool> normalize;
-  std::optional<int64_t> max_length;          // tokens, special tokens included
-  std::optional<std::string> prompt;          // literal text put before every row
-  std::optional<std::string> prompt_name;     // a name in the model's `prompts`
-  std::optional<bool> causal;                 // overrides config.json's is_causal for decoder models
+  std::optional<int64_t> max_length;       // tokens, special tokens included
+  std::optional<std::string> prompt;       // literal text put before every row
+  std::optional<std::string> prompt_name;  // a name in the model's `prompts`
+  std::optional<bool> causal;              // overrides config.json's is_causal for decoder models
   ComputeType dtype = ComputeType::kFloat32;
 
   bool operator==(const ResultOptions&) const = default;
@@ -47,19 +51,19 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. Never part of the fingerprint.
 struct SpeedOptions {
-  int64_t batch_size = 0;     // rows in a batch at most; 0: no limit
-  int64_t batch_tokens = 0;   // tokens in a batch at most; 0: chosen for the device
-  int64_t threads = 0;        // compute threads on CPU; 0: the container's CPU quota
-  int64_t tokenizer_threads = 0;          // 0: chosen
-  int64_t prefetch_bytes = 256LL << 20;   // host memory for texts and ids read ahead
+  int64_t batch_size = 0;                // rows in a batch at most; 0: no limit
+  int64_t batch_tokens = 0;              // tokens in a batch at most; 0: chosen for the device
+  int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota
+  int64_t tokenizer_threads = 0;         // 0: chosen
+  int64_t prefetch_bytes = 256LL << 20;  // host memory for texts and ids read ahead
 
   bool operator==(const SpeedOptions&) const = default;
 };
 
 // One stream of one split: one input, one final matrix.
 struct StreamConfig {
-  std::string split;    // "train"
-  std::string stream;   // "tc"
+  std::string split;   // "train"
+  std::string stream;  // "tc"
   InputOptions input;
   ResultOptions result;
   SpeedOptions speed;
@@ -78,38 +82,38 @@ struct CombineConfig {
 };
 
 struct StoreOptions {
-  std::string cache_dir;          // holds chunks, logs, status and, where `output` is empty, the finals
-  std::string output;             // `encode run --output FILE`: the one final's own path; else empty
+  std::string cache_dir;  // holds chunks, logs, status and, where `output` is empty, the finals
+  std::string output;     // `encode run --output FILE`: the one final's own path; else empty
   bool use_chunked_encoding = true;
-  int64_t chunk_size = 1000;      // rows; 0: chosen
+  int64_t chunk_size = 1000;  // rows; 0: chosen
   bool save_chunks = true;
   bool keep_chunk_cache = false;
-  bool fresh = false;             // throw away what an earlier, different run left
+  bool fresh = false;  // throw away what an earlier, different run left
 
   bool operator==(const StoreOptions&) const = default;
 };
 
 struct HardwareOptions {
-  std::string device = "auto";    // auto | cpu | cuda | cuda:N
+  std::string device = "auto";  // auto | cpu | cuda | cuda:N
   bool expandable_segments = true;
-  std::string allocator_conf;     // merged over the above, PyTorch's PYTORCH_ALLOC_CONF syntax
-  int64_t max_restarts = 5;       // of a worker without progress
+  std::string allocator_conf;  // merged over the above, PyTorch's PYTORCH_ALLOC_CONF syntax
+  int64_t max_restarts = 5;    // of a worker without progress
 
   bool operator==(const HardwareOptions&) const = default;
 };
 
 struct LogOptions {
-  std::string level = "info";     // trace | debug | info | warning | error
-  std::string file;               // empty: <cache_dir>/encode.log
-  bool json = false;              // JSON lines on standard output instead of text
+  std::string level = "info";  // trace | debug | info | warning | error
+  std::string file;            // empty: <cache_dir>/encode.log
+  bool json = false;           // JSON lines on standard output instead of text
   bool progress = true;
 
   bool operator==(const LogOptions&) const = default;
 };
 
 struct RunConfig {
-  std::string config_path;        // empty: flags only
-  std::vector<StreamConfig> streams;   // in the order in which they are encoded
+  std::string config_path;            // empty: flags only
+  std::vector<StreamConfig> streams;  // in the order in which they are encoded
   std::vector<CombineConfig> combine;
   StoreOptions store;
   HardwareOptions hardware;
