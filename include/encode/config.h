@@ -27,7 +27,7 @@ struct InputOptions {
   BadRowPolicy bad_row = BadRowPolicy::kError;
   EmptyRowPolicy empty_row = EmptyRowPolicy::kKeep;
   Utf8Policy utf8 = Utf8Policy::kReplace;
-  int64_t max_row_bytes = 1 << 20;  // a longer row is a bad row
+  int64_t max_row_bytes = 1 << 20;  // 1 to 64 MiB; a longer row is a bad row
   int64_t limit_rows = 0;           // 0: all
 
   bool operator==(const InputOptions&) const = default;
