@@ -10,7 +10,7 @@ Command add_config_command(CLI::App& main) {
       main.add_subcommand("config", "Show the config that is in force, or describe it for editors");
   const ConfigFlags flags(*app);
   const auto schema = std::make_shared<bool>(false);
-  CLI::Option* print = app->add_flag("--print", "Every value with its origin (the default)");
+  CLI::Option* print = app->add_flag("--print", std::string("Every value with its origin (the default)"));
   app->add_flag("--schema", *schema, "JSON Schema of the config file")->excludes(print);
   return {app, [flags, schema] {
             const std::string text = *schema ? config_json_schema() : print_config(flags.load());

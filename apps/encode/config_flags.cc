@@ -63,7 +63,7 @@ ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Gi
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
     if (flag.fixed != nullptr) {
-      app.add_flag(flag.name, flag.help);
+      app.add_flag(std::string(flag.name), std::string(flag.help));
     } else {
       app.add_option(flag.name, given_->values[i], flag.help);
     }
