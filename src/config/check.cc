@@ -30,6 +30,20 @@ void check_names(const RunConfig& run, const std::vector<StreamPlace>& places) {
   }
 }
 
+// <split>_combined is the name of the matrix that holds the streams of a split side by side.
+void check_reserved_name(const std::vector<StreamPlace>& places) {
+  for (const StreamPlace& place : places) {
+    if (place.stream != "combined") continue;
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "config.conflict",
+                 .what = "a stream has the name of the combined matrix",
+                 .where = place.where,
+                 .expected = "another name, as semantic.combine is on",
+                 .found = "'combined'",
+                 .hint = "rename the stream"});
+  }
+}
+
 void check_field(const StreamConfig& stream, const std::string& where) {
   const bool has_fields = input_format(stream.input).format != TextFormat::kLines;
   if (has_fields == !stream.input.field.empty()) return;
@@ -69,6 +83,7 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine) {
   check_names(run, places);
+  if (!run.combine.empty()) check_reserved_name(places);
   for (size_t i = 0; i < places.size(); ++i) check_field(run.streams[i], places[i].where);
   if (!run.store.output.empty() && run.streams.size() != 1) {
     throw Error({.exit_code = output.exit_code,

@@ -152,8 +152,7 @@ class Resolver {
   }
 
   StreamPlace single_stream() {
-    const KeySpec& output = *config_schema().child("output")->child("file")->key;
-    const std::string path = std::get<std::string>(run_value(output).value);
+    const std::string path = output_file();
     const auto flag = flags_.find("input.file");
     return {.split = "",
             .stream = stream_name_for(path),
@@ -177,14 +176,21 @@ class Resolver {
     return {.value = derived_default(path)};
   }
 
+  static const KeySpec& spec(const std::string& section, const std::string& name) {
+    return *config_schema().child(section)->child(name)->key;
+  }
+
+  std::string output_file() const {
+    return std::get<std::string>(run_value(spec("output", "file")).value);
+  }
+
   // The keys whose default depends on others.
   Value derived_default(const std::string& path) const {
     if (path == "semantic.combine") {
       return flags_.contains("output.combine") || file_.values.contains("output.combine");
     }
     if (path == "semantic.cache_dir") {
-      const KeySpec& output = *config_schema().child("output")->child("file")->key;
-      const std::string file = std::get<std::string>(run_value(output).value);
+      const std::string file = output_file();
       return file.empty() ? "cache/embeddings" : file + ".cache";
     }
     refuse_missing(path, has_file_section("semantic") ? file_.sections.at("semantic")
@@ -210,21 +216,21 @@ class Resolver {
 
   void apply_run_key(const KeySpec& key) {
     const std::string path = join_key(key.sections[0], key.name);
-    const Effective value = all_streams_[path] = run_value(key);
+    const Effective& value = all_streams_[path] = settled_value(key);
     if (key.set_run != nullptr) key.set_run(loaded_.run, value.value);
     for (StreamConfig& stream : loaded_.run.streams) {
       if (key.set_stream != nullptr) key.set_stream(stream, value.value);
     }
-    if (path == "semantic.prompt_name") {
-      settle_prompts(all_streams_.at("semantic.prompt"), all_streams_.at(path));
-      const auto prompt =
-          std::find_if(loaded_.settings.begin(), loaded_.settings.end(),
-                       [](const Setting& setting) { return setting.key == "semantic.prompt"; });
-      *prompt = {.key = prompt->key,
-                 .value = to_yaml(all_streams_.at("semantic.prompt").value),
-                 .origin = all_streams_.at("semantic.prompt").origin};
-    }
-    add_setting(path, all_streams_.at(path));
+    add_setting(path, value);
+  }
+
+  Effective settled_value(const KeySpec& key) const {
+    Effective prompt = run_value(spec("semantic", "prompt"));
+    Effective name = run_value(spec("semantic", "prompt_name"));
+    settle_prompts(prompt, name);
+    if (&key == &spec("semantic", "prompt")) return prompt;
+    if (&key == &spec("semantic", "prompt_name")) return name;
+    return run_value(key);
   }
 
   // A prompt and a prompt name exclude each other; the one that was given closer to the stream

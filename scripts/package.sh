@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Makes a relocatable bundle of the programs: out/encode-<version>-linux-x86_64/ and the same as .tar.zst.
+#
+# usage: scripts/package.sh [--check]
+#   --check   then unpack the archive elsewhere and run it beside a LibTorch in another place: --help, and 100 rows
+#             against tests/data/minilm
+#
+# The bundle runs beside any LibTorch 2.11 (TORCH_ROOT, or the torch that python3 imports) on a distribution whose C and
+# C++ libraries are as new as this machine's; the versions that it needs are printed and written into its README.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+MAX_ARCHIVE_BYTES=40000000
+# Not taken along: what every system has, and what LibTorch brings.
+SYSTEM_LIBRARIES='^(ld-linux|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+)[.-]'
+TORCH_LIBRARIES='^lib(torch|c10|gomp|cudart|cupti)'
+
+version() { sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }
+
+# shared_libraries FILE...: the paths of the Debian libraries that the files need, theirs included.
+shared_libraries() {
+  ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
+    while read -r name path; do
+      if ! grep -qE "$SYSTEM_LIBRARIES|$TORCH_LIBRARIES" <<<"$name"; then printf '%s\n' "$path"; fi
+    done
+}
+
+# needed_version SYMBOL FILE...: the newest GLIBC_x or GLIBCXX_x that the files ask for.
+needed_version() {
+  local symbol=$1
+  shift
+  objdump -T "$@" | grep -oE "${symbol}_[0-9.]+" | sort -uV | tail -1
+}
+
+write_launcher() {
+  cat >"$1/encode" <<'LAUNCHER'
+#!/bin/sh
+# Starts bin/encode with the libraries of this bundle and a LibTorch 2.11: TORCH_ROOT, else the torch of python3.
+set -eu
+here=$(dirname "$(readlink -f "$0")")
+if [ -z "${TORCH_ROOT:-}" ]; then
+  TORCH_ROOT=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
+    2>/dev/null) || TORCH_ROOT=
+fi
+# Without LibTorch everything works but encoding: --help, verify, compare.
+LD_LIBRARY_PATH=$here/lib${TORCH_ROOT:+:$TORCH_ROOT/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+exec "$here/bin/encode" "$@"
+LAUNCHER
+  chmod +x "$1/encode"
+}
+
+write_readme() {
+  local folder=$1
+  shift
+  cat >"$folder/README" <<README
+encode $(version), $(git -C "$ROOT" rev-parse --short HEAD)
+
+Run ./encode (see ./encode --help). It needs LibTorch 2.11: set TORCH_ROOT to the folder that holds its lib/, or have a
+python3 that finds torch 2.11. It needs $(needed_version GLIBC "$@") and $(needed_version GLIBCXX "$@") or newer.
+lib/ holds the shared libraries of the distribution that this was built on, each under its own licence.
+README
+}
+
+make_bundle() {
+  local folder=$1 programs=("$1/bin/encode" "$1/bin/encode-worker")
+  rm -rf "$folder"
+  mkdir -p "$folder/bin" "$folder/lib"
+  cp "$ROOT/build/bin/encode" "$ROOT/build/bin/encode-worker" "$folder/bin/"
+  # The programs' own run path still finds LibTorch here, as the loader must in order to name the libraries.
+  shared_libraries "${programs[@]}" | xargs -I{} cp -L {} "$folder/lib/"
+  if [[ -e $ROOT/build/lib/libencode_cuda.so ]]; then
+    cp "$ROOT/build/lib/libencode_cuda.so" "$folder/lib/"
+  else
+    warn "no build/lib/libencode_cuda.so (no nvcc here): the bundle runs on the CPU only"
+  fi
+  strip --strip-unneeded "${programs[@]}" "$folder"/lib/*.so*
+  # shellcheck disable=SC2016  # $ORIGIN is the loader's
+  patchelf --set-rpath '$ORIGIN/../lib' "${programs[@]}"
+  write_launcher "$folder"
+  write_readme "$folder" "${programs[@]}"
+  cp "$ROOT/LICENSE" "$folder/"
+}
+
+# Proves that neither the bundle's place nor LibTorch's matters.
+check_archive() {
+  local archive=$1 work torch
+  work=$(mktemp -d)
+  torch=$(torch_root)
+  mkdir "$work/bundle" "$work/site"
+  tar -C "$work/bundle" --strip-components=1 --zstd -xf "$archive"
+  ln -s "$torch" "$work/site/torch"
+  ln -s "$(dirname "$torch")/nvidia" "$work/site/nvidia"
+  "$ROOT/scripts/models.sh"
+  (
+    cd "$work"
+    export TORCH_ROOT="$work/site/torch"
+    bundle/encode --help >help.txt
+    bundle/encode run --model "$DEPS/models/all-MiniLM-L6-v2" --device cpu \
+      --input "$ROOT/tests/data/minilm/texts.jsonl" --field text --cache-dir cache --output ours.npy
+    "$PYTHON" "$ROOT/scripts/bench/compare_embeddings.py" ours.npy "$ROOT/tests/data/minilm/embeddings.npy"
+  )
+  rm -r "$work"
+}
+
+main() {
+  local name archive bytes
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    --check | '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  name=encode-$(version)-linux-$(uname -m)
+  archive=$ROOT/out/$name.tar.zst
+  [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
+  make_bundle "$ROOT/out/$name"
+  tar -C "$ROOT/out" -I 'zstd -15 -T0' -cf "$archive" "$name"
+  bytes=$(stat -c %s "$archive")
+  say "bundle: out/$name ($(du -sh "$ROOT/out/$name" | cut -f1)), ${archive#"$ROOT/"} ($((bytes / 1000000)) MB)"
+  sed -n 's/.*\(It needs GLIBC.*\)/   \1/p' "$ROOT/out/$name/README"
+  ((bytes < MAX_ARCHIVE_BYTES)) || die "the archive is larger than $((MAX_ARCHIVE_BYTES / 1000000)) MB"
+  if [[ ${1:-} == --check ]]; then check_archive "$archive"; fi
+}
+
+main "$@"
