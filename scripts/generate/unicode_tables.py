@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Writes src/tokenizer/unicode_data.cc: what Hugging Face `tokenizers` thinks of every code point.
+
+The parts of `tokenizers` carry tables of different Unicode versions (normalization: 9, categories: 8, regular
+expressions and letter case: the newest), so no Unicode library agrees with all of it. Every value here is therefore
+asked of the package itself, one code point at a time; a file made with another version of it differs only where
+that version does.
+
+  pip install tokenizers && scripts/generate/unicode_tables.py src/tokenizer/unicode_data.cc
+"""
+import sys
+
+import tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
+
+CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+
+NFC = normalizers.NFC().normalize_str
+NFD = normalizers.NFD().normalize_str
+NFKC = normalizers.NFKC().normalize_str
+NFKD = normalizers.NFKD().normalize_str
+LOWER = normalizers.Lowercase().normalize_str
+
+
+def bert(**flags):
+    options = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False)
+    return normalizers.BertNormalizer(**{**options, **flags}).normalize_str
+
+
+def pieces_of(pre_tokenizer, text):
+    return [piece for piece, _ in pre_tokenizer.pre_tokenize_str(text)]
+
+
+def regex_class(pattern):
+    """Code points that the regular expression engine puts into a class."""
+    splitter = pre_tokenizers.Split(Regex(pattern), "removed")
+    return lambda c: pieces_of(splitter, c) == []
+
+
+def isolates(pre_tokenizer):
+    return lambda c: len(pieces_of(pre_tokenizer, "a" + c + "a")) == 3
+
+
+# One mark for each canonical combining class; the classes never change once assigned.
+def combining_classes():
+    import unicodedata
+
+    lowest, highest = "\u0334", "\u0345"   # classes 1 and 240
+    assert NFD(highest + lowest) == lowest + highest
+    marks = {}
+    for c in CODE_POINTS:
+        k, s = unicodedata.combining(chr(c)), chr(c)
+        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s   # to this package
+        if k and known and k not in marks and NFD(s) == s:
+            marks[k] = s
+    result = {}
+    for c in CODE_POINTS:
+        s = chr(c)
+        if NFD(s) != s:
+            continue
+        if NFD(s + lowest) == s + lowest and NFD(highest + s) == highest + s:
+            continue  # takes part in no reordering: a starter
+        after = [k for k, m in marks.items() if NFD(s + m) == s + m]   # the class of s is not above k
+        result[c] = min(after)
+    for c, k in result.items():
+        for other, m in marks.items():
+            s = chr(c)
+            assert (NFD(s + m) != s + m) == (k > other), (hex(c), k, other)
+    return result
+
+
+def hangul(c):
+    return 0xAC00 <= c < 0xAC00 + 11172
+
+
+def compositions():
+    pairs = {}
+    for c in CODE_POINTS:
+        d = NFD(chr(c))
+        if d == chr(c) or hangul(c) or NFC(d) != chr(c):
+            continue
+        first = NFC(d[:-1])
+        assert len(first) == 1, hex(c)
+        assert NFC(first + d[-1]) == chr(c)
+        pairs[(ord(first), ord(d[-1]))] = c
+    return pairs
+
+
+def properties(ccc, trailing):
+    ascii_punctuation = isolates(pre_tokenizers.Punctuation("isolated"))
+    digits = isolates(pre_tokenizers.Digits(individual_digits=True))
+    split_space = pre_tokenizers.WhitespaceSplit()
+    word = pre_tokenizers.Whitespace()
+    clean, strip_accents = bert(clean_text=True), bert(strip_accents=True)
+    chinese = bert(handle_chinese_chars=True)
+    strip_marks = normalizers.StripAccents().normalize_str
+    letter, number, space = regex_class(r"\p{L}"), regex_class(r"\p{N}"), regex_class(r"\s")
+    upper = regex_class(r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]")
+    lower = regex_class(r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]")
+
+    def maybe(form):  # cannot be passed through that form without a look at its neighbours
+        return lambda c: form(c) != c or ord(c) in ccc or ord(c) in trailing
+
+    def maybe_decomposed(form):
+        return lambda c: form(c) != c or ord(c) in ccc
+
+    bits = [
+        ("kWhitespace", lambda c: pieces_of(split_space, "a" + c + "a") == ["a", "a"]),
+        ("kControl", lambda c: clean(c) == ""),
+        ("kPunctuation", ascii_punctuation),
+        ("kNonspacingMark", lambda c: strip_accents(c) == ""),
+        ("kCombiningMark", lambda c: strip_marks(c) == ""),
+        ("kNumeric", digits),
+        ("kWord", lambda c: pieces_of(word, "a" + c) == ["a" + c]),
+        ("kChinese", lambda c: chinese(c) != c),
+        ("kNfcMaybe", maybe(NFC)),
+        ("kNfdMaybe", maybe_decomposed(NFD)),
+        ("kNfkcMaybe", maybe(NFKC)),
+        ("kNfkdMaybe", maybe_decomposed(NFKD)),
+        ("kHasLower", lambda c: LOWER(c) != c),
+        ("kLetter", letter),
+        ("kNumber", number),
+        ("kUpperish", upper),
+        ("kLowerish", lower),
+    ]
+    values = [0] * 0x110000
+    for i, (name, test) in enumerate(bits):
+        count = 0
+        for c in CODE_POINTS:
+            if test(chr(c)):
+                values[c] |= 1 << i
+                count += 1
+        print(f"{name}: {count}", file=sys.stderr)
+    for c in CODE_POINTS:
+        assert space(chr(c)) == bool(values[c] & 1), hex(c)   # one definition of white space is enough
+    for c, k in ccc.items():
+        values[c] |= k << 24
+    return [name for name, _ in bits], values
+
+
+def write_array(out, kind, name, values, form="0x{:x}"):
+    out.write(f"const {kind} {name}[] = {{\n")
+    line = "   "
+    for v in values:
+        item = " " + form.format(v) + ","
+        if len(line) + len(item) > 118:
+            out.write(line + "\n")
+            line = "   "
+        line += item
+    out.write(line + "\n};\n" + f"const size_t {name}Size = {len(values)};\n")
+
+
+def write_mapping(out, name, mapping):
+    """cp -> code points: keys, the offset of each value in a pool (one more entry than keys), the pool."""
+    pool, offsets = [], [0]
+    for _, text in mapping:
+        pool += [ord(c) for c in text]
+        offsets.append(len(pool))
+    write_array(out, "uint32_t", f"k{name}Keys", [c for c, _ in mapping])
+    write_array(out, "uint16_t", f"k{name}Offsets", offsets, "{}")
+    write_array(out, "uint32_t", f"k{name}Pool", pool)
+
+
+def main():
+    path = sys.argv[1]
+    ccc = combining_classes()
+    pairs = compositions()
+    trailing = {b for _, b in pairs} | set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3))
+    names, values = properties(ccc, trailing)
+    with open(path, "w", encoding="ascii") as out:
+        out.write("// Made by scripts/generate/unicode_tables.py from Hugging Face `tokenizers` "
+                  f"{tokenizers.__version__}; do not edit.\n// clang-format off\n"
+                  '#include "tokenizer/unicode_data.h"\n\nnamespace encode::unicode {\n\n')
+        starts, runs = [], []
+        for c, v in enumerate(values):
+            if not runs or runs[-1] != v:
+                starts.append(c)
+                runs.append(v)
+        out.write("// Property runs: value i holds from start i to start i + 1. Bits: " + ", ".join(names) +
+                  ";\n// the canonical combining class in the highest byte.\n")
+        write_array(out, "uint32_t", "kRunStarts", starts)
+        write_array(out, "uint32_t", "kRunValues", runs)
+        decomposing = [c for c in CODE_POINTS if not hangul(c)]
+        write_mapping(out, "Canonical", [(c, NFD(chr(c))) for c in decomposing if NFD(chr(c)) != chr(c)])
+        write_mapping(out, "Compatibility",
+                      [(c, NFKD(chr(c))) for c in decomposing if NFKD(chr(c)) != NFD(chr(c))])
+        write_mapping(out, "Lower", [(c, LOWER(chr(c))) for c in CODE_POINTS if LOWER(chr(c)) != chr(c)])
+        ordered = sorted(pairs)
+        write_array(out, "uint64_t", "kCompositionKeys", [a << 32 | b for a, b in ordered])
+        write_array(out, "uint32_t", "kCompositionValues", [pairs[p] for p in ordered])
+        out.write("\n}  // namespace encode::unicode\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+#include "tokenizer/bpe.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "tokenizer/bpe_merger.h"
+#include "tokenizer/byte_level.h"
+#include "tokenizer/unicode.h"
+#include "tokenizer/word_cache.h"
+
+namespace encode {
+namespace {
+
+constexpr int32_t kNoId = -1;
+
+class BpeScratch final : public Model::Scratch {
+ public:
+  explicit BpeScratch(const PairTable& pairs) : merger(pairs) {}
+  void shrink(size_t max_bytes) override {
+    merger.shrink(max_bytes);
+    if (symbols.capacity() * sizeof(int32_t) > max_bytes) std::vector<int32_t>().swap(symbols);
+  }
+
+  WordCache cache;
+  BpeMerger merger;
+  std::vector<int32_t> symbols;
+};
+
+// The tokens of one byte or one code point each, by their first symbol.
+class Alphabet {
+ public:
+  Alphabet() { ascii_.fill(kNoId); }
+  void add(char32_t c, int32_t id) {
+    if (c < ascii_.size()) {
+      ascii_[c] = id;
+    } else {
+      others_.emplace(c, id);
+    }
+  }
+  int32_t find(char32_t c) const {
+    if (c < ascii_.size()) return ascii_[c];
+    const auto found = others_.find(c);
+    return found == others_.end() ? kNoId : found->second;
+  }
+
+ private:
+  std::array<int32_t, 128> ascii_{};
+  std::unordered_map<char32_t, int32_t> others_;
+};
+
+class Bpe final : public Model {
+ public:
+  Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeOptions options)
+      : options_(std::move(options)), pairs_(merges) {
+    byte_ids_.fill(kNoId);
+    if (options_.byte_level) {
+      read_byte_level_vocabulary(vocabulary);
+    } else {
+      read_vocabulary(vocabulary);
+    }
+  }
+
+  std::unique_ptr<Scratch> make_scratch() const override {
+    return std::make_unique<BpeScratch>(pairs_);
+  }
+
+  int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
+                    int32_t* out) const override {
+    auto& own = static_cast<BpeScratch&>(scratch);
+    const char* readable_end = text.data() + text.size();
+    for (const Piece& piece : pieces) {
+      const std::string_view word = text.substr(piece.begin, piece.end - piece.begin);
+      if (word.size() > WordKey::kMaxBytes) {
+        out = tokenize_word(word, own, out);
+        continue;
+      }
+      const WordKey key(word, readable_end);
+      if (int32_t* end = own.cache.find(key, out); end != nullptr) {
+        out = end;
+        continue;
+      }
+      const int32_t* begin = out;
+      out = tokenize_word(word, own, out);
+      own.cache.insert(key, begin, out);
+    }
+    return out;
+  }
+
+  std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }
+
+ private:
+  // Entries with a character outside of GPT-2's alphabet can never be met; they stay in the
+  // tokenizer's own list.
+  void read_byte_level_vocabulary(const Vocabulary& vocabulary) {
+    std::string bytes;
+    if (options_.ignore_merges) words_.reserve(vocabulary.size());
+    for (const auto& entry : vocabulary.entries()) {
+      if (!parse_byte_level(vocabulary.token(entry), bytes)) continue;
+      if (options_.ignore_merges) words_.add(bytes, entry.id);
+      if (bytes.size() == 1) byte_ids_[static_cast<unsigned char>(bytes[0])] = entry.id;
+    }
+  }
+
+  void read_vocabulary(const Vocabulary& vocabulary) {
+    const bool affixed = has_affixes();
+    if (options_.ignore_merges || affixed) words_ = vocabulary;
+    for (const auto& entry : vocabulary.entries()) {
+      const std::string_view token = vocabulary.token(entry);
+      if (token.empty()) continue;
+      const unicode::Decoded first = unicode::decode(token.data(), token.data() + token.size());
+      if (first.size == token.size()) alphabet_.add(first.code_point, entry.id);
+    }
+    if (options_.byte_fallback)
+      has_byte_tokens_ = find_byte_tokens(vocabulary, byte_ids_) == byte_ids_.size();
+  }
+
+  bool has_affixes() const {
+    return !options_.continuing_subword_prefix.empty() || !options_.end_of_word_suffix.empty();
+  }
+
+  int32_t* tokenize_word(std::string_view word, BpeScratch& own, int32_t* out) const {
+    if (options_.ignore_merges) {
+      if (const int32_t id = words_.find(word); id != kNoId) {
+        *out = id;
+        return out + 1;
+      }
+    }
+    own.symbols.clear();
+    if (options_.byte_level) {
+      take_apart_bytes(word, own.symbols);
+    } else {
+      take_apart(word, own.symbols);
+    }
+    return own.merger.merge(own.symbols, out);
+  }
+
+  // `after_unknown`: the symbol before stands for something without a token as well.
+  void add_unknown(bool after_unknown, std::vector<int32_t>& symbols) const {
+    if (options_.unk_id != kNoId && !(after_unknown && options_.fuse_unk))
+      symbols.push_back(options_.unk_id);
+  }
+
+  void take_apart_bytes(std::string_view word, std::vector<int32_t>& symbols) const {
+    bool after_unknown = false;
+    for (const char byte : word) {
+      const int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+      if (id != kNoId) {
+        symbols.push_back(id);
+      } else {
+        add_unknown(after_unknown, symbols);
+      }
+      after_unknown = id == kNoId;
+    }
+  }
+
+  void take_apart(std::string_view word, std::vector<int32_t>& symbols) const {
+    const char* begin = word.data();
+    const char* end = begin + word.size();
+    bool after_unknown = false;
+    for (const char* p = begin; p < end;) {
+      const unicode::Decoded d = unicode::decode(p, end);
+      const std::string_view bytes(p, d.size);
+      p += d.size;
+      const int32_t id = has_affixes() ? find_affixed(bytes, bytes.data() == begin, p == end)
+                                       : alphabet_.find(d.code_point);
+      const bool unknown = id == kNoId && !has_byte_tokens_;
+      if (id != kNoId) {
+        symbols.push_back(id);
+      } else if (has_byte_tokens_) {
+        for (const char byte : bytes)
+          symbols.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
+      } else {
+        add_unknown(after_unknown, symbols);
+      }
+      after_unknown = unknown;
+    }
+  }
+
+  int32_t find_affixed(std::string_view character, bool first, bool last) const {
+    std::string spelled;
+    if (!first) spelled += options_.continuing_subword_prefix;
+    spelled += character;
+    if (last) spelled += options_.end_of_word_suffix;
+    return words_.find(spelled);
+  }
+
+  BpeOptions options_;
+  PairTable pairs_;
+  Vocabulary words_;  // whole tokens, where pieces or characters are looked up by their spelling
+  Alphabet alphabet_;
+  std::array<int32_t, 256>
+      byte_ids_{};  // of the bytes (byte level) or of the <0xNN> tokens (byte fallback)
+  bool has_byte_tokens_ = false;  // byte fallback, and it can be done
+};
+
+}  // namespace
+
+size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  size_t found = 0;
+  for (size_t byte = 0; byte < ids.size(); ++byte) {
+    ids[byte] = vocabulary.find({std::string("<0x") + kHex[byte >> 4] + kHex[byte & 15] + '>'});
+    found += ids[byte] >= 0 ? 1 : 0;
+  }
+  return found;
+}
+
+std::unique_ptr<Model> make_bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
+                                BpeOptions options) {
+  return std::make_unique<Bpe>(vocabulary, merges, std::move(options));
+}
+
+}  // namespace encode

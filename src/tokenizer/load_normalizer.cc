@@ -1,0 +1,86 @@
+#include <map>
+#include <utility>
+
+#include "tokenizer/component.h"
+
+namespace encode {
+namespace {
+
+std::unique_ptr<Normalizer> load_bert(const Component& component) {
+  component.allow({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+  BertNormalizerOptions options;
+  options.clean_text = component.boolean("clean_text");
+  options.handle_chinese_chars = component.boolean("handle_chinese_chars");
+  options.lowercase = component.boolean("lowercase");
+  options.strip_accents = component.fields().boolean_or("strip_accents", options.lowercase);
+  return make_bert_normalizer(options);
+}
+
+std::unique_ptr<Normalizer> load_strip(const Component& component) {
+  component.allow({"strip_left", "strip_right"});
+  return make_strip_normalizer(component.boolean("strip_left"), component.boolean("strip_right"));
+}
+
+std::unique_ptr<Normalizer> load_replace(const Component& component) {
+  component.allow({"pattern", "content"});
+  PatternText pattern = load_pattern_text(component);
+  std::string content = component.fields().string("content");
+  if (!pattern.is_regex && pattern.text.size() == 1) {
+    return make_replace_byte_normalizer(pattern.text[0], std::move(content));
+  }
+  return make_replace_normalizer(load_pattern(component), std::move(content));
+}
+
+std::unique_ptr<Normalizer> load_prepend(const Component& component) {
+  component.allow({"prepend"});
+  return make_prepend_normalizer(component.fields().string("prepend"));
+}
+
+std::unique_ptr<Normalizer> load_sequence(const Component& component) {
+  component.allow({"normalizers"});
+  std::vector<std::unique_ptr<Normalizer>> steps;
+  for (const Json& json : component.fields().array("normalizers")) {
+    steps.push_back(load_normalizer(component.child(json, steps.size())));
+  }
+  return make_normalizer_sequence(std::move(steps));
+}
+
+template <std::unique_ptr<Normalizer> (*kMake)()>
+std::unique_ptr<Normalizer> load_plain(const Component& component) {
+  component.allow({});
+  return kMake();
+}
+
+template <NormalizationForm kForm>
+std::unique_ptr<Normalizer> make_form() {
+  return make_unicode_normalizer(kForm);
+}
+
+}  // namespace
+
+std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
+  using Loader = std::unique_ptr<Normalizer> (*)(const Component&);
+  static const std::map<std::string, Loader, std::less<>> kLoaders = {
+      {"BertNormalizer", load_bert},
+      {"ByteLevel", load_plain<make_byte_level_normalizer>},
+      {"Lowercase", load_plain<make_lowercase_normalizer>},
+      {"NFC", load_plain<make_form<NormalizationForm::kNfc>>},
+      {"NFD", load_plain<make_form<NormalizationForm::kNfd>>},
+      {"NFKC", load_plain<make_form<NormalizationForm::kNfkc>>},
+      {"NFKD", load_plain<make_form<NormalizationForm::kNfkd>>},
+      {"Nmt", load_plain<make_nmt_normalizer>},
+      {"Prepend", load_prepend},
+      {"Replace", load_replace},
+      {"Sequence", load_sequence},
+      {"Strip", load_strip},
+      {"StripAccents", load_plain<make_strip_accents_normalizer>},
+  };
+  const auto found = kLoaders.find(component.type());
+  if (found == kLoaders.end()) {
+    refuse_unsupported("normalizer type '" + component.type() + "' is not supported",
+                       component.where());
+  }
+  return found->second(component);
+}
+
+}  // namespace encode

@@ -1,0 +1,104 @@
+// Post-processors, as far as they touch the ids of a single text: which special tokens go before
+// and after it.
+#include <utility>
+
+#include "tokenizer/component.h"
+
+namespace encode {
+namespace {
+
+int32_t load_id(const Json& json, const Component& component, const std::string& what) {
+  if (!json.is_number_integer() || json.get<int64_t>() < 0 || json.get<int64_t>() >= kMaxTokens) {
+    refuse_format("bad id of " + what, component.where(),
+                  "an integer below " + std::to_string(kMaxTokens), json.dump().substr(0, 80));
+  }
+  return json.get<int32_t>();
+}
+
+// ["[SEP]", 102]
+int32_t load_token_and_id(const Component& component, const std::string& key) {
+  const Json& pair = component.fields().array(key);
+  if (pair.size() != 2 || !pair[0].is_string())
+    component.fields().refuse(key, "[token, id]", pair.dump().substr(0, 80));
+  return load_id(pair[1], component, key);
+}
+
+SpecialTokens load_cls_and_sep(const Component& component) {
+  return {{load_token_and_id(component, "cls")}, {load_token_and_id(component, "sep")}};
+}
+
+std::vector<int32_t> load_special_token(const Component& component, const std::string& name) {
+  const Json& tokens = component.fields().object("special_tokens");
+  if (!tokens.contains(name)) {
+    refuse_format("the template uses a token that special_tokens does not have", component.where(),
+                  name, "");
+  }
+  const JsonFields fields(tokens.at(name), component.where() + ".special_tokens",
+                          std::string(kTokenizerFormat));
+  std::vector<int32_t> ids;
+  for (const Json& id : fields.array("ids")) ids.push_back(load_id(id, component, name));
+  return ids;
+}
+
+SpecialTokens load_template(const Component& component) {
+  component.allow({"single", "pair", "special_tokens"});
+  SpecialTokens special;
+  bool seen_text = false;
+  for (const Json& piece : component.fields().array("single")) {
+    if (!piece.is_object() || piece.size() != 1) {
+      component.fields().refuse("single", "Sequence or SpecialToken", piece.dump().substr(0, 80));
+    }
+    const std::string kind = piece.begin().key();
+    const JsonFields fields(piece.begin().value(), component.where() + ".single",
+                            std::string(kTokenizerFormat));
+    const std::string id = fields.string("id");
+    if (kind == "SpecialToken") {
+      std::vector<int32_t>& side = seen_text ? special.suffix : special.prefix;
+      const std::vector<int32_t> ids = load_special_token(component, id);
+      side.insert(side.end(), ids.begin(), ids.end());
+    } else if (kind == "Sequence" && id == "A" && !seen_text) {
+      seen_text = true;
+    } else {
+      component.fields().refuse("single", "the text (Sequence A) once, and SpecialTokens",
+                                piece.dump().substr(0, 80));
+    }
+  }
+  if (!seen_text)
+    component.fields().refuse("single", "the text (Sequence A) once", "a template without it");
+  return special;
+}
+
+SpecialTokens load_sequence(const Component& component) {
+  component.allow({"processors"});
+  SpecialTokens all;
+  size_t index = 0;
+  for (const Json& json : component.fields().array("processors")) {
+    const SpecialTokens outer = load_post_processor(component.child(json, index++));
+    all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
+    all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+SpecialTokens load_post_processor(const Component& component) {
+  const std::string& type = component.type();
+  if (type == "BertProcessing") {
+    component.allow({"sep", "cls"});
+    return load_cls_and_sep(component);
+  }
+  if (type == "RobertaProcessing") {
+    component.allow({"sep", "cls", "trim_offsets", "add_prefix_space"});
+    return load_cls_and_sep(component);
+  }
+  if (type == "ByteLevel") {  // moves offsets only
+    component.allow({"add_prefix_space", "trim_offsets", "use_regex"});
+    return {};
+  }
+  if (type == "TemplateProcessing") return load_template(component);
+  if (type == "Sequence") return load_sequence(component);
+  refuse_unsupported("post-processor type '" + type + "' is not supported", component.where());
+}
+
+}  // namespace encode

@@ -1,0 +1,170 @@
+#include "tokenizer/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "encode/error.h"
+
+namespace encode {
+namespace {
+
+// Rows are far shorter (the reader's hard limit is 64 MiB a line); offsets in the pipeline have 32
+// bits, and no normalizer makes a text more than 18 times as long.
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
+constexpr size_t kKeptBytes = size_t{1} << 20;  // by each buffer of a scratch, after a longer row
+
+// Ids with room for more, not initialized.
+class IdBuffer {
+ public:
+  void clear() { size_ = 0; }
+  void push(int32_t id) {
+    *reserve(1) = id;
+    ++size_;
+  }
+  int32_t* reserve(size_t more) {
+    if (size_ + more > capacity_) grow(size_ + more);
+    return ids_.get() + size_;
+  }
+  void set_end(const int32_t* end) { size_ = static_cast<size_t>(end - ids_.get()); }
+  std::span<const int32_t> view() const { return {ids_.get(), size_}; }
+  void shrink(size_t max_bytes) {
+    if (capacity_ * sizeof(int32_t) <= max_bytes) return;
+    ids_.reset();
+    capacity_ = 0;
+    size_ = 0;
+  }
+
+ private:
+  void grow(size_t capacity) {
+    capacity = std::max(capacity, capacity_ * 2);
+    std::unique_ptr<int32_t[]> larger(new int32_t[capacity]);
+    std::copy_n(ids_.get(), size_, larger.get());
+    ids_ = std::move(larger);
+    capacity_ = capacity;
+  }
+
+  std::unique_ptr<int32_t[]> ids_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+class Pipeline final : public Tokenizer {
+ public:
+  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {}
+
+  void encode(std::string_view utf8, const TokenizeOptions& options,
+              TokenizedRows& rows) const override {
+    if (utf8.size() > kMaxTextBytes) refuse_length(utf8.size());
+    const auto scratch =
+        pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
+    scratch->ids.clear();
+    scratch->raw.clear();
+    parts_.raw_tokens.split(utf8, scratch->raw);
+    for (const auto& section : scratch->raw) {
+      if (section.id >= 0) {
+        scratch->ids.push(section.id);
+      } else {
+        encode_raw(section.text, section.text.data() == utf8.data(), *scratch);
+      }
+    }
+    append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
+    if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
+  }
+
+  int64_t vocab_size() const override { return static_cast<int64_t>(parts_.tokens.size()); }
+  std::string description() const override { return parts_.description; }
+  std::string token(int32_t id) const override {
+    const bool exists = id >= 0 && static_cast<size_t>(id) < parts_.tokens.size();
+    return exists ? parts_.tokens[static_cast<size_t>(id)] : std::string();
+  }
+
+ private:
+  struct Scratch {
+    explicit Scratch(std::unique_ptr<Model::Scratch> model_scratch)
+        : model(std::move(model_scratch)) {}
+    void shrink() {
+      normalized.shrink(kKeptBytes);
+      pre_tokenized.shrink(kKeptBytes);
+      ids.shrink(kKeptBytes);
+      model->shrink(kKeptBytes);
+    }
+
+    std::vector<AddedTokenFinder::Section> raw, sections;
+    TextBuffer normalized;
+    PreTokenizedText pre_tokenized;
+    IdBuffer ids;
+    std::unique_ptr<Model::Scratch> model;
+  };
+
+  void encode_raw(std::string_view text, bool at_origin, Scratch& scratch) const {
+    scratch.normalized.reset(text, at_origin);
+    if (parts_.normalizer != nullptr) parts_.normalizer->normalize(scratch.normalized);
+    const std::string_view normalized = scratch.normalized.view();
+    scratch.sections.clear();
+    parts_.normalized_tokens.split(normalized, scratch.sections);
+    for (const auto& section : scratch.sections) {
+      if (section.id >= 0) {
+        scratch.ids.push(section.id);
+      } else {
+        const bool first = section.text.data() == normalized.data();
+        encode_normalized(section.text, first && scratch.normalized.at_origin(), scratch);
+      }
+    }
+  }
+
+  void encode_normalized(std::string_view text, bool at_origin, Scratch& scratch) const {
+    PreTokenizedText& pre_tokenized = scratch.pre_tokenized;
+    pre_tokenized.text.reset(text, at_origin);
+    pre_tokenized.start();
+    if (parts_.pre_tokenizer != nullptr) parts_.pre_tokenizer->pre_tokenize(pre_tokenized);
+    const std::string_view view = pre_tokenized.text.view();
+    int32_t* out = scratch.ids.reserve(view.size() + Model::kSlackIds);
+    scratch.ids.set_end(parts_.model->tokenize(view, pre_tokenized.pieces, *scratch.model, out));
+  }
+
+  [[noreturn]] static void refuse_length(size_t size) {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "tokenizer.too_long",
+                 .what = "a text is too long to be tokenized",
+                 .where = "",
+                 .expected = "at most " + std::to_string(kMaxTextBytes) + " bytes",
+                 .found = std::to_string(size) + " bytes",
+                 .hint = "cut the row up, or let the reader truncate it"});
+  }
+
+  PipelineParts parts_;
+  mutable ScratchPool<Scratch> pool_;
+};
+
+}  // namespace
+
+void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
+                const TokenizeOptions& options, TokenizedRows& rows) {
+  const std::span<const int32_t> none;
+  const std::span<const int32_t> prefix = options.add_special_tokens ? special.prefix : none;
+  const std::span<const int32_t> suffix = options.add_special_tokens ? special.suffix : none;
+  const size_t all = prefix.size() + ids.size() + suffix.size();
+  const size_t room = options.max_length > 0 ? static_cast<size_t>(options.max_length) : all;
+  const size_t special_size = prefix.size() + suffix.size();
+  const size_t kept = all <= room ? ids.size() : room - std::min(room, special_size);
+  const size_t row_begin = rows.ids.size();
+  rows.ids.insert(rows.ids.end(), prefix.begin(), prefix.end());
+  rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(kept));
+  rows.ids.insert(rows.ids.end(), suffix.begin(), suffix.end());
+  // Fewer places than special tokens: a row is never longer than max_length.
+  if (rows.ids.size() - row_begin > room) rows.ids.resize(row_begin + room);
+  rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+  rows.lost_tokens.push_back(static_cast<int32_t>(all - (rows.ids.size() - row_begin)));
+}
+
+std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts) {
+  return std::make_unique<Pipeline>(std::move(parts));
+}
+
+void TokenizedRows::clear() {
+  ids.clear();
+  offsets.assign(1, 0);
+  lost_tokens.clear();
+}
+
+}  // namespace encode

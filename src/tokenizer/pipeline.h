@@ -1,0 +1,44 @@
+// The tokenizer of a tokenizer.json: added tokens, normalizer, pre-tokenizer, model, special
+// tokens, truncation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "encode/tokenizer.h"
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/model.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/scratch_pool.h"
+
+namespace encode {
+
+// What a post-processor puts around the ids of a single text.
+struct SpecialTokens {
+  std::vector<int32_t> prefix;
+  std::vector<int32_t> suffix;
+};
+
+// Appends one row: special tokens around as many of `ids` as max_length leaves room for.
+void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
+                const TokenizeOptions& options, TokenizedRows& rows);
+
+struct PipelineParts {
+  std::unique_ptr<Normalizer> normalizer;       // null: none
+  std::unique_ptr<PreTokenizer> pre_tokenizer;  // null: none
+  std::unique_ptr<Model> model;
+  SpecialTokens special_tokens;
+  AddedTokenFinder raw_tokens;         // looked for before normalization
+  AddedTokenFinder normalized_tokens;  // and after it
+  std::vector<std::string> tokens;     // by id, "" for an id without one
+  std::string description;
+};
+
+std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts);
+
+}  // namespace encode

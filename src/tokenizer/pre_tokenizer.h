@@ -1,0 +1,93 @@
+// The second stage: cuts normalized text into pieces ("words"), which the model then tokenizes one
+// by one. One class for each pre-tokenizer type of tokenizer.json, same names, same results.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tokenizer/text_buffer.h"
+#include "tokenizer/text_pattern.h"
+
+namespace encode {
+
+// The pieces of one text; none is empty.
+class PreTokenizedText {
+ public:
+  TextBuffer text;
+  std::vector<Piece> pieces;
+
+  // One piece, the whole of `text`; none where it is empty.
+  void start();
+
+  // Replaces every piece by the pieces that `split(view of piece, its offset, out)` appends.
+  template <typename Split>
+  void split_each(Split&& split) {
+    const std::string_view view = text.view();
+    spare_pieces_.clear();
+    for (const Piece& piece : pieces) {
+      split(view.substr(piece.begin, piece.end - piece.begin), piece.begin, spare_pieces_);
+    }
+    pieces.swap(spare_pieces_);
+  }
+
+  // Rewrites every piece as what `rewrite(view of piece, piece is at the row's first character,
+  // out)` appends to out.
+  template <typename Rewrite>
+  void rewrite_each(Rewrite&& rewrite) {
+    const std::string_view view = text.view();
+    std::string& out = text.spare();
+    out.reserve(view.size() + view.size() / 2);
+    if (!pieces.empty() && pieces.front().begin != 0) text.leave_origin();
+    bool at_origin = text.at_origin();
+    for (Piece& piece : pieces) {
+      const auto begin = static_cast<uint32_t>(out.size());
+      rewrite(view.substr(piece.begin, piece.end - piece.begin), at_origin, out);
+      at_origin = false;
+      piece = {begin, static_cast<uint32_t>(out.size())};
+    }
+    text.commit();
+  }
+
+  std::vector<Match>& matches() {
+    matches_.clear();
+    return matches_;
+  }
+  void shrink(size_t max_bytes);
+
+ private:
+  std::vector<Piece> spare_pieces_;
+  std::vector<Match> matches_;
+};
+
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
+};
+
+// What becomes of the matches of a split; the names are tokenizer.json's.
+enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
+
+enum class PrependScheme { kAlways, kFirst, kNever };
+
+std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();
+// Only the split and the added space: the characters of GPT-2's alphabet are the model's business
+// (byte_level.h).
+std::unique_ptr<PreTokenizer> make_byte_level_split(bool add_prefix_space, bool use_regex);
+std::unique_ptr<PreTokenizer> make_byte_level_alphabet();  // rewrites pieces in GPT-2's alphabet
+std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<TextPattern> pattern,
+                                         SplitBehavior behavior, bool invert);
+std::unique_ptr<PreTokenizer> make_metaspace(char32_t replacement, PrependScheme scheme,
+                                             bool split);
+std::unique_ptr<PreTokenizer> make_whitespace();
+std::unique_ptr<PreTokenizer> make_whitespace_split();
+std::unique_ptr<PreTokenizer> make_punctuation(SplitBehavior behavior);
+std::unique_ptr<PreTokenizer> make_digits(bool individual_digits);
+std::unique_ptr<PreTokenizer> make_char_delimiter_split(char32_t delimiter);
+std::unique_ptr<PreTokenizer> make_fixed_length(size_t code_points);
+std::unique_ptr<PreTokenizer> make_pre_tokenizer_sequence(
+    std::vector<std::unique_ptr<PreTokenizer>> steps);
+
+}  // namespace encode

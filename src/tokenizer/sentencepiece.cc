@@ -1,0 +1,78 @@
+#include "tokenizer/sentencepiece.h"
+
+#include <utility>
+#include <vector>
+
+#include <sentencepiece_processor.h>
+
+#include "base/json.h"
+#include "tokenizer/component.h"
+#include "tokenizer/pipeline.h"
+
+namespace encode {
+namespace {
+
+class SentencePiece final : public Tokenizer {
+ public:
+  SentencePiece(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor,
+                SpecialTokens special)
+      : processor_(std::move(processor)), special_(std::move(special)) {}
+
+  void encode(std::string_view utf8, const TokenizeOptions& options,
+              TokenizedRows& rows) const override {
+    std::vector<int> ids;
+    const auto status = processor_->Encode({utf8.data(), utf8.size()}, &ids);
+    if (!status.ok()) {
+      throw Error({.exit_code = ExitCode::kData,
+                   .code = "tokenizer.sentencepiece",
+                   .what = "sentencepiece cannot tokenize a text",
+                   .where = "",
+                   .expected = "",
+                   .found = status.ToString(),
+                   .hint = ""});
+    }
+    append_row(std::span<const int32_t>(ids.data(), ids.size()), special_, options, rows);
+  }
+
+  int64_t vocab_size() const override { return processor_->GetPieceSize(); }
+  std::string token(int32_t id) const override {
+    return id >= 0 && id < processor_->GetPieceSize() ? processor_->IdToPiece(id) : std::string();
+  }
+  std::string description() const override {
+    return "sentencepiece, " + std::to_string(processor_->GetPieceSize()) + " tokens";
+  }
+
+ private:
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  SpecialTokens special_;
+};
+
+int32_t require_id(int id, const char* name, const std::string& where) {
+  if (id < 0)
+    refuse_format(std::string("the model has no ") + name + " token to add", where, "", "");
+  return id;
+}
+
+}  // namespace
+
+SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_config_file) {
+  const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
+                                   kTokenizerFormat);
+  const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
+  return {.add_bos = fields.boolean_or("add_bos_token", false),
+          .add_eos = fields.boolean_or("add_eos_token", false)};
+}
+
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
+                                              const SentencePieceOptions& options) {
+  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+  const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
+  if (!status.ok())
+    refuse_format("not a sentencepiece model", where, "a .model file", status.ToString());
+  SpecialTokens special;
+  if (options.add_bos) special.prefix.push_back(require_id(processor->bos_id(), "BOS", where));
+  if (options.add_eos) special.suffix.push_back(require_id(processor->eos_id(), "EOS", where));
+  return std::make_unique<SentencePiece>(std::move(processor), std::move(special));
+}
+
+}  // namespace encode

@@ -1,0 +1,23 @@
+// sentencepiece .model files, through libsentencepiece.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "encode/tokenizer.h"
+
+namespace encode {
+
+// What tokenizer_config.json says about special tokens. Without the file: none are added.
+struct SentencePieceOptions {
+  bool add_bos = false;
+  bool add_eos = false;
+};
+
+SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_config_file);
+
+// `model` is the content of the file, `where` its name in messages. Throws Error (kConfig).
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
+                                              const SentencePieceOptions& options);
+
+}  // namespace encode

@@ -1,0 +1,15 @@
+// Hugging Face tokenizer.json.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "encode/tokenizer.h"
+
+namespace encode {
+
+// `where` names the file in messages. Throws Error (kConfig).
+std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where);
+
+}  // namespace encode
