@@ -26,6 +26,7 @@ ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) 
   std::optional<AtomicFile> rejected;
   ScannedInput result;
   result.scan = scan_texts(stream.input, [&](const RejectedRow& row) {
+    if (cache_dir.empty()) return;
     if (!rejected) rejected.emplace(path, 0);
     const std::string line = rejected_line(row);
     rejected->write(line.data(), line.size());
@@ -33,7 +34,7 @@ ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) 
   if (rejected) {
     rejected->commit();
     result.rejected_path = path;
-  } else {
+  } else if (!cache_dir.empty()) {
     std::error_code ignored;  // an older run's list
     std::filesystem::remove(path, ignored);
   }

@@ -16,8 +16,8 @@ struct ScannedInput {
   std::string rejected_path;  // <cache>/<name>.rejected.jsonl; "" where nothing was rejected
 };
 
-// In the order of `streams`; as many at once as there are processors. Throws the first stream's
-// Error.
+// In the order of `streams`; rejected rows are listed unless `cache_dir` is ""; as many at once as
+// there are processors. Throws the first stream's Error.
 std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
                                       const std::string& cache_dir, RunLog& log);
 

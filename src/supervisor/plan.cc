@@ -65,7 +65,7 @@ std::vector<CombinePlan> plan_combined(const RunConfig& config,
   std::vector<CombinePlan> plans;
   for (const CombineConfig& combine : config.combine) {
     CombinePlan plan;
-    plan.name = combine.split.empty() ? "combined" : combine.split + "_combined";
+    plan.name = combined_name(combine);
     plan.path = final_path(config.store.cache_dir, plan.name);
     for (const std::string& stream : combine.streams) {
       for (size_t i = 0; i < streams.size(); ++i) {
@@ -128,7 +128,16 @@ std::string stream_fingerprint(const StreamConfig& resolved, const InputScan& sc
   return fingerprint.dump();
 }
 
-RunPlan make_plan(const RunConfig& config, RunLog& log) {
+std::string combined_name(const CombineConfig& combine) {
+  return combine.split.empty() ? "combined" : combine.split + "_combined";
+}
+
+std::string final_path_of(const RunConfig& config, const std::string& stream_name) {
+  return config.store.output.empty() ? final_path(config.store.cache_dir, stream_name)
+                                     : config.store.output;
+}
+
+RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
   const std::string& cache_dir = config.store.cache_dir;
   Models models(cache_dir + "/model_hashes.json", log);
   RunPlan plan;
@@ -140,8 +149,7 @@ RunPlan make_plan(const RunConfig& config, RunLog& log) {
     planned.effective = effective_result(model.directory, stream.result);
     planned.config.result =
         resolved_options(stream.result, planned.effective, model.directory.path);
-    planned.final_path =
-        config.store.output.empty() ? final_path(cache_dir, stream.name()) : config.store.output;
+    planned.final_path = final_path_of(config, stream.name());
     if (stream.input.path == "-") {
       planned.config.input =
           spool_standard_input(stream.input, cache_dir + "/" + stream.name() + ".stdin");
@@ -149,7 +157,8 @@ RunPlan make_plan(const RunConfig& config, RunLog& log) {
   }
   std::vector<StreamConfig> streams;
   for (const StreamPlan& stream : plan.streams) streams.push_back(stream.config);
-  std::vector<ScannedInput> inputs = scan_inputs(streams, cache_dir, log);
+  std::vector<ScannedInput> inputs =
+      scan_inputs(streams, purpose == PlanPurpose::kRun ? cache_dir : "", log);
 
   for (size_t i = 0; i < plan.streams.size(); ++i) {
     StreamPlan& planned = plan.streams[i];

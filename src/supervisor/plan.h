@@ -35,11 +35,19 @@ struct RunPlan {
   std::vector<CombinePlan> combine;
 };
 
-// Opens the models, reads every input once (in parallel) and writes <name>.rejected.jsonl where
-// rows were rejected. Requires the CacheLock: standard input is spooled into the cache directory.
-// Throws what its parts throw, and Error kData where the streams of a combined matrix have
-// different numbers of rows.
-RunPlan make_plan(const RunConfig& config, RunLog& log);
+enum class PlanPurpose {
+  kRun,    // requires the CacheLock: spools standard input and lists rejected rows in the cache
+           // directory
+  kAudit,  // writes nothing there but the cache of file hashes; no input may be standard input
+};
+
+// Opens the models and reads every input once (in parallel). Throws what its parts throw, and Error
+// kData where the streams of a combined matrix have different numbers of rows.
+RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
+
+// Names and places that follow from the config alone.
+std::string combined_name(const CombineConfig& combine);  // "train_combined"
+std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 
 // The fingerprint of a stream: canonical JSON of how the input was read, of the model's files and
 // of everything else that changes a number.

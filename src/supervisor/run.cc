@@ -123,7 +123,7 @@ void Run::prepare() {
              {"device", config_.hardware.device},
              {"used_percent", memory.used_percent()},
              {"available_bytes", memory.available_bytes}});
-  plan_ = make_plan(config_, log_);
+  plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   reporter_.emplace(log_, progress_, status_, plan_.streams.size());
   stop_.emplace();
   finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
@@ -311,7 +311,7 @@ RunSummary Run::summarize() const {
   }
   for (const CombinePlan& combine : plan_.combine) {
     const std::optional<Manifest> manifest = read_manifest(combine.path);
-    MatrixSummary& matrix = summary.matrices.emplace_back();
+    FinishedMatrix& matrix = summary.matrices.emplace_back();
     matrix.name = combine.name;
     matrix.path = combine.path;
     matrix.rows = manifest ? manifest->identity.rows : 0;

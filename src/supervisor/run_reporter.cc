@@ -40,17 +40,26 @@ void RunReporter::worker_ended() {
   progress_.clear();
 }
 
-bool RunReporter::known(const WorkerEvent& event) const {
-  return event.unit >= 0 && event.unit < static_cast<int64_t>(units_.size());
-}
-
 void RunReporter::event(const WorkerEvent& event) {
   using Kind = WorkerEvent::Kind;
   worker_peak_bytes_ = std::max(worker_peak_bytes_, event.host_rss_bytes);
-  if (!known(event)) return garbage(to_json_line(event), "no such unit");
   switch (event.kind) {
     case Kind::kModelLoaded:
       return model_loaded(event);
+    case Kind::kMemory:
+      return memory(event);
+    case Kind::kLog:
+      return worker_log(event);
+    case Kind::kError:  // told where the outcome is dealt with
+    case Kind::kFinished:
+      return;
+    default:
+      break;
+  }
+  if (event.unit < 0 || event.unit >= static_cast<int64_t>(units_.size())) {
+    return garbage(to_json_line(event), "no such unit");
+  }
+  switch (event.kind) {
     case Kind::kUnitStarted:
       return unit_started(event);
     case Kind::kChunkStarted:
@@ -61,19 +70,23 @@ void RunReporter::event(const WorkerEvent& event) {
       return chunk_done(event);
     case Kind::kUnitDone:
       return unit_done(event);
-    case Kind::kMemory:
-      return log_.debug(
-          "worker_memory",
-          "worker: host memory " + format_bytes(event.host_rss_bytes) + device_memory(event));
-    case Kind::kLog:
-      if (event.level == "warning" || event.level == "error") {
-        return log_.warning("worker_log", event.message);
-      }
-      return event.level == "info" ? log_.info("worker_log", event.message)
-                                   : log_.debug("worker_log", event.message);
-    case Kind::kError:  // told where the outcome is dealt with
-    case Kind::kFinished:
+    default:
       return;
+  }
+}
+
+void RunReporter::memory(const WorkerEvent& event) {
+  log_.debug("worker_memory",
+             "worker: host memory " + format_bytes(event.host_rss_bytes) + device_memory(event));
+}
+
+void RunReporter::worker_log(const WorkerEvent& event) {
+  if (event.level == "warning" || event.level == "error") {
+    log_.warning("worker_log", event.message);
+  } else if (event.level == "info") {
+    log_.info("worker_log", event.message);
+  } else {
+    log_.debug("worker_log", event.message);
   }
 }
 

@@ -55,6 +55,8 @@ class RunReporter {
   int64_t restarts = 0;  // for status.json
 
  private:
+  void memory(const WorkerEvent& event);
+  void worker_log(const WorkerEvent& event);
   void model_loaded(const WorkerEvent& event);
   void unit_started(const WorkerEvent& event);
   void chunk_started(const WorkerEvent& event);
@@ -63,7 +65,6 @@ class RunReporter {
   void unit_done(const WorkerEvent& event);
   void measure(int64_t unit);
   Json status() const;
-  bool known(const WorkerEvent& event) const;
 
   RunLog& log_;
   Progress& progress_;

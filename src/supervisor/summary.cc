@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kColumns = 8;
 using Row = std::array<std::string, kColumns>;
 
-Row row_of(const MatrixSummary& matrix) {
+Row row_of(const FinishedMatrix& matrix) {
   const auto unless_combined = [&matrix](std::string text) {
     return matrix.combined ? "" : std::move(text);
   };
@@ -37,7 +37,7 @@ std::string pad(const std::string& text, size_t width, bool left) {
 std::string render(const RunSummary& summary) {
   std::vector<Row> rows = {
       {"stream", "rows_in", "rejected", "rows_out", "shape", "tokens", "truncated", "tokens/s"}};
-  for (const MatrixSummary& matrix : summary.matrices) rows.push_back(row_of(matrix));
+  for (const FinishedMatrix& matrix : summary.matrices) rows.push_back(row_of(matrix));
   std::array<size_t, kColumns> widths{};
   for (const Row& row : rows) {
     for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -50,7 +50,7 @@ std::string render(const RunSummary& summary) {
     text += line + "\n";
   }
   text += "rows_in = rows_out + rejected holds for every stream\n";
-  for (const MatrixSummary& matrix : summary.matrices)
+  for (const FinishedMatrix& matrix : summary.matrices)
     text += matrix.name + ": " + matrix.path + "\n";
   return text + "mode " + summary.mode + ", " + format_duration(summary.seconds) +
          ", peak memory " + format_bytes(summary.peak_host_bytes) + ", " + summary.host_memory +
@@ -59,7 +59,7 @@ std::string render(const RunSummary& summary) {
 
 Json to_json(const RunSummary& summary) {
   Json matrices = Json::array();
-  for (const MatrixSummary& matrix : summary.matrices) {
+  for (const FinishedMatrix& matrix : summary.matrices) {
     matrices.push_back({{"name", matrix.name},
                         {"path", matrix.path},
                         {"rows_in", matrix.rows_in},
@@ -78,7 +78,7 @@ Json to_json(const RunSummary& summary) {
 }
 
 void check_rows(const RunSummary& summary) {
-  for (const MatrixSummary& matrix : summary.matrices) {
+  for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.rows_in == matrix.rows + matrix.rejected) continue;
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "run.row_count",

@@ -9,7 +9,7 @@
 
 namespace encode {
 
-struct MatrixSummary {
+struct FinishedMatrix {
   std::string name;
   std::string path;
   int64_t rows_in = 0;  // records of the input; combined matrices: the rows
@@ -23,7 +23,7 @@ struct MatrixSummary {
 };
 
 struct RunSummary {
-  std::vector<MatrixSummary> matrices;
+  std::vector<FinishedMatrix> matrices;
   std::string mode;  // "chunked", "standard"
   double seconds = 0;
   int64_t peak_host_bytes = 0;

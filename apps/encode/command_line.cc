@@ -1,0 +1,106 @@
+#include "command_line.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+#include "command.h"
+
+namespace encode {
+namespace {
+
+[[noreturn]] void refuse(std::string what, std::string hint) {
+  throw Error({.exit_code = ExitCode::kUsage,
+               .code = "usage",
+               .what = std::move(what),
+               .where = "command line",
+               .expected = "",
+               .found = "",
+               .hint = std::move(hint)});
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
+  const bool flag = extra.starts_with("-");
+  std::vector<std::string> names;
+  if (flag) {
+    names = flag_names(app);
+  } else {
+    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  }
+  const std::string word = extra.substr(0, extra.find('='));
+  const std::string near = nearest(word, names.data(), names.size());
+  const std::string help =
+      app.get_parent() != nullptr ? "encode " + app.get_name() + " --help" : "encode --help";
+  const std::string kind = flag ? "flag" : names.empty() ? "argument" : "verb";
+  refuse("unknown " + kind + " '" + preview(extra) + "'",
+         (near.empty() ? "" : "did you mean " + near + "? ") + std::string("See ") + help);
+}
+
+// `encode --config X` is `encode run --config X`.
+std::vector<std::string> with_verb(std::vector<std::string> arguments) {
+  const auto is_help = [](const std::string& word) {
+    return word == "-h" || word == "--help" || word == "--version";
+  };
+  const bool verbless =
+      !arguments.empty() && arguments.front().starts_with("-") && !is_help(arguments.front());
+  if (verbless) arguments.insert(arguments.begin(), "run");
+  return arguments;
+}
+
+int run_verb(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_command_line(std::vector<std::string> arguments) {
+  CLI::App main(
+      "Turns text files into embedding matrices, in chunks that survive anything.\n"
+      "`encode --config FILE` is short for `encode run --config FILE`.",
+      "encode");
+  main.set_version_flag("--version", "encode " ENCODE_VERSION);
+  main.require_subcommand(1);
+  std::vector<Command> commands = {add_run_command(main), add_verify_command(main),
+                                   add_compare_command(main), add_config_command(main),
+                                   add_tokenize_command(main)};
+  commands.push_back({main.add_subcommand("version", "Print the version"), [] {
+                        std::puts("encode " ENCODE_VERSION);
+                        return 0;
+                      }});
+  arguments = with_verb(std::move(arguments));
+  if (arguments.empty()) arguments = {"--help"};
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  try {
+    main.parse(arguments);
+  } catch (const CLI::ExtrasError&) {
+    for (const Command& command : commands) {
+      const std::vector<std::string> extras = command.app->remaining();
+      if (!extras.empty()) refuse_extra(*command.app, extras.front());
+    }
+    refuse_extra(main, main.remaining().front());
+  } catch (const CLI::RequiredError& error) {
+    const bool extra = !main.remaining().empty();
+    if (extra) refuse_extra(main, main.remaining().front());
+    refuse(error.what(), "see encode --help");
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return main.exit(error);
+    refuse(error.what(), "see encode --help");
+  }
+  return run_verb(commands);
+}
+
+}  // namespace encode

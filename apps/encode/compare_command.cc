@@ -1,0 +1,46 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "command.h"
+#include "verify/compare.h"
+
+namespace encode {
+namespace {
+
+struct CompareFlags {
+  std::string a;
+  std::string b;
+  double max_difference = 0;
+  double min_cosine = 0;
+  int64_t worst_rows = 5;
+  bool json = false;
+};
+
+int compare(const CLI::App& app, const CompareFlags& flags) {
+  CompareOptions options;
+  if (app.count("--max-difference") > 0) options.max_difference = flags.max_difference;
+  if (app.count("--min-cosine") > 0) options.min_cosine = flags.min_cosine;
+  options.worst_rows = flags.worst_rows;
+  const CompareReport report = compare_matrices(flags.a, flags.b, options);
+  std::fputs((flags.json ? render_json(report) + "\n" : render_table(report)).c_str(), stdout);
+  return static_cast<int>(report.exit_code());
+}
+
+}  // namespace
+
+Command add_compare_command(CLI::App& main) {
+  CLI::App* app =
+      main.add_subcommand("compare", "Cosines and differences of two matrices, row by row");
+  const auto flags = std::make_shared<CompareFlags>();
+  app->add_option("A", flags->a, "A matrix (.npy, float32)")->required();
+  app->add_option("B", flags->b, "Another one of the same shape")->required();
+  app->add_option("--max-difference", flags->max_difference, "Fail (65) where |a - b| is larger");
+  app->add_option("--min-cosine", flags->min_cosine, "Fail (65) where a row's cosine is smaller");
+  app->add_option("--rows", flags->worst_rows, "How many of the worst rows to list")
+      ->check(CLI::Range(0, 1000));
+  app->add_flag("--json", flags->json, "JSON on standard output");
+  return {app, [app, flags] { return compare(*app, *flags); }};
+}
+
+}  // namespace encode

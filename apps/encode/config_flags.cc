@@ -1,0 +1,86 @@
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "command.h"
+
+namespace encode {
+namespace {
+
+// A flag with a value sets `key` to it; one without sets it to `fixed`.
+struct Flag {
+  const char* name;
+  const char* key;
+  const char* fixed;  // nullptr: the flag takes a value
+  const char* help;
+};
+
+constexpr auto kFlags = std::to_array<Flag>({
+    {"--model", "semantic.model", nullptr,
+     "Model directory, or a hub id found in the local Hugging Face cache"},
+    {"--input", "input.file", nullptr,
+     "Text file (txt, JSONL, CSV, TSV; .gz, .zst), - for standard input"},
+    {"--field", "input.field", nullptr,
+     "JSONL: name or JSON pointer of the text; CSV, TSV: column"},
+    {"--format", "input.format", nullptr, "auto, lines, jsonl, csv or tsv"},
+    {"--output", "output.file", nullptr, "Path of the final .npy"},
+    {"--cache-dir", "semantic.cache_dir", nullptr, "Where chunks, log and finals go"},
+    {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16 or float16"},
+    {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
+    {"--pooling", "semantic.pooling", nullptr,
+     "cls, mean, max, lasttoken, weightedmean, mean_sqrt_len_tokens"},
+    {"--normalize", "semantic.normalize", "true", "Scale every embedding to length 1"},
+    {"--no-normalize", "semantic.normalize", "false", "Leave embeddings as the pooling gives them"},
+    {"--max-length", "semantic.max_length", nullptr,
+     "Tokens of a row at most, special tokens included"},
+    {"--prompt", "semantic.prompt", nullptr, "Text put before every row"},
+    {"--prompt-name", "semantic.prompt_name", nullptr, "One of the model's own prompts"},
+    {"--batch-size", "semantic.batch_size", nullptr, "Rows in a batch at most; 0: no limit"},
+    {"--batch-tokens", "semantic.batch_tokens", nullptr,
+     "Tokens in a batch at most; 0: chosen for the device"},
+    {"--threads", "hardware.threads", nullptr,
+     "Compute threads on CPU; 0: what the container allows"},
+    {"--chunk-size", "semantic.chunk_size", nullptr, "Rows in a chunk; 0: chosen"},
+    {"--standard", "semantic.use_chunked_encoding", "false", "One pass without chunk files"},
+    {"--keep-chunks", "semantic.keep_chunk_cache", "true",
+     "Keep the chunks when the final is there"},
+    {"--json", "log.json", "true", "JSON lines on standard output instead of text"},
+    {"--log-level", "log.level", nullptr, "trace, debug, info, warning or error"},
+    {"--quiet", "log.level", "error", "Only errors"},
+    {"--no-progress", "log.progress", "false", "No progress bar or lines"},
+});
+
+}  // namespace
+
+struct ConfigFlags::Given {
+  std::string config;
+  std::array<std::string, kFlags.size()> values;
+};
+
+ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Given>()) {
+  app.add_option("--config,-c", given_->config, "Experiment in YAML; the flags below override it");
+  for (size_t i = 0; i < kFlags.size(); ++i) {
+    const Flag& flag = kFlags[i];
+    if (flag.fixed != nullptr) {
+      app.add_flag(std::string(flag.name), std::string(flag.help));
+    } else {
+      app.add_option(flag.name, given_->values[i], flag.help);
+    }
+  }
+  app.get_option("--normalize")->excludes(app.get_option("--no-normalize"));
+  app.get_option("--quiet")->excludes(app.get_option("--log-level"));
+}
+
+LoadedConfig ConfigFlags::load() const {
+  std::vector<Override> overrides;
+  for (size_t i = 0; i < kFlags.size(); ++i) {
+    const Flag& flag = kFlags[i];
+    if (app_->count(flag.name) == 0) continue;
+    overrides.push_back(
+        {flag.key, flag.fixed != nullptr ? flag.fixed : given_->values[i], flag.name});
+  }
+  return load_config(given_->config, overrides);
+}
+
+}  // namespace encode

@@ -1,0 +1,220 @@
+// A worker without a model: the real protocol, texts and chunk store, with vectors made from a hash
+// of each text. What goes wrong is told by the environment: FAKE_WORKER="crash:2:1" crashes in
+// chunk 2, once. Used by the tests only.
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "encode/error.h"
+#include "encode/job.h"
+#include "encode/store.h"
+#include "encode/text.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kBatchRows = 4;
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+// "<what>:<chunk>:<times>"; the count is kept in a file, since each time may be another process.
+class Misdeed {
+ public:
+  explicit Misdeed(const std::string& cache_dir) : counter_(cache_dir + "/misdeeds") {
+    const char* text = std::getenv("FAKE_WORKER");
+    if (text == nullptr) return;
+    const std::string spec = text;
+    const size_t first = spec.find(':');
+    const size_t second = spec.find(':', first + 1);
+    what_ = spec.substr(0, first);
+    chunk_ = std::stoll(spec.substr(first + 1));
+    times_ = std::stoll(spec.substr(second + 1));
+  }
+
+  // Is it time for `what`? Counts.
+  bool due(const std::string& what, int64_t chunk) const {
+    if (what != what_ || chunk != chunk_) return false;
+    int64_t done = 0;
+    std::ifstream(counter_) >> done;
+    if (done >= times_) return false;
+    std::ofstream(counter_) << done + 1;
+    return true;
+  }
+
+ private:
+  std::string counter_;
+  std::string what_;
+  int64_t chunk_ = 0;
+  int64_t times_ = 0;
+};
+
+class FakeWorker {
+ public:
+  using Kind = WorkerEvent::Kind;
+
+  FakeWorker(JobSpec job, int events_fd)
+      : job_(std::move(job)), events_(events_fd), misdeed_(job_.cache_dir) {}
+
+  int run() {
+    misbehave(-1);
+    send(Kind::kModelLoaded, [](WorkerEvent& event) { event.device = "fake"; });
+    for (unit_ = 0; unit_ < static_cast<int64_t>(job_.units.size()); ++unit_) encode_unit();
+    send(Kind::kFinished);
+    return 0;
+  }
+
+  void report(const Error& error) {
+    send(Kind::kError, [&](WorkerEvent& event) { event.error = error.detail(); });
+  }
+
+ private:
+  const JobUnit& unit() const { return job_.units[static_cast<size_t>(unit_)]; }
+
+  void send(
+      Kind kind, const std::function<void(WorkerEvent&)>& fill = [](WorkerEvent&) {}) {
+    WorkerEvent event;
+    event.kind = kind;
+    event.unit = unit_;
+    fill(event);
+    const std::string line = to_json_line(event);
+    write_all(events_, line.data(), line.size(), "events");
+  }
+
+  void misbehave(int64_t chunk) {
+    using std::chrono::hours;
+    if (misdeed_.due("crash", chunk)) std::raise(SIGSEGV);
+    if (misdeed_.due("killed", chunk)) std::raise(SIGKILL);
+    if (misdeed_.due("hang", chunk)) std::this_thread::sleep_for(hours(1));
+    if (misdeed_.due("75", chunk)) std::_Exit(75);
+    if (misdeed_.due("shout", chunk)) std::fputs("the sky is falling\n", stderr);
+    if (misdeed_.due("garbage", chunk)) write_all(events_, "{]\nhello\n", 9, "events");
+    if (misdeed_.due("noise", chunk)) {
+      for (int i = 0; i < 100; ++i) write_all(events_, "noise\n", 6, "events");
+      std::this_thread::sleep_for(hours(1));
+    }
+    if (misdeed_.due("lie", chunk)) {
+      send(Kind::kFinished);
+      std::_Exit(0);
+    }
+    if (misdeed_.due("69", chunk)) {
+      throw Error({.exit_code = ExitCode::kUnavailable,
+                   .code = "device.absent",
+                   .what = "no such device",
+                   .where = job_.hardware.device,
+                   .expected = "cpu",
+                   .found = "",
+                   .hint = ""});
+    }
+  }
+
+  void encode_unit() {
+    send(Kind::kUnitStarted);
+    rows_done_ = 0;
+    reader_ = open_texts(unit().config.input);
+    if (unit().chunk_files) {
+      const auto store = ChunkStore::open(job_.cache_dir, unit().identity, unit().chunk_rows,
+                                          ChunkStore::Open::kResume);
+      for (const int64_t chunk : store->pending()) encode_chunk(*store, chunk);
+    } else {
+      const auto final = begin_final(unit().final_path, unit().identity);
+      const RowRange rows{0, unit().identity.rows};
+      send_chunk_started(0, rows);
+      encode_rows(rows, 0, *final);
+      RowStats stats;
+      stats.tokens = rows_done_;
+      final->publish(stats, "fake");
+    }
+    send(Kind::kUnitDone);
+  }
+
+  void send_chunk_started(int64_t chunk, RowRange rows) {
+    send(Kind::kChunkStarted, [&](WorkerEvent& event) {
+      event.chunk = chunk;
+      event.rows = rows;
+    });
+  }
+
+  void encode_chunk(ChunkStore& store, int64_t chunk) {
+    const RowRange rows = store.chunk(chunk);
+    send_chunk_started(chunk, rows);
+    const auto writer = store.begin(chunk);
+    encode_rows(rows, chunk, *writer);
+    RowStats stats;
+    stats.tokens = rows.size();
+    const ChunkRecord record = writer->commit(stats, "fake");
+    std::ofstream(job_.cache_dir + "/encoded_chunks", std::ios::app) << chunk << '\n';
+    send(Kind::kChunkDone, [&](WorkerEvent& event) {
+      event.chunk = chunk;
+      event.rows = rows;
+      event.file_bytes = record.file_bytes;
+      event.seconds = 0.001;
+      event.stats = record.stats;
+      event.path = store.chunk_path(chunk);
+    });
+  }
+
+  void encode_rows(RowRange rows, int64_t chunk, MatrixWriter& writer) {
+    misbehave(chunk);
+    reader_->seek(rows.begin, unit().scan);
+    Text text;
+    for (int64_t row = rows.begin; row < rows.end;) {
+      for (const int64_t end = std::min(rows.end, row + kBatchRows); row < end;
+           ++row, ++rows_done_) {
+        reader_->next(text);
+        writer.append(vector_of(text.utf8));
+      }
+      if (std::getenv("FAKE_WORKER_SLOW") != nullptr) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      send(Kind::kBatch, [&](WorkerEvent& event) {
+        event.rows_done = rows_done_;
+        event.tokens_done = rows_done_;
+      });
+      if (stop_requested != 0) std::_Exit(143);
+    }
+  }
+
+  std::vector<float> vector_of(const std::string& text) const {
+    const std::string digits = xxh3_hex(text);
+    std::vector<float> vector;
+    for (int64_t i = 0; i < unit().identity.dim; ++i) {
+      vector.push_back(static_cast<float>(digits[static_cast<size_t>(i % 32)]));
+    }
+    return vector;
+  }
+
+  const JobSpec job_;
+  const UniqueFd events_;
+  const Misdeed misdeed_;
+  int64_t unit_ = 0;
+  int64_t rows_done_ = 0;
+  std::unique_ptr<TextReader> reader_;
+};
+
+}  // namespace
+}  // namespace encode
+
+// encode-worker --job FILE --events FD
+int main(int argc, char** argv) {
+  if (argc != 5) return 64;
+  std::signal(SIGTERM, [](int) { encode::stop_requested = 1; });
+  const std::string job = encode::read_file(argv[2], 1 << 26, "job");
+  encode::FakeWorker worker(encode::job_spec_from_json(job), std::stoi(argv[4]));
+  try {
+    return worker.run();
+  } catch (const encode::Error& error) {
+    worker.report(error);
+    return static_cast<int>(error.exit_code());
+  }
+}

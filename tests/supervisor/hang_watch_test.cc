@@ -1,0 +1,49 @@
+// A worker hangs when silence is long against its own pace, never by a fixed clock.
+#include "supervisor/hang_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+using std::chrono::seconds;
+
+class HangWatchTest : public ::testing::Test {
+ protected:
+  Clock::time_point at(int64_t second) const { return start_ + seconds(second); }
+
+  Clock::time_point start_;
+  HangWatch watch_{seconds(60)};
+};
+
+TEST_F(HangWatchTest, LoadingMayTakeAnyTime) { EXPECT_FALSE(watch_.hung(at(100000))); }
+
+TEST_F(HangWatchTest, SilenceBeyondTheFloorIsAHang) {
+  watch_.alive(at(0));
+  EXPECT_FALSE(watch_.hung(at(59)));
+  EXPECT_TRUE(watch_.hung(at(60)));
+}
+
+TEST_F(HangWatchTest, SlowBatchesStretchThePatience) {
+  watch_.alive(at(0));
+  for (int i = 1; i <= 5; ++i) watch_.batch(at(30 * i));
+  EXPECT_EQ(watch_.patience(), seconds(600));
+  EXPECT_FALSE(watch_.hung(at(150 + 599)));
+  EXPECT_TRUE(watch_.hung(at(150 + 600)));
+}
+
+TEST_F(HangWatchTest, OneSlowBatchAmongFastOnesDoesNot) {
+  watch_.alive(at(0));
+  watch_.batch(at(50));
+  for (int i = 1; i <= 10; ++i) watch_.batch(at(50 + i));
+  EXPECT_EQ(watch_.patience(), seconds(60));
+}
+
+TEST_F(HangWatchTest, ACommittedChunkIsASignOfLife) {
+  watch_.alive(at(0));
+  watch_.alive(at(59));
+  EXPECT_FALSE(watch_.hung(at(118)));
+}
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,65 @@
+#include "supervisor/program.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+void redirect(const std::string& path, int fd) {
+  ::dup2(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), fd);
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+Program::Program(std::string directory, std::vector<std::string> arguments,
+                 const Environment& environment)
+    : directory_(std::move(directory)) {
+  arguments.insert(arguments.begin(), ENCODE_PROGRAM);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  pid_ = ::fork();
+  if (pid_ != 0) return;
+  ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  redirect(directory_ + "/stdout", STDOUT_FILENO);
+  redirect(directory_ + "/stderr", STDERR_FILENO);
+  ::setenv("ENCODE_WORKER", FAKE_WORKER_PROGRAM, 1);
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
+Program::~Program() {
+  if (pid_ <= 0) return;
+  signal(SIGKILL);
+  wait();
+}
+
+void Program::signal(int number) const { ::kill(pid_, number); }
+
+ProgramEnd Program::wait() {
+  int status = 0;
+  struct rusage usage = {};
+  ::wait4(std::exchange(pid_, -1), &status, 0, &usage);
+  ProgramEnd end;
+  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  end.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  end.out = read_bytes(directory_ + "/stdout");
+  end.err = read_bytes(directory_ + "/stderr");
+  return end;
+}
+
+}  // namespace encode::testing

@@ -1,0 +1,219 @@
+// A run as its user sees it: matrices, log, summary, resume. The worker is fake, the disk is real.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "base/json.h"
+#include "base/npy.h"
+#include "supervisor/experiment.h"
+#include "supervisor/summary.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+bool exists(const std::string& path) { return std::filesystem::exists(path); }
+
+TEST(Run, MakesEveryFinalAndTheCombinedMatrix) {
+  Experiment experiment;
+  experiment.config.combine = {{.split = "train", .streams = {"tc", "commit"}}};
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  const NpyHeader tc = read_npy_header(experiment.tc());
+  EXPECT_EQ(tc.rows, Experiment::kRows);
+  EXPECT_EQ(tc.cols, Experiment::kDim);
+  EXPECT_EQ(read_npy_header(experiment.cache("train_combined_embeddings.npy")).cols,
+            2 * Experiment::kDim);
+  EXPECT_NE(experiment.read(experiment.tc()), experiment.read(experiment.commit()));
+  EXPECT_FALSE(exists(experiment.cache("train_tc_chunks"))) << "chunks go when the final is there";
+}
+
+TEST(Run, LogTellsWhereItIs) {
+  Experiment experiment;
+  experiment.config.combine = {{.split = "train", .streams = {"tc", "commit"}}};
+  const RunResult result = experiment.run();
+  for (const std::string text :
+       {"==== train_tc: 17 rows", "chunk 3/4 (samples 10-15)",
+        "saved to " + experiment.cache("train_tc_chunks/chunk_0002.npy"),
+        std::string("embedding dimension 64"), std::string("combined dimension 128"),
+        std::string("host memory "), std::string("saved to " + experiment.tc()),
+        std::string("(4 chunks)")}) {
+    EXPECT_THAT(result.log, HasSubstr(text));
+    EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr(text));
+  }
+  EXPECT_THAT(result.out, HasSubstr("(17, 64)"));
+  EXPECT_THAT(result.out, HasSubstr("rows_in = rows_out + rejected holds"));
+  EXPECT_THAT(result.log, Not(HasSubstr("\x1b")))
+      << "no control sequences where there is no terminal";
+}
+
+TEST(Run, JsonLinesAreAllThatJsonModePrints) {
+  Experiment experiment;
+  experiment.config.log.json = true;
+  const RunResult result = experiment.run();
+  EXPECT_THAT(result.log, IsEmpty());
+  std::vector<std::string> events;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);)
+    events.push_back(Json::parse(line).at("event"));
+  EXPECT_THAT(events,
+              ::testing::IsSupersetOf({"run_started", "chunk_done", "stream_done", "summary"}));
+}
+
+TEST(Run, SecondRunSkipsWhatIsDone) {
+  Experiment experiment;
+  experiment.run();
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U);
+  const RunResult second = experiment.run();
+  EXPECT_EQ(second.exit_code, ExitCode::kOk);
+  EXPECT_THAT(second.log, HasSubstr("already done"));
+  EXPECT_THAT(experiment.take_encoded_chunks(), IsEmpty());
+}
+
+TEST(Run, GoesOnAfterTheLastCommittedChunk) {
+  Experiment experiment;
+  EXPECT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(0, 1));
+  const RunResult second = experiment.run();
+  EXPECT_THAT(second.log, HasSubstr("train_tc: 2 of 4 chunks are there"));
+  EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(2, 3, 0, 1, 2, 3));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(Run, BytesDoNotDependOnTheMode) {
+  for (const int64_t chunk_size : {1, 7, 1000}) {
+    Experiment experiment;
+    experiment.config.store.chunk_size = chunk_size;
+    experiment.run();
+    EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "chunk size " << chunk_size;
+  }
+  Experiment standard;
+  standard.config.store.use_chunked_encoding = false;
+  EXPECT_EQ(standard.run().exit_code, ExitCode::kOk);
+  EXPECT_EQ(standard.read(standard.tc()), undisturbed_tc());
+  EXPECT_FALSE(exists(standard.cache("train_tc_chunks")));
+}
+
+TEST(Run, KeepsChunksWhereAsked) {
+  Experiment experiment;
+  experiment.config.store.keep_chunk_cache = true;
+  experiment.run();
+  EXPECT_TRUE(exists(experiment.cache("train_tc_chunks/chunk_0003.npy")));
+  EXPECT_TRUE(exists(experiment.cache("train_commit_chunks/chunk_0003.npy")));
+}
+
+TEST(Run, ChangedInputIsRefusedUntilFresh) {
+  Experiment experiment;
+  experiment.run();
+  experiment.write_input("tc", Experiment::kRows, "changed");
+  const RunResult refused = experiment.run();
+  EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
+  EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "names what differs";
+  EXPECT_THAT(refused.error.hint, HasSubstr("--fresh"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "nothing was touched";
+
+  experiment.config.store.fresh = true;
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  EXPECT_NE(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(Run, ChunksOfAnotherRunAreRefusedUntilFresh) {
+  Experiment experiment;
+  experiment.run("69:2:1");
+  experiment.config.streams[0].result.max_length = 12;
+  const RunResult refused = experiment.run();
+  EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
+  EXPECT_THAT(refused.error.found + refused.error.what, HasSubstr("max_length"));
+  experiment.config.store.fresh = true;
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+}
+
+TEST(Run, SpeedSettingsDoNotMakeARunForeign) {
+  Experiment experiment;
+  experiment.run();
+  experiment.config.streams[0].speed = {.batch_size = 3, .batch_tokens = 99, .threads = 1};
+  experiment.config.store.chunk_size = 11;
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+}
+
+TEST(Run, ModelMovedElsewhereIsTheSameModel) {
+  Experiment experiment;
+  experiment.run();
+  const std::string moved = experiment.dir().file("moved_model");
+  std::filesystem::copy(test_data("models/bert"), moved);
+  for (StreamConfig& stream : experiment.config.streams) stream.result.model = moved;
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  std::string config = read_bytes(moved + "/config.json");
+  write_bytes(moved + "/config.json", config.replace(config.find("1e-12"), 5, "1e-11"));
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kConfig) << "one byte of it changed";
+}
+
+TEST(Run, RejectedRowsAreListedAndCounted) {
+  Experiment experiment;
+  experiment.config.streams.resize(1);
+  experiment.config.streams[0].input.bad_row = BadRowPolicy::kReject;
+  experiment.dir().write("tc.jsonl",
+                         "{\"text\":\"a\"}\nnot json\n{\"text\":\"b\"}\n{\"other\":1}\n");
+  experiment.config.log.json = true;
+  const RunResult result = experiment.run();
+  EXPECT_EQ(read_npy_header(experiment.tc()).rows, 2);
+  std::istringstream lines(experiment.read(experiment.cache("train_tc.rejected.jsonl")));
+  std::vector<int64_t> numbers;
+  for (std::string line; std::getline(lines, line);)
+    numbers.push_back(Json::parse(line).at("line"));
+  EXPECT_THAT(numbers, ElementsAre(2, 4));
+  EXPECT_THAT(result.out, HasSubstr(R"("rejected":2,"rows":2,"rows_in":4)"));
+}
+
+TEST(Run, StreamsOfOneCombinedMatrixMustHaveEqualRows) {
+  Experiment experiment;
+  experiment.config.combine = {{.split = "train", .streams = {"tc", "commit"}}};
+  experiment.write_input("commit", Experiment::kRows - 1, "commit");
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kData);
+  EXPECT_EQ(result.error.code, "combine.rows");
+  EXPECT_THAT(experiment.take_encoded_chunks(), IsEmpty()) << "before anything is encoded";
+}
+
+TEST(Run, InputWithoutRowsGivesAMatrixWithoutRows) {
+  for (const bool chunked : {true, false}) {
+    Experiment experiment;
+    experiment.config.store.use_chunked_encoding = chunked;
+    experiment.write_input("tc", 0, "");
+    EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+    EXPECT_EQ(read_npy_header(experiment.tc()).rows, 0);
+  }
+}
+
+TEST(Run, StatusFileSaysHowItEnded) {
+  Experiment experiment;
+  experiment.run();
+  EXPECT_EQ(Json::parse(experiment.read(experiment.cache("status.json"))).at("state"), "done");
+  experiment.config.store.fresh = true;
+  experiment.run("69:2:1");
+  const Json status = Json::parse(experiment.read(experiment.cache("status.json")));
+  EXPECT_EQ(status.at("state"), "failed");
+  EXPECT_EQ(status.at("exit_code"), 69);
+}
+
+TEST(Summary, RowsThatDoNotAddUpAreAnError) {
+  RunSummary summary;
+  summary.matrices.resize(1);
+  summary.matrices[0].rows_in = 10;
+  summary.matrices[0].rows = 8;
+  summary.matrices[0].rejected = 2;
+  EXPECT_NO_THROW(check_rows(summary));
+  summary.matrices[0].rejected = 1;
+  EXPECT_THROW(check_rows(summary), Error);
+}
+
+}  // namespace
+}  // namespace encode::testing

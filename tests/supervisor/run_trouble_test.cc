@@ -1,0 +1,150 @@
+// What goes wrong in a worker, and what the supervisor makes of it.
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "supervisor/experiment.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Recoverable : public ::testing::TestWithParam<const char*> {};
+
+// A worker that fails once, whatever the way, costs time and nothing else.
+TEST_P(Recoverable, FailureOnceChangesNoByte) {
+  Experiment experiment;
+  const RunResult result = experiment.run(GetParam());
+  EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
+  EXPECT_THAT(result.log, HasSubstr("starting another one"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U) << "no committed chunk was encoded again";
+}
+INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
+                         ::testing::Values("crash:2:1", "killed:0:1", "75:3:1", "hang:2:1",
+                                           "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2"));
+
+TEST(RunTrouble, UndisturbedRunNeverRestarts) {  // the control of the tests above
+  EXPECT_THAT(Experiment().run().log, Not(HasSubstr("starting another one")));
+}
+
+TEST(RunTrouble, StandardModeRestartsToo) {
+  Experiment experiment;
+  experiment.config.store.use_chunked_encoding = false;
+  EXPECT_EQ(experiment.run("crash:0:1").exit_code, ExitCode::kOk);
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(RunTrouble, ChunkThatFailsThreeTimesEndsTheRunByName) {
+  Experiment experiment;
+  const RunResult result = experiment.run("crash:2:99");
+  EXPECT_EQ(result.exit_code, ExitCode::kInternal);
+  EXPECT_EQ(result.error.code, "worker.poison_chunk");
+  EXPECT_THAT(result.error.what, HasSubstr("train_tc chunk 3/4 (samples 10-15) failed 3 times"));
+  EXPECT_THAT(result.error.found, HasSubstr("signal 11"));
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two before it, once each";
+}
+
+TEST(RunTrouble, FailuresOfAChunkAreCountedAcrossRuns) {
+  Experiment experiment;
+  experiment.config.hardware.max_restarts = 0;
+  EXPECT_EQ(experiment.run("75:2:1").exit_code, ExitCode::kTempFail);
+  EXPECT_EQ(experiment.run("75:2:1").exit_code, ExitCode::kTempFail);
+  EXPECT_EQ(experiment.run("75:2:1").exit_code, ExitCode::kInternal);
+}
+
+TEST(RunTrouble, GivesUpAfterMaxRestartsWithoutProgress) {
+  Experiment experiment;
+  experiment.config.hardware.max_restarts = 2;
+  const RunResult result = experiment.run("75:-1:99");
+  EXPECT_EQ(result.exit_code, ExitCode::kTempFail);
+  EXPECT_THAT(result.error.what, HasSubstr("gave up after 2 restarts"));
+}
+
+TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
+  Experiment experiment;
+  const RunResult result = experiment.run("69:-1:1");
+  EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
+  EXPECT_EQ(result.error.code, "device.absent");
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another one")));
+  EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr("device.absent"));
+}
+
+TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
+  Experiment experiment;
+  const RunResult result = experiment.run("garbage:1:1");
+  EXPECT_EQ(result.exit_code, ExitCode::kOk);
+  EXPECT_THAT(result.log, HasSubstr("a line that is no event"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(RunTrouble, WhatTheWorkerPrintsIsInTheLog) {
+  Experiment experiment;
+  experiment.run("shout:1:1");
+  EXPECT_THAT(experiment.read(experiment.cache("encode.log")),
+              HasSubstr("worker: the sky is falling"));
+}
+
+TEST(RunTrouble, MissingWorkerIsAnOsErrorThatNamesIt) {
+  Experiment experiment;
+  experiment.environment.worker.program = experiment.dir().file("no-such-worker");
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kOsError);
+  EXPECT_THAT(result.error.where, HasSubstr("no-such-worker"));
+}
+
+TEST(RunTrouble, BusyCacheIsATemporaryFailure) {
+  Experiment experiment;
+  {
+    const CacheLock lock = CacheLock::acquire(experiment.dir().file("cache"));
+    EXPECT_EQ(experiment.run().exit_code, ExitCode::kTempFail);
+  }
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+}
+
+TEST(RunTrouble, DamagedChunkIsEncodedAgain) {
+  Experiment experiment;
+  experiment.run("69:3:1");
+  experiment.take_encoded_chunks();
+  const std::string chunk = experiment.cache("train_tc_chunks/chunk_0001.npy");
+  std::string bytes = experiment.read(chunk);
+  bytes[bytes.size() / 2] ^= 1;
+  write_bytes(chunk, bytes);
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kOk);
+  EXPECT_THAT(experiment.take_encoded_chunks(), ::testing::ElementsAre(1, 3, 0, 1, 2, 3));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(RunTrouble, DamagedFinalIsMadeAgain) {
+  Experiment experiment;
+  experiment.run();
+  std::string bytes = experiment.read(experiment.tc());
+  bytes.back() ^= 1;
+  write_bytes(experiment.tc(), bytes);
+  EXPECT_THAT(experiment.run().log, HasSubstr("is damaged or unfinished"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(RunTrouble, FullLogDiskDoesNotEndARun) {
+  Experiment experiment;
+  experiment.config.log.file = "/dev/full";
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
+}
+
+TEST(RunTrouble, LogFileThatCannotBeOpenedIsRefused) {
+  Experiment experiment;
+  experiment.config.log.file = experiment.dir().file("tc.jsonl/x.log");
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kCantCreate);
+}
+
+}  // namespace
+}  // namespace encode::testing
