@@ -29,6 +29,8 @@ struct InputOptions {
   Utf8Policy utf8 = Utf8Policy::kReplace;
   int64_t max_row_bytes = 1 << 20;  // a longer row is a bad row
   int64_t limit_rows = 0;           // 0: all
+
+  bool operator==(const InputOptions&) const = default;
 };
 
 // Everything that changes the numbers. Part of the fingerprint, every field; a test enumerates
@@ -43,6 +45,8 @@ struct ResultOptions {
   std::optional<std::string> prompt_name;  // a name in the model's `prompts`
   std::optional<bool> causal;              // overrides config.json's is_causal for decoder models
   ComputeType dtype = ComputeType::kFloat32;
+
+  bool operator==(const ResultOptions&) const = default;
 };
 
 // Everything that changes only the speed and the memory. Never part of the fingerprint.
@@ -52,6 +56,8 @@ struct SpeedOptions {
   int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota
   int64_t tokenizer_threads = 0;         // 0: chosen
   int64_t prefetch_bytes = 256LL << 20;  // host memory for texts and ids read ahead
+
+  bool operator==(const SpeedOptions&) const = default;
 };
 
 // One stream of one split: one input, one final matrix.
@@ -63,12 +69,16 @@ struct StreamConfig {
   SpeedOptions speed;
 
   std::string name() const { return split.empty() ? stream : split + "_" + stream; }  // "train_tc"
+
+  bool operator==(const StreamConfig&) const = default;
 };
 
 // A matrix made of the columns of several streams of one split, in this order.
 struct CombineConfig {
   std::string split;
   std::vector<std::string> streams;
+
+  bool operator==(const CombineConfig&) const = default;
 };
 
 struct StoreOptions {
@@ -79,6 +89,8 @@ struct StoreOptions {
   bool save_chunks = true;
   bool keep_chunk_cache = false;
   bool fresh = false;  // throw away what an earlier, different run left
+
+  bool operator==(const StoreOptions&) const = default;
 };
 
 struct HardwareOptions {
@@ -86,6 +98,8 @@ struct HardwareOptions {
   bool expandable_segments = true;
   std::string allocator_conf;  // merged over the above, PyTorch's PYTORCH_ALLOC_CONF syntax
   int64_t max_restarts = 5;    // of a worker without progress
+
+  bool operator==(const HardwareOptions&) const = default;
 };
 
 struct LogOptions {
@@ -93,6 +107,8 @@ struct LogOptions {
   std::string file;            // empty: <cache_dir>/encode.log
   bool json = false;           // JSON lines on standard output instead of text
   bool progress = true;
+
+  bool operator==(const LogOptions&) const = default;
 };
 
 struct RunConfig {
@@ -102,6 +118,8 @@ struct RunConfig {
   StoreOptions store;
   HardwareOptions hardware;
   LogOptions log;
+
+  bool operator==(const RunConfig&) const = default;
 };
 
 }  // namespace encode

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,9 +18,8 @@ namespace encode {
 struct EncoderOptions {
   ResultOptions result;
   HardwareOptions hardware;
-  int64_t threads = 0;  // CPU compute threads; 0: the container's CPU quota
-  int64_t batch_tokens =
-      0;  // the largest batch it will be given; 0: chosen, see Encoder::batch_tokens()
+  int64_t threads = 0;       // CPU compute threads; 0: the container's CPU quota
+  int64_t batch_tokens = 0;  // tokens in a batch at most; 0: chosen for the device
 };
 
 // What memory a device holds, for the log. All bytes; zero on CPU.
@@ -39,16 +39,19 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
 
-  // Writes the embedding of sequence b of the batch to out[batch.rows[b] * dim(), ... + dim()).
-  // `out` is row-major [window rows, dim()] float32 host memory. Returns after the device has
-  // finished. Throws Error (kData where a token id is not in [0, vocab_size()), kUnavailable when
-  // out of memory for a batch of one row) or c10::Error.
-  virtual void encode(const PackedBatch& batch, std::span<float> out) = 0;
+  // Called after each batch, from one thread at a time; false asks to stop.
+  using BatchDone = std::function<bool(const PackedBatch&)>;
+
+  // Writes the embedding of sequence b of each batch to out[batch.rows[b] * dim(), ... + dim()). `out` is row-major
+  // [window rows, dim()] float32 host memory. Returns after the device has finished: true, or false where `done` asked to
+  // stop, and then `out` is incomplete. Throws Error (kData where a token id is not in [0, vocab_size()), or a sequence
+  // is longer than max_length()) or c10::Error.
+  virtual bool encode(std::span<const PackedBatch> batches, std::span<float> out, const BatchDone& done) = 0;
 
   virtual int64_t dim() const = 0;  // width of an embedding
   virtual int64_t vocab_size() const = 0;
-  virtual int64_t max_length() const = 0;       // tokens, the effective truncation limit
-  virtual int64_t batch_tokens() const = 0;     // token budget of a batch that suits this device
+  virtual int64_t max_length() const = 0;    // tokens, the longest sequence it takes
+  virtual int64_t batch_tokens() const = 0;  // the capacity to pack batches with
   virtual std::string device_name() const = 0;  // "cpu (2 threads)", "cuda:0 NVIDIA H100 80GB HBM3"
 
   // Gives the caching allocator's unused blocks back to the device. Never throws; a no-op on CPU.

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "model_dir/model_folder.h"
+#include "model_dir/prompts.h"
 #include "model_dir/sentence_modules.h"
 #include "model_dir/transformer_config.h"
 #include "model_dir/weight_files.h"
@@ -42,6 +43,9 @@ ModuleList default_modules(const ModelFolder& root, const TransformerConfig& con
       root.path() + " has no modules.json: '" + std::string(to_string(pooling.pooling[0])) +
       "' pooling without normalization is assumed, as sentence-transformers does; "
       "set pooling and normalize if the model was trained otherwise");
+  if (root.has(kPromptsFile)) {
+    list.warnings.push_back(root.path_of(kPromptsFile) + " is not used: there is no modules.json");
+  }
   list.modules.push_back(std::move(pooling));
   return list;
 }

@@ -72,7 +72,7 @@ Error not_found(const std::string& model, std::string expected, std::string foun
                 std::string hint) {
   return refusal({.code = "model.not_found",
                   .what = "there is no model of this name",
-                  .where = preview(model, 200),
+                  .where = "model '" + preview(model, 200) + "'",
                   .expected = std::move(expected),
                   .found = std::move(found),
                   .hint = std::move(hint),
@@ -84,7 +84,7 @@ Error not_found(const std::string& model, std::string expected, std::string foun
 std::string resolve_model(const std::string& model, const std::optional<std::string>& revision) {
   std::error_code error;
   if (fs::is_directory(model, error)) {
-    if (!revision) return fs::canonical(model).string();
+    if (!revision) return fs::canonical(model, error).string();
     throw refusal({.code = "model.revision",
                    .what = "a revision belongs to a hub id, not to a directory",
                    .where = model,
@@ -112,7 +112,7 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
       const std::string snapshot =
           root + "/snapshots/" + (commit.empty() ? "<" + ref + ">" : commit);
       if (!commit.empty() && fs::is_directory(snapshot, error))
-        return fs::canonical(snapshot).string();
+        return fs::canonical(snapshot, error).string();
       searched += "\n" + snapshot;
     }
   }

@@ -1,7 +1,6 @@
-// The sentence-transformers side of a model directory: modules.json and what it names, prompts.
+// The sentence-transformers side of a model directory: modules.json and what it names.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,15 +22,6 @@ struct ModuleList {
 // output_dim(). Throws Error: "model.modules", "model.pooling", "model.dense", "model.unsupported",
 // "model.missing".
 std::optional<ModuleList> read_modules(const ModelFolder& root);
-
-struct Prompts {
-  std::map<std::string, std::string> texts;
-  std::optional<std::string> default_name;
-};
-
-// config_sentence_transformers.json; empty where there is none. Throws Error "model.prompts",
-// "model.unsupported".
-Prompts read_prompts(const ModelFolder& root);
 
 // Width of an embedding after `modules`, whose first is the Pooling. Throws Error "model.dim" where
 // a Dense module does not fit what comes before it.

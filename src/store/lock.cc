@@ -108,10 +108,11 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
     // Open-file-description lock: classic POSIX locks vanish when any descriptor of the file is
     // closed.
     if (::fcntl(fd.get(), F_OFD_SETLK, &region) != 0) {
-      if (errno == EAGAIN || errno == EACCES) throw locked_error(path);
+      if (errno == EAGAIN) throw locked_error(path);
       ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
-      detail.exit_code = ExitCode::kIoError;
-      detail.hint = "the file system offers no locks; choose a cache directory on a local disk";
+      if (detail.hint.empty())
+        detail.hint =
+            "the file system may offer no locks; choose a cache directory on a local disk";
       throw Error(std::move(detail));
     }
     if (!is_still_named(fd, path)) continue;

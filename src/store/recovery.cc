@@ -66,16 +66,6 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
       std::to_string(log.records.size()) + " records of another stream");
 }
 
-std::string check_record(const std::string& directory, const StreamFile& stream,
-                         const ChunkRecord& record) {
-  if (record.index >= stream.chunk_count() || !(record.rows == stream.chunk(record.index))) {
-    return "its record names rows that are not its own";
-  }
-  if (record.file_bytes != stream.chunk_file_bytes(record.index))
-    return "its record names a wrong size";
-  return check_chunk_file(join_path(directory, chunk_file_name(record.index)), record);
-}
-
 // Deletes every file of ours that no record speaks for. Other files are not ours to delete.
 void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& committed,
            std::vector<std::string>& dropped) {
@@ -103,7 +93,14 @@ std::string log_text(const StreamFile& stream, const std::map<int64_t, ChunkReco
 
 }  // namespace
 
-std::string check_chunk_file(const std::string& path, const ChunkRecord& record) {
+std::string check_chunk(const std::string& directory, const StreamFile& stream,
+                        const ChunkRecord& record) {
+  if (record.index >= stream.chunk_count() || !(record.rows == stream.chunk(record.index))) {
+    return "its record names rows that are not its own";
+  }
+  if (record.file_bytes != stream.chunk_file_bytes(record.index))
+    return "its record names a wrong size";
+  const std::string path = join_path(directory, chunk_file_name(record.index));
   try {
     if (const int64_t size = file_size(open_for_reading(path, "store.chunk"), path);
         size != record.file_bytes) {
@@ -144,7 +141,7 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   for (const LogRecord& record : log.records) {
     const std::string wrong = record.stream != checksum
                                   ? "its record belongs to another stream"
-                                  : check_record(directory, result.stream, record.chunk);
+                                  : check_chunk(directory, result.stream, record.chunk);
     if (wrong.empty()) {
       committed.insert_or_assign(record.chunk.index, record.chunk);
     } else {

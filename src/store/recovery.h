@@ -21,7 +21,9 @@ struct Recovered {
 // `committed` records, and their files. Throws as ChunkStore::open().
 Recovered recover(const std::string& cache_dir, const StreamFile& wanted);
 
-// "" where the chunk file is as its record says, else what is wrong. Reads the whole file.
-std::string check_chunk_file(const std::string& path, const ChunkRecord& record);
+// "" where the record fits the stream and its file in `directory` fits the record, else what is
+// wrong. Reads the whole file.
+std::string check_chunk(const std::string& directory, const StreamFile& stream,
+                        const ChunkRecord& record);
 
 }  // namespace encode

@@ -20,6 +20,14 @@ namespace {
 
 constexpr int64_t kMaxHeaderBytes = int64_t{1} << 20;
 
+// By memchr: line feeds are rare in text, and GCC 12 does not vectorize std::count at -O2.
+int64_t count_line_feeds(std::string_view text) {
+  int64_t count = 0;
+  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+    ++count;
+  return count;
+}
+
 class CsvParser final : public RecordParser {
  public:
   CsvParser(ByteWindow& window, const InputOptions& options, char delimiter);
@@ -168,7 +176,7 @@ void CsvParser::read_quoted(bool wanted) {
     const std::string_view view = window_.view();
     const size_t size = std::min(view.find('"'), view.size());
     const bool quote = size < view.size();
-    line_ += std::count(view.begin(), view.begin() + static_cast<std::ptrdiff_t>(size), '\n');
+    line_ += count_line_feeds(view.substr(0, size));
     take(size, wanted);
     if (!quote) continue;
     window_.consume(1);

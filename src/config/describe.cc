@@ -1,0 +1,122 @@
+#include "base/json.h"
+#include "config/load.h"
+#include "config/reference.h"
+#include "config/schema.h"
+
+namespace encode {
+namespace {
+
+Json to_json(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* names = std::get_if<std::vector<std::string>>(&value)) return *names;
+  return {};
+}
+
+Json type_schema(const ValueSpec& spec) {
+  switch (spec.type) {
+    case ValueType::kInteger:
+      return {{"type", "integer"}, {"minimum", spec.min}, {"maximum", spec.max}};
+    case ValueType::kBoolean:
+      return {{"type", "boolean"}};
+    case ValueType::kChoice:
+      return {{"type", "string"}, {"enum", spec.choices}};
+    case ValueType::kNames:
+      return {{"type", "array"},
+              {"items", {{"type", "string"}, {"pattern", spec.pattern}}},
+              {"minItems", spec.min},
+              {"maxItems", spec.max},
+              {"uniqueItems", true}};
+    case ValueType::kText:
+      break;
+  }
+  Json schema = {{"type", "string"}, {"minLength", spec.min}, {"maxLength", spec.max}};
+  if (!spec.pattern.empty()) schema["pattern"] = spec.pattern;
+  return schema;
+}
+
+Json leaf_schema(const KeySpec& key) {
+  Json schema = type_schema(key.value);
+  if (key.value.nullable) {
+    schema["type"] = {schema["type"], "null"};
+    if (schema.contains("enum")) schema["enum"].push_back(nullptr);
+  }
+  schema["description"] = key.help;
+  if (key.default_text) schema["default"] = to_json(key.default_value());
+  return schema;
+}
+
+Json node_schema(const SchemaNode& node) {
+  if (node.key != nullptr) return leaf_schema(*node.key);
+  Json schema = {{"type", "object"}};
+  if (!node.help.empty()) schema["description"] = node.help;
+  if (const SchemaNode* any = node.wildcard()) {
+    schema["propertyNames"] = {{"pattern", kNamePattern}, {"maxLength", 100}};
+    schema["additionalProperties"] = node_schema(*any);
+    return schema;
+  }
+  schema["additionalProperties"] = false;
+  for (const SchemaNode& child : node.children) {
+    schema["properties"][child.name] = node_schema(child);
+    if (child.key != nullptr && !child.key->alias.empty()) {
+      schema["properties"][child.key->alias] = node_schema(child);
+    }
+  }
+  if (!node.has_short_form()) return schema;
+  schema["required"] = {"file"};
+  return {{"description", node.help}, {"anyOf", {node_schema(*node.child("file")), schema}}};
+}
+
+std::string value_cell(const ValueSpec& spec) {
+  switch (spec.type) {
+    case ValueType::kInteger:
+      return "integer, " + std::to_string(spec.min) + " to " + std::to_string(spec.max);
+    case ValueType::kBoolean:
+      return "true or false";
+    case ValueType::kText:
+      return spec.pattern.empty() ? "text" : spec.pattern_words;
+    default:
+      return describe(
+          {.type = spec.type, .min = spec.min, .max = spec.max, .choices = spec.choices});
+  }
+}
+
+std::string code(const std::string& text) { return "`" + text + "`"; }
+
+std::string row(const KeySpec& key) {
+  const std::string names =
+      code(key.name) + (key.alias.empty() ? "" : ", alias " + code(key.alias));
+  const std::string fallback =
+      key.default_text ? code(to_yaml(key.default_value())) : key.default_note;
+  return "| " + names + " | " + value_cell(key.value) + " | " + fallback + " | " + key.help +
+         " |\n";
+}
+
+}  // namespace
+
+std::string config_json_schema() {
+  Json schema = node_schema(config_schema());
+  schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
+  schema["title"] = "encode: configuration of a run";
+  return schema.dump(2) + "\n";
+}
+
+std::string config_reference() {
+  std::string text;
+  std::string heading;
+  for (const KeySpec& key : config_keys()) {
+    std::string sections;
+    for (const std::string& section : key.sections)
+      sections += (sections.empty() ? "" : ", ") + code(section);
+    if (sections != heading) {
+      text += (text.empty() ? "### " : "\n### ") + sections + "\n\n";
+      text += "| key | value | default | meaning |\n|---|---|---|---|\n";
+      heading = sections;
+    }
+    text += row(key);
+  }
+  return text;
+}
+
+}  // namespace encode

@@ -1,0 +1,366 @@
+// The table of keys. A new key is one entry here; docs/config.md and configs/schema.json are then
+// refreshed as the failing test says.
+#include <optional>
+
+#include "config/names.h"
+#include "config/schema.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxBatch = 1 << 20;
+constexpr int64_t kMaxRows = 1'000'000'000'000;
+constexpr int64_t kMaxThreads = 1024;
+
+bool boolean(const Value& value) { return std::get<bool>(value); }
+int64_t integer(const Value& value) { return std::get<int64_t>(value); }
+const std::string& text(const Value& value) { return std::get<std::string>(value); }
+
+template <typename T>
+std::optional<T> optional(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
+  return std::get<T>(value);
+}
+
+ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
+ValueSpec integer_of(int64_t min, int64_t max) {
+  return {.type = ValueType::kInteger, .min = min, .max = max};
+}
+ValueSpec boolean_value() { return {.type = ValueType::kBoolean}; }
+ValueSpec choice_of(std::vector<std::string> choices) {
+  return {.type = ValueType::kChoice, .choices = std::move(choices)};
+}
+ValueSpec or_null(ValueSpec spec) {
+  spec.nullable = true;
+  return spec;
+}
+
+ValueSpec device_value() {
+  return {.type = ValueType::kText,
+          .min = 1,
+          .max = 16,
+          .choices = {"auto", "cpu", "cuda"},
+          .pattern = "^(auto|cpu|cuda(:(0|[1-9][0-9]?))?)$",
+          .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
+}
+
+ValueSpec prompt_value() { return or_null({.type = ValueType::kText, .min = 0, .max = 1 << 16}); }
+ValueSpec max_length_value() { return or_null(integer_of(1, 1 << 20)); }
+
+std::vector<KeySpec> model_keys() {
+  return {
+      {.sections = {"semantic"},
+       .name = "model",
+       .value = text_of(1),
+       .default_note = "required",
+       .help = "Model directory, or a hub id that is in the local Hugging Face cache.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.result.model = text(v); }},
+      {.sections = {"semantic"},
+       .name = "revision",
+       .value = or_null(text_of(1)),
+       .default_text = "null",
+       .help = "Revision of a hub id; null: the one that the cache calls main.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.revision = optional<std::string>(v); }},
+      {.sections = {"semantic"},
+       .name = "dtype",
+       .value = choice_of({"float32", "bfloat16", "float16", "fp32", "bf16", "fp16"}),
+       .default_text = "float32",
+       .help = "Type that the model computes in. The embeddings are float32 in any case.",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.result.dtype = parse_compute_type(text(v), "semantic.dtype");
+           }},
+      {.sections = {"semantic"},
+       .name = "pooling",
+       .value = or_null(choice_of({"cls", "mean", "max", "lasttoken", "weightedmean",
+                                   "mean_sqrt_len_tokens", "last", "mean_sqrt_len"})),
+       .default_text = "null",
+       .help = "How token vectors become one vector; null: as the model directory says.",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.result.pooling.reset();
+             if (const auto name = optional<std::string>(v)) {
+               s.result.pooling = parse_pooling_mode(*name, "semantic.pooling");
+             }
+           }},
+      {.sections = {"semantic"},
+       .name = "normalize",
+       .value = or_null(boolean_value()),
+       .default_text = "null",
+       .help = "Scale every vector to length 1; null: as the model directory says.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.normalize = optional<bool>(v); }},
+      {.sections = {"semantic"},
+       .name = "max_length",
+       .value = max_length_value(),
+       .default_text = "null",
+       .help =
+           "Tokens of a row at most, special tokens included; null: as the model directory says."},
+      {.sections = {"semantic"},
+       .name = "prompt",
+       .value = prompt_value(),
+       .default_text = "null",
+       .help = "Text put before every row. Not together with prompt_name."},
+      {.sections = {"semantic"},
+       .name = "prompt_name",
+       .value = or_null(text_of(1)),
+       .default_text = "null",
+       .help = "Name of one of the model's own prompts. Not together with prompt."},
+      {.sections = {"semantic"},
+       .name = "causal",
+       .value = or_null(boolean_value()),
+       .default_text = "null",
+       .help = "Whether a token sees only the tokens before it; null: as config.json says.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.result.causal = optional<bool>(v); }},
+  };
+}
+
+std::vector<KeySpec> run_keys() {
+  return {
+      {.sections = {"semantic"},
+       .name = "batch_size",
+       .value = integer_of(0, kMaxBatch),
+       .default_text = "32",
+       .help = "Rows in a batch at most; 0: no limit. Changes the speed, never the numbers."},
+      {.sections = {"semantic"},
+       .name = "batch_tokens",
+       .value = integer_of(0, int64_t{1} << 31),
+       .default_text = "0",
+       .help = "Tokens in a batch at most; 0: chosen for the device.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
+      {.sections = {"semantic"},
+       .name = "use_chunked_encoding",
+       .value = boolean_value(),
+       .default_text = "true",
+       .help = "Encode in chunks that survive an interruption; false: the standard mode, one pass.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.use_chunked_encoding = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "chunk_size",
+       .value = integer_of(1, 1'000'000'000),
+       .default_text = "1000",
+       .help = "Rows in a chunk.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.chunk_size = integer(v); }},
+      {.sections = {"semantic"},
+       .name = "save_chunks",
+       .value = boolean_value(),
+       .default_text = "true",
+       .help = "Save every chunk at once, so that a run can be resumed.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.save_chunks = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "keep_chunk_cache",
+       .value = boolean_value(),
+       .default_text = "false",
+       .help = "Keep the chunk files of a finished stream.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.keep_chunk_cache = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "cache_dir",
+       .alias = "cache_directory",
+       .value = text_of(1),
+       .default_note = "`<output.file>.cache`, else `cache/embeddings`",
+       .help = "Directory of chunks, logs and, without `output.file`, the final matrices.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.cache_dir = text(v); }},
+      {.sections = {"semantic"},
+       .name = "combine",
+       .value = boolean_value(),
+       .default_note = "`true` where `output.combine` is given, else `false`",
+       .help = "Also write one matrix per split that holds the streams side by side."},
+  };
+}
+
+std::vector<KeySpec> hardware_keys() {
+  return {
+      {.sections = {"hardware"},
+       .name = "device",
+       .value = device_value(),
+       .default_text = "auto",
+       .help = "auto takes the first GPU, and the CPU where there is none.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = text(v); }},
+      {.sections = {"hardware"},
+       .name = "threads",
+       .value = integer_of(0, kMaxThreads),
+       .default_text = "0",
+       .help = "Compute threads on the CPU; 0: as many as the container may use.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.threads = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "tokenizer_threads",
+       .value = integer_of(0, kMaxThreads),
+       .default_text = "0",
+       .help = "Threads that tokenize ahead; 0: chosen.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.speed.tokenizer_threads = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "prefetch_bytes",
+       .value = integer_of(1 << 20, int64_t{1} << 40),
+       .default_text = "268435456",
+       .help = "Host memory for texts and token ids that are read ahead.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.prefetch_bytes = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "max_restarts",
+       .value = integer_of(0, 1000),
+       .default_text = "5",
+       .help = "Restarts of a worker that makes no progress.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
+      {.sections = {"hardware.allocator"},
+       .name = "expandable_segments",
+       .value = boolean_value(),
+       .default_text = "true",
+       .help = "Let the CUDA allocator grow its segments, against fragmentation.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.hardware.expandable_segments = boolean(v); }},
+      {.sections = {"hardware.allocator"},
+       .name = "conf",
+       .value = text_of(0),
+       .default_text = "",
+       .help = "More settings in the syntax of PYTORCH_ALLOC_CONF; they beat expandable_segments.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.allocator_conf = text(v); }},
+  };
+}
+
+std::vector<KeySpec> stream_keys() {
+  const std::vector<std::string> everywhere = {kSharedStreams, kSplitStreams, kSingleInput};
+  const std::vector<std::string> data_only = {kSharedStreams, kSplitStreams};
+  return {
+      {.sections = {kSplitStreams, kSingleInput},
+       .name = "file",
+       .value = text_of(1),
+       .default_note = "required",
+       .help = "Input file, plain, .gz or .zst; \"-\": standard input.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.input.path = text(v); }},
+      {.sections = everywhere,
+       .name = "field",
+       .value = text_of(0),
+       .default_text = "",
+       .help = "JSONL: name or JSON pointer of the text; CSV and TSV: its column; lines: empty.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
+      {.sections = everywhere,
+       .name = "format",
+       .value = choice_of(names_of(kTextFormats)),
+       .default_text = "auto",
+       .help = "How the file becomes rows; auto: by its name.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.input.format = value_of(kTextFormats, text(v)); }},
+      {.sections = everywhere,
+       .name = "bad_row",
+       .value = choice_of(names_of(kBadRowPolicies)),
+       .default_text = "error",
+       .help =
+           "A row that cannot be read ends the run (error), or is listed and left out (reject).",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.input.bad_row = value_of(kBadRowPolicies, text(v)); }},
+      {.sections = everywhere,
+       .name = "empty_row",
+       .value = choice_of(names_of(kEmptyRowPolicies)),
+       .default_text = "keep",
+       .help = "What to do with a row without text.",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.input.empty_row = value_of(kEmptyRowPolicies, text(v));
+           }},
+      {.sections = everywhere,
+       .name = "utf8",
+       .value = choice_of(names_of(kUtf8Policies)),
+       .default_text = "replace",
+       .help = "Invalid UTF-8 becomes U+FFFD and is counted (replace), or makes a bad row (error).",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.input.utf8 = value_of(kUtf8Policies, text(v)); }},
+      {.sections = everywhere,
+       .name = "max_row_bytes",
+       .value = integer_of(1, 64 << 20),
+       .default_text = "1048576",
+       .help = "A longer row is a bad row.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.input.max_row_bytes = integer(v); }},
+      {.sections = everywhere,
+       .name = "limit_rows",
+       .value = integer_of(0, kMaxRows),
+       .default_text = "0",
+       .help = "Rows that are read at most; 0: all.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.input.limit_rows = integer(v); }},
+      {.sections = data_only,
+       .name = "batch_size",
+       .value = integer_of(0, kMaxBatch),
+       .default_note = "`semantic.batch_size`",
+       .inherits = "semantic.batch_size",
+       .help = "This stream's own batch size.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_size = integer(v); }},
+      {.sections = data_only,
+       .name = "max_length",
+       .value = max_length_value(),
+       .default_note = "`semantic.max_length`",
+       .inherits = "semantic.max_length",
+       .help = "This stream's own limit of tokens.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.max_length = optional<int64_t>(v); }},
+      {.sections = data_only,
+       .name = "prompt",
+       .value = prompt_value(),
+       .default_note = "`semantic.prompt`",
+       .inherits = "semantic.prompt",
+       .help = "This stream's own prompt; replaces a prompt_name that holds for more streams.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.prompt = optional<std::string>(v); }},
+      {.sections = data_only,
+       .name = "prompt_name",
+       .value = or_null(text_of(1)),
+       .default_note = "`semantic.prompt_name`",
+       .inherits = "semantic.prompt_name",
+       .help = "This stream's own prompt name; replaces a prompt that holds for more streams.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.prompt_name = optional<std::string>(v); }},
+  };
+}
+
+std::vector<KeySpec> output_keys() {
+  return {
+      {.sections = {"output"},
+       .name = "file",
+       .value = text_of(0),
+       .default_text = "",
+       .help = "Path of the final matrix of a run with one stream; empty: in the cache directory.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
+      {.sections = {"output"},
+       .name = "combine",
+       .value = {.type = ValueType::kNames, .min = 2, .max = 64, .pattern = kNamePattern},
+       .default_text = "[tc, commit]",
+       .help = "Streams that stand side by side in the combined matrix, in this order."},
+      {.sections = {"log"},
+       .name = "level",
+       .value = choice_of({"trace", "debug", "info", "warning", "error"}),
+       .default_text = "info",
+       .help = "The least grave message that is shown.",
+       .set_run = [](RunConfig& r, const Value& v) { r.log.level = text(v); }},
+      {.sections = {"log"},
+       .name = "file",
+       .value = text_of(0),
+       .default_text = "",
+       .help = "Log file; empty: encode.log in the cache directory.",
+       .set_run = [](RunConfig& r, const Value& v) { r.log.file = text(v); }},
+      {.sections = {"log"},
+       .name = "json",
+       .value = boolean_value(),
+       .default_text = "false",
+       .help = "JSON lines on standard output instead of text.",
+       .set_run = [](RunConfig& r, const Value& v) { r.log.json = boolean(v); }},
+      {.sections = {"log"},
+       .name = "progress",
+       .value = boolean_value(),
+       .default_text = "true",
+       .help = "Show progress: a bar on a terminal, plain lines elsewhere.",
+       .set_run = [](RunConfig& r, const Value& v) { r.log.progress = boolean(v); }},
+  };
+}
+
+}  // namespace
+
+const std::vector<KeySpec>& config_keys() {
+  static const std::vector<KeySpec> keys = [] {
+    std::vector<KeySpec> all;
+    for (auto* part : {model_keys, run_keys, hardware_keys, stream_keys, output_keys}) {
+      for (KeySpec& key : part()) all.push_back(std::move(key));
+    }
+    return all;
+  }();
+  return keys;
+}
+
+}  // namespace encode

@@ -1,0 +1,39 @@
+#include <algorithm>
+
+#include "base/units.h"
+#include "config/load.h"
+#include "config/schema.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kOriginColumn = 48;
+
+std::string comment(const std::string& origin) {
+  // A path may hold a line break, which would end the comment.
+  return "# " + preview(origin, origin.size());
+}
+
+}  // namespace
+
+std::string print_config(const LoadedConfig& config) {
+  std::string text;
+  std::vector<std::string> open;  // the sections around the last line
+  for (const Setting& setting : config.settings) {
+    const std::vector<std::string> parts = split_key(setting.key);
+    const size_t sections = parts.size() - 1;
+    const auto limit = static_cast<std::ptrdiff_t>(std::min(sections, open.size()));
+    const auto differs = std::mismatch(open.begin(), open.begin() + limit, parts.begin()).first;
+    for (auto depth = static_cast<size_t>(differs - open.begin()); depth < sections; ++depth) {
+      if (depth == 0 && !text.empty()) text += '\n';
+      text += std::string(2 * depth, ' ') + quote_if_needed(parts[depth]) + ":\n";
+    }
+    open.assign(parts.begin(), parts.end() - 1);
+    std::string line = std::string(2 * sections, ' ') + parts.back() + ": " + setting.value;
+    if (line.size() < kOriginColumn) line.resize(kOriginColumn, ' ');
+    text += line + "  " + comment(setting.origin) + '\n';
+  }
+  return text;
+}
+
+}  // namespace encode

@@ -1,0 +1,127 @@
+#include "config/read.h"
+
+#include <string_view>
+
+#include "base/file.h"
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+std::string valid_keys(const SchemaNode& section) {
+  std::string keys;
+  for (const SchemaNode& child : section.children)
+    keys += (keys.empty() ? "one of: " : ", ") + child.name;
+  return keys;
+}
+
+class Reader {
+ public:
+  explicit Reader(ConfigFile& file) : file_(file) {}
+
+  void read_section(const SchemaNode& section, const YamlNode& node, YamlMark mark,
+                    const std::string& path) {
+    if (node.kind != YamlNode::Kind::kMap) refuse_section(section, node, mark, path);
+    for (const auto& [key, value] : node.entries) read_entry(section, key, value, path);
+  }
+
+ private:
+  std::string where(YamlMark mark) const { return position(file_.name, mark); }
+
+  void read_entry(const SchemaNode& section, const YamlNode& key, const YamlNode& value,
+                  const std::string& path) {
+    const SchemaNode* child = section.child(key.text);
+    if (child == nullptr) refuse_key(section, key, path);
+    const bool any_name = child == section.wildcard();
+    if (any_name && !is_name(key.text)) refuse_name(*child, key);
+    const std::string child_path = join_key(path, any_name ? key.text : child->name);
+    if (child->key != nullptr) {
+      read_value(*child, child_path, value,
+                 value.kind == YamlNode::Kind::kNull ? key.mark : value.mark);
+      return;
+    }
+    file_.sections[child_path] = where(key.mark);
+    if (child->path == kSplitStreams) {
+      file_.streams.push_back(
+          {.split = split_key(path).back(), .stream = key.text, .where = where(key.mark)});
+      if (value.kind == YamlNode::Kind::kScalar) {
+        read_value(*child->child("file"), join_key(child_path, "file"), value, value.mark);
+        return;
+      }
+    }
+    // An empty value stands where the next one begins: the key is the better place to point at.
+    read_section(*child, value, value.kind == YamlNode::Kind::kNull ? key.mark : value.mark,
+                 child_path);
+  }
+
+  void read_value(const SchemaNode& leaf, const std::string& path, const YamlNode& value,
+                  YamlMark mark) {
+    Given given = {
+        .value = parse_value(leaf.key->value, value, {.key = path, .where = where(mark)}),
+        .where = where(mark)};
+    const auto [entry, added] = file_.values.emplace(path, std::move(given));
+    if (added) return;
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "config.duplicate",
+                 .what = path + " is given twice, once by its other name",
+                 .where = where(mark),
+                 .expected = "'" + leaf.key->name + "' or '" + leaf.key->alias + "'",
+                 .found = "both; the other one is at " + entry->second.where,
+                 .hint = "delete one of the two"});
+  }
+
+  [[noreturn]] void refuse_key(const SchemaNode& section, const YamlNode& key,
+                               const std::string& path) const {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "config.key",
+                 .what = "unknown key" + (path.empty() ? "" : " in " + path),
+                 .where = where(key.mark),
+                 .expected = valid_keys(section),
+                 .found = "'" + preview(key.text) + "'",
+                 .hint = suggest_key(section, key.text)});
+  }
+
+  [[noreturn]] void refuse_name(const SchemaNode& wildcard, const YamlNode& key) const {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "config.name",
+                 .what = wildcard.name + " has a name that cannot be part of a file name",
+                 .where = where(key.mark),
+                 .expected = "1 to 100 letters, digits, '_', '.' or '-', a letter or digit first",
+                 .found = "'" + preview(key.text) + "'",
+                 .hint = "choose another name"});
+  }
+
+  [[noreturn]] void refuse_section(const SchemaNode& section, const YamlNode& node, YamlMark mark,
+                                   const std::string& path) const {
+    throw Error(
+        {.exit_code = ExitCode::kConfig,
+         .code = "config.type",
+         .what = path.empty() ? "the file has the wrong form" : path + " has the wrong type",
+         .where = where(mark),
+         .expected = section.wildcard() == nullptr
+                         ? "a map with keys " + valid_keys(section)
+                         : "a map from " + section.wildcard()->name + " to its settings",
+         .found = describe(node),
+         .hint = node.kind == YamlNode::Kind::kNull ? "delete the line, or indent its keys below it"
+                                                    : ""});
+  }
+
+  ConfigFile& file_;
+};
+
+}  // namespace
+
+ConfigFile read_config_text(const std::string& text, const std::string& name) {
+  ConfigFile file;
+  file.name = name;
+  const YamlNode root = parse_yaml(text, name);
+  if (root.kind != YamlNode::Kind::kNull)
+    Reader(file).read_section(config_schema(), root, root.mark, "");
+  return file;
+}
+
+ConfigFile read_config_file(const std::string& path) {
+  return read_config_text(read_file(path, kMaxYamlBytes, "config.file"), path);
+}
+
+}  // namespace encode

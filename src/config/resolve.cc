@@ -1,0 +1,335 @@
+#include "config/resolve.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/units.h"
+#include "config/schema.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kCommandLine = "the command line";
+
+enum class Layer { kDefault, kAllStreams, kSharedStream, kSplitStream, kFlag };
+
+struct Effective {
+  Value value;
+  std::string origin = "default";
+  Layer layer = Layer::kDefault;
+
+  ExitCode exit_code() const {
+    return layer == Layer::kFlag ? ExitCode::kUsage : ExitCode::kConfig;
+  }
+};
+
+// The name of the only stream: that of its output file, with what cannot be in a stream's name
+// replaced.
+std::string stream_name_for(const std::string& output) {
+  std::string name = std::filesystem::path(output).stem().string().substr(0, 100);
+  for (char& c : name) {
+    if (!is_name("x" + std::string(1, c))) c = '_';
+  }
+  const size_t first = name.find_first_not_of("_.-");
+  return first == std::string::npos ? "embeddings" : name.substr(first);
+}
+
+class Resolver {
+ public:
+  Resolver(const ConfigFile& file, const std::vector<Override>& overrides) : file_(file) {
+    for (const Override& given : overrides) add_flag(given);
+  }
+
+  LoadedConfig resolve() {
+    loaded_.run.config_path = file_.name;
+    const bool single = check_form();
+    places_ = single ? std::vector<StreamPlace>{single_stream()} : file_.streams;
+    for (const StreamPlace& place : places_) {
+      StreamConfig stream;
+      stream.split = place.split;
+      stream.stream = place.stream;
+      loaded_.run.streams.push_back(std::move(stream));
+    }
+    bool streams_done = false;
+    for (const KeySpec& key : config_keys()) {
+      if (!key.in(kSplitStreams)) {
+        apply_run_key(key);
+      } else if (!streams_done) {
+        for (size_t i = 0; i < places_.size(); ++i) apply_stream_keys(i);
+        streams_done = true;
+      }
+    }
+    add_combined();
+    check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
+    return std::move(loaded_);
+  }
+
+ private:
+  void add_flag(const Override& given) {
+    const SchemaNode* node = &config_schema();
+    std::string path;
+    for (const std::string& name : split_key(given.key)) {
+      const SchemaNode* child = node->child(name);
+      if (child == nullptr || child == node->wildcard()) refuse_flag(given, *node, name);
+      path = join_key(path, child->name);
+      node = child;
+    }
+    if (node->key == nullptr) refuse_flag(given, *node, "");
+    flags_[path] = {
+        .value = parse_value(node->key->value, given.value,
+                             {.key = path, .where = given.flag, .exit_code = ExitCode::kUsage}),
+        .where = given.flag};
+  }
+
+  [[noreturn]] static void refuse_flag(const Override& given, const SchemaNode& section,
+                                       const std::string& name) {
+    throw Error({.exit_code = ExitCode::kUsage,
+                 .code = "config.key",
+                 .what = "unknown key",
+                 .where = given.flag,
+                 .expected = "a key of docs/config.md that names no split or stream",
+                 .found = "'" + preview(given.key) + "'",
+                 .hint = name.empty() ? "" : suggest_key(section, name)});
+  }
+
+  bool has_file_section(const std::string& path) const { return file_.sections.contains(path); }
+  std::string file_or_command_line() const {
+    return file_.name.empty() ? kCommandLine : file_.name;
+  }
+  ExitCode content_error() const {
+    return file_.name.empty() ? ExitCode::kUsage : ExitCode::kConfig;
+  }
+
+  // True: one stream from `input` and flags; false: the streams of `data`.
+  bool check_form() const {
+    const auto flag = flags_.find("input.file");
+    const bool input = has_file_section("input") || flag != flags_.end();
+    if (has_file_section("data") && input) {
+      const bool by_flag = !has_file_section("input");
+      throw Error(
+          {.exit_code = by_flag ? ExitCode::kUsage : ExitCode::kConfig,
+           .code = "config.conflict",
+           .what = "data and input exclude each other",
+           .where = by_flag ? flag->second.where : file_.sections.at("input"),
+           .expected = "the streams of data, or one input",
+           .found = "both; data is at " + file_.sections.at("data"),
+           .hint = by_flag ? "leave one of the flag and the config out" : "delete one of the two"});
+    }
+    if (!input && file_.streams.empty()) {
+      throw Error(
+          {.exit_code = content_error(),
+           .code = "config.required",
+           .what = "there is nothing to encode",
+           .where = has_file_section("data") ? file_.sections.at("data") : file_or_command_line(),
+           .expected = "data.splits with a stream, or an input file",
+           .found = "neither",
+           .hint = "see configs/quickstart.yaml, or give --input FILE"});
+    }
+    check_shared_streams();
+    return input;
+  }
+
+  // Common settings that no split uses are most likely a typo in a name.
+  void check_shared_streams() const {
+    std::vector<std::string> used;
+    for (const StreamPlace& place : file_.streams) used.push_back(place.stream);
+    for (const auto& [path, where] : file_.sections) {
+      const std::vector<std::string> parts = split_key(path);
+      if (parts.size() != 3 || !path.starts_with("data.streams.")) continue;
+      if (std::find(used.begin(), used.end(), parts.back()) != used.end()) continue;
+      const std::string near = nearest(parts.back(), used.data(), used.size());
+      throw Error({.exit_code = ExitCode::kConfig,
+                   .code = "config.key",
+                   .what = "no split has this stream",
+                   .where = where,
+                   .expected = "the name of a stream in data.splits",
+                   .found = "'" + parts.back() + "'",
+                   .hint = near.empty() ? "" : "did you mean '" + near + "'?"});
+    }
+  }
+
+  StreamPlace single_stream() {
+    const std::string path = output_file();
+    const auto flag = flags_.find("input.file");
+    return {.split = "",
+            .stream = stream_name_for(path),
+            .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input")};
+  }
+
+  static const Given* find(const std::map<std::string, Given>& values, const std::string& path) {
+    const auto found = values.find(path);
+    return found == values.end() ? nullptr : &found->second;
+  }
+
+  static Effective effective(const Given& given, Layer layer) {
+    return {.value = given.value, .origin = given.where, .layer = layer};
+  }
+
+  Effective run_value(const KeySpec& key) const {
+    const std::string path = join_key(key.sections[0], key.name);
+    if (const Given* flag = find(flags_, path)) return effective(*flag, Layer::kFlag);
+    if (const Given* given = find(file_.values, path)) return effective(*given, Layer::kAllStreams);
+    if (key.default_text) return {.value = key.default_value()};
+    return {.value = derived_default(path)};
+  }
+
+  static const KeySpec& spec(const std::string& section, const std::string& name) {
+    return *config_schema().child(section)->child(name)->key;
+  }
+
+  std::string output_file() const {
+    return std::get<std::string>(run_value(spec("output", "file")).value);
+  }
+
+  // The keys whose default depends on others.
+  Value derived_default(const std::string& path) const {
+    if (path == "semantic.combine") {
+      return flags_.contains("output.combine") || file_.values.contains("output.combine");
+    }
+    if (path == "semantic.cache_dir") {
+      const std::string file = output_file();
+      return file.empty() ? "cache/embeddings" : file + ".cache";
+    }
+    refuse_missing(path, has_file_section("semantic") ? file_.sections.at("semantic")
+                                                      : file_or_command_line());
+  }
+
+  [[noreturn]] void refuse_missing(const std::string& path, const std::string& where) const {
+    throw Error({.exit_code = content_error(),
+                 .code = "config.required",
+                 .what = path + " is missing",
+                 .where = where,
+                 .expected = "a value for " + path,
+                 .found = "nothing",
+                 .hint = path == "semantic.model"
+                             ? "give a model directory, as model: DIR or --model DIR"
+                             : "give the input file"});
+  }
+
+  void add_setting(const std::string& path, const Effective& value) {
+    loaded_.settings.push_back(
+        {.key = path, .value = to_yaml(value.value), .origin = value.origin});
+  }
+
+  void apply_run_key(const KeySpec& key) {
+    const std::string path = join_key(key.sections[0], key.name);
+    const Effective& value = all_streams_[path] = settled_value(key);
+    if (key.set_run != nullptr) key.set_run(loaded_.run, value.value);
+    for (StreamConfig& stream : loaded_.run.streams) {
+      if (key.set_stream != nullptr) key.set_stream(stream, value.value);
+    }
+    add_setting(path, value);
+  }
+
+  Effective settled_value(const KeySpec& key) const {
+    Effective prompt = run_value(spec("semantic", "prompt"));
+    Effective name = run_value(spec("semantic", "prompt_name"));
+    settle_prompts(prompt, name);
+    if (&key == &spec("semantic", "prompt")) return prompt;
+    if (&key == &spec("semantic", "prompt_name")) return name;
+    return run_value(key);
+  }
+
+  // A prompt and a prompt name exclude each other; the one that was given closer to the stream
+  // replaces the other.
+  static void settle_prompts(Effective& prompt, Effective& name) {
+    const auto given = [](const Effective& value) {
+      return !std::holds_alternative<std::monostate>(value.value);
+    };
+    if (!given(prompt) || !given(name)) return;
+    if (prompt.layer == name.layer) {
+      throw Error({.exit_code = name.exit_code(),
+                   .code = "config.conflict",
+                   .what = "prompt and prompt_name exclude each other",
+                   .where = name.origin,
+                   .expected = "one of the two",
+                   .found = "both; the prompt is at " + prompt.origin,
+                   .hint = "delete one of the two"});
+    }
+    Effective& loser = prompt.layer < name.layer ? prompt : name;
+    const Effective& winner = prompt.layer < name.layer ? name : prompt;
+    loser = {.value = std::monostate(), .origin = winner.origin, .layer = winner.layer};
+  }
+
+  Effective stream_value(const KeySpec& key, const StreamPlace& place) const {
+    if (key.in(kSingleInput)) {
+      const std::string path = join_key(kSingleInput, key.name);
+      if (const Given* flag = find(flags_, path)) return effective(*flag, Layer::kFlag);
+      const Given* given = place.split.empty() ? find(file_.values, path) : nullptr;
+      if (given != nullptr) return effective(*given, Layer::kSplitStream);
+    }
+    const auto inherited = all_streams_.find(key.inherits);
+    if (inherited != all_streams_.end() && inherited->second.layer == Layer::kFlag)
+      return inherited->second;
+    const std::string split_path = join_key(stream_path(place), key.name);
+    if (const Given* given = find(file_.values, split_path))
+      return effective(*given, Layer::kSplitStream);
+    const std::string shared_path = join_key(join_key("data.streams", place.stream), key.name);
+    const Given* shared = place.split.empty() ? nullptr : find(file_.values, shared_path);
+    if (shared != nullptr) return effective(*shared, Layer::kSharedStream);
+    if (inherited != all_streams_.end()) return inherited->second;
+    if (!key.default_text) refuse_missing(split_path, place.where);
+    return {.value = key.default_value()};
+  }
+
+  static std::string stream_path(const StreamPlace& place) {
+    return place.split.empty() ? kSingleInput
+                               : join_key(join_key("data.splits", place.split), place.stream);
+  }
+
+  void apply_stream_keys(size_t index) {
+    const StreamPlace& place = places_[index];
+    std::map<std::string, Effective> values;
+    for (const KeySpec& key : config_keys()) {
+      if (key.in(kSplitStreams)) values[key.name] = stream_value(key, place);
+    }
+    settle_prompts(values.at("prompt"), values.at("prompt_name"));
+    for (const KeySpec& key : config_keys()) {
+      if (!key.in(kSplitStreams)) continue;
+      const Effective& value = values.at(key.name);
+      key.set_stream(loaded_.run.streams[index], value.value);
+      if (!place.split.empty() || key.in(kSingleInput)) {
+        add_setting(join_key(stream_path(place), key.name), value);
+      }
+    }
+  }
+
+  void add_combined() {
+    if (!std::get<bool>(all_streams_.at("semantic.combine").value)) return;
+    const auto& streams =
+        std::get<std::vector<std::string>>(all_streams_.at("output.combine").value);
+    for (const StreamPlace& place : places_) {
+      std::vector<CombineConfig>& combine = loaded_.run.combine;
+      if (combine.empty() || combine.back().split != place.split) {
+        combine.push_back({.split = place.split, .streams = streams});
+      }
+    }
+  }
+
+  // Where a key was given; for output.combine that is not given, where combining was asked for.
+  Origin origin_of(const std::string& path) const {
+    const Effective& own = all_streams_.at(path);
+    const Effective& value = path == "output.combine" && own.layer == Layer::kDefault
+                                 ? all_streams_.at("semantic.combine")
+                                 : own;
+    return {.where = value.origin, .exit_code = value.exit_code()};
+  }
+
+  const ConfigFile& file_;
+  std::map<std::string, Given> flags_;
+  std::vector<StreamPlace> places_;
+  std::map<std::string, Effective>
+      all_streams_;  // by key, of all keys that belong to no single stream
+  LoadedConfig loaded_;
+};
+
+}  // namespace
+
+LoadedConfig resolve(const ConfigFile& file, const std::vector<Override>& overrides) {
+  return Resolver(file, overrides).resolve();
+}
+
+}  // namespace encode

@@ -1,0 +1,151 @@
+#include "config/schema.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+struct SectionHelp {
+  std::string_view path;
+  std::string_view help;
+};
+
+constexpr std::array<SectionHelp, 12> kSectionHelp = {{
+    {"semantic", "The model, and how texts are encoded."},
+    {"hardware", "Where the model runs."},
+    {"hardware.allocator", "The CUDA memory allocator."},
+    {"data", "The streams of an experiment. Not together with input."},
+    {"data.streams", "Settings of a stream that hold in every split, by stream name."},
+    {"data.streams.<stream>", "Settings of this stream in every split."},
+    {"data.splits", "The splits, by name, in the order in which they are encoded."},
+    {"data.splits.<split>",
+     "The streams of this split, by name, in the order in which they are encoded."},
+    {"data.splits.<split>.<stream>", "One input of this split; a plain text stands for its file."},
+    {"input", "The only input of a run without data."},
+    {"output", "What is written beside the matrices of the streams."},
+    {"log", "Messages and progress."},
+}};
+
+std::string help_of(const std::string& path) {
+  const auto* found =
+      std::find_if(kSectionHelp.begin(), kSectionHelp.end(),
+                   [&path](const SectionHelp& section) { return section.path == path; });
+  return found == kSectionHelp.end() ? "" : std::string(found->help);
+}
+
+SchemaNode& section_at(SchemaNode& root, const std::string& path) {
+  SchemaNode* node = &root;
+  for (const std::string& name : split_key(path)) {
+    auto child =
+        std::find_if(node->children.begin(), node->children.end(),
+                     [&name](const SchemaNode& candidate) { return candidate.name == name; });
+    if (child == node->children.end()) {
+      const std::string child_path = join_key(node->path, name);
+      node->children.push_back({.name = name, .path = child_path, .help = help_of(child_path)});
+      child = node->children.end() - 1;
+    }
+    node = &*child;
+  }
+  return *node;
+}
+
+const KeySpec* find_leaf(const std::string& name, bool typo) {
+  const std::vector<KeySpec>& keys = config_keys();
+  const auto exact = std::find_if(keys.begin(), keys.end(), [&name](const KeySpec& key) {
+    return key.name == name || (!key.alias.empty() && key.alias == name);
+  });
+  if (exact != keys.end() || !typo) return exact == keys.end() ? nullptr : &*exact;
+  std::vector<std::string> names;
+  for (const KeySpec& key : keys) names.push_back(key.name);
+  const std::string best = nearest(name, names.data(), names.size());
+  return best.empty() ? nullptr : find_leaf(best, false);
+}
+
+}  // namespace
+
+bool is_name(const std::string& text) {
+  const auto alphanumeric = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  return !text.empty() && text.size() <= 100 && alphanumeric(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&alphanumeric](char c) {
+           return alphanumeric(c) || c == '_' || c == '.' || c == '-';
+         });
+}
+
+bool KeySpec::in(const std::string& section) const {
+  return std::find(sections.begin(), sections.end(), section) != sections.end();
+}
+
+Value KeySpec::default_value() const {
+  if (*default_text == "null") return std::monostate();
+  return parse_value(value, *default_text,
+                     {.key = name, .where = "default", .exit_code = ExitCode::kInternal});
+}
+
+const SchemaNode* SchemaNode::child(const std::string& child_name) const {
+  for (const SchemaNode& candidate : children) {
+    const bool alias =
+        candidate.key != nullptr && !child_name.empty() && candidate.key->alias == child_name;
+    if (candidate.name == child_name || alias) return &candidate;
+  }
+  return wildcard();
+}
+
+const SchemaNode* SchemaNode::wildcard() const {
+  return !children.empty() && children[0].name.starts_with('<') ? children.data() : nullptr;
+}
+
+const SchemaNode& config_schema() {
+  static const SchemaNode schema = [] {
+    SchemaNode root;
+    for (const KeySpec& key : config_keys()) {
+      for (const std::string& path : key.sections) {
+        SchemaNode& section = section_at(root, path);
+        section.children.push_back({.name = key.name,
+                                    .path = join_key(section.path, key.name),
+                                    .help = key.help,
+                                    .key = &key});
+      }
+    }
+    return root;
+  }();
+  return schema;
+}
+
+std::string suggest_key(const SchemaNode& section, const std::string& unknown) {
+  std::vector<std::string> names;
+  for (const SchemaNode& child : section.children) names.push_back(child.name);
+  const std::string near = nearest(unknown, names.data(), names.size());
+  if (!near.empty()) return "did you mean '" + near + "'?";
+  const KeySpec* elsewhere = find_leaf(unknown, true);
+  return elsewhere == nullptr
+             ? ""
+             : "did you mean " + join_key(elsewhere->sections[0], elsewhere->name) + "?";
+}
+
+std::string join_key(const std::string& path, const std::string& name) {
+  const std::string part = name.find('.') == std::string::npos ? name : "\"" + name + "\"";
+  return path.empty() ? part : path + "." + part;
+}
+
+std::vector<std::string> split_key(const std::string& path) {
+  std::vector<std::string> parts(1);
+  bool quoted = false;
+  for (const char c : path) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == '.' && !quoted) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+}  // namespace encode

@@ -1,0 +1,268 @@
+#include "config/value.h"
+
+#include <algorithm>
+#include <charconv>
+#include <regex>
+
+#include "base/json.h"
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+// std::regex recurses once per character; every value that matters here is short.
+constexpr size_t kMaxMatched = 256;
+
+bool matches(const std::string& text, const std::regex& pattern) {
+  return text.size() <= kMaxMatched && std::regex_match(text, pattern);
+}
+
+// What YAML takes an unquoted text for: "integer", "number", "boolean", "null" or "" for a text.
+std::string plain_meaning(const std::string& text) {
+  static const std::regex null("~|null|Null|NULL|");
+  static const std::regex boolean("true|True|TRUE|false|False|FALSE");
+  static const std::regex integer("[-+]?[0-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+");
+  static const std::regex number(
+      "[-+]?(\\.[0-9]+|[0-9]+(\\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\\.(inf|Inf|INF)|\\.(nan|NaN|"
+      "NAN)");
+  if (matches(text, null)) return "null";
+  if (matches(text, boolean)) return "boolean";
+  if (matches(text, integer)) return "integer";
+  return matches(text, number) ? "number" : "";
+}
+
+struct Refusal {
+  const char* code;
+  const char* what;
+  std::string hint;
+};
+
+[[noreturn]] void refuse(const ValueSpec& spec, const YamlNode& node, const ValueSource& source,
+                         Refusal refusal) {
+  throw Error({.exit_code = source.exit_code,
+               .code = refusal.code,
+               .what = source.key + refusal.what,
+               .where = source.where,
+               .expected = describe(spec),
+               .found = describe(node),
+               .hint = std::move(refusal.hint)});
+}
+
+[[noreturn]] void refuse_type(const ValueSpec& spec, const YamlNode& node,
+                              const ValueSource& source, std::string hint) {
+  refuse(spec, node, source,
+         {.code = "config.type", .what = " has the wrong type", .hint = std::move(hint)});
+}
+
+[[noreturn]] void refuse_value(const ValueSpec& spec, const YamlNode& node,
+                               const ValueSource& source, std::string hint) {
+  refuse(
+      spec, node, source,
+      {.code = "config.value", .what = " has a value that is not valid", .hint = std::move(hint)});
+}
+
+std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates) {
+  const std::string best = nearest(text, candidates.data(), candidates.size());
+  return best.empty() ? "" : "did you mean '" + best + "'?";
+}
+
+Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  if (!node.quoted && !plain_meaning(node.text).empty()) {
+    refuse_type(spec, node, source, "put the text in quotes: \"" + preview(node.text) + "\"");
+  }
+  const auto size = static_cast<int64_t>(node.text.size());
+  if (size < spec.min) refuse_value(spec, node, source, "leave the key out, or give it a value");
+  if (size > spec.max) refuse_value(spec, node, source, "");
+  if (node.text.find('\0') != std::string::npos) {
+    refuse_value(spec, node, source, "take the NUL character out of the text");
+  }
+  if (!spec.pattern.empty() && !matches(node.text, std::regex(spec.pattern))) {
+    refuse_value(spec, node, source, did_you_mean(node.text, spec.choices));
+  }
+  return node.text;
+}
+
+Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  static const std::regex decimal("-?(0|[1-9][0-9]*)");
+  if (node.quoted) {
+    refuse_type(spec, node, source,
+                matches(node.text, decimal) ? "write " + node.text + " without quotes" : "");
+  }
+  if (!matches(node.text, decimal)) {
+    std::string digits = node.text;
+    std::erase_if(digits, [](char c) { return c == '_' || c == ','; });
+    const bool grouped = digits != node.text && matches(digits, decimal);
+    refuse_type(spec, node, source, grouped ? "write " + digits : "write decimal digits only");
+  }
+  int64_t value = 0;
+  const char* end = node.text.data() + node.text.size();
+  const std::from_chars_result result = std::from_chars(node.text.data(), end, value);
+  if (result.ec != std::errc() || value < spec.min || value > spec.max)
+    refuse_value(spec, node, source, "");
+  return value;
+}
+
+Value parse_boolean(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  static const std::regex yes("[Tt]rue|TRUE|[Yy](es)?|YES|[Oo]n|ON|1");
+  static const std::regex no("[Ff]alse|FALSE|[Nn]o?|NO|[Oo]ff|OFF|0");
+  if (!node.quoted && node.text == "true") return true;
+  if (!node.quoted && node.text == "false") return false;
+  std::string hint = matches(node.text, yes) ? "write true" : "";
+  if (matches(node.text, no)) hint = "write false";
+  refuse_type(spec, node, source, node.quoted && !hint.empty() ? hint + " without quotes" : hint);
+}
+
+Value parse_choice(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  if (std::find(spec.choices.begin(), spec.choices.end(), node.text) == spec.choices.end()) {
+    refuse_value(spec, node, source, did_you_mean(node.text, spec.choices));
+  }
+  return node.text;
+}
+
+Value parse_names(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  if (node.kind != YamlNode::Kind::kList)
+    refuse_type(spec, node, source, "write a list: [tc, commit]");
+  const std::regex pattern(spec.pattern);
+  std::vector<std::string> names;
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlNode::Kind::kScalar)
+      refuse_type(spec, item, source, "write names only: [tc, commit]");
+    if (!matches(item.text, pattern)) refuse_value(spec, item, source, "");
+    if (std::find(names.begin(), names.end(), item.text) != names.end()) {
+      refuse_value(spec, item, source, "name each stream once");
+    }
+    names.push_back(item.text);
+  }
+  const auto count = static_cast<int64_t>(names.size());
+  if (count < spec.min || count > spec.max) refuse_value(spec, node, source, "");
+  return names;
+}
+
+YamlNode scalar(std::string text, bool quoted) {
+  return {.kind = YamlNode::Kind::kScalar,
+          .mark = {},
+          .text = std::move(text),
+          .quoted = quoted,
+          .items = {},
+          .entries = {}};
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  if (node.kind == YamlNode::Kind::kNull) {
+    if (spec.nullable) return std::monostate();
+    refuse_type(spec, node, source, "give the key a value, or leave it out for the default");
+  }
+  if (spec.type == ValueType::kNames) return parse_names(spec, node, source);
+  if (node.kind != YamlNode::Kind::kScalar) refuse_type(spec, node, source, "");
+  switch (spec.type) {
+    case ValueType::kInteger:
+      return parse_integer(spec, node, source);
+    case ValueType::kBoolean:
+      return parse_boolean(spec, node, source);
+    case ValueType::kChoice:
+      return parse_choice(spec, node, source);
+    default:
+      return parse_text(spec, node, source);
+  }
+}
+
+Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source) {
+  if (!is_utf8(text)) {
+    throw Error({.exit_code = source.exit_code,
+                 .code = "config.value",
+                 .what = source.key + " is not UTF-8",
+                 .where = source.where,
+                 .expected = "UTF-8",
+                 .found = "'" + preview(text) + "'",
+                 .hint = "rename the file, or type the text in a UTF-8 terminal"});
+  }
+  if (spec.type == ValueType::kText) return parse_value(spec, scalar(text, true), source);
+  if (spec.type == ValueType::kNames) {
+    YamlNode list;
+    list.kind = YamlNode::Kind::kList;
+    static const std::regex separators("[\\[\\], ]+");
+    const std::sregex_token_iterator end;
+    for (std::sregex_token_iterator name(text.begin(), text.end(), separators, -1); name != end;
+         ++name) {
+      if (name->length() > 0) list.items.push_back(scalar(name->str(), true));
+    }
+    return parse_value(spec, list, source);
+  }
+  YamlNode node = scalar(text, false);
+  if (text == "null") node.kind = YamlNode::Kind::kNull;
+  return parse_value(spec, node, source);
+}
+
+std::string quote_if_needed(const std::string& text) {
+  static const std::regex simple("[A-Za-z0-9_./][A-Za-z0-9_./+-]*(:[A-Za-z0-9_./+-]+)*");
+  const bool plain = matches(text, simple) && plain_meaning(text).empty();
+  return plain ? text : Json(text).dump();
+}
+
+std::string to_yaml(const Value& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<int64_t>(&value)) return std::to_string(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return quote_if_needed(*text);
+  if (const auto* names = std::get_if<std::vector<std::string>>(&value)) {
+    std::string list;
+    for (const std::string& name : *names)
+      list += (list.empty() ? "" : ", ") + quote_if_needed(name);
+    return "[" + list + "]";
+  }
+  return "null";
+}
+
+std::string describe(const ValueSpec& spec) {
+  std::string text;
+  switch (spec.type) {
+    case ValueType::kInteger:
+      text = "an integer from " + std::to_string(spec.min) + " to " + std::to_string(spec.max);
+      break;
+    case ValueType::kBoolean:
+      text = "true or false";
+      break;
+    case ValueType::kChoice:
+      for (const std::string& choice : spec.choices)
+        text += (text.empty() ? "one of: " : ", ") + choice;
+      break;
+    case ValueType::kNames:
+      text = "a list of at least " + std::to_string(spec.min) + " names, as in [tc, commit]";
+      break;
+    case ValueType::kText:
+      text = spec.pattern_words.empty() ? "a text of " + std::to_string(spec.min) + " to " +
+                                              std::to_string(spec.max) + " bytes"
+                                        : spec.pattern_words;
+      break;
+  }
+  return spec.nullable ? text + ", or null" : text;
+}
+
+std::string describe(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return "nothing";
+    case YamlNode::Kind::kList:
+      return "a list of " + std::to_string(node.items.size());
+    case YamlNode::Kind::kMap:
+      return "a map";
+    case YamlNode::Kind::kScalar:
+      break;
+  }
+  if (node.quoted) return "the text \"" + preview(node.text) + "\"";
+  const std::string meaning = plain_meaning(node.text);
+  return meaning.empty() ? "'" + preview(node.text) + "'"
+                         : "the " + meaning + " " + preview(node.text);
+}
+
+}  // namespace encode

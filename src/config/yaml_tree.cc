@@ -1,0 +1,304 @@
+#include "config/yaml_tree.h"
+
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utf8proc.h>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+struct Refusal {
+  const char* code;
+  const char* what;
+  const char* expected;
+  std::string found;
+  const char* hint;
+};
+
+[[noreturn]] void refuse(const std::string& name, YamlMark mark, Refusal refusal) {
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = refusal.code,
+               .what = refusal.what,
+               .where = position(name, mark),
+               .expected = refusal.expected,
+               .found = std::move(refusal.found),
+               .hint = refusal.hint});
+}
+
+YamlMark to_mark(const YAML::Mark& mark) {
+  if (mark.is_null()) return {};
+  return {.line = mark.line + 1, .column = mark.column + 1};
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// yaml-cpp passes bytes through unchecked, guesses UTF-16 and ends silently at NUL: none of that
+// may reach it.
+void check_characters(std::string_view text, const std::string& name) {
+  YamlMark mark;
+  for (size_t at = 0; at < text.size();) {
+    utf8proc_int32_t code_point = 0;
+    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;
+    const utf8proc_ssize_t size =
+        utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - at), &code_point);
+    const bool control =
+        (code_point < 0x20 && code_point != '\n' && code_point != '\r' && code_point != '\t');
+    if (size <= 0 || control) {
+      refuse(name, mark,
+             {.code = "config.syntax",
+              .what = "the file is not a text",
+              .expected = "UTF-8 without control characters",
+              .found = "byte " + preview(text.substr(at, 1)),
+              .hint = "save the file as UTF-8; check that this is the file you meant"});
+    }
+    at += static_cast<size_t>(size);
+    mark.column += size;
+    if (code_point == '\n') mark = {.line = mark.line + 1, .column = 1};
+  }
+}
+
+// Builds the tree from the parser's events: unlike YAML::Load, these show anchors, tags, quotes and
+// every duplicate.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(std::string_view text, std::string name)
+      : name_(std::move(name)), lines_(split_lines(text)) {}
+
+  YamlNode take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ > 0) {
+      refuse(name_, to_mark(mark),
+             {.code = "config.syntax",
+              .what = "the file holds more than one document",
+              .expected = "one YAML document",
+              .found = "a second one ('---')",
+              .hint = "keep one experiment in one file"});
+    }
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check_plain(mark, "?", anchor);
+    add({.kind = YamlNode::Kind::kNull,
+         .mark = to_mark(mark),
+         .text = "",
+         .items = {},
+         .entries = {}});
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    refuse_feature(mark, "an alias ('*name')");
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    check_plain(mark, tag, anchor);
+    const bool quoted = tag == "!";
+    if (quoted) check_closed(to_mark(mark));
+    add({.kind = YamlNode::Kind::kScalar,
+         .mark = to_mark(mark),
+         .text = value,
+         .quoted = quoted,
+         .items = {},
+         .entries = {}});
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::kList, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::kMap, mark, tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Level {
+    YamlNode node;
+    bool has_key = false;
+    YamlNode key;
+    std::set<std::string> keys;
+  };
+
+  [[noreturn]] void refuse_feature(const YAML::Mark& mark, const char* found) const {
+    refuse(name_, to_mark(mark),
+           {.code = "config.syntax",
+            .what = "this part of YAML is not used here",
+            .expected = "plain maps, lists and values",
+            .found = found,
+            .hint = "write the value out; a text that begins with & * or ! needs quotes"});
+  }
+
+  void check_plain(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
+    if (anchor != YAML::NullAnchor) refuse_feature(mark, "an anchor ('&name')");
+    if (tag != "?" && tag != "!" && !tag.empty()) refuse_feature(mark, "a tag ('!type')");
+  }
+
+  // yaml-cpp takes the end of the file for the missing quote.
+  void check_closed(YamlMark mark) const {
+    auto line = static_cast<size_t>(mark.line - 1);
+    size_t at = static_cast<size_t>(mark.column - 1);
+    if (line >= lines_.size() || at >= lines_[line].size()) return;
+    const char quote = lines_[line][at];
+    if (quote != '"' && quote != '\'') return;
+    for (++at; line < lines_.size(); ++line, at = 0) {
+      for (; at < lines_[line].size(); ++at) {
+        const char c = lines_[line][at];
+        const bool doubled = quote == '\'' && lines_[line].substr(at, 2) == "''";
+        if (doubled || (quote == '"' && c == '\\')) {
+          ++at;
+        } else if (c == quote) {
+          return;
+        }
+      }
+    }
+    refuse(name_, mark,
+           {.code = "config.syntax",
+            .what = "a quoted text has no end",
+            .expected = quote == '"' ? "a closing \"" : "a closing '",
+            .found = "the end of the file",
+            .hint = "close the quote"});
+  }
+
+  void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
+            YAML::anchor_t anchor) {
+    check_plain(mark, tag, anchor);
+    if (stack_.size() >= static_cast<size_t>(kMaxYamlDepth)) {
+      refuse(name_, to_mark(mark),
+             {.code = "config.limit",
+              .what = "maps and lists lie too deep in each other",
+              .expected = "at most 32 levels",
+              .found = "33",
+              .hint = "check that this is the file you meant"});
+    }
+    Level level;
+    level.node.kind = kind;
+    level.node.mark = to_mark(mark);
+    stack_.push_back(std::move(level));
+  }
+
+  void close() {
+    YamlNode node = std::move(stack_.back().node);
+    stack_.pop_back();
+    add(std::move(node));
+  }
+
+  void add(YamlNode node) {
+    if (stack_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Level& level = stack_.back();
+    if (level.node.kind == YamlNode::Kind::kList) {
+      level.node.items.push_back(std::move(node));
+    } else if (level.has_key) {
+      level.node.entries.emplace_back(std::move(level.key), std::move(node));
+      level.has_key = false;
+    } else {
+      check_key(node, level);
+      level.key = std::move(node);
+      level.has_key = true;
+    }
+  }
+
+  void check_key(const YamlNode& key, Level& level) const {
+    if (key.kind != YamlNode::Kind::kScalar) {
+      refuse(name_, key.mark,
+             {.code = "config.syntax",
+              .what = "a key is not a text",
+              .expected = "a name and a colon, as in 'dtype: float32'",
+              .found = key.kind == YamlNode::Kind::kNull ? "nothing" : "a map or a list",
+              .hint = "quote a name that YAML takes for something else, as in \"null\":"});
+    }
+    if (key.text == "<<" && !key.quoted) {
+      refuse(name_, key.mark,
+             {.code = "config.syntax",
+              .what = "this part of YAML is not used here",
+              .expected = "plain maps, lists and values",
+              .found = "a merge key ('<<')",
+              .hint = "write the values out; settings shared by streams go into data.streams"});
+    }
+    if (!level.keys.insert(key.text).second) {
+      refuse(name_, key.mark,
+             {.code = "config.duplicate",
+              .what = "a key stands twice in one map",
+              .expected = "each key once",
+              .found = "'" + preview(key.text) + "' again",
+              .hint = "delete one of the two"});
+    }
+  }
+
+  std::string name_;
+  std::vector<std::string_view> lines_;
+  int documents_ = 0;
+  std::vector<Level> stack_;
+  YamlNode root_;
+};
+
+const char* syntax_hint(const YAML::Exception& error, const std::vector<std::string_view>& lines) {
+  const auto line = static_cast<size_t>(error.mark.line);
+  if (line < lines.size() && lines[line].find('\t') != std::string_view::npos) {
+    return "indent with spaces: YAML takes no tabs";
+  }
+  if (error.msg == YAML::ErrorMsg::MAP_VALUE) {
+    return "check the indentation; quote a text that contains ': '";
+  }
+  return "check indentation, quotes and brackets here and in the line above";
+}
+
+}  // namespace
+
+std::string position(const std::string& name, YamlMark mark) {
+  return name + ":" + std::to_string(mark.line) + ":" + std::to_string(mark.column);
+}
+
+YamlNode parse_yaml(const std::string& text, const std::string& name) {
+  if (text.size() > static_cast<size_t>(kMaxYamlBytes)) {
+    refuse(name, {},
+           {.code = "config.limit",
+            .what = "the file is too large",
+            .expected = "at most 1048576 bytes",
+            .found = std::to_string(text.size()) + " bytes",
+            .hint = "check that this is the file you meant"});
+  }
+  const std::string body = text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
+  check_characters(body, name);
+  TreeBuilder builder(body, name);
+  try {
+    std::istringstream in(body);
+    YAML::Parser parser(in);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    refuse(name, to_mark(error.mark),
+           {.code = "config.syntax",
+            .what = "the file is not YAML",
+            .expected = "'key: value' lines, indented by spaces",
+            .found = error.msg,
+            .hint = syntax_hint(error, split_lines(body))});
+  }
+  return builder.take();
+}
+
+}  // namespace encode

@@ -1,0 +1,68 @@
+#include <malloc.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+#include "base/host.h"
+#include "engine/thread_pool.h"
+#include "engine/transformer.h"
+#include "nn/linear.h"
+
+namespace encode {
+namespace {
+
+// One small batch a thread, from the embedding to the pooled row: the activations stay in the core's own cache, no layer
+// waits for another thread, and a row's bits do not depend on the number of threads.
+class CpuEncoder : public Encoder {
+ public:
+  CpuEncoder(Transformer transformer, const EncoderOptions& options)
+      : transformer_(std::move(transformer)),
+        pool_(options.threads > 0 ? options.threads : cpu_quota(), [] { at::set_num_threads(1); }) {
+    // The weights were read and repacked one by one; give the pages of the originals back.
+    ::malloc_trim(0);
+  }
+
+  bool encode(std::span<const PackedBatch> batches, std::span<float> out, const BatchDone& done) override {
+    for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
+    std::atomic<bool> stopped = false;
+    std::mutex done_mutex;
+    pool_.run(static_cast<int64_t>(batches.size()), [&](int64_t i) {
+      if (stopped.load(std::memory_order_relaxed)) return;
+      const PackedBatch& batch = batches[static_cast<size_t>(i)];
+      const c10::InferenceMode inference;
+      scatter_rows(transformer_.embed(batch, blocks_of(batch.tokens())), batch, out);
+      const std::lock_guard lock(done_mutex);
+      if (!done(batch)) stopped = true;
+    });
+    return !stopped;
+  }
+
+  int64_t dim() const override { return transformer_.dim; }
+  int64_t vocab_size() const override { return transformer_.vocab_size; }
+  int64_t max_length() const override { return transformer_.max_length; }
+  // One block, whatever the options allow: a larger batch would only leave the core's cache.
+  int64_t batch_tokens() const override { return kCpuBlockTokens; }
+  std::string device_name() const override { return "cpu"; }
+  void release_cached_memory() noexcept override {}
+  DeviceMemory memory() const override { return {}; }
+
+ private:
+  static int64_t blocks_of(int64_t tokens) {
+    return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
+  }
+
+  Transformer transformer_;
+  ThreadPool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, const EncoderOptions& options) {
+  return std::make_unique<CpuEncoder>(std::move(transformer), options);
+}
+
+}  // namespace encode

@@ -1,0 +1,38 @@
+// A loaded model with its head, and the checks that come before every launch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "encode/batch.h"
+#include "encode/encoder.h"
+
+#include "engine/head.h"
+#include "models/model.h"
+
+namespace encode {
+
+struct Transformer {
+  std::unique_ptr<Model> model;
+  EmbeddingHead head;
+  at::Device device;
+  int64_t dim = 0;
+  int64_t vocab_size = 0;
+  int64_t max_length = 0;
+
+  // [B, dim] float32 on the device. `slots` >= batch.tokens(): see PackedInput.
+  at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
+};
+
+// Ids below the vocabulary's size and lengths within the model's limit, on the host: on a GPU a bad id is a device-side
+// assert that ends the process. Throws Error kData "batch.token_id" or "batch.length", naming the window row.
+void check_batch(const PackedBatch& batch, const Transformer& transformer);
+
+// embeddings [B, dim] on the host -> the batch's rows of `out` [window rows, dim].
+void scatter_rows(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out);
+
+std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, const EncoderOptions& options);
+std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer, const EncoderOptions& options);
+
+}  // namespace encode

@@ -1,0 +1,71 @@
+// Writes and syncs the rows of one unit while the device goes on with the next ones.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "encode/encoder.h"
+#include "encode/job.h"
+#include "encode/store.h"
+
+#include "job/bounded_queue.h"
+#include "job/event_pipe.h"
+#include "job/window_producer.h"
+
+namespace encode {
+
+// Encoded rows on their way to the disk.
+struct EncodedWindow {
+  ChunkTask chunk;
+  RowRange rows;
+  std::vector<float> values;    // [rows.size(), dim]
+  RowStats stats;
+  bool opens_chunk = false;
+  bool closes_chunk = false;
+  double seconds = 0;           // since the chunk was begun; of its last window
+  DeviceMemory memory;          // after the allocator's cache was released; of its last window
+};
+
+// Where a unit's rows go: chunk files, or straight into the final in standard mode.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual void begin(const ChunkTask& chunk) = 0;
+  virtual void append(std::span<const float> values) = 0;
+  // Durable on return. The event is complete but for what only the worker knows.
+  virtual WorkerEvent commit(const RowStats& stats, const std::string& device) = 0;
+};
+
+std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
+std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
+
+// push() and finish() are for one thread. At most two chunks are ever on their way: push() of a window that opens a chunk
+// waits until at most one earlier chunk is not committed yet.
+class CommitThread {
+ public:
+  CommitThread(RowSink& sink, EventPipe& events, int64_t unit, std::string device);
+  CommitThread(const CommitThread&) = delete;
+  CommitThread& operator=(const CommitThread&) = delete;
+  ~CommitThread();   // without finish(): what is not committed is dropped
+
+  void push(EncodedWindow window);   // throws what writing threw
+  void finish();                     // returns when all is durable; throws likewise
+
+ private:
+  void run();
+  void write(const EncodedWindow& window);
+  void rethrow_failure();
+
+  RowSink& sink_;
+  EventPipe& events_;
+  int64_t unit_;
+  std::string device_;
+  RowStats chunk_stats_;             // commit thread only
+  std::exception_ptr failure_;       // written before the queue is abandoned, read after push() failed or the join
+  BoundedQueue<EncodedWindow> queue_{1};
+  std::thread thread_;
+};
+
+}  // namespace encode

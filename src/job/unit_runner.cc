@@ -1,0 +1,188 @@
+#include "job/unit_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "encode/error.h"
+#include "encode/model_directory.h"
+
+#include "base/host.h"
+#include "job/commit_thread.h"
+
+namespace encode {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Batches hold no more tokens than batch_size rows of the longest length would: the memory that the setting was chosen
+// for, filled with as many short rows as fit into it. 0: no wish.
+int64_t wished_batch_tokens(const JobUnit& unit, int64_t max_length) {
+  const SpeedOptions& speed = unit.config.speed;
+  int64_t tokens = speed.batch_tokens;
+  if (speed.batch_size > 0 && max_length > 0) {
+    const int64_t rows_budget = speed.batch_size * max_length;
+    constexpr int64_t kMostByRows = 16384;   // one launch of this many tokens fills any device
+    tokens = tokens > 0 ? std::min(tokens, rows_budget) : std::min(kMostByRows, rows_budget);
+  }
+  return tokens;
+}
+
+int64_t tokenizer_threads(const SpeedOptions& speed, bool on_cpu) {
+  if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
+  constexpr int64_t kEnoughForAnyGpu = 8;
+  return on_cpu ? 1 : std::clamp<int64_t>(cpu_quota() - 2, 1, kEnoughForAnyGpu);
+}
+
+// Tokens that a prompt takes at the head of a sequence: its own and the special tokens before it, not one that closes the
+// sequence. As sentence-transformers counts them.
+int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
+  TokenizedRows rows;
+  tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = true}, rows);
+  tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = false}, rows);
+  const auto with = rows.row(0);
+  const auto without = rows.row(1);
+  const bool closed = !with.empty() && (without.empty() || with.back() != without.back());
+  return static_cast<int32_t>(with.size()) - (closed ? 1 : 0);
+}
+
+std::vector<ChunkTask> tasks_of(const ChunkStore& store) {
+  std::vector<ChunkTask> tasks;
+  for (const int64_t index : store.pending()) tasks.push_back({.index = index, .rows = store.chunk(index)});
+  return tasks;
+}
+
+}  // namespace
+
+bool UnitRunner::run(int64_t unit_number) {
+  const JobUnit& unit = job_.units[static_cast<size_t>(unit_number)];
+  load(unit_number);
+  WorkerEvent started;
+  started.kind = WorkerEvent::Kind::kUnitStarted;
+  started.unit = unit_number;
+  events_.send(started);
+
+  std::unique_ptr<ChunkStore> store;
+  std::unique_ptr<RowSink> sink;
+  std::vector<ChunkTask> tasks = {{.index = 0, .rows = {0, unit.identity.rows}}};
+  if (unit.chunk_files) {
+    store = ChunkStore::open(job_.cache_dir, unit.identity, unit.chunk_rows, ChunkStore::Open::kResume);
+    sink = chunk_sink(*store);
+    tasks = tasks_of(*store);
+  } else {
+    sink = final_sink(unit);
+  }
+
+  const ModelDirectory directory = open_model_directory(unit.config.result.model);
+  const EffectiveResult effective = effective_result(directory, unit.config.result);
+  const TokenizePlan plan = {
+      .tokenizer = *tokenizer_,
+      .options = {.max_length = encoder_->max_length(), .add_special_tokens = true},
+      .prompt = effective.prompt,
+      .prompt_tokens = effective.include_prompt ? 0 : prompt_tokens(*tokenizer_, effective.prompt),
+      .batch_tokens = encoder_->batch_tokens(),
+      .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
+  unit_stats_ = {};
+  unit_rows_ = 0;
+  unit_tokens_ = 0;
+  WindowProducer producer(unit, std::move(tasks), plan);
+  CommitThread committer(*sink, events_, unit_number, encoder_->device_name());
+  if (!encode_windows(unit_number, producer, committer)) return false;
+  committer.finish();
+
+  WorkerEvent done;
+  done.kind = WorkerEvent::Kind::kUnitDone;
+  done.unit = unit_number;
+  done.rows_done = unit_rows_;
+  done.stats = unit_stats_;
+  events_.send(done);
+  return true;
+}
+
+void UnitRunner::load(int64_t unit_number) {
+  const JobUnit& unit = job_.units[static_cast<size_t>(unit_number)];
+  ResultOptions key = unit.config.result;
+  key.prompt.reset();
+  key.prompt_name.reset();
+  if (loaded_ == key) return;
+  const Clock::time_point start = Clock::now();
+  encoder_.reset();   // two models need not fit at once
+  const ModelDirectory directory = open_model_directory(unit.config.result.model);
+  const EffectiveResult effective = effective_result(directory, unit.config.result);
+  tokenizer_ = load_tokenizer_from_directory(directory.transformer_path);
+  encoder_ = load_encoder({.result = unit.config.result,
+                           .hardware = job_.hardware,
+                           .threads = unit.config.speed.threads,
+                           .batch_tokens = wished_batch_tokens(unit, effective.max_length)});
+  loaded_ = std::move(key);
+  WorkerEvent event;
+  event.kind = WorkerEvent::Kind::kModelLoaded;
+  event.unit = unit_number;
+  event.device = encoder_->device_name();
+  event.dim = encoder_->dim();
+  event.seconds = seconds_since(start);
+  event.message = tokenizer_->description();
+  event.host_rss_bytes = resident_bytes();
+  events_.send(event);
+}
+
+bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer, CommitThread& committer) {
+  Clock::time_point chunk_start;
+  while (auto window = producer.next()) {
+    if (window->opens_chunk()) {
+      chunk_start = Clock::now();
+      WorkerEvent event;
+      event.kind = WorkerEvent::Kind::kChunkStarted;
+      event.unit = unit_number;
+      event.chunk = window->chunk.index;
+      event.rows = window->chunk.rows;
+      events_.send(event);
+    }
+    EncodedWindow encoded = {.chunk = window->chunk,
+                             .rows = window->rows,
+                             .values = std::vector<float>(static_cast<size_t>(window->rows.size() * encoder_->dim())),
+                             .stats = window->stats,
+                             .opens_chunk = window->opens_chunk(),
+                             .closes_chunk = window->closes_chunk(),
+                             .seconds = 0,
+                             .memory = {}};
+    if (!encode_window(unit_number, *window, encoded.values)) return false;
+    unit_stats_.add(window->stats);
+    if (window->closes_chunk()) {
+      encoder_->release_cached_memory();
+      encoded.memory = encoder_->memory();
+      encoded.seconds = seconds_since(chunk_start);
+    }
+    committer.push(std::move(encoded));
+  }
+  return true;
+}
+
+bool UnitRunner::encode_window(int64_t unit_number, const Window& window, std::vector<float>& values) {
+  const auto batch_done = [&](const PackedBatch& batch) {
+    unit_rows_ += batch.sequences();
+    unit_tokens_ += batch.tokens();
+    WorkerEvent event;
+    event.kind = WorkerEvent::Kind::kBatch;
+    event.unit = unit_number;
+    event.rows_done = unit_rows_;
+    event.tokens_done = unit_tokens_;
+    events_.send(event);
+    return !stop_.load(std::memory_order_relaxed);
+  };
+  try {
+    if (!encoder_->encode(window.batches, values, batch_done)) return false;
+  } catch (const Error& error) {
+    ErrorDetail detail = error.detail();
+    detail.where += " that begins at row " + std::to_string(window.rows.begin) + " of " +
+                    job_.units[static_cast<size_t>(unit_number)].config.name();
+    throw Error(std::move(detail));
+  }
+  unit_rows_ += window.stats.zero_token_rows;   // in no batch
+  return true;
+}
+
+}  // namespace encode

@@ -1,0 +1,33 @@
+// Lines from a non-blocking descriptor, in bounded memory.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace encode {
+
+class LineReader {
+ public:
+  static constexpr size_t kMaxLineBytes = 1 << 20;
+
+  LineReader(int fd, std::function<void(std::string_view)> on_line)
+      : fd_(fd), on_line_(std::move(on_line)) {}
+
+  int fd() const { return open_ ? fd_ : -1; }  // -1 after the end, which poll() skips
+  // Reads what is there and calls on_line for every whole line, without its '\n'. A line longer
+  // than kMaxLineBytes comes in pieces. At the end of the stream the last, unfinished line comes
+  // too.
+  void drain();
+
+ private:
+  void take(std::string_view bytes);
+
+  int fd_;
+  bool open_ = true;
+  std::string partial_;
+  std::function<void(std::string_view)> on_line_;
+};
+
+}  // namespace encode

@@ -1,0 +1,170 @@
+#include "supervisor/plan.h"
+
+#include <map>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "config/identity.h"
+#include "supervisor/input_scans.h"
+
+namespace encode {
+namespace {
+
+struct OpenedModel {
+  ModelDirectory directory;
+  std::string identity;  // canonical JSON
+};
+
+// Streams mostly share one model: each directory is opened and hashed once.
+class Models {
+ public:
+  Models(std::string hash_cache, RunLog& log) : hash_cache_(std::move(hash_cache)), log_(log) {}
+
+  const OpenedModel& open(const ResultOptions& options) {
+    const std::string path = resolve_model(options.model, options.revision);
+    const auto known = models_.find(path);
+    if (known != models_.end()) return known->second;
+    OpenedModel model{open_model_directory(path), ""};
+    int64_t bytes = 0;
+    for (const ModelFile& file : model.directory.files) bytes += file.bytes;
+    log_.info("model",
+              "model " + path + ": " + model.directory.model_type + ", hidden size " +
+                  std::to_string(model.directory.hidden_size) + ", " + format_bytes(bytes),
+              {{"path", path},
+               {"model_type", model.directory.model_type},
+               {"hidden_size", model.directory.hidden_size},
+               {"bytes", bytes}});
+    model.identity = model_identity(model.directory, hash_cache_);
+    return models_.emplace(path, std::move(model)).first->second;
+  }
+
+ private:
+  std::string hash_cache_;
+  RunLog& log_;
+  std::map<std::string, OpenedModel> models_;
+};
+
+Json effective_json(const EffectiveResult& effective) {
+  Json pooling = Json::array();
+  for (const PoolingMode mode : effective.pooling) pooling.push_back(to_string(mode));
+  return {{"pooling", pooling},
+          {"normalize", effective.normalize},
+          {"max_length", effective.max_length},
+          {"prompt", effective.prompt},
+          {"include_prompt", effective.include_prompt},
+          {"dtype", to_string(effective.dtype)},
+          {"dim", effective.dim}};
+}
+
+std::vector<CombinePlan> plan_combined(const RunConfig& config,
+                                       const std::vector<StreamPlan>& streams) {
+  std::vector<CombinePlan> plans;
+  for (const CombineConfig& combine : config.combine) {
+    CombinePlan plan;
+    plan.name = combine.split.empty() ? "combined" : combine.split + "_combined";
+    plan.path = final_path(config.store.cache_dir, plan.name);
+    for (const std::string& stream : combine.streams) {
+      for (size_t i = 0; i < streams.size(); ++i) {
+        const StreamConfig& candidate = streams[i].config;
+        if (candidate.split == combine.split && candidate.stream == stream)
+          plan.streams.push_back(i);
+      }
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
+  const StreamPlan& first = streams[combine.streams.front()];
+  for (const size_t i : combine.streams) {
+    const StreamPlan& other = streams[i];
+    if (other.scan.rows == first.scan.rows) continue;
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = "combine.rows",
+         .what = "the streams of " + combine.name + " have different numbers of rows",
+         .where = other.config.input.path,
+         .expected = format_count(first.scan.rows) + " rows, as in " + first.config.input.path,
+         .found = format_count(other.scan.rows) + " rows (" + format_count(other.scan.rejected) +
+                  " rejected of " + format_count(other.scan.rows_in) + ")",
+         .hint = "row i of each stream must belong to the same sample; mend the inputs or drop "
+                 "'combine'"});
+  }
+}
+
+}  // namespace
+
+ResultOptions resolved_options(const ResultOptions& options, const EffectiveResult& effective,
+                               const std::string& model_path) {
+  ResultOptions resolved = options;
+  resolved.model = model_path;
+  resolved.revision.reset();
+  // Concatenated poolings can only come from the directory, and stay as it says.
+  if (effective.pooling.size() == 1) resolved.pooling = effective.pooling.front();
+  resolved.normalize = effective.normalize;
+  resolved.max_length = effective.max_length;
+  resolved.prompt = effective.prompt;
+  resolved.prompt_name.reset();
+  resolved.dtype = effective.dtype;
+  return resolved;
+}
+
+std::string stream_fingerprint(const StreamConfig& resolved, const InputScan& scan,
+                               const EffectiveResult& effective,
+                               const std::string& model_identity) {
+  // Grows by one whenever the same inputs and options would give other bytes.
+  constexpr int kFingerprintVersion = 1;
+  Json result = result_identity(resolved.result);
+  result["effective"] = effective_json(effective);
+  const Json fingerprint = {{"format", kFingerprintVersion},
+                            {"input", input_identity(resolved.input, scan)},
+                            {"model", Json::parse(model_identity)},
+                            {"result", std::move(result)}};
+  return fingerprint.dump();
+}
+
+RunPlan make_plan(const RunConfig& config, RunLog& log) {
+  const std::string& cache_dir = config.store.cache_dir;
+  Models models(cache_dir + "/model_hashes.json", log);
+  RunPlan plan;
+  // Models first: what is wrong with one shows in a moment, an input may take minutes to read.
+  for (const StreamConfig& stream : config.streams) {
+    const OpenedModel& model = models.open(stream.result);
+    StreamPlan& planned = plan.streams.emplace_back();
+    planned.config = stream;
+    planned.effective = effective_result(model.directory, stream.result);
+    planned.config.result =
+        resolved_options(stream.result, planned.effective, model.directory.path);
+    planned.final_path =
+        config.store.output.empty() ? final_path(cache_dir, stream.name()) : config.store.output;
+    if (stream.input.path == "-") {
+      planned.config.input =
+          spool_standard_input(stream.input, cache_dir + "/" + stream.name() + ".stdin");
+    }
+  }
+  std::vector<StreamConfig> streams;
+  for (const StreamPlan& stream : plan.streams) streams.push_back(stream.config);
+  std::vector<ScannedInput> inputs = scan_inputs(streams, cache_dir, log);
+
+  for (size_t i = 0; i < plan.streams.size(); ++i) {
+    StreamPlan& planned = plan.streams[i];
+    planned.scan = std::move(inputs[i].scan);
+    planned.rejected_path = std::move(inputs[i].rejected_path);
+    const OpenedModel& model = models.open(config.streams[i].result);
+    planned.identity = {.name = planned.config.name(),
+                        .fingerprint = stream_fingerprint(planned.config, planned.scan,
+                                                          planned.effective, model.identity),
+                        .rows = planned.scan.rows,
+                        .dim = planned.effective.dim};
+  }
+  plan.combine = plan_combined(config, plan.streams);
+  for (const CombinePlan& combine : plan.combine) check_equal_rows(combine, plan.streams);
+  return plan;
+}
+
+}  // namespace encode

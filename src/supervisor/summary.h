@@ -1,0 +1,39 @@
+// The table at the end of a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace encode {
+
+struct MatrixSummary {
+  std::string name;
+  std::string path;
+  int64_t rows_in = 0;  // records of the input; combined matrices: the rows
+  int64_t rejected = 0;
+  int64_t rows = 0;  // of the matrix
+  int64_t dim = 0;
+  int64_t tokens = 0;
+  int64_t truncated_rows = 0;
+  double tokens_per_second = 0;  // 0: nothing was encoded in this run
+  bool combined = false;
+};
+
+struct RunSummary {
+  std::vector<MatrixSummary> matrices;
+  std::string mode;  // "chunked", "standard"
+  double seconds = 0;
+  int64_t peak_host_bytes = 0;
+  std::string host_memory;  // "host memory 38.7% (38.4 GB available)"
+};
+
+std::string render(const RunSummary& summary);  // several lines, the last one ended
+Json to_json(const RunSummary& summary);
+
+// Throws Error kInternal unless rows_in = rows + rejected for every matrix.
+void check_rows(const RunSummary& summary);
+
+}  // namespace encode

@@ -1,0 +1,187 @@
+#include "verify/compare.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "store/matrix_file.h"
+
+namespace encode {
+namespace {
+
+// Counts non-negative numbers in buckets of equal relative width: the upper 16 bits of a float are
+// its exponent and 7 bits of its fraction. Any number of rows in 256 KB.
+class Histogram {
+ public:
+  void add(double value) {
+    ++counts_[std::bit_cast<uint32_t>(static_cast<float>(value)) >> kShift];
+    ++total_;
+    sum_ += value;
+    min_ = std::min(min_, value);
+    max_ = std::max(max_, value);
+  }
+
+  Distribution distribution() const {
+    if (total_ == 0) return {};
+    return {.min = min_,
+            .p1 = quantile(0.01),
+            .p50 = quantile(0.5),
+            .mean = sum_ / static_cast<double>(total_),
+            .p99 = quantile(0.99),
+            .max = max_};
+  }
+
+ private:
+  static constexpr int kShift = 16;
+  static constexpr size_t kBuckets = size_t{1} << (31 - kShift);
+
+  // The upper end of the bucket that holds the value, but never beyond the range that was seen.
+  double quantile(double fraction) const {
+    const auto rank = static_cast<int64_t>(std::ceil(fraction * static_cast<double>(total_)));
+    int64_t seen = 0;
+    for (size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      seen += counts_[bucket];
+      if (seen < rank) continue;
+      const auto last = static_cast<uint32_t>(((bucket + 1) << kShift) - 1);
+      return std::clamp(static_cast<double>(std::bit_cast<float>(last)), min_, max_);
+    }
+    return max_;
+  }
+
+  std::vector<int64_t> counts_ = std::vector<int64_t>(kBuckets);
+  int64_t total_ = 0;
+  double sum_ = 0;
+  double min_ = std::numeric_limits<double>::infinity();
+  double max_ = 0;
+};
+
+RowDifference compare_rows(std::span<const float> a, std::span<const float> b) {
+  RowDifference difference;
+  double dot = 0;
+  double a_square = 0;
+  double b_square = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i];
+    const double y = b[i];
+    dot += x * y;
+    a_square += x * x;
+    b_square += y * y;
+    if (const double distance = std::abs(x - y); distance > difference.max_difference) {
+      difference.max_difference = distance;
+      difference.column = static_cast<int64_t>(i);
+    }
+  }
+  const bool any_zero = a_square == 0 || b_square == 0;
+  // Rounding can push the quotient past 1, and equal rows off 1.
+  if (difference.max_difference == 0) {
+    difference.cosine = 1;
+  } else if (!any_zero) {
+    difference.cosine = std::clamp(dot / std::sqrt(a_square) / std::sqrt(b_square), -1.0, 1.0);
+  }
+  return difference;
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const CompareOptions& options) : options_(options) {}
+
+  void add_block(std::span<const float> a, std::span<const float> b, size_t dim) {
+    identical_ = identical_ && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+    for (size_t at = 0; at < a.size(); at += dim, ++row_)
+      add_row(a.subspan(at, dim), b.subspan(at, dim));
+  }
+
+  void finish(CompareReport& report) const {
+    report.identical = identical_;
+    report.non_finite_rows = non_finite_rows_;
+    const Distribution distance = cosine_distance_.distribution();
+    const bool any_rows = row_ > non_finite_rows_;
+    if (any_rows) {
+      report.cosine = {.min = 1 - distance.max,
+                       .p1 = 1 - distance.p99,
+                       .p50 = 1 - distance.p50,
+                       .mean = 1 - distance.mean,
+                       .p99 = 1 - distance.p1,
+                       .max = 1 - distance.min};
+    }
+    report.max_difference = max_difference_.distribution();
+    report.worst = worst_;
+    if (non_finite_rows_ > 0) {
+      report.failures.push_back(std::to_string(non_finite_rows_) +
+                                " rows with NaN or infinity, the first is row " +
+                                std::to_string(first_non_finite_));
+    }
+    if (any_rows && options_.max_difference &&
+        report.max_difference.max > *options_.max_difference) {
+      report.failures.push_back("max |a - b| is " + std::to_string(report.max_difference.max) +
+                                ", above the limit " + std::to_string(*options_.max_difference));
+    }
+    if (any_rows && options_.min_cosine && report.cosine.min < *options_.min_cosine) {
+      report.failures.push_back("the smallest cosine is " + std::to_string(report.cosine.min) +
+                                ", below the limit " + std::to_string(*options_.min_cosine));
+    }
+  }
+
+ private:
+  void add_row(std::span<const float> a, std::span<const float> b) {
+    if (find_non_finite(a) || find_non_finite(b)) {
+      if (non_finite_rows_++ == 0) first_non_finite_ = row_;
+      return;
+    }
+    RowDifference difference = compare_rows(a, b);
+    difference.row = row_;
+    cosine_distance_.add(1 - difference.cosine);
+    max_difference_.add(difference.max_difference);
+    const auto further = [](const RowDifference& x, const RowDifference& y) {
+      return x.max_difference > y.max_difference;
+    };
+    worst_.insert(std::upper_bound(worst_.begin(), worst_.end(), difference, further), difference);
+    if (static_cast<int64_t>(worst_.size()) > options_.worst_rows) worst_.pop_back();
+  }
+
+  CompareOptions options_;
+  bool identical_ = true;
+  int64_t row_ = 0;
+  int64_t non_finite_rows_ = 0;
+  int64_t first_non_finite_ = 0;
+  Histogram cosine_distance_;
+  Histogram max_difference_;
+  std::vector<RowDifference> worst_;
+};
+
+}  // namespace
+
+CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
+                               const CompareOptions& options) {
+  NpyReader a(a_path);
+  NpyReader b(b_path);
+  const auto shape = [](const NpyReader& matrix) {
+    return std::to_string(matrix.rows()) + " x " + std::to_string(matrix.dim());
+  };
+  if (shape(a) != shape(b)) {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "compare.shape",
+                 .what = "matrices of different shape cannot be compared",
+                 .where = b_path,
+                 .expected = shape(a) + ", as " + a_path,
+                 .found = shape(b),
+                 .hint = ""});
+  }
+  Comparison comparison(options);
+  const int64_t block_rows = a.block_rows();
+  for (auto values = a.next(block_rows); !values.empty(); values = a.next(block_rows)) {
+    comparison.add_block(values, b.next(block_rows), static_cast<size_t>(a.dim()));
+  }
+  CompareReport report;
+  report.a_path = a_path;
+  report.b_path = b_path;
+  report.rows = a.rows();
+  report.dim = a.dim();
+  comparison.finish(report);
+  return report;
+}
+
+}  // namespace encode

@@ -1,0 +1,80 @@
+#include "verify/matrix_scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "base/hash.h"
+#include "store/matrix_file.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kExamples = 5;
+
+void add_example(std::vector<int64_t>& rows, int64_t row) {
+  if (rows.size() < kExamples) rows.push_back(row);
+}
+
+double norm_of(std::span<const float> row) {
+  double sum = 0;
+  for (const float value : row) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
+  NpyReader reader(path);
+  Sha256 sha256;
+  if (options.sha256) reader.also_hash(sha256);
+  MatrixScan scan;
+  double norm_sum = 0;
+  double norm_min = std::numeric_limits<double>::infinity();
+  const auto dim = static_cast<size_t>(reader.dim());
+  int64_t row = 0;
+  for (auto block = reader.next(reader.block_rows()); !block.empty();
+       block = reader.next(reader.block_rows())) {
+    for (size_t at = 0; at < block.size(); at += dim, ++row) {
+      const std::span<const float> values = block.subspan(at, dim);
+      if (find_non_finite(values)) {
+        ++scan.summary.non_finite_rows;
+        add_example(scan.non_finite_examples, row);
+        continue;
+      }
+      const double norm = norm_of(values);
+      norm_sum += norm;
+      norm_min = std::min(norm_min, norm);
+      scan.summary.norms.max = std::max(scan.summary.norms.max, norm);
+      if (norm == 0) {
+        ++scan.summary.zero_rows;
+        add_example(scan.zero_examples, row);
+      } else if (std::abs(norm - 1) > kUnitTolerance) {
+        ++scan.off_unit_rows;
+        add_example(scan.off_unit_examples, row);
+      }
+    }
+  }
+  const int64_t finite_rows = row - scan.summary.non_finite_rows;
+  if (finite_rows > 0) {
+    scan.summary.norms.min = norm_min;
+    scan.summary.norms.mean = norm_sum / static_cast<double>(finite_rows);
+  }
+  scan.summary.path = path;
+  scan.summary.rows = reader.rows();
+  scan.summary.dim = reader.dim();
+  scan.summary.file_bytes = reader.file_bytes();
+  scan.summary.xxh3_128 = reader.xxh3_hex();
+  if (options.sha256) scan.summary.sha256 = sha256.hex();
+  return scan;
+}
+
+std::string list_rows(const std::vector<int64_t>& rows, int64_t total) {
+  std::string text = total == 1 ? "row " : "rows ";
+  for (size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(rows[i]);
+  const int64_t more = total - static_cast<int64_t>(rows.size());
+  return more > 0 ? text + " and " + std::to_string(more) + " more" : text;
+}
+
+}  // namespace encode

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "verify/compare.h"
+#include "verify/verify.h"
+
+namespace encode {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// The first column to the left, the others to the right.
+std::string align(const std::vector<Row>& rows) {
+  std::vector<size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      text += i == 0 ? row[i] + padding : "  " + padding + row[i];
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string number(const char* format, double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+const char* word_for(CheckStatus status) {
+  switch (status) {
+    case CheckStatus::kOk:
+      return "ok";
+    case CheckStatus::kWarning:
+      return "warning";
+    case CheckStatus::kFailed:
+      break;
+  }
+  return "FAILED";
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string describe(const Finding& finding) {
+  std::string text = std::string(word_for(finding.status)) + "  " + finding.matrix +
+                     (finding.matrix.empty() ? "" : "  ") + finding.check + ": expected " +
+                     finding.expected + ", found " + finding.found;
+  if (!finding.detail.empty()) text += "\n        " + finding.detail;
+  return text + "\n";
+}
+
+Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
+  size_t checks = 0;
+  size_t good = 0;
+  for (const Finding& finding : report.findings) {
+    if (finding.matrix != matrix.name || finding.status == CheckStatus::kWarning) continue;
+    ++checks;
+    if (finding.status == CheckStatus::kOk) ++good;
+  }
+  const std::string verdict = good == checks ? "ok" : "FAILED";
+  const std::string passed = std::to_string(good) + "/" + std::to_string(checks);
+  if (matrix.dim == 0) return {matrix.name, "-", "-", "-", "-", "-", "-", passed, verdict};
+  return {matrix.name,
+          format_count(matrix.rows),
+          std::to_string(matrix.dim),
+          format_bytes(matrix.file_bytes),
+          number("%.4f", matrix.norms.min),
+          number("%.4f", matrix.norms.mean),
+          number("%.4f", matrix.norms.max),
+          passed,
+          verdict};
+}
+
+}  // namespace
+
+std::string render_table(const VerifyReport& report) {
+  std::vector<Row> rows = {
+      {"matrix", "rows", "dim", "size", "norm min", "mean", "max", "checks", "result"}};
+  for (const MatrixSummary& matrix : report.matrices) rows.push_back(matrix_row(matrix, report));
+  std::string text = align(rows);
+  for (const MatrixSummary& matrix : report.matrices) {
+    if (!matrix.sha256.empty()) text += "sha256  " + matrix.sha256 + "  " + matrix.path + "\n";
+  }
+  for (const CheckStatus status : {CheckStatus::kWarning, CheckStatus::kFailed}) {
+    for (const Finding& finding : report.findings) {
+      if (finding.status == status) text += describe(finding);
+    }
+  }
+  return text;
+}
+
+std::string render_json(const VerifyReport& report) {
+  Json matrices = Json::array();
+  for (const MatrixSummary& matrix : report.matrices) {
+    matrices.push_back({{"name", matrix.name},
+                        {"path", matrix.path},
+                        {"rows", matrix.rows},
+                        {"dim", matrix.dim},
+                        {"file_bytes", matrix.file_bytes},
+                        {"non_finite_rows", matrix.non_finite_rows},
+                        {"zero_rows", matrix.zero_rows},
+                        {"norm_min", matrix.norms.min},
+                        {"norm_mean", matrix.norms.mean},
+                        {"norm_max", matrix.norms.max},
+                        {"xxh3_128", matrix.xxh3_128},
+                        {"sha256", matrix.sha256}});
+  }
+  Json findings = Json::array();
+  for (const Finding& finding : report.findings) {
+    findings.push_back(
+        {{"matrix", finding.matrix},
+         {"check", finding.check},
+         {"status", finding.status == CheckStatus::kFailed ? "failed" : word_for(finding.status)},
+         {"expected", finding.expected},
+         {"found", finding.found},
+         {"detail", finding.detail}});
+  }
+  return dump({{"exit_code", static_cast<int>(report.exit_code())},
+               {"matrices", matrices},
+               {"findings", findings}});
+}
+
+std::string render_table(const CompareReport& report) {
+  std::string text = align({{"a", report.a_path}, {"b", report.b_path}});
+  text += format_count(report.rows) + " rows, " + std::to_string(report.dim) + " columns, " +
+          (report.identical ? "identical values" : "values differ") + "\n\n";
+  const auto cells = [](const std::string& name, const Distribution& d, const char* format) {
+    return Row{name,
+               number(format, d.min),
+               number(format, d.p1),
+               number(format, d.p50),
+               number(format, d.mean),
+               number(format, d.p99),
+               number(format, d.max)};
+  };
+  text += align({{"by row", "min", "1 %", "50 %", "mean", "99 %", "max"},
+                 cells("cosine", report.cosine, "%.9f"),
+                 cells("max |a - b|", report.max_difference, "%.3e")});
+  if (!report.worst.empty() && !report.identical) {
+    std::vector<Row> rows = {{"worst rows", "cosine", "max |a - b|", "column"}};
+    for (const RowDifference& row : report.worst) {
+      rows.push_back({std::to_string(row.row), number("%.9f", row.cosine),
+                      number("%.3e", row.max_difference), std::to_string(row.column)});
+    }
+    text += "\n" + align(rows);
+  }
+  for (const std::string& failure : report.failures) text += "FAILED  " + failure + "\n";
+  return text;
+}
+
+std::string render_json(const CompareReport& report) {
+  const auto distribution = [](const Distribution& d) {
+    return Json{{"min", d.min},   {"p1", d.p1},   {"p50", d.p50},
+                {"mean", d.mean}, {"p99", d.p99}, {"max", d.max}};
+  };
+  Json worst = Json::array();
+  for (const RowDifference& row : report.worst) {
+    worst.push_back({{"row", row.row},
+                     {"cosine", row.cosine},
+                     {"max_difference", row.max_difference},
+                     {"column", row.column}});
+  }
+  return dump({{"exit_code", static_cast<int>(report.exit_code())},
+               {"a", report.a_path},
+               {"b", report.b_path},
+               {"rows", report.rows},
+               {"dim", report.dim},
+               {"identical", report.identical},
+               {"non_finite_rows", report.non_finite_rows},
+               {"cosine", distribution(report.cosine)},
+               {"max_difference", distribution(report.max_difference)},
+               {"worst", worst},
+               {"failures", report.failures}});
+}
+
+}  // namespace encode

@@ -1,0 +1,273 @@
+#include "verify/verify.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "store/fingerprint_diff.h"
+#include "store/matrix_file.h"
+#include "verify/chunk_check.h"
+#include "verify/matrix_scan.h"
+
+namespace encode {
+namespace {
+
+std::string shape_text(int64_t rows, int64_t dim) {
+  return std::to_string(rows) + " x " + std::to_string(dim);
+}
+
+// Errors about the state of a file are findings; those that say nothing about it are not.
+bool tells_about_the_file(const Error& error) {
+  return error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kIoError ||
+         error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
+}
+
+bool says_normalized(const Json& json) {
+  if (!json.is_structured()) return false;
+  if (json.is_object()) {
+    const auto found = json.find("normalize");
+    if (found != json.end() && found->is_boolean()) return found->get<bool>();
+  }
+  return std::any_of(json.begin(), json.end(),
+                     [](const Json& member) { return says_normalized(member); });
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyOptions& options,
+                                     Findings& findings) {
+  if (!exists(matrix.path)) {
+    findings.check("exists", false, "a file", "none", matrix.path);
+    return std::nullopt;
+  }
+  try {
+    MatrixScan scan = scan_matrix(matrix.path, options);
+    scan.summary.name = matrix.name;
+    findings.check("exists", true, "a file", "a file");
+    findings.check("header", true, "float32 .npy whose size fits its shape",
+                   shape_text(scan.summary.rows, scan.summary.dim));
+    return scan;
+  } catch (const Error& error) {
+    if (!tells_about_the_file(error)) throw;
+    const ErrorDetail& detail = error.detail();
+    findings.check("header", false, detail.expected,
+                   detail.found.empty() ? detail.what : detail.found,
+                   matrix.path + ": " + detail.what);
+    return std::nullopt;
+  }
+}
+
+void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifest,
+                  Findings& findings) {
+  const MatrixSummary& summary = scan.summary;
+  const auto count = [](int64_t rows) { return std::to_string(rows) + " rows"; };
+  findings.check("finite", summary.non_finite_rows == 0, "0 rows with NaN or infinity",
+                 count(summary.non_finite_rows),
+                 list_rows(scan.non_finite_examples, summary.non_finite_rows));
+  if (!manifest) return;
+  const int64_t allowed = manifest->stats.zero_token_rows;
+  findings.check("zero_rows", summary.zero_rows <= allowed,
+                 "at most " + count(allowed) + ", those without tokens", count(summary.zero_rows),
+                 list_rows(scan.zero_examples, summary.zero_rows));
+  const bool normalized =
+      manifest->parts.empty() && says_normalized(Json::parse(manifest->identity.fingerprint));
+  if (!normalized) return;
+  findings.check("norms", scan.off_unit_rows == 0, "norm 1 within 0.001",
+                 count(scan.off_unit_rows) + " off",
+                 list_rows(scan.off_unit_examples, scan.off_unit_rows));
+}
+
+void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
+                            Findings& findings) {
+  const std::string expected = shape_text(manifest.identity.rows, manifest.identity.dim);
+  const std::string found = shape_text(summary.rows, summary.dim);
+  findings.check("manifest_shape", expected == found, expected, found, summary.path);
+  findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128, manifest.xxh3_128,
+                 summary.xxh3_128, summary.path + ": changed after it was written");
+}
+
+// The manifest; nullopt, with a finding, where there is none that can be used.
+std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool required,
+                                       Findings& findings) {
+  try {
+    std::optional<Manifest> manifest = read_manifest(matrix.path);
+    if (!manifest && required) {
+      findings.check("manifest", false, "a manifest", "none",
+                     "the matrix was not finished by encode");
+    } else if (!manifest) {
+      findings.warn("manifest", "a manifest", "none", "nothing to compare the file with");
+    } else {
+      findings.check("manifest", true, "a manifest", "a manifest");
+    }
+    return manifest;
+  } catch (const Error& error) {
+    if (!tells_about_the_file(error)) throw;
+    findings.check("manifest", false, "a whole manifest", error.detail().what,
+                   manifest_path(matrix.path));
+    return std::nullopt;
+  }
+}
+
+void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
+                        const std::optional<Manifest>& manifest, Findings& findings) {
+  if (matrix.rows) {
+    findings.check("rows", *matrix.rows == summary.rows, std::to_string(*matrix.rows),
+                   std::to_string(summary.rows), "the input has another number of rows");
+  }
+  if (matrix.dim) {
+    findings.check("dim", *matrix.dim == summary.dim, std::to_string(*matrix.dim),
+                   std::to_string(summary.dim), "the model has another dimension");
+  }
+  if (!matrix.fingerprint || !manifest) return;
+  StreamIdentity wanted = manifest->identity;
+  wanted.fingerprint = *matrix.fingerprint;
+  const bool same = manifest->identity.fingerprint == *matrix.fingerprint;
+  findings.check("fingerprint", same, "that of this config", same ? "the same" : "another",
+                 same ? "" : describe_differences(manifest->identity, wanted));
+}
+
+// Column by column, to the bit.
+void check_parts(const std::string& path, const std::vector<std::string>& part_names,
+                 Findings& findings) {
+  NpyReader combined(path);
+  std::vector<NpyReader> parts;
+  int64_t dim = 0;
+  for (const std::string& name : part_names) {
+    const std::string part_path =
+        parent_directory(path) + "/" + std::filesystem::path(name).filename().string();
+    if (!exists(part_path))
+      return findings.warn("parts", "the matrices it was made of", "missing", part_path);
+    parts.emplace_back(part_path);
+    dim += parts.back().dim();
+    if (parts.back().rows() != combined.rows()) {
+      return findings.check("parts", false, std::to_string(combined.rows()) + " rows",
+                            std::to_string(parts.back().rows()) + " rows", part_path);
+    }
+  }
+  if (dim != combined.dim()) {
+    return findings.check("parts", false, std::to_string(dim) + " columns",
+                          std::to_string(combined.dim()), path);
+  }
+  const int64_t block_rows = combined.block_rows();
+  for (int64_t first = 0; first < combined.rows(); first += block_rows) {
+    const std::span<const float> values = combined.next(block_rows);
+    int64_t column = 0;
+    for (NpyReader& part : parts) {
+      const std::span<const float> columns = part.next(block_rows);
+      const auto rows = static_cast<int64_t>(values.size()) / dim;
+      for (int64_t row = 0; row < rows; ++row) {
+        const bool same =
+            std::memcmp(values.data() + row * dim + column, columns.data() + row * part.dim(),
+                        static_cast<size_t>(part.dim()) * sizeof(float)) == 0;
+        if (same) continue;
+        return findings.check("parts", false, "the columns of its parts",
+                              "row " + std::to_string(first + row) + " differs",
+                              path + " against " + part.path());
+      }
+      column += part.dim();
+    }
+  }
+  findings.check("parts", true, "the columns of its parts", "the same");
+}
+
+void check_combined(const std::string& path, const Manifest& manifest, Findings& findings) {
+  if (manifest.parts.empty()) return;
+  try {
+    check_parts(path, manifest.parts, findings);
+  } catch (const Error& error) {
+    if (!tells_about_the_file(error)) throw;
+    findings.check("parts", false, "parts that can be read", error.detail().what,
+                   error.detail().where);
+  }
+}
+
+// Returns true where the final is complete: file and manifest fit.
+bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
+                  const VerifyOptions& options, VerifyReport& report) {
+  Findings findings(matrix.name, report.findings);
+  const size_t first_finding = report.findings.size();
+  const std::optional<MatrixScan> scan = check_file(matrix, options, findings);
+  if (!scan) {
+    report.matrices.push_back(
+        {.name = matrix.name, .path = matrix.path, .norms = {}, .xxh3_128 = "", .sha256 = ""});
+    return false;
+  }
+  report.matrices.push_back(scan->summary);
+  const std::optional<Manifest> manifest = check_manifest(matrix, manifest_required, findings);
+  if (manifest) check_against_manifest(scan->summary, *manifest, findings);
+  check_expectations(matrix, scan->summary, manifest, findings);
+  check_values(*scan, manifest, findings);
+  if (manifest) check_combined(matrix.path, *manifest, findings);
+  return manifest &&
+         std::none_of(report.findings.begin() + static_cast<std::ptrdiff_t>(first_finding),
+                      report.findings.end(), [](const Finding& finding) {
+                        return finding.status == CheckStatus::kFailed;
+                      });
+}
+
+void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& report) {
+  std::map<std::string, const MatrixSummary*> first_of_group;
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    const MatrixSummary& summary = report.matrices[i];
+    if (matrices[i].group.empty() || summary.dim == 0) continue;  // dim 0: it could not be read
+    const MatrixSummary* first = first_of_group.emplace(matrices[i].group, &summary).first->second;
+    if (first == &summary) continue;
+    Findings(matrices[i].name, report.findings)
+        .check("group_rows", first->rows == summary.rows,
+               std::to_string(first->rows) + ", as " + first->name, std::to_string(summary.rows),
+               "rows of one split must belong together");
+  }
+}
+
+}  // namespace
+
+ExitCode VerifyReport::exit_code() const {
+  bool missing = false;
+  for (const Finding& finding : findings) {
+    if (finding.status != CheckStatus::kFailed) continue;
+    if (finding.check != "exists") return ExitCode::kData;
+    missing = true;
+  }
+  return missing ? ExitCode::kNoInput : ExitCode::kOk;
+}
+
+VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::string& cache_dir,
+                        const VerifyOptions& options) {
+  VerifyReport report;
+  for (const ExpectedMatrix& matrix : matrices) {
+    const bool complete = check_matrix(matrix, /*manifest_required=*/true, options, report);
+    if (cache_dir.empty()) continue;
+    Findings findings(matrix.name, report.findings);
+    check_chunk_folder(matrix, cache_dir, complete, findings);
+  }
+  check_groups(matrices, report);
+  if (!cache_dir.empty()) {
+    Findings findings("", report.findings);
+    check_cache_dir(cache_dir, findings);
+  }
+  return report;
+}
+
+VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOptions& options) {
+  VerifyReport report;
+  for (const std::string& path : paths) {
+    const ExpectedMatrix matrix = {.name = std::filesystem::path(path).filename().string(),
+                                   .path = path,
+                                   .group = "",
+                                   .rows = {},
+                                   .dim = {},
+                                   .fingerprint = {}};
+    check_matrix(matrix, /*manifest_required=*/false, options, report);
+  }
+  return report;
+}
+
+}  // namespace encode

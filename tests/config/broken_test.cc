@@ -1,0 +1,283 @@
+// Twenty and more broken configs: each says what, where, expected, found and next.
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "config/load.h"
+#include "config/schema.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::TestWithParam;
+using ::testing::ValuesIn;
+
+struct Broken {
+  const char* name;
+  std::string yaml;
+  std::string code;
+  std::string position;  // ":line:column"
+  std::string expected;  // parts of the message
+  std::string found;
+  std::string hint;
+};
+std::ostream& operator<<(std::ostream& out, const Broken& broken) { return out << broken.name; }
+
+// Loads from a file and gives the error; a config that loads is a failure.
+ErrorDetail error_of(const std::string& yaml, const std::vector<Override>& overrides = {}) {
+  const testing::TempDir dir;
+  try {
+    load_config(dir.write("run.yaml", yaml), overrides);
+  } catch (const Error& error) {
+    return error.detail();
+  }
+  ADD_FAILURE() << "accepted:\n" << yaml;
+  return {};
+}
+
+const std::string kModel = "semantic: {model: m}\n";
+
+const std::vector<Broken> kBroken = {
+    {"UnknownKey", "semantic:\n  model: m\n  batchsize: 8\n", "config.key", ":3:3",
+     "one of: model, revision", "'batchsize'", "did you mean 'batch_size'?"},
+    {"UnknownSection", "semantics:\n  model: m\n", "config.key", ":1:1", "semantic, hardware",
+     "'semantics'", "did you mean 'semantic'?"},
+    {"KeyInTheWrongSection", "semantic:\n  device: cuda\n", "config.key", ":2:3",
+     "one of:", "'device'", "did you mean hardware.device?"},
+    {"UnknownKeyOfAStream", kModel + "data:\n  splits:\n    train:\n      tc: {fiel: a.txt}\n",
+     "config.key", ":5:12", "one of: file, field", "'fiel'", "did you mean 'field'?"},
+    {"FileForAllSplits", kModel + "data: {streams: {tc: {file: a.txt}}}\n", "config.key", ":2:23",
+     "one of: field", "'file'", "did you mean data.splits.<split>.<stream>.file?"},
+    {"QuotedInteger", "semantic:\n  batch_size: \"32\"\n", "config.type", ":2:15",
+     "an integer from 0", "the text \"32\"", "write 32 without quotes"},
+    {"GroupedInteger", "semantic: {chunk_size: 1_000}\n", "config.type", ":1:24",
+     "an integer from 1", "the integer 1_000", "write 1000"},
+    {"OctalInteger", "semantic: {chunk_size: 0o17}\n", "config.type", ":1:24", "an integer", "0o17",
+     "decimal digits"},
+    {"LeadingZero", "semantic: {chunk_size: 010}\n", "config.type", ":1:24", "an integer", "010",
+     "decimal digits"},
+    {"Float", "semantic: {chunk_size: 1e3}\n", "config.type", ":1:24", "an integer",
+     "the number 1e3", "decimal digits"},
+    {"IntegerTooSmall", "semantic: {chunk_size: 0}\n", "config.value", ":1:24",
+     "an integer from 1 to 1000000000", "the integer 0", ""},
+    {"IntegerTooLargeForTheMachine", "semantic: {chunk_size: 99999999999999999999}\n",
+     "config.value", ":1:24", "an integer from 1", "99999999999999999999", ""},
+    {"YesForTrue", "semantic: {save_chunks: yes}\n", "config.type", ":1:25", "true or false",
+     "'yes'", "write true"},
+    {"QuotedBoolean", "semantic: {normalize: \"no\"}\n", "config.type", ":1:23",
+     "true or false, or null", "\"no\"", "write false without quotes"},
+    {"OneForTrue", "log: {json: 1}\n", "config.type", ":1:13", "true or false", "the integer 1",
+     "write true"},
+    {"IntegerForText", "semantic: {revision: 1234567}\n", "config.type", ":1:22", "a text",
+     "the integer 1234567", "in quotes: \"1234567\""},
+    {"NothingForText", "semantic:\n  model:\n  dtype: float32\n", "config.type", ":2:3", "a text",
+     "nothing", "leave it out"},
+    {"EmptyText", "semantic: {model: \"\"}\n", "config.value", ":1:19", "1 to 4096 bytes", "\"\"",
+     "give it a value"},
+    {"NulInText", "semantic: {model: \"a\\0b\"}\n", "config.value", ":1:19", "a text", "a\\x00b",
+     "NUL"},
+    {"ListForText", "semantic: {model: [m]}\n", "config.type", ":1:19", "a text", "a list of 1",
+     ""},
+    {"MapForBoolean", "semantic: {combine: {a: b}}\n", "config.type", ":1:21", "true or false",
+     "a map", ""},
+    {"UnknownChoice", "semantic: {dtype: bfloat}\n", "config.value", ":1:19",
+     "one of: float32, bfloat16", "'bfloat'", "did you mean 'bfloat16'?"},
+    {"UnknownPooling", "semantic: {pooling: meen}\n", "config.value", ":1:21", "one of: cls, mean",
+     "'meen'", "did you mean 'mean'?"},
+    {"UnknownDevice", "hardware: {device: gpu}\n", "config.value", ":1:20", "cuda:N", "'gpu'", ""},
+    {"DeviceTypo", "hardware: {device: cudaa}\n", "config.value", ":1:20", "cuda:N", "'cudaa'",
+     "did you mean 'cuda'?"},
+    {"ListForSection", "semantic: [a]\n", "config.type", ":1:11", "a map with keys", "a list of 1",
+     ""},
+    {"EmptySection", "hardware:\nsemantic: {model: m}\n", "config.type", ":1:1", "a map with keys",
+     "nothing", "delete the line"},
+    {"TextForSplit", kModel + "data: {splits: {train: a.txt}}\n", "config.type", ":2:24",
+     "a map from <stream>", "'a.txt'", ""},
+    {"FileIsAList", "- a\n", "config.type", ":1:1", "a map with keys", "a list of 1", ""},
+    {"BadStreamName", kModel + "data: {splits: {train: {a/b: a.txt}}}\n", "config.name", ":2:25",
+     "letters, digits", "'a/b'", "another name"},
+    {"BadSplitName", kModel + "data: {splits: {.train: {a: a.txt}}}\n", "config.name", ":2:17",
+     "a letter or digit first", "'.train'", "another name"},
+    {"DuplicateKey", "semantic:\n  model: a\n  model: b\n", "config.duplicate", ":3:3",
+     "each key once", "'model' again", "delete one"},
+    {"DuplicateByAlias", "semantic:\n  cache_dir: a\n  cache_directory: b\n", "config.duplicate",
+     ":3:20", "'cache_dir' or 'cache_directory'", ":2:14", "delete one"},
+    {"DuplicateSplit", kModel + "data:\n  splits:\n    a: {x: 'f'}\n    a: {y: 'g'}\n",
+     "config.duplicate", ":5:5", "each key once", "'a' again", "delete one"},
+    {"NameAsList", "output: {combine: tc}\n", "config.type", ":1:19", "a list of at least 2",
+     "'tc'", "[tc, commit]"},
+    {"OneStreamToCombine", "output: {combine: [tc]}\n", "config.value", ":1:19", "at least 2",
+     "a list of 1", ""},
+    {"StreamTwiceInCombine", "output: {combine: [tc, tc]}\n", "config.value", ":1:19", "at least 2",
+     "'tc'", "each stream once"},
+    {"CombineOfMissingStream",
+     "semantic: {model: m, combine: true}\ndata: {splits: {s: {tc: a.txt, comit: b.txt}}}\n",
+     "config.combine", ":1:31", "streams of the split: tc, comit", "'commit'",
+     "did you mean 'comit'?"},
+    {"CombineInOneSplitOnly",
+     kModel + "output: {combine: [left, right]}\ndata: {splits: {s: {left: f, right: f}, t: {left: "
+              "f}}}\n",
+     "config.combine", ":2:19", "streams of the split: left", "'right'", "add the stream"},
+    {"StreamCalledCombined",
+     kModel + "output: {combine: [a, combined]}\ndata: {splits: {s: {a: f, combined: f}}}\n",
+     "config.conflict", ":3:27", "another name", "'combined'", "rename"},
+    {"TwoStreamsOfOneName", kModel + "data: {splits: {a: {b_c: x}, a_b: {c: y}}}\n",
+     "config.conflict", ":2:36", "a name <split>_<stream> of its own", "'a_b_c'", "rename"},
+    {"SettingsOfAnUnusedStream",
+     kModel + "data:\n  streams:\n    comit: {batch_size: 4}\n  splits:\n    s: {commit: f}\n",
+     "config.key", ":4:5", "a stream in data.splits", "'comit'", "did you mean 'commit'?"},
+    {"PromptAndPromptName",
+     "semantic:\n  model: m\n  prompt: a\n  prompt_name: b\ninput: {file: f}\n", "config.conflict",
+     ":4:16", "one of the two", ":3:11", "delete one"},
+    {"PromptAndPromptNameOfAStream",
+     kModel + "data: {splits: {s: {a: {file: f, prompt: x, prompt_name: y}}}}\n", "config.conflict",
+     ":2:58", "one of the two", ":2:42", "delete one"},
+    {"NoModel", "semantic: {dtype: float32}\ninput: {file: f}\n", "config.required", ":1:1",
+     "semantic.model", "nothing", "--model DIR"},
+    {"NoFile", kModel + "data:\n  splits:\n    s:\n      a: {field: x}\n", "config.required",
+     ":5:7", "data.splits.s.a.file", "nothing", "input file"},
+    {"NoInput", kModel + "data: {splits: {}}\n", "config.required", ":2:1", "data.splits",
+     "neither", "quickstart.yaml"},
+    {"EmptyFile", "# nothing\n", "config.required", "run.yaml", "data.splits", "neither",
+     "quickstart.yaml"},
+    {"InputBesideData", kModel + "input: {file: f}\ndata: {splits: {s: {a: f}}}\n",
+     "config.conflict", ":2:1", "one input", ":3:1", "delete one"},
+    {"OutputFileOfTwoStreams",
+     kModel + "output: {file: o.npy}\ndata: {splits: {s: {a: f, b: g}}}\n", "config.conflict",
+     ":2:16", "one stream", "2 streams", "leave it out"},
+    {"JsonlWithoutField", kModel + "input: {file: a.jsonl}\n", "config.required", ":2:1",
+     "the name of the field", "a.jsonl", "give the field"},
+    {"FieldOfLines", kModel + "input: {file: a.txt, field: code}\n", "config.conflict", ":2:1",
+     "jsonl, csv or tsv", "'code'", "give the format"},
+    {"NotYaml", "semantic: model: m\n", "config.syntax", ":1:16", "'key: value'",
+     "illegal map value", "quote a text"},
+    {"Tab", "semantic:\n\tmodel: m\n", "config.syntax", ":2:7", "indented by spaces", "",
+     "no tabs"},
+    {"OpenBracket", "semantic: {model: m\n", "config.syntax", ":2:1", "'key: value'",
+     "end of map flow", "brackets"},
+    {"OpenDoubleQuote", "semantic: {model: m}\nlog: {file: \"x}\n", "config.syntax", "", "", "",
+     ""},
+    {"OpenQuoteToTheEnd", "semantic:\n  model: \"a \\\" b\n", "config.syntax", ":2:10",
+     "a closing \"", "end of the file", "close the quote"},
+    {"OpenSingleQuoteToTheEnd", "semantic:\n  model: 'it''s\n", "config.syntax", ":2:10",
+     "a closing '", "end of the file", "close the quote"},
+    {"Anchor", "semantic: &a {model: m}\n", "config.syntax", ":1:11", "plain maps", "an anchor",
+     "write the value"},
+    {"AnchorOfNothing", "semantic: {model: &a }\n", "config.syntax", ":1:", "plain maps",
+     "an anchor", "write"},
+    {"Alias", "semantic: {model: &a m}\nlog: {file: *a}\n", "config.syntax", ":1:19", "plain maps",
+     "an anchor", "write the value"},
+    {"Tag", "semantic: {chunk_size: !!int 3}\n", "config.syntax", ":1:24", "plain maps", "a tag",
+     "write the value"},
+    {"MergeKey", "semantic:\n  <<: {model: m}\n", "config.syntax", ":2:3", "plain maps",
+     "a merge key", "data.streams"},
+    {"KeyIsAList", "? [a]\n: b\n", "config.syntax", ":1:3", "a name and a colon", "a map or a list",
+     "quote"},
+    {"KeyIsNull", kModel + "data: {splits: {null: {a: f}}}\n", "config.syntax", ":2:17",
+     "a name and a colon", "nothing", "\"null\":"},
+    {"SecondDocument", kModel + "---\n" + kModel, "config.syntax", ":2:1", "one YAML document",
+     "a second one", "one experiment"},
+    {"BadUtf8", "semantic: {model: m}\n# \xe9\n", "config.syntax", ":2:3", "UTF-8", "\\xe9",
+     "save the file as UTF-8"},
+    {"Nul", std::string("semantic: {model: m}\n\0", 22), "config.syntax", ":2:1",
+     "control characters", "\\x00", "the file you meant"},
+    {"Utf16",
+     std::string("\xff\xfe"
+                 "s\0",
+                 4),
+     "config.syntax", ":1:1", "UTF-8", "\\xff", "save the file as UTF-8"},
+    {"TooDeep", "a: " + std::string(40, '[') + std::string(40, ']') + "\n", "config.limit", ":1:35",
+     "32 levels", "33", "the file you meant"},
+    {"HostileDepth", std::string(500000, '[') + std::string(500000, ']'), "config.limit", ":1:33",
+     "32 levels", "33", "the file you meant"},
+    {"TooLarge", std::string((1 << 20) + 1, '#'), "config.file", "run.yaml", "1048576 bytes",
+     "1048577 bytes", "the file you meant"},
+};
+
+class BrokenConfig : public TestWithParam<Broken> {};
+
+TEST_P(BrokenConfig, SaysWhatWhereExpectedFoundAndNext) {
+  const Broken& broken = GetParam();
+  const ErrorDetail error = error_of(broken.yaml);
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(error.code, broken.code);
+  EXPECT_THAT(error.where, HasSubstr("run.yaml"));
+  EXPECT_THAT(error.where, broken.position.ends_with(":")
+                               ? HasSubstr(broken.position)
+                               : ::testing::Matcher<std::string>(EndsWith(broken.position)));
+  EXPECT_THAT(error.expected, HasSubstr(broken.expected));
+  EXPECT_THAT(error.found, HasSubstr(broken.found));
+  EXPECT_THAT(error.hint, HasSubstr(broken.hint));
+  EXPECT_FALSE(error.what.empty());
+  EXPECT_LT(render(error).size(), 1500U) << "a hostile file must not flood the terminal";
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, BrokenConfig, ValuesIn(kBroken),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(BrokenFile, MissingFileIsNoInput) {
+  try {
+    load_config("/nonexistent/run.yaml", {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kNoInput);
+    EXPECT_EQ(error.detail().code, "config.file");
+    EXPECT_EQ(error.detail().where, "/nonexistent/run.yaml");
+  }
+}
+
+TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
+  struct Case {
+    Override flag;
+    const char* code;
+    const char* hint;
+  };
+  const std::string yaml = kModel + "data: {splits: {s: {a: a.txt, b: b.txt}}}\n";
+  const std::vector<Case> cases = {
+      {{"semantic.dtype", "floot32", "--dtype"}, "config.value", "did you mean 'float32'?"},
+      {{"semantic.chunk_size", "0", "--chunk-size"}, "config.value", ""},
+      {{"semantic.chunk_size", "1k", "--chunk-size"}, "config.type", "decimal digits"},
+      {{"semantic.normalize", "yes", "--normalize"}, "config.type", "write true"},
+      {{"semantic.chunksize", "1", "--set"}, "config.key", "did you mean 'chunk_size'?"},
+      {{"semantic", "1", "--set"}, "config.key", ""},
+      {{"data.splits.s.a.file", "x", "--set"}, "config.key", ""},
+      {{"input.file", "x", "--input"}, "config.conflict", "leave one"},
+      {{"output.file", "x", "--output"}, "config.conflict", "leave it out"},
+      {{"output.combine", "a,missing", "--combine"}, "config.combine", "add the stream"},
+      {{"output.combine", "a", "--combine"}, "config.value", ""},
+      {{"semantic.model", "caf\xe9", "--model"}, "config.value", "UTF-8"},
+  };
+  for (const Case& test : cases) {
+    const ErrorDetail error = error_of(yaml, {test.flag});
+    EXPECT_EQ(error.exit_code, ExitCode::kUsage) << test.flag.key;
+    EXPECT_EQ(error.code, test.code) << test.flag.key;
+    EXPECT_EQ(error.where, test.flag.flag);
+    EXPECT_THAT(error.hint, HasSubstr(test.hint));
+  }
+}
+
+TEST(BrokenFlag, WithoutAFileWhatIsMissingIsAnErrorOfTheCommandLine) {
+  for (const std::vector<Override>& flags :
+       {std::vector<Override>{{"semantic.model", "m", "--model"}},
+        std::vector<Override>{{"input.file", "a.txt", "--input"}}}) {
+    try {
+      load_config("", flags);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kUsage);
+      EXPECT_EQ(error.detail().code, "config.required");
+      EXPECT_EQ(error.detail().where, "the command line");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace encode

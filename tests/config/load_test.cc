@@ -1,0 +1,305 @@
+// A good config becomes the right RunConfig, from the right layer, and survives printing.
+#include "config/load.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using testing::TempDir;
+
+const std::string kConfigs = std::string(ENCODE_SOURCE_DIR) + "/configs/";
+
+std::vector<std::string> names(const RunConfig& run) {
+  std::vector<std::string> all;
+  for (const StreamConfig& stream : run.streams) all.push_back(stream.name());
+  return all;
+}
+
+Setting setting(const LoadedConfig& loaded, const std::string& key) {
+  const auto found =
+      std::find_if(loaded.settings.begin(), loaded.settings.end(),
+                   [&key](const Setting& candidate) { return candidate.key == key; });
+  return found == loaded.settings.end() ? Setting{key, "absent", "absent"} : *found;
+}
+
+// "value <- origin"
+std::string shown(const LoadedConfig& loaded, const std::string& key) {
+  return setting(loaded, key).value + " <- " + setting(loaded, key).origin;
+}
+
+LoadedConfig load_text(const std::string& yaml, const std::vector<Override>& overrides = {}) {
+  const TempDir dir;
+  return load_config(dir.write("run.yaml", yaml), overrides);
+}
+
+// What is printed loads to the same run, and its values print the same again.
+void expect_round_trip(const LoadedConfig& loaded) {
+  const std::string printed = print_config(loaded);
+  LoadedConfig again = load_text(printed);
+  again.run.config_path = loaded.run.config_path;
+  EXPECT_EQ(again.run, loaded.run) << printed;
+  ASSERT_EQ(again.settings.size(), loaded.settings.size());
+  for (size_t i = 0; i < again.settings.size(); ++i) {
+    EXPECT_EQ(again.settings[i].key, loaded.settings[i].key);
+    EXPECT_EQ(again.settings[i].value, loaded.settings[i].value) << again.settings[i].key;
+  }
+}
+
+TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
+  const LoadedConfig loaded = load_config(kConfigs + "experiment.yaml", {});
+  const RunConfig& run = loaded.run;
+  EXPECT_EQ(names(run), (std::vector<std::string>{"train_tc", "train_commit", "val_tc",
+                                                  "val_commit", "test_tc", "test_commit"}));
+  EXPECT_EQ(run.streams[0].input.path, "data/train_tc.jsonl");
+  EXPECT_EQ(run.streams[0].input.field, "code");
+  EXPECT_EQ(run.streams[0].input.format, TextFormat::kJsonl);
+  EXPECT_EQ(run.streams[0].result.model, "Qodo/Qodo-Embed-1-1.5B");
+  EXPECT_EQ(run.streams[0].result.dtype, ComputeType::kBFloat16);
+  EXPECT_EQ(run.streams[0].speed.batch_size, 16);
+  EXPECT_EQ(run.streams[1].speed.batch_size, 32);
+  EXPECT_EQ(run.streams[5].input.path, "data/test_commit.jsonl");
+  ASSERT_EQ(run.combine.size(), 3U);
+  EXPECT_EQ(run.combine[2].split, "test");
+  EXPECT_EQ(run.combine[2].streams, (std::vector<std::string>{"tc", "commit"}));
+  EXPECT_EQ(run.hardware.device, "cuda");
+  EXPECT_EQ(run.store.cache_dir, "cache/embeddings_qodo");
+  EXPECT_EQ(run.store.chunk_size, 1000);
+}
+
+TEST(Load, QuickstartIsTheDemo) {
+  const RunConfig run = load_config(kConfigs + "quickstart.yaml", {}).run;
+  EXPECT_EQ(names(run), (std::vector<std::string>{"demo_tc", "demo_commit"}));
+  EXPECT_EQ(run.streams[1].input.path, ".deps/quickstart/changes.jsonl");
+  EXPECT_EQ(run.streams[1].input.field, "text");
+  EXPECT_EQ(run.combine.size(), 1U);
+  EXPECT_EQ(run.hardware.device, "auto");
+}
+
+TEST(Load, FlagsAloneMakeOneStream) {
+  const LoadedConfig loaded =
+      load_config("", {{"semantic.model", "models/mini", "--model"},
+                       {"input.file", "texts.jsonl", "--input"},
+                       {"input.field", "text", "--field"},
+                       {"output.file", "out/my vectors.npy", "--output"},
+                       {"semantic.use_chunked_encoding", "false", "--standard"}});
+  ASSERT_EQ(names(loaded.run), std::vector<std::string>{"my_vectors"});
+  EXPECT_EQ(loaded.run.streams[0].split, "");
+  EXPECT_EQ(loaded.run.store.output, "out/my vectors.npy");
+  EXPECT_EQ(loaded.run.store.cache_dir, "out/my vectors.npy.cache");
+  EXPECT_FALSE(loaded.run.store.use_chunked_encoding);
+  EXPECT_EQ(shown(loaded, "input.file"), "texts.jsonl <- --input");
+  EXPECT_EQ(shown(loaded, "semantic.use_chunked_encoding"), "false <- --standard");
+  EXPECT_EQ(shown(loaded, "semantic.cache_dir"), "\"out/my vectors.npy.cache\" <- default");
+  expect_round_trip(loaded);
+}
+
+TEST(Load, WithoutOutputFileTheStreamIsCalledEmbeddings) {
+  const std::vector<Override> flags = {{"semantic.model", "m", "--model"},
+                                       {"input.file", "-", "--input"}};
+  EXPECT_EQ(names(load_config("", flags).run), std::vector<std::string>{"embeddings"});
+}
+
+constexpr const char* kLayers = R"(semantic:
+  model: m
+  batch_size: 64
+  max_length: 256
+  cache_directory: c
+data:
+  streams:
+    tc: {field: code, batch_size: 16, max_length: 128}
+    commit: {field: message}
+  splits:
+    train:
+      tc: {file: a.jsonl, batch_size: 8, max_length: null}
+      commit: b.jsonl
+)";
+
+TEST(Layers, TheClosestToTheStreamWinsAndSaysWhereItStands) {
+  const TempDir dir;
+  const std::string path = dir.write("run.yaml", kLayers);
+  const LoadedConfig loaded = load_config(path, {});
+  EXPECT_EQ(shown(loaded, "data.splits.train.tc.batch_size"), "8 <- " + path + ":12:39");
+  EXPECT_EQ(shown(loaded, "data.splits.train.tc.max_length"), "null <- " + path + ":12:42");
+  EXPECT_EQ(shown(loaded, "data.splits.train.tc.field"), "code <- " + path + ":8:17");
+  EXPECT_EQ(shown(loaded, "data.splits.train.commit.file"), "b.jsonl <- " + path + ":13:15");
+  EXPECT_EQ(shown(loaded, "data.splits.train.commit.batch_size"), "64 <- " + path + ":3:15");
+  EXPECT_EQ(shown(loaded, "data.splits.train.commit.limit_rows"), "0 <- default");
+  EXPECT_EQ(shown(loaded, "semantic.cache_dir"), "c <- " + path + ":5:20");
+  EXPECT_EQ(loaded.run.streams[0].speed.batch_size, 8);
+  EXPECT_EQ(loaded.run.streams[0].result.max_length, std::nullopt);
+  EXPECT_EQ(loaded.run.streams[1].result.max_length, 256);
+  expect_round_trip(loaded);
+}
+
+TEST(Layers, AFlagBeatsTheFileForEveryStream) {
+  const LoadedConfig loaded = load_text(kLayers, {{"semantic.batch_size", "4", "--batch-size"},
+                                                  {"semantic.dtype", "bf16", "--dtype"},
+                                                  {"input.limit_rows", "10", "--limit-rows"}});
+  for (const StreamConfig& stream : loaded.run.streams) {
+    EXPECT_EQ(stream.speed.batch_size, 4);
+    EXPECT_EQ(stream.result.dtype, ComputeType::kBFloat16);
+    EXPECT_EQ(stream.input.limit_rows, 10);
+  }
+  EXPECT_EQ(shown(loaded, "data.splits.train.tc.batch_size"), "4 <- --batch-size");
+  EXPECT_EQ(shown(loaded, "data.splits.train.commit.limit_rows"), "10 <- --limit-rows");
+  expect_round_trip(loaded);
+}
+
+TEST(Layers, APromptReplacesAPromptNameOfAWiderLayerAndTheOtherWayRound) {
+  const std::string yaml =
+      "semantic: {model: m, prompt_name: query}\n"
+      "data: {splits: {s: {a: {file: a, prompt: 'x: '}, b: {file: b}}}}\n";
+  const RunConfig run = load_text(yaml).run;
+  EXPECT_EQ(run.streams[0].result.prompt, "x: ");
+  EXPECT_EQ(run.streams[0].result.prompt_name, std::nullopt);
+  EXPECT_EQ(run.streams[1].result.prompt_name, "query");
+  const LoadedConfig flagged = load_text(yaml, {{"semantic.prompt", "null", "--prompt"}});
+  EXPECT_EQ(flagged.run.streams[1].result.prompt, "null") << "texts of flags are literal";
+  EXPECT_EQ(flagged.run.streams[1].result.prompt_name, std::nullopt);
+  EXPECT_EQ(shown(flagged, "semantic.prompt_name"), "null <- --prompt");
+  expect_round_trip(flagged);
+}
+
+TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {
+  const std::string data = "data: {splits: {s: {a: a.txt, b: b.txt, c: c.txt}}}\n";
+  const RunConfig on = load_text("semantic: {model: m}\noutput: {combine: [c, a]}\n" + data).run;
+  ASSERT_EQ(on.combine.size(), 1U);
+  EXPECT_EQ(on.combine[0].streams, (std::vector<std::string>{"c", "a"}));
+  const RunConfig off =
+      load_text("semantic: {model: m, combine: false}\noutput: {combine: [c, a]}\n" + data).run;
+  EXPECT_TRUE(off.combine.empty());
+  const RunConfig flag =
+      load_text("semantic: {model: m}\n" + data, {{"output.combine", "b,c", "--combine"}}).run;
+  ASSERT_EQ(flag.combine.size(), 1U);
+  EXPECT_EQ(flag.combine[0].streams, (std::vector<std::string>{"b", "c"}));
+}
+
+// Each flag changes the run, and no two change it alike: every key goes to a place of its own.
+const std::vector<Override> kEveryKey = {
+    {"semantic.model", "other", "-1"},
+    {"semantic.revision", "main", "-2"},
+    {"semantic.dtype", "float16", "-3"},
+    {"semantic.pooling", "cls", "-4"},
+    {"semantic.normalize", "false", "-5"},
+    {"semantic.max_length", "64", "-6"},
+    {"semantic.causal", "true", "-7"},
+    {"semantic.batch_size", "1", "-8"},
+    {"semantic.batch_tokens", "2", "-9"},
+    {"semantic.use_chunked_encoding", "false", "-10"},
+    {"semantic.chunk_size", "3", "-11"},
+    {"semantic.save_chunks", "false", "-12"},
+    {"semantic.keep_chunk_cache", "true", "-13"},
+    {"semantic.cache_dir", "elsewhere", "-14"},
+    {"hardware.device", "cuda:1", "-15"},
+    {"hardware.threads", "4", "-16"},
+    {"hardware.tokenizer_threads", "5", "-17"},
+    {"hardware.prefetch_bytes", "6000000", "-18"},
+    {"hardware.max_restarts", "7", "-19"},
+    {"hardware.allocator.expandable_segments", "false", "-20"},
+    {"hardware.allocator.conf", "max_split_size_mb:64", "-21"},
+    {"input.file", "other.csv", "-22"},
+    {"input.field", "other", "-23"},
+    {"input.format", "jsonl", "-24"},
+    {"input.bad_row", "reject", "-25"},
+    {"input.empty_row", "error", "-26"},
+    {"input.utf8", "error", "-27"},
+    {"input.max_row_bytes", "8", "-28"},
+    {"input.limit_rows", "9", "-29"},
+    {"output.file", "other.npy", "-30"},
+    {"log.level", "debug", "-31"},
+    {"log.file", "other.log", "-32"},
+    {"log.json", "true", "-33"},
+    {"log.progress", "false", "-34"},
+    {"semantic.prompt", "other: ", "-35"},
+    {"semantic.prompt_name", "other", "-36"},
+};
+
+TEST(Keys, EachGoesToAPlaceOfItsOwn) {
+  const std::string base = "semantic: {model: m}\ninput: {file: a.csv, field: f}\n";
+  std::vector<RunConfig> seen = {load_text(base).run};
+  seen[0].config_path.clear();
+  for (const Override& key : kEveryKey) {
+    const LoadedConfig loaded = load_text(base, {key});
+    RunConfig run = loaded.run;
+    run.config_path.clear();
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), run), 0) << key.key;
+    EXPECT_EQ(setting(loaded, key.key).origin, key.flag);
+    seen.push_back(run);
+    expect_round_trip(loaded);
+  }
+}
+
+TEST(Keys, EveryFieldOfARunCanBeSet) {
+  std::vector<Override> flags = kEveryKey;
+  flags.pop_back();  // prompt_name, which excludes prompt
+  const RunConfig run = load_config("", flags).run;
+  ASSERT_EQ(run.streams.size(), 1U);
+  // The bindings name all fields: a new one does not compile here until it has a key.
+  const auto& [path, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
+      run.streams[0].input;
+  EXPECT_EQ(path + field, "other.csvother");
+  EXPECT_TRUE(format == TextFormat::kJsonl && bad_row == BadRowPolicy::kReject);
+  EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
+  EXPECT_TRUE(row_bytes == 8 && limit == 9);
+  const auto& [model, revision, pooling, normalize, length, prompt, name, causal, dtype] =
+      run.streams[0].result;
+  EXPECT_TRUE(model == "other" && revision == "main" && pooling == PoolingMode::kCls &&
+              normalize == false);
+  EXPECT_TRUE(length == 64 && prompt == "other: " && !name && causal == true &&
+              dtype == ComputeType::kFloat16);
+  const auto& [batch_size, batch_tokens, threads, tokenizer_threads, prefetch] =
+      run.streams[0].speed;
+  EXPECT_TRUE(batch_size == 1 && batch_tokens == 2 && threads == 4 && tokenizer_threads == 5 &&
+              prefetch == 6000000);
+  const auto& [cache_dir, output, chunked, chunk_size, save, keep, fresh] = run.store;
+  EXPECT_TRUE(cache_dir == "elsewhere" && output == "other.npy" && !chunked && chunk_size == 3 &&
+              !save && keep);
+  EXPECT_FALSE(fresh) << "starting over is an action of one command, not a setting";
+  const auto& [device, expandable, conf, restarts] = run.hardware;
+  EXPECT_TRUE(device == "cuda:1" && !expandable && conf == "max_split_size_mb:64" && restarts == 7);
+  const auto& [level, file, json, progress] = run.log;
+  EXPECT_TRUE(level == "debug" && file == "other.log" && json && !progress);
+}
+
+TEST(Print, ShowsEveryValueWithItsOrigin) {
+  const std::string printed =
+      print_config(load_config(kConfigs + "experiment.yaml", {{"log.json", "true", "--json"}}));
+  EXPECT_NE(printed.find("experiment.yaml:20:10\n"), std::string::npos);
+  EXPECT_NE(printed.find("# --json\n"), std::string::npos);
+  EXPECT_NE(printed.find("# default\n"), std::string::npos);
+}
+
+TEST(Print, ReadsBackTheConfigsAndAwkwardTexts) {
+  expect_round_trip(load_config(kConfigs + "experiment.yaml", {}));
+  expect_round_trip(load_config(kConfigs + "quickstart.yaml", {}));
+  expect_round_trip(load_text(
+      R"(semantic: {model: "12", prompt: "a: # \"b\" \\ \t\n\x7f\u0085\u2028é😀", revision: "1e5"}
+data:
+  splits:
+    v1.0: {"null": " - x", tc.long: "[a]"}
+    "true": {x: '{{'}
+    "007": {x: '*x', y: "~"}
+)"));
+}
+
+TEST(Print, AFileNameCannotEndTheComment) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("a\nb: c.yaml", "semantic: {model: m}\ninput: {file: a.txt}\n");
+  expect_round_trip(load_config(path, {}));
+}
+
+TEST(Limits, AFileOfOneMebibyteAndThirtyTwoLevelsIsRead) {
+  const std::string yaml = "semantic: {model: m}\ninput: {file: a.txt}\n";
+  EXPECT_NO_THROW(load_text(yaml + std::string((1 << 20) - yaml.size(), '#')));
+}
+
+}  // namespace
+}  // namespace encode

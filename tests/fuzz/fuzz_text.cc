@@ -1,0 +1,114 @@
+// Any bytes, read as any format under any policy: rows or an Error, never anything else. What must
+// hold besides: rows_in = rows + rejected, every text is UTF-8, and neither the block size nor a
+// seek changes a row.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "encode/error.h"
+#include "encode/text.h"
+
+#include "text/row_reader.h"
+#include "text/utf8.h"
+
+namespace {
+
+using encode::InputOptions;
+using encode::InputScan;
+using encode::RowReader;
+
+constexpr size_t kChoiceBytes = 3;
+constexpr size_t kWholeBytes =
+    8192;  // a block that holds most inputs, and costs less than the usual one
+
+void require(bool holds, const char* property) {
+  if (holds) return;
+  std::fprintf(stderr, "violated: %s\n", property);
+  std::abort();
+}
+
+// The reader takes files by name, and the name tells the compression: one file in memory for each.
+std::string store(const uint8_t* data, size_t size, int compression) {
+  static constexpr const char* kSuffixes[] = {"", ".gz", ".zst"};
+  static std::string folder;
+  if (folder.empty()) {
+    std::string pattern = "/dev/shm/fuzz_text_XXXXXX";
+    require(::mkdtemp(pattern.data()) != nullptr, "a folder in memory");
+    folder = pattern;
+    std::atexit([] {
+      for (const char* suffix : kSuffixes) ::unlink((folder + "/in" + suffix).c_str());
+      ::rmdir(folder.c_str());
+    });
+  }
+  const std::string path = folder + "/in" + kSuffixes[compression];
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  require(fd >= 0 && ::write(fd, data, size) == static_cast<ssize_t>(size) && ::close(fd) == 0,
+          "a file in memory");
+  return path;
+}
+
+InputOptions options_from(const uint8_t* choice) {
+  InputOptions options;
+  constexpr encode::TextFormat kFormats[] = {encode::TextFormat::kLines, encode::TextFormat::kJsonl,
+                                             encode::TextFormat::kCsv, encode::TextFormat::kTsv};
+  options.format = kFormats[choice[0] % 4];
+  if (options.format == encode::TextFormat::kJsonl)
+    options.field = (choice[0] & 4) != 0 ? "/a/0" : "a";
+  if (options.format == encode::TextFormat::kCsv || options.format == encode::TextFormat::kTsv)
+    options.field = "a";
+  options.bad_row =
+      (choice[0] & 8) != 0 ? encode::BadRowPolicy::kError : encode::BadRowPolicy::kReject;
+  options.utf8 = (choice[0] & 16) != 0 ? encode::Utf8Policy::kError : encode::Utf8Policy::kReplace;
+  options.empty_row =
+      (choice[0] & 32) != 0 ? encode::EmptyRowPolicy::kReject : encode::EmptyRowPolicy::kKeep;
+  options.max_row_bytes = 1 + choice[1] % 64;
+  options.limit_rows = (choice[0] & 64) != 0 ? 3 : 0;
+  return options;
+}
+
+std::vector<std::string> rest_of(RowReader& reader) {
+  std::vector<std::string> rows;
+  for (encode::Text text; reader.next(text);) {
+    require(encode::is_valid_utf8(text.utf8), "every text is UTF-8");
+    rows.push_back(std::to_string(text.row) + "@" + std::to_string(text.line) + " " + text.utf8);
+  }
+  return rows;
+}
+
+void check(const InputOptions& options, size_t block_bytes, size_t seek_choice) {
+  const InputScan scan = RowReader(options, RowReader::Purpose::kScan, kWholeBytes).scan({});
+  require(scan.rows_in == scan.rows + scan.rejected, "rows_in = rows + rejected");
+  RowReader whole(options, RowReader::Purpose::kRead, kWholeBytes);
+  const std::vector<std::string> rows = rest_of(whole);
+  require(static_cast<int64_t>(rows.size()) == scan.rows, "the scan counts the rows");
+  RowReader cut(options, RowReader::Purpose::kRead, block_bytes);
+  require(rest_of(cut) == rows, "blocks change no row");
+  const size_t row = seek_choice % (rows.size() + 1);
+  cut.seek(static_cast<int64_t>(row), scan);
+  require(rest_of(cut) ==
+              std::vector<std::string>(rows.begin() + static_cast<std::ptrdiff_t>(row), rows.end()),
+          "seek equals reading from the start");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < kChoiceBytes) return 0;
+  InputOptions options = options_from(data);
+  const int compression = data[0] < 128 ? 0 : 1 + data[2] % 2;
+  options.path = store(data + kChoiceBytes, size - kChoiceBytes, compression);
+  try {
+    check(options, 1 + data[2] % 64U, data[1]);
+  } catch (const encode::Error& error) {
+    require(!error.detail().code.empty() && !error.detail().where.empty(),
+            "an error says what and where");
+    require(error.exit_code() == encode::ExitCode::kData ||
+                error.exit_code() == encode::ExitCode::kConfig,
+            "bad bytes are bad data");
+  }
+  return 0;
+}

@@ -1,0 +1,150 @@
+// Directories and hub ids: the layout is huggingface_hub's, with files as links into blobs/.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tiny_model.h"
+
+namespace encode {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::TempDir;
+using testing::TinyModel;
+
+const std::string kCommit(40, 'a');
+const std::string kOtherCommit(40, 'b');
+
+// The variables that huggingface_hub looks at, all unset but HOME, which is an empty folder.
+class HubCache : public ::testing::Test {
+ protected:
+  HubCache() {
+    for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"}) ::unsetenv(name);
+    ::setenv("HOME", home_.path().c_str(), 1);
+  }
+  std::string hub() const { return home_.file(".cache/huggingface/hub"); }
+
+  // A snapshot whose files are links into blobs/, and refs/main that names it. Returns the repository's folder.
+  static std::string add_model(const std::string& hub, const std::string& folder) {
+    const std::string repository = hub + "/" + folder;
+    const std::string snapshot = repository + "/snapshots/" + kCommit;
+    const TinyModel model;
+    fs::create_directories(repository + "/blobs");
+    int blob = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(model.path())) {
+      if (!entry.is_regular_file()) continue;
+      const fs::path relative = fs::relative(entry.path(), model.path());
+      const fs::path link = snapshot / relative;
+      const std::string target = repository + "/blobs/" + std::to_string(++blob);
+      fs::create_directories(link.parent_path());
+      fs::copy_file(entry.path(), target);
+      fs::create_symlink(fs::relative(target, link.parent_path()), link);
+    }
+    fs::create_directories(repository + "/refs");
+    std::ofstream(repository + "/refs/main") << kCommit;
+    return repository;
+  }
+
+  TempDir home_;
+};
+
+TEST_F(HubCache, IdIsFoundThroughItsRefAndOpensThroughItsLinks) {
+  const std::string repository = add_model(hub(), "models--org--name");
+  const std::string path = resolve_model("org/name", std::nullopt);
+  EXPECT_EQ(path, fs::canonical(repository + "/snapshots/" + kCommit).string());
+  const ModelDirectory directory = open_model_directory(path);
+  EXPECT_EQ(directory.tensors.size(), 2u);
+  EXPECT_EQ(directory.files.size(), 8u);
+  EXPECT_EQ(model_identity(directory, ""), model_identity(TinyModel().open(), ""));
+}
+
+TEST_F(HubCache, EveryVariableIsLookedAt) {
+  const TempDir other;
+  const auto expect_found = [&](const char* variable, const std::string& value, const std::string& cache) {
+    add_model(cache, "models--org--name");
+    ::setenv(variable, value.c_str(), 1);
+    EXPECT_THAT(resolve_model("org/name", std::nullopt), HasSubstr(fs::canonical(cache).string())) << variable;
+    ::unsetenv(variable);
+  };
+  expect_found("HF_HUB_CACHE", other.file("a"), other.file("a"));
+  expect_found("HUGGINGFACE_HUB_CACHE", other.file("b"), other.file("b"));
+  expect_found("HF_HOME", other.file("c"), other.file("c/hub"));
+  expect_found("XDG_CACHE_HOME", other.file("d"), other.file("d/huggingface/hub"));
+}
+
+TEST_F(HubCache, RevisionIsABranchATagOrACommit) {
+  const std::string repository = add_model(hub(), "models--org--name");
+  std::ofstream(repository + "/refs/v1") << kCommit << "\n";
+  EXPECT_THAT(resolve_model("org/name", "v1"), HasSubstr(kCommit));
+  EXPECT_THAT(resolve_model("org/name", kCommit), HasSubstr(kCommit));
+  testing::expect_refused([] { resolve_model("org/name", kOtherCommit); },
+                          {"model.not_found", "no model of this name", kOtherCommit, "none", ExitCode::kNoInput});
+  testing::expect_refused([] { resolve_model("org/name", "v2"); },
+                          {"model.not_found", "no model of this name", "<v2>", "none", ExitCode::kNoInput});
+}
+
+TEST_F(HubCache, IdWithoutOrganisationIsSentenceTransformersToo) {
+  add_model(hub(), "models--sentence-transformers--all-MiniLM-L6-v2");
+  EXPECT_THAT(resolve_model("all-MiniLM-L6-v2", std::nullopt), HasSubstr("sentence-transformers--all-MiniLM-L6-v2"));
+}
+
+TEST_F(HubCache, ErrorListsEveryPlace) {
+  ::setenv("HF_HOME", "/somewhere", 1);
+  testing::expect_refused([] { resolve_model("org/absent", std::nullopt); },
+                          {"model.not_found", "no model of this name",
+                           "/somewhere/hub/models--org--absent/snapshots/<main>\n" + hub() + "/models--org--absent",
+                           "none of them", ExitCode::kNoInput});
+}
+
+TEST_F(HubCache, RefThatIsNotACommitIsNotFollowed) {
+  const std::string repository = add_model(hub(), "models--org--name");
+  std::ofstream(repository + "/refs/main") << "../../../../etc";
+  testing::expect_refused([] { resolve_model("org/name", std::nullopt); },
+                          {"model.not_found", "no model", "<main>", "none", ExitCode::kNoInput});
+}
+
+TEST_F(HubCache, LinkOutOfTheRepositoryIsRefused) {
+  const std::string repository = add_model(hub(), "models--org--name");
+  const std::string config = repository + "/snapshots/" + kCommit + "/config.json";
+  const TempDir outside;
+  fs::remove(config);
+  fs::create_symlink(outside.write("config.json", testing::kTinyConfig), config);
+  testing::expect_refused([] { open_model_directory(resolve_model("org/name", std::nullopt)); },
+                          {"model.symlink", "leads out", "models--org--name", outside.path()});
+}
+
+TEST_F(HubCache, DanglingLinkIsAnIncompleteDownload) {
+  const std::string repository = add_model(hub(), "models--org--name");
+  fs::remove(fs::canonical(repository + "/snapshots/" + kCommit + "/model.safetensors"));
+  testing::expect_refused([] { open_model_directory(resolve_model("org/name", std::nullopt)); },
+                          {"model.missing", "missing", "a file", "nothing", ExitCode::kNoInput});
+}
+
+TEST_F(HubCache, IdsAndRevisionsThatClimbAreRefused) {
+  for (const std::string id : {"../x", "a/b/c", "org/..", "", "org/", "/nonexistent"}) {
+    testing::expect_refused([&id] { resolve_model(id, std::nullopt); },
+                            {"model.not_found", "no model of this name", "", "", ExitCode::kNoInput});
+  }
+  testing::expect_refused([] { resolve_model("org/name", "../../x"); },
+                          {"model.not_found", "no model", "revision", "", ExitCode::kNoInput});
+}
+
+TEST(ResolveModel, DirectoryIsItself) {
+  const TinyModel model;
+  EXPECT_EQ(resolve_model(model.path(), std::nullopt), fs::canonical(model.path()).string());
+  testing::expect_refused([&model] { resolve_model(model.path(), "main"); },
+                          {"model.revision", "belongs to a hub id", "no revision", "'main'"});
+}
+
+TEST(ResolveModel, FileIsNotADirectory) {
+  const TinyModel model;
+  testing::expect_refused([&model] { resolve_model(model.file("config.json"), std::nullopt); },
+                          {"model.not_found", "no model", "a directory", "a file", ExitCode::kNoInput});
+}
+
+}  // namespace
+}  // namespace encode

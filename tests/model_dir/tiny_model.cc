@@ -1,0 +1,58 @@
+#include "tiny_model.h"
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/host.h"
+#include "support/safetensors_writer.h"
+
+namespace encode::testing {
+
+TinyModel::TinyModel() {
+  write("config.json", kTinyConfig);
+  write("model.safetensors",
+        safetensors_bytes({zeros_tensor("embeddings.weight", {10, 4}), zeros_tensor("norm.bias", {4})}));
+  write("modules.json", R"([
+      {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+      {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+      {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
+  write("1_Pooling/config.json", R"({"word_embedding_dimension": 4, "pooling_mode_cls_token": false,
+      "pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": false, "pooling_mode_mean_sqrt_len_tokens": false})");
+  write("sentence_bert_config.json", R"({"max_seq_length": 16, "do_lower_case": false})");
+  write("tokenizer_config.json", R"({"model_max_length": 24})");
+  write("tokenizer.json", "{}");
+  write("config_sentence_transformers.json", R"({"prompts": {"query": "query: ", "passage": "passage: "}})");
+  write("README.md", "a model");
+}
+
+void TinyModel::remove(std::string_view name) const { std::filesystem::remove_all(file(name)); }
+
+void expect_refused(const std::function<void()>& action, const Expected& expected) {
+  const int64_t memory_before = peak_resident_bytes();
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<ErrorDetail> detail;
+  try {
+    action();
+  } catch (const Error& error) {
+    detail = error.detail();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const int64_t memory = peak_resident_bytes() - memory_before;
+
+  ASSERT_TRUE(detail) << "accepted";
+  SCOPED_TRACE(render(*detail));
+  EXPECT_EQ(detail->code, expected.code);
+  EXPECT_EQ(detail->exit_code, expected.exit_code);
+  EXPECT_THAT(detail->what, ::testing::HasSubstr(expected.what));
+  EXPECT_THAT(detail->expected, ::testing::HasSubstr(expected.expected));
+  EXPECT_THAT(detail->found, ::testing::HasSubstr(expected.found));
+  EXPECT_FALSE(detail->where.empty());
+  EXPECT_LT(seconds.count(), 1.0);
+  EXPECT_LT(memory, 64 << 20);
+}
+
+}  // namespace encode::testing

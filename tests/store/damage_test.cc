@@ -1,0 +1,208 @@
+// Every bit of every file of a store flipped, every file cut at every length: found, or harmless to
+// the bit.
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "store/fake_job.h"
+#include "store/snapshot.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Three chunks, one final; small, so that every bit can be tried.
+class Damage : public ::testing::Test {
+ protected:
+  Damage() {
+    job_.identity.rows = 5;
+    job_.identity.dim = 2;
+    job_.chunk_rows = 2;
+    run_fake_job(cache_, job_);
+    folder_ = chunks_dir(cache_, job_.identity.name);
+    final_ = job_.final_path(cache_);
+    finished_ = take_snapshot(cache_);
+    unfinished_ = finished_;
+    unfinished_.erase("train_tc_embeddings.npy");
+    unfinished_.erase("train_tc_embeddings.npy.manifest.json");
+  }
+
+  // The chunks that a resumed run encodes again; nullopt where it refuses to run. Either way, a
+  // final that is published is right.
+  std::optional<std::vector<int64_t>> resume() {
+    try {
+      std::vector<int64_t> encoded = run_fake_job(cache_, job_);
+      EXPECT_EQ(read_bytes(final_), expected_final(job_));
+      return encoded;
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kConfig)
+          << error.what();
+      return std::nullopt;
+    }
+  }
+
+  // Calls `check` with the folder in its unfinished state, `name` replaced by `content`.
+  template <typename Check>
+  void with(const std::string& name, const std::string& content, const Check& check) {
+    restore_snapshot(cache_, unfinished_);
+    write_bytes(cache_ + "/" + name, content);
+    check();
+  }
+
+  template <typename Check>
+  void with_each_bit_flipped(const std::string& name, const Check& check) {
+    std::string bytes = unfinished_.at(name);
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      const auto mask = static_cast<char>(1 << (bit % 8));
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
+      SCOPED_TRACE(name + " bit " + std::to_string(bit));
+      with(name, bytes, check);
+      bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
+    }
+  }
+
+  const TempDir dir_;
+  const std::string cache_ = dir_.path();
+  FakeJob job_;
+  std::string folder_;
+  std::string final_;
+  Snapshot finished_;
+  Snapshot unfinished_;
+};
+
+constexpr const char* kChunk = "train_tc_chunks/chunk_0001.npy";
+constexpr const char* kLog = "train_tc_chunks/chunks.log";
+constexpr const char* kStream = "train_tc_chunks/stream.json";
+
+TEST_F(Damage, NoneMeansNothingIsEncodedAgain) {
+  restore_snapshot(cache_, unfinished_);
+  EXPECT_THAT(resume().value(), IsEmpty());
+}
+
+TEST_F(Damage, AnyBitOfAChunkCostsThatChunkOnly) {
+  with_each_bit_flipped(kChunk, [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
+}
+
+TEST_F(Damage, AnyBitOfTheLogCostsTheRecordsItTouches) {
+  with_each_bit_flipped(kLog, [this] {
+    const size_t encoded = resume().value().size();
+    EXPECT_GE(encoded, 1U);
+    EXPECT_LE(encoded, 2U) << "a newline belongs to two records";
+  });
+}
+
+TEST_F(Damage, AnyBitOfTheStreamFileIsRepairedFromTheRecords) {
+  with_each_bit_flipped(kStream, [this] { EXPECT_THAT(resume().value(), IsEmpty()); });
+}
+
+TEST_F(Damage, StreamFileIsNotRepairedForAnotherRun) {
+  job_.identity.fingerprint = R"({"seed":2})";
+  with(kStream, "{}", [this] { EXPECT_EQ(resume(), std::nullopt); });
+}
+
+TEST_F(Damage, CutAtAnyLengthOrWithBytesAdded) {
+  for (const char* name : {kChunk, kLog, kStream}) {
+    const std::string whole = unfinished_.at(name);
+    for (size_t size = 0; size < whole.size(); ++size) {
+      SCOPED_TRACE(std::string(name) + " cut to " + std::to_string(size));
+      with(name, whole.substr(0, size), [this] { EXPECT_TRUE(resume().has_value()); });
+    }
+    for (size_t added = 1; added <= 16; ++added) {
+      SCOPED_TRACE(std::string(name) + " longer by " + std::to_string(added));
+      with(name, whole + std::string(added, '\0'), [this] { EXPECT_TRUE(resume().has_value()); });
+    }
+  }
+}
+
+TEST_F(Damage, TornLastLogLineCostsThatChunkOnly) {
+  const std::string whole = unfinished_.at(kLog);
+  with(kLog, whole.substr(0, whole.size() - 1),
+       [this] { EXPECT_THAT(resume().value(), ElementsAre(2)); });
+}
+
+TEST_F(Damage, SwappedChunksAreBothEncodedAgain) {
+  restore_snapshot(cache_, unfinished_);
+  write_bytes(cache_ + "/train_tc_chunks/chunk_0000.npy", unfinished_.at(kChunk));
+  write_bytes(cache_ + "/" + kChunk, unfinished_.at("train_tc_chunks/chunk_0000.npy"));
+  EXPECT_THAT(resume().value(), ElementsAre(0, 1));
+}
+
+TEST_F(Damage, RecordsOfAnotherStreamAreNotUsedEvenWithTheirChunks) {
+  const TempDir other;
+  FakeJob other_job = job_;
+  other_job.identity.fingerprint = R"({"seed":2})";
+  run_fake_job(other.path(), other_job);
+  Snapshot mixed = take_snapshot(other.path());
+  mixed.erase("train_tc_embeddings.npy");
+  mixed.erase("train_tc_embeddings.npy.manifest.json");
+  mixed[kStream] = unfinished_.at(kStream);
+  restore_snapshot(cache_, mixed);
+  EXPECT_THAT(resume().value(), ElementsAre(0, 1, 2));
+}
+
+TEST_F(Damage, AnyFileDeleted) {
+  for (const auto& [name, content] : finished_) {
+    SCOPED_TRACE(name);
+    restore_snapshot(cache_, finished_);
+    std::filesystem::remove(cache_ + "/" + name);
+    EXPECT_TRUE(resume().has_value());
+    EXPECT_EQ(final_state(final_, job_.identity, true), FinalState::kValid);
+  }
+}
+
+TEST_F(Damage, DroppedThingsAreToldInWords) {
+  std::string bytes = unfinished_.at(kChunk);
+  bytes[130] = static_cast<char>(bytes[130] ^ 1);
+  with(kChunk, bytes, [this] {
+    const auto store = ChunkStore::open(cache_, job_.identity, job_.chunk_rows, job_.open);
+    ASSERT_EQ(store->dropped().size(), 2U);
+    EXPECT_EQ(
+        store->dropped()[0],
+        folder_ +
+            "/chunk_0001.npy: its checksum differs from its record's; it will be encoded again");
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/chunk_0001.npy"));
+  });
+}
+
+TEST_F(Damage, ChunkDamagedAfterOpenIsFoundByAssembly) {
+  restore_snapshot(cache_, unfinished_);
+  const auto store = ChunkStore::open(cache_, job_.identity, job_.chunk_rows, job_.open);
+  std::string bytes = unfinished_.at(kChunk);
+  bytes[130] = static_cast<char>(bytes[130] ^ 1);
+  write_bytes(cache_ + "/" + kChunk, bytes);
+  EXPECT_THROW(store->assemble(final_, {}), Error);
+  EXPECT_FALSE(std::filesystem::exists(final_));
+}
+
+TEST_F(Damage, AnyBitOfAFinalOrItsManifestMakesItInvalid) {
+  for (const std::string& path : {final_, manifest_path(final_)}) {
+    const std::string whole = read_bytes(path);
+    std::string bytes = whole;
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      bytes[bit / 8] = static_cast<char>(whole[bit / 8] ^ static_cast<char>(1 << (bit % 8)));
+      write_bytes(path, bytes);
+      EXPECT_NE(final_state(path == final_ ? path : final_, job_.identity, true),
+                FinalState::kValid)
+          << path << " bit " << bit;
+      bytes[bit / 8] = whole[bit / 8];
+    }
+    for (size_t size = 0; size < whole.size(); ++size) {
+      write_bytes(path, whole.substr(0, size));
+      EXPECT_NE(final_state(final_, job_.identity, true), FinalState::kValid)
+          << path << " cut to " << size;
+    }
+    write_bytes(path, whole);
+    EXPECT_EQ(final_state(final_, job_.identity, true), FinalState::kValid);
+  }
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,266 @@
+#include "fault.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The calls are made with syscall(2): the names themselves are ours here.
+namespace encode::testing {
+namespace {
+
+FaultPlan plan;
+std::atomic<int64_t> calls{0};
+
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+std::array<FileId, 64> failed_syncs;
+std::atomic<size_t> failed_sync_count{0};
+
+bool under_root(const char* path) {
+  const size_t size = std::strlen(plan.root);
+  return size > 0 && std::strncmp(path, plan.root, size) == 0 &&
+         (path[size] == '/' || path[size] == '\0');
+}
+
+bool fd_under_root(int fd) {
+  if (plan.root[0] == '\0') return false;
+  const int saved = errno;
+  char link[64];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  char target[512];
+  const ssize_t size = ::readlink(link, target, sizeof target - 1);
+  errno = saved;
+  if (size <= 0) return false;
+  target[size] = '\0';
+  return under_root(target);
+}
+
+bool is_lock_file(const char* path) {
+  const std::string_view name(path);
+  return under_root(path) && name.ends_with("/LOCK");
+}
+
+[[noreturn]] void kill_self() {
+  ::kill(::getpid(), SIGKILL);
+  while (true) ::pause();
+}
+
+// Counts the call; true where the plan hits it.
+bool count_hit(const char* name) {
+  if (plan.call[0] != '\0' && std::strcmp(plan.call, name) != 0) return false;
+  const int64_t count = ++calls;
+  return plan.at == 0 || count == plan.at || (plan.persistent && count >= plan.at);
+}
+
+void note_failed_sync(int fd) {
+  struct stat info = {};
+  if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) return;
+  const size_t slot = failed_sync_count++;
+  if (slot < failed_syncs.size())
+    failed_syncs[slot] = {.device = info.st_dev, .inode = info.st_ino};
+}
+
+void refuse_second_sync(int fd) {
+  struct stat info = {};
+  if (failed_sync_count == 0 || ::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) return;
+  for (size_t i = 0; i < failed_sync_count && i < failed_syncs.size(); ++i) {
+    if (failed_syncs[i].device == info.st_dev && failed_syncs[i].inode == info.st_ino)
+      ::_exit(kSyncedAgainStatus);
+  }
+}
+
+template <typename Call>
+auto interpose(const char* name, bool counted, const Call& call) -> decltype(call()) {
+  if (!counted || plan.mode == FaultMode::kNone) {
+    const auto result = call();
+    if (counted && plan.after_call != nullptr) plan.after_call(++calls);
+    return result;
+  }
+  const bool hit = count_hit(name);
+  if (hit && plan.mode == FaultMode::kKillBefore) kill_self();
+  if (hit && plan.mode == FaultMode::kErrno) {
+    // A close that fails has closed all the same.
+    if (std::strcmp(name, "close") == 0) call();
+    errno = plan.error;
+    return -1;
+  }
+  const auto result = call();
+  if (hit && plan.mode == FaultMode::kKillAfter) kill_self();
+  if (plan.after_call != nullptr) plan.after_call(calls);
+  return result;
+}
+
+int do_sync(const char* name, int fd, long number, bool dropped) {
+  const bool counted = fd_under_root(fd);
+  if (counted) refuse_second_sync(fd);
+  const int result = interpose(name, counted, [&] {
+    return counted && dropped ? 0 : static_cast<int>(::syscall(number, fd));
+  });
+  if (counted && result != 0) note_failed_sync(fd);
+  return result;
+}
+
+bool is_directory(int fd) {
+  struct stat info = {};
+  return ::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+FaultMode mode_named(std::string_view name) {
+  if (name == "kill_before") return FaultMode::kKillBefore;
+  if (name == "kill_after") return FaultMode::kKillAfter;
+  if (name == "errno") return FaultMode::kErrno;
+  if (name == "short_write") return FaultMode::kShortWrite;
+  if (name == "drop_file_sync") return FaultMode::kDropFileSync;
+  if (name == "drop_dir_sync") return FaultMode::kDropDirSync;
+  if (name == "drop_data_sync") return FaultMode::kDropDataSync;
+  return FaultMode::kNone;
+}
+
+// For a program that the library was loaded into with LD_PRELOAD.
+__attribute__((constructor)) void read_environment() {
+  const char* root = std::getenv("FAULT_ROOT");
+  const char* mode = std::getenv("FAULT_MODE");
+  if (root == nullptr || mode == nullptr) return;
+  const auto number = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? 0 : std::strtol(value, nullptr, 10);
+  };
+  FaultPlan from_environment;
+  from_environment.mode = mode_named(mode);
+  std::strncpy(from_environment.root, root, sizeof from_environment.root - 1);
+  if (const char* call = std::getenv("FAULT_CALL"); call != nullptr) {
+    std::strncpy(from_environment.call, call, sizeof from_environment.call - 1);
+  }
+  from_environment.at = number("FAULT_AT");
+  from_environment.persistent = number("FAULT_PERSISTENT") != 0;
+  from_environment.error = static_cast<int>(number("FAULT_ERRNO"));
+  set_fault_plan(from_environment);
+}
+
+}  // namespace
+
+void set_fault_plan(const FaultPlan& new_plan) {
+  plan = new_plan;
+  calls = 0;
+  failed_sync_count = 0;
+}
+
+int64_t fault_calls() { return calls; }
+
+}  // namespace encode::testing
+
+using encode::testing::FaultMode;
+using encode::testing::fd_under_root;
+using encode::testing::interpose;
+using encode::testing::plan;
+using encode::testing::under_root;
+
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if ((flags & O_CREAT) != 0) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+  }
+  return interpose("open", (flags & O_CREAT) != 0 && under_root(path), [&] {
+    return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  });
+}
+
+ssize_t write(int fd, const void* data, size_t size) {
+  return interpose("write", fd_under_root(fd), [&]() -> ssize_t {
+    const bool halve =
+        (plan.mode == FaultMode::kShortWrite || plan.mode == FaultMode::kLyingWrite) && size > 1 &&
+        fd_under_root(fd) &&
+        (plan.at == 0 || encode::testing::fault_calls() == plan.at ||
+         (plan.persistent && encode::testing::fault_calls() >= plan.at));
+    const ssize_t written = ::syscall(SYS_write, fd, data, halve ? size / 2 : size);
+    const bool lie = halve && written >= 0 && plan.mode == FaultMode::kLyingWrite;
+    return lie ? static_cast<ssize_t>(size) : written;
+  });
+}
+
+ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
+  return interpose("pwrite", fd_under_root(fd),
+                   [&]() -> ssize_t { return ::syscall(SYS_pwrite64, fd, data, size, offset); });
+}
+
+int fsync(int fd) {
+  const bool dropped = plan.mode == (encode::testing::is_directory(fd) ? FaultMode::kDropDirSync
+                                                                       : FaultMode::kDropFileSync);
+  return encode::testing::do_sync("fsync", fd, SYS_fsync, dropped);
+}
+
+int fdatasync(int fd) {
+  return encode::testing::do_sync("fdatasync", fd, SYS_fdatasync,
+                                  plan.mode == FaultMode::kDropDataSync);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  if (encode::testing::is_lock_file(from) || encode::testing::is_lock_file(to))
+    ::_exit(encode::testing::kLockRemovedStatus);
+  return interpose("rename", under_root(to),
+                   [&] { return static_cast<int>(::syscall(SYS_rename, from, to)); });
+}
+
+int unlink(const char* path) noexcept {
+  if (encode::testing::is_lock_file(path)) ::_exit(encode::testing::kLockRemovedStatus);
+  return interpose("unlink", under_root(path),
+                   [&] { return static_cast<int>(::syscall(SYS_unlink, path)); });
+}
+
+int rmdir(const char* path) noexcept {
+  return interpose("rmdir", under_root(path),
+                   [&] { return static_cast<int>(::syscall(SYS_rmdir, path)); });
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  return interpose("mkdir", under_root(path),
+                   [&] { return static_cast<int>(::syscall(SYS_mkdir, path, mode)); });
+}
+
+int ftruncate(int fd, off_t size) noexcept {
+  return interpose("ftruncate", fd_under_root(fd),
+                   [&] { return static_cast<int>(::syscall(SYS_ftruncate, fd, size)); });
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t size) {
+  return interpose("fallocate", fd_under_root(fd), [&] {
+    return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, size));
+  });
+}
+
+int close(int fd) {
+  const int saved = errno;
+  const long flags = plan.root[0] == '\0' ? -1 : ::syscall(SYS_fcntl, fd, F_GETFL, 0);
+  errno = saved;
+  const bool writes = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && fd_under_root(fd);
+  return interpose("close", writes, [&] { return static_cast<int>(::syscall(SYS_close, fd)); });
+}
+
+int fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const auto call = [&] { return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument)); };
+  if (command != F_OFD_SETLK || !fd_under_root(fd)) return call();
+  if (plan.mode == FaultMode::kDropLock) return 0;
+  return interpose("lock", true, call);
+}
+
+}  // extern "C"

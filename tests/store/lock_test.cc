@@ -1,0 +1,174 @@
+#include <cerrno>
+#include <chrono>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "store/torture.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A child that holds the lock until it is told to end, or killed.
+class Owner {
+ public:
+  explicit Owner(const std::string& cache, bool lock_inherited = false) {
+    EXPECT_EQ(::pipe(ready_), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const CacheLock lock = CacheLock::acquire(cache);
+      // The grandchild is the worker: it lives on when the owner is killed.
+      worker_ = lock_inherited ? ::fork() : -1;
+      if (worker_ != 0 && ::write(ready_[1], &worker_, sizeof worker_) != sizeof worker_)
+        ::_exit(97);
+      while (true) ::pause();
+    }
+    EXPECT_EQ(::read(ready_[0], &worker_, sizeof worker_), static_cast<ssize_t>(sizeof worker_));
+  }
+  ~Owner() {
+    kill_owner();
+    kill_worker();
+    ::close(ready_[0]);
+    ::close(ready_[1]);
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+  void kill_owner() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  void kill_worker() {
+    if (worker_ > 0) ::kill(worker_, SIGKILL);
+    worker_ = -1;
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  int ready_[2] = {};
+  pid_t pid_ = -1;
+  pid_t worker_ = -1;
+};
+
+ErrorDetail acquire_error(const std::string& cache) {
+  try {
+    CacheLock::acquire(cache);
+  } catch (const Error& error) {
+    return error.detail();
+  }
+  return {.exit_code = ExitCode::kOk,
+          .code = "",
+          .what = "",
+          .where = "",
+          .expected = "",
+          .found = "",
+          .hint = ""};
+}
+
+// The kernel frees a lock a moment after kill() returns for a process that we cannot wait for.
+bool acquired_within_two_seconds(const std::string& cache) {
+  for (int i = 0; i < 200; ++i) {
+    if (acquire_error(cache).exit_code == ExitCode::kOk) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST(Lock, SecondRunIsToldWhoHoldsItAtOnce) {
+  const TempDir dir;
+  const Owner owner(dir.path());
+  const auto start = std::chrono::steady_clock::now();
+  const ErrorDetail error = acquire_error(dir.path());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_EQ(error.exit_code, ExitCode::kTempFail);
+  EXPECT_EQ(error.code, "store.locked");
+  EXPECT_THAT(error.found, HasSubstr("process " + std::to_string(owner.pid())));
+}
+
+TEST(Lock, KilledOwnerLeavesNoStaleLock) {
+  const TempDir dir;
+  Owner owner(dir.path());
+  owner.kill_owner();
+  EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kOk);
+}
+
+TEST(Lock, LivesAsLongAsAChildThatInheritedIt) {
+  const TempDir dir;
+  Owner owner(dir.path(), /*lock_inherited=*/true);
+  owner.kill_owner();
+  EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kTempFail);
+  owner.kill_worker();
+  EXPECT_TRUE(acquired_within_two_seconds(dir.path()));
+}
+
+TEST(Lock, ClosingAnotherDescriptorOfTheFileDoesNotFreeIt) {
+  const TempDir dir;
+  const CacheLock lock = CacheLock::acquire(dir.path());
+  read_bytes(dir.file("LOCK"));  // opens and closes it: a classic POSIX lock would be gone
+  EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kTempFail);
+}
+
+TEST(Lock, FreedByItsDestructor) {
+  const TempDir dir;
+  { const CacheLock lock = CacheLock::acquire(dir.path()); }
+  EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kOk);
+}
+
+TEST(Lock, FileSystemWithoutLocksIsRefused) {
+  const TempDir dir;
+  FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 1);
+  plan.error = ENOLCK;
+  std::snprintf(plan.call, sizeof plan.call, "lock");
+  const ChildResult result = run_child(dir.path(), FakeJob(), plan);
+  EXPECT_EQ(result.exit_code, static_cast<int>(ExitCode::kIoError));
+  EXPECT_THAT(result.message, HasSubstr("store.lock"));
+}
+
+// Two runs at once: one does the work; the other is told to come back. Neither spoils anything, not
+// even with locks that do not lock.
+void race(FaultMode mode, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const TempDir dir;
+    const std::string cache = dir.file("cache");
+    const FakeJob job;
+    std::vector<ChildResult> results(2);
+    {
+      std::vector<std::thread> runs;
+      for (ChildResult& result : results) {
+        runs.emplace_back([&] { result = run_child(cache, job, fault_plan(cache, mode, -1)); });
+      }
+      for (std::thread& run : runs) run.join();
+    }
+    for (const ChildResult& result : results) {
+      EXPECT_EQ(result.signal, 0);
+      if (mode == FaultMode::kNone) {
+        EXPECT_TRUE(result.exit_code == 0 ||
+                    result.exit_code == static_cast<int>(ExitCode::kTempFail))
+            << result.message;
+      }
+    }
+    if (mode == FaultMode::kNone) {
+      EXPECT_TRUE(results[0].exit_code == 0 || results[1].exit_code == 0);
+    }
+    EXPECT_EQ(resume_problem(cache, job, {}), "") << "round " << round;
+  }
+}
+
+TEST(Lock, TwoRunsOneWorks) { race(FaultMode::kNone, 100); }
+
+TEST(Lock, BrokenLocksCostWorkButNoData) { race(FaultMode::kDropLock, 50); }
+
+}  // namespace
+}  // namespace encode::testing

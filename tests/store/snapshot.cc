@@ -1,0 +1,32 @@
+#include "store/snapshot.h"
+
+#include <filesystem>
+
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+
+namespace fs = std::filesystem;
+
+Snapshot take_snapshot(const std::string& directory) {
+  Snapshot snapshot;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    snapshot[fs::relative(entry.path(), directory).string()] = read_bytes(entry.path().string());
+  }
+  return snapshot;
+}
+
+void restore_snapshot(const std::string& directory, const Snapshot& snapshot) {
+  std::error_code ignored;
+  for (const auto& [name, content] : take_snapshot(directory)) {
+    if (!snapshot.contains(name)) fs::remove(directory + "/" + name, ignored);
+  }
+  for (const auto& [name, content] : snapshot) {
+    const std::string path = directory + "/" + name;
+    fs::create_directories(fs::path(path).parent_path());
+    write_bytes(path, content);
+  }
+}
+
+}  // namespace encode::testing

@@ -1,0 +1,108 @@
+#include "store/torture.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "encode/error.h"
+
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+std::string drain(int fd) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(n));
+  return text;
+}
+
+// One line an event: "ack 3" or "error <text>" to the end.
+void parse_events(const std::string& text, ChildResult& result) {
+  size_t at = 0;
+  while (text.compare(at, 4, "ack ") == 0) {
+    const size_t end = text.find('\n', at);
+    if (end == std::string::npos) return;
+    result.acked.push_back(std::stoll(text.substr(at + 4, end - at - 4)));
+    at = end + 1;
+  }
+  result.message = text.substr(at);
+}
+
+void tell(int fd, const std::string& text) {
+  if (::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) ::_exit(97);
+}
+
+}  // namespace
+
+FaultPlan fault_plan(const std::string& root, FaultMode mode, int64_t at) {
+  FaultPlan plan;
+  plan.mode = mode;
+  plan.at = at;
+  std::strncpy(plan.root, root.c_str(), sizeof plan.root - 1);
+  return plan;
+}
+
+ChildResult run_child(const std::function<void(const std::function<void(int64_t)>& ack)>& action,
+                      const FaultPlan& plan) {
+  int ends[2] = {};
+  if (::pipe(ends) != 0) throw std::runtime_error("pipe failed");
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("fork failed");
+  if (child == 0) {
+    ::close(ends[0]);
+    set_fault_plan(plan);
+    try {
+      action([&ends](int64_t index) { tell(ends[1], "ack " + std::to_string(index) + "\n"); });
+      ::_exit(0);
+    } catch (const Error& error) {
+      tell(ends[1], error.what());
+      ::_exit(static_cast<int>(error.exit_code()));
+    }
+  }
+  ::close(ends[1]);
+  ChildResult result;
+  parse_events(drain(ends[0]), result);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  result.killed = result.signal == SIGKILL;
+  return result;
+}
+
+ChildResult run_child(const std::string& cache_dir, const FakeJob& job, const FaultPlan& plan) {
+  return run_child(
+      [&](const std::function<void(int64_t)>& ack) { run_fake_job(cache_dir, job, ack); }, plan);
+}
+
+std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
+                           const std::vector<int64_t>& acked) {
+  try {
+    for (const int64_t index : run_fake_job(cache_dir, job)) {
+      const bool was_acked = std::find(acked.begin(), acked.end(), index) != acked.end();
+      if (was_acked)
+        return "chunk " + std::to_string(index) + " was committed and then encoded again";
+    }
+  } catch (const Error& error) {
+    return error.what();
+  }
+  const std::string path = job.final_path(cache_dir);
+  if (!std::filesystem::exists(path)) return "no final";
+  if (read_bytes(path) != expected_final(job)) return "the final differs";
+  if (final_state(path, job.identity, true) != FinalState::kValid)
+    return "the manifest does not fit";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir)) {
+    if (entry.path().filename().string().find(".tmp.") != std::string::npos)
+      return "temp file " + entry.path().string();
+  }
+  return "";
+}
+
+}  // namespace encode::testing

@@ -1,0 +1,131 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reading.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Csv : public ::testing::Test {
+ protected:
+  InputOptions file(std::string_view content, std::string field = "text",
+                    const std::string& name = "in.csv") {
+    InputOptions options;
+    options.path = dir_.write(name, content);
+    options.field = std::move(field);
+    return options;
+  }
+  TempDir dir_;
+};
+
+TEST_F(Csv, TakesTheColumnByName) {
+  EXPECT_THAT(rows_of(file("id,text,x\n1,a,p\n2,b,q")), ElementsAre("line 2: a", "line 3: b"));
+  EXPECT_THAT(rows_of(file("\xEF\xBB\xBFtext\r\na\r\nb\r\n")),
+              ElementsAre("line 2: a", "line 3: b"));
+  EXPECT_THAT(texts_of(file("\"the \"\"text\"\"\",b\nx,y\n", "the \"text\"")), ElementsAre("x"));
+}
+
+TEST_F(Csv, QuotedFieldsHoldDelimitersQuotesAndLineEnds) {
+  EXPECT_THAT(
+      rows_of(file("text,id\n\"a,b\",1\n\"say \"\"x\"\"\",2\n\"p\nq\r\nr\",3\n\"\",4\nend,5\n")),
+      ElementsAre("line 2: a,b", "line 3: say \"x\"", "line 4: p\nq\r\nr",
+                  "line 7: ", "line 8: end"));
+}
+
+TEST_F(Csv, TsvIsTheSameWithTabs) {
+  EXPECT_THAT(texts_of(file("id\ttext\n1\ta,b\n2\t\"c\td\"\n", "text", "in.tsv")),
+              ElementsAre("a,b", "c\td"));
+}
+
+TEST_F(Csv, CrIsPartOfALineEndOrText) {
+  EXPECT_THAT(texts_of(file("id,text\r\n1,a\rb\r\n2,c\r\r\n3,\"d\r\"\r\n4,e\r")),
+              ElementsAre("a\rb", "c\r", "d\r", "e\r"));
+}
+
+TEST_F(Csv, QuotesInTheWrongPlaceAreBadRows) {
+  const InputOptions options =
+      lenient(file("id,text\n1,a\"b\n2,\"a\"b\n3,\"a\"\"\n4,x\"\n5,\"a\" \n6,\"a\"\r,\n7,ok\n"));
+  // Row 3 opens a quote that row 4 closes.
+  EXPECT_THAT(rows_of(options), ElementsAre("line 4: a\"\n4,x", "line 8: ok"));
+  EXPECT_THAT(
+      rejections_of(options),
+      ElementsAre("2: a quote inside an unquoted field: a quote", HasSubstr("3: text after"),
+                  HasSubstr("6: text after"), HasSubstr("7: text after")));
+  EXPECT_EQ(error_of(file("text\na\"b\n")).code, "csv.quote");
+}
+
+TEST_F(Csv, AnOpenQuoteIsAnErrorThatNamesItsLineUnderAnyPolicy) {
+  const ErrorDetail error = error_of(lenient(file("id,text\n1,a\n2,\"b\n3,c\n4,d\n")));
+  EXPECT_EQ(error.code, "csv.quote");
+  EXPECT_THAT(error.where, EndsWith("in.csv:3"));
+  EXPECT_THAT(error_of(file("id,text\n\"1\n\n2\",\"b")).where, EndsWith("in.csv:4"));
+}
+
+TEST_F(Csv, AWrongNumberOfFieldsIsABadRow) {
+  const InputOptions options = lenient(file("id,text\n1\n2,b\n3,c,\n\n4,d\n"));
+  EXPECT_THAT(rows_of(options), ElementsAre("line 3: b", "line 6: d"));
+  EXPECT_THAT(rejections_of(options),
+              ElementsAre(HasSubstr("2: wrong number"), HasSubstr("4: wrong number"),
+                          HasSubstr("5: wrong number")));
+}
+
+TEST_F(Csv, ABlankLineIsAnEmptyRowOfTheOnlyColumn) {
+  EXPECT_THAT(texts_of(file("text\na\n\n\n")), ElementsAre("a", "", ""));
+}
+
+TEST_F(Csv, WithSeveralColumnsABlankLastLineIsNoRow) {
+  EXPECT_THAT(texts_of(file("id,text\n1,a\n\r\n")), ElementsAre("a"));
+  EXPECT_EQ(scan_texts(lenient(file("id,text\n1,a\n\n\n")), {}).rejected, 1);
+  EXPECT_EQ(scan_texts(lenient(file("id,text\n1,a\n\"\"")), {}).rejected, 1);
+}
+
+TEST_F(Csv, AMissingColumnIsAnErrorWithTheColumnsAndTheNearest) {
+  const ErrorDetail error = error_of(file("id,message,author\n", "mesage"));
+  EXPECT_EQ(error.code, "csv.column");
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(error.expected, "one of: id, message, author");
+  EXPECT_EQ(error.hint, "did you mean 'message'?");
+  EXPECT_EQ(error_of(file("text,text\n")).code, "csv.column");
+  EXPECT_EQ(error_of(file("text\n", "")).code, "csv.column");
+  EXPECT_THAT(texts_of(file("text,id,id\n1,2,3\n")), ElementsAre("1"));
+}
+
+TEST_F(Csv, TheHeaderIsRequiredAndBounded) {
+  EXPECT_EQ(error_of(file("")).code, "csv.header");
+  EXPECT_EQ(error_of(file("text,a\"b\n")).code, "csv.quote");
+  const std::string columns(4095, ',');
+  EXPECT_THAT(texts_of(file("text" + columns + "\n")), IsEmpty());
+  EXPECT_EQ(error_of(file("text" + columns + ",\n")).code, "csv.header");
+  EXPECT_EQ(error_of(file("text," + std::string(2 << 20, 'x') + "\n")).code, "csv.header");
+}
+
+TEST_F(Csv, ALongTextIsABadRowAndALongOtherFieldIsSkipped) {
+  InputOptions options = lenient(
+      file("id,text\n1,12345\n2,123456\n333333333333,\"1\"\"345\"\r\n4,123456\r\n5,12345\r\n"));
+  options.max_row_bytes = 5;
+  EXPECT_THAT(rows_of(options), ElementsAre("line 2: 12345", "line 4: 1\"345", "line 6: 12345"));
+}
+
+TEST_F(Csv, AFieldOver16MiBEndsTheRunUnderAnyPolicy) {
+  const std::string field(size_t{16} << 20, 'x');
+  EXPECT_THAT(texts_of(file("id,text\n" + field + ",a\n")), ElementsAre("a"));
+  const ErrorDetail error = error_of(lenient(file("id,text\n1,\"x\n" + field + "\n" + field)));
+  EXPECT_EQ(error.code, "csv.field_limit");
+  EXPECT_THAT(error.where, EndsWith("in.csv:2"));
+  EXPECT_EQ(
+      error_of(lenient(file("text\n" + field + "," + field + "," + field + "," + field + ",")))
+          .code,
+      "text.record_limit");
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,149 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reading.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Jsonl : public ::testing::Test {
+ protected:
+  InputOptions file(std::string_view content, std::string field = "text") {
+    InputOptions options;
+    options.path = dir_.write("in.jsonl", content);
+    options.field = std::move(field);
+    return options;
+  }
+  std::string code_of(std::string_view content, const std::string& field = "text") {
+    return error_of(file(content, field)).code;
+  }
+  TempDir dir_;
+};
+
+std::string nested(int depth) {
+  const auto n = static_cast<size_t>(depth);
+  return std::string(n, '[') + "1" + std::string(n, ']');
+}
+
+TEST_F(Jsonl, TakesTheFieldByName) {
+  EXPECT_THAT(
+      rows_of(
+          file("{\"id\":1,\"text\":\"a\"}\r\n{\"text\":\"b\\n\\u00e9\",\"x\":{\"text\":\"no\"}}")),
+      ElementsAre("line 1: a", "line 2: b\n\xC3\xA9"));
+}
+
+TEST_F(Jsonl, TakesTheFieldByPointer) {
+  EXPECT_THAT(texts_of(file(R"({"a":{"b":["x","y"]}})", "/a/b/1")), ElementsAre("y"));
+  EXPECT_THAT(texts_of(file(R"({"a/b":{"~":"x","":"y"}})", "/a~1b/~0")), ElementsAre("x"));
+  EXPECT_THAT(texts_of(file(R"({"a/b":{"~":"x","":"y"}})", "/a~1b/")), ElementsAre("y"));
+  EXPECT_THAT(texts_of(file(R"({"a.b":"x"})", "a.b")), ElementsAre("x"));
+  EXPECT_EQ(code_of(R"({"a":["x"]})", "/a/00"), "jsonl.missing");
+  EXPECT_EQ(code_of(R"({"a":["x"]})", "/a/-"), "jsonl.missing");
+  EXPECT_EQ(code_of(R"({"a":["x"]})", "/a/99999999999999999999"), "jsonl.missing");
+}
+
+TEST_F(Jsonl, RefusesAFieldThatIsNoPointer) {
+  EXPECT_EQ(error_of(file("{}", "")).exit_code, ExitCode::kConfig);
+  EXPECT_EQ(code_of("{}", "/a~2"), "jsonl.pointer");
+  EXPECT_EQ(code_of("{}", "/a~"), "jsonl.pointer");
+}
+
+TEST_F(Jsonl, MissingNullAndOtherTypesAreBadRowsWithTheirLine) {
+  const InputOptions options =
+      lenient(file("{\"text\":\"a\"}\n{\"txt\":\"b\"}\n{\"text\":null}\n{\"text\":1}\n{\"text\":["
+                   "\"a\"]}\n[1]\n\"x\"\n{\"text\":\"c\"}\n"));
+  EXPECT_THAT(rows_of(options), ElementsAre("line 1: a", "line 8: c"));
+  EXPECT_THAT(rejections_of(options),
+              ElementsAre(HasSubstr("2: the field 'text' is missing"),
+                          HasSubstr("3: the field 'text' is not a string: null"), HasSubstr("4: "),
+                          HasSubstr("5: "), HasSubstr("6: "), HasSubstr("7: ")));
+  const ErrorDetail error = error_of(file("{\"text\":\"a\"}\n{\"txt\":\"b\"}\n"));
+  EXPECT_EQ(error.code, "jsonl.missing");
+  EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
+}
+
+TEST_F(Jsonl, TheFieldTwiceIsABadRowAndAnotherKeyTwiceIsNot) {
+  EXPECT_EQ(code_of(R"({"text":"a","text":"b"})"), "jsonl.duplicate");
+  EXPECT_EQ(code_of(R"({"text":"a","te\u0078t":"b"})"), "jsonl.duplicate");
+  EXPECT_EQ(code_of(R"({"a":{"text":"x"},"a":{"text":"y"}})", "/a/text"), "jsonl.duplicate");
+  EXPECT_THAT(texts_of(file(R"({"id":1,"text":"a","id":2})")), ElementsAre("a"));
+}
+
+TEST_F(Jsonl, MalformedJsonIsABadRowAlsoBehindTheField) {
+  for (const char* line :
+       {R"({"text":"a")", R"({"text":"a"} x)", R"({"text":"a"}{"text":"b"})", R"({"text":"a",})",
+        R"({"text":"a","b":tru})", R"({"text":"a","b":01})", R"({"text":"a","b":NaN})",
+        R"({"text":"a","b":1e400})", R"({'text':'a'})", "{\"text\":\"a\tb\"}", R"({"text":"\x"})",
+        R"({"text":"a","b":012345678901234567890})", "{\"text\":\"a\"\f}"}) {
+    EXPECT_EQ(code_of(line), "jsonl.syntax") << line;
+  }
+}
+
+TEST_F(Jsonl, NulIsTextWhenEscapedAndBadJsonWhenNot) {
+  using namespace std::string_literals;
+  EXPECT_THAT(texts_of(file(R"({"text":"a\u0000b"})")), ElementsAre("a\0b"s));
+  EXPECT_EQ(code_of("{\"text\":\"a\0b\"}"s), "jsonl.syntax");
+  EXPECT_EQ(code_of("\0\n"s), "jsonl.syntax");
+}
+
+TEST_F(Jsonl, ABlankLineIsABadRowUnlessItIsTheLast) {
+  EXPECT_THAT(texts_of(file("{\"text\":\"a\"}\n \r\n")), ElementsAre("a"));
+  EXPECT_THAT(texts_of(file("")), IsEmpty());
+  const InputOptions options = lenient(file("{\"text\":\"a\"}\n\n{\"text\":\"b\"}\n\n\n"));
+  EXPECT_THAT(rejections_of(options), ElementsAre("2: blank line", "4: blank line"));
+  EXPECT_THAT(texts_of(options), ElementsAre("a", "b"));
+}
+
+TEST_F(Jsonl, NestingIsBounded) {
+  EXPECT_THAT(texts_of(file("{\"text\":\"a\",\"n\":" + nested(63) + "}")), ElementsAre("a"));
+  EXPECT_EQ(code_of("{\"text\":\"a\",\"n\":" + nested(65) + "}"), "jsonl.depth");
+  EXPECT_EQ(code_of(nested(500000)), "jsonl.depth");
+}
+
+TEST_F(Jsonl, LoneSurrogatesAreReplacedOrBad) {
+  const InputOptions options = file(R"({"text":"a\ud800b\udc00\ud83d\ude00\\ud800"})");
+  EXPECT_THAT(texts_of(options), ElementsAre("a\xEF\xBF\xBD"
+                                             "b\xEF\xBF\xBD\xF0\x9F\x98\x80\\ud800"));
+  EXPECT_EQ(scan_texts(options, {}).utf8_replaced, 1);
+  InputOptions strict = options;
+  strict.utf8 = Utf8Policy::kError;
+  EXPECT_EQ(error_of(strict).code, "text.utf8");
+}
+
+TEST_F(Jsonl, InvalidUtf8IsReplacedWhereverItStandsAndCountedInTheText) {
+  const InputOptions options = file("{\"text\":\"a\xFF\"}\n{\"x\":\"\xFF\",\"text\":\"b\"}\n");
+  EXPECT_THAT(texts_of(options), ElementsAre("a\xEF\xBF\xBD", "b"));
+  EXPECT_EQ(scan_texts(options, {}).utf8_replaced, 1);
+  InputOptions strict = options;
+  strict.utf8 = Utf8Policy::kError;
+  EXPECT_EQ(scan_texts(lenient(strict), {}).rejected, 2);
+}
+
+TEST_F(Jsonl, IntegersOfAnySizeMayStandBesideTheText) {
+  EXPECT_THAT(
+      texts_of(file(
+          R"({"id":-340282366920938463463374607431768211455,"text":"1234567890123456789012","f":0.12345678901234567890123})")),
+      ElementsAre("1234567890123456789012"));
+}
+
+TEST_F(Jsonl, ALongLineWithAShortTextIsReadAndAVeryLongOneIsBad) {
+  const std::string other(2 << 20, 'x');
+  EXPECT_THAT(texts_of(file("{\"o\":\"" + other + "\",\"text\":\"a\"}\n")), ElementsAre("a"));
+  InputOptions options = lenient(
+      file("{\"o\":\"" + other + "\",\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":\"cc\"}\n"));
+  options.max_row_bytes = 1;
+  EXPECT_THAT(rows_of(options), ElementsAre("line 2: b"));
+  EXPECT_THAT(rejections_of(options), ElementsAre(HasSubstr("1: the line is too long"),
+                                                  HasSubstr("3: the row is too long")));
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,228 @@
+// What must hold for every input, tried on random and on hostile ones.
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/host.h"
+#include "reading.h"
+#include "support/temp_dir.h"
+#include "text/utf8.h"
+
+namespace encode::testing {
+namespace {
+
+struct Sample {
+  std::string name;
+  TextFormat format;
+  std::string bytes;
+};
+
+// Bytes at which the readers do something, in random order.
+std::string random_bytes(std::mt19937& random, size_t pieces,
+                         const std::vector<std::string>& alphabet) {
+  std::string bytes;
+  for (size_t i = 0; i < pieces; ++i) bytes += alphabet[random() % alphabet.size()];
+  return bytes;
+}
+
+std::vector<Sample> samples() {
+  using namespace std::string_literals;
+  std::mt19937 random(7);  // NOLINT(cert-msc32-c, cert-msc51-cpp): the same samples in every run
+  const std::vector<std::string> lines = {"a",        "bc",   "\n",           "\r\n",
+                                          "\r",       "\0"s,  "\xEF\xBB\xBF", "\xE2\x82",
+                                          "\xC3\xA9", "\xFF", "long text "};
+  const std::vector<std::string> fields = {"a",    "b",        ",",        "\"",
+                                           "\n",   "\r\n",     "\r",       "\"x\ny\"",
+                                           "\"\"", "\xE2\x82", "\n1,ok\n", "\n2,\"q\"\"\"\n"};
+  const std::vector<std::string> json = {"{\"text\":\"abc\"}\n",
+                                         "{\"text\":\"\\ud800\"}\r\n",
+                                         "{\"id\":1,\"text\":\"\xFF\"}\n",
+                                         "\n",
+                                         " \n",
+                                         "{\"text\":null}\n",
+                                         "{\"text\":\"a\",\"text\":\"b\"}\n",
+                                         "{",
+                                         "\"",
+                                         "}\n",
+                                         "[[[",
+                                         "{\"text\":\"\"}\n",
+                                         "{\"text\":\"long enough to be too long\"}\n"};
+  std::vector<Sample> all;
+  for (int i = 0; i < 40; ++i) {
+    all.push_back({"in.txt", TextFormat::kLines, random_bytes(random, 60, lines)});
+    all.push_back({"in.jsonl", TextFormat::kJsonl, random_bytes(random, 25, json)});
+    // An even number of quotes gives rows more often than an error.
+    all.push_back({"in.csv", TextFormat::kCsv, "id,text\n" + random_bytes(random, 40, fields)});
+    all.push_back({"in.csv", TextFormat::kCsv, "text\n" + random_bytes(random, 10, fields)});
+  }
+  return all;
+}
+
+// All that a scan and a reader say about an input, errors included.
+std::string outcome(const InputOptions& options, size_t block_bytes) {
+  std::string said;
+  try {
+    const InputScan scan = RowReader(options, RowReader::Purpose::kScan, block_bytes)
+                               .scan([&](const RejectedRow& row) {
+                                 said += std::to_string(row.record) + "@" +
+                                         std::to_string(row.line) + " " + row.reason + "\n";
+                               });
+    EXPECT_EQ(scan.rows_in, scan.rows + scan.rejected);
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n') >= scan.rejected, true);
+    said += std::to_string(scan.rows) + " of " + std::to_string(scan.rows_in) + ", replaced " +
+            std::to_string(scan.utf8_replaced) + "\n";
+    for (const std::string& row : rows_of(options, block_bytes)) {
+      EXPECT_TRUE(is_valid_utf8(row));
+      said += row + "\n";
+    }
+  } catch (const Error& error) {
+    said += error.what();
+  }
+  return said;
+}
+
+class Property : public ::testing::Test {
+ protected:
+  InputOptions options_for(const Sample& sample, const std::string& suffix,
+                           const std::string& bytes) {
+    InputOptions options;
+    options.path = dir_.write(sample.name + suffix, bytes);
+    if (sample.format != TextFormat::kLines) options.field = "text";
+    options.bad_row = BadRowPolicy::kReject;
+    options.max_row_bytes = 20;
+    return options;
+  }
+  TempDir dir_;
+};
+
+TEST_F(Property, AnyCutIntoBlocksGivesTheSameRows) {
+  for (const Sample& sample : samples()) {
+    const InputOptions options = options_for(sample, "", sample.bytes);
+    const std::string whole = outcome(options, RowReader::kBlockBytes);
+    for (const size_t block_bytes : {1, 2, 3, 7, 16, 61}) {
+      ASSERT_EQ(outcome(options, block_bytes), whole) << block_bytes << "\n" << sample.bytes;
+    }
+  }
+}
+
+TEST_F(Property, TheSamplesHaveRowsRejectionsAndErrors) {
+  int rows = 0;
+  int rejected = 0;
+  int errors = 0;
+  for (const Sample& sample : samples()) {
+    try {
+      const InputScan scan = scan_texts(options_for(sample, "", sample.bytes), {});
+      rows += scan.rows > 0 ? 1 : 0;
+      rejected += scan.rejected > 0 ? 1 : 0;
+    } catch (const Error&) {
+      ++errors;
+    }
+  }
+  EXPECT_GT(rows, 80);
+  EXPECT_GT(rejected, 60);
+  EXPECT_GT(errors, 5);
+}
+
+TEST_F(Property, CompressedAndPlainGiveTheSameRows) {
+  for (const Sample& sample : samples()) {
+    const auto texts = [](const InputOptions& options) {
+      try {
+        return rows_of(options, 13);
+      } catch (const Error& error) {
+        return std::vector<std::string>{error.detail().code};
+      }
+    };
+    const auto plain = texts(options_for(sample, "", sample.bytes));
+    EXPECT_EQ(texts(options_for(sample, ".gz", gzip(sample.bytes))), plain);
+    EXPECT_EQ(texts(options_for(sample, ".zst", zstd(sample.bytes))), plain);
+  }
+}
+
+std::string csv_of(const std::vector<std::string>& texts) {
+  std::string csv = "id,text\r\n";
+  for (const std::string& text : texts) {
+    csv += "7,\"";
+    for (const char c : text) csv += c == '"' ? "\"\"" : std::string(1, c);
+    csv += "\"\r\n";
+  }
+  return csv;
+}
+
+TEST_F(Property, WhatIsWrittenAsCsvIsReadBack) {
+  std::mt19937 random(11);  // NOLINT(cert-msc32-c, cert-msc51-cpp)
+  std::vector<std::string> texts(2000);
+  for (std::string& text : texts) {
+    text = random_bytes(random, random() % 9, {"a", "\"", ",", "\n", "\r", "\t", "\xC3\xA9"});
+  }
+  InputOptions options;
+  options.path = dir_.write("in.csv", csv_of(texts));
+  options.field = "text";
+  EXPECT_EQ(texts_of(options, 64), texts);
+}
+
+// 3,500 rows, with rejected ones between them, so that checkpoints lie at rows 0 to 3000.
+std::string many_records(TextFormat format) {
+  std::string bytes = format == TextFormat::kCsv ? "id,text\n" : "";
+  for (int i = 0; i < 4000; ++i) {
+    const std::string text = i % 8 == 0 ? "much too long to be a row" : "row " + std::to_string(i);
+    if (format == TextFormat::kLines) bytes += text + "\n";
+    if (format == TextFormat::kJsonl) bytes += "{\"text\":\"" + text + "\"}\n";
+    if (format == TextFormat::kCsv) bytes += "\"a\nb\"," + text + "\n";
+  }
+  return bytes;
+}
+
+TEST_F(Property, SeekEqualsReadingFromTheStart) {
+  for (const auto& [name, format] :
+       {std::pair<std::string, TextFormat>{"in.txt", TextFormat::kLines},
+        {"in.jsonl", TextFormat::kJsonl},
+        {"in.csv", TextFormat::kCsv}}) {
+    const std::string bytes = many_records(format);
+    for (const auto& [suffix, stored] : {std::pair<std::string, std::string>{"", bytes},
+                                         {".gz", gzip(bytes)},
+                                         {".zst", zstd(bytes)}}) {
+      const InputOptions options = options_for({name, format, bytes}, suffix, stored);
+      const InputScan scan = scan_in_blocks(options, 4096);
+      ASSERT_EQ(scan.rows, 3500);
+      ASSERT_EQ(scan.checkpoints.size(), 4U);
+      const std::vector<std::string> rows = rows_of(options);
+      RowReader reader(options, RowReader::Purpose::kRead, 512);
+      for (const int64_t row : {0, 1, 999, 1000, 1001, 3499, 2500, 3000, 0, 1999}) {
+        reader.seek(row, scan);
+        Text text;
+        ASSERT_TRUE(reader.next(text));
+        EXPECT_EQ(text.row, row);
+        EXPECT_EQ("line " + std::to_string(text.line) + ": " + text.utf8,
+                  rows[static_cast<size_t>(row)])
+            << name << suffix;
+      }
+      reader.seek(3500, scan);
+      Text text;
+      EXPECT_FALSE(reader.next(text));
+    }
+  }
+}
+
+TEST_F(Property, MemoryDoesNotGrowWithTheFile) {
+  // 24 x 8 MiB of rows, which compress so well that the file is small.
+  std::string rows;
+  while (rows.size() < (size_t{8} << 20)) rows += "a short row of text\n";
+  const std::string member = gzip(rows);
+  std::string compressed;
+  for (int i = 0; i < 24; ++i) compressed += member;
+  InputOptions options;
+  options.path = dir_.write("in.txt.gz", compressed);
+  scan_in_blocks(options,
+                 RowReader::kBlockBytes);  // warm: what the first pass allocates is the bound
+  const int64_t before = peak_resident_bytes();
+  const InputScan scan = scan_texts(options, {});
+  EXPECT_GT(scan.text_bytes, 180'000'000);
+  EXPECT_LT(peak_resident_bytes() - before, int64_t{8} << 20);
+}
+
+}  // namespace
+}  // namespace encode::testing

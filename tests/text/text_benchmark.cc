@@ -1,0 +1,68 @@
+// Rates of reading, in bytes of the decompressed file: build/bin/text_benchmark. Not a test.
+#include <benchmark/benchmark.h>
+#include <string>
+#include <string_view>
+
+#include "encode/text.h"
+
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+constexpr size_t kFileBytes = size_t{256} << 20;
+
+std::string record(std::string_view format, size_t row, size_t text_bytes) {
+  std::string text;
+  while (text.size() < text_bytes)
+    text += "def test_" + std::to_string(row) + "(self): assert f(x) == y; ";
+  text.resize(text_bytes);
+  if (format == "jsonl")
+    return "{\"id\": " + std::to_string(row) + ", \"name\": \"n\", \"text\": \"" + text +
+           "\\n\"}\n";
+  if (format == "csv") return std::to_string(row) + ",n,\"" + text + "\n\"\n";
+  return text + "\n";
+}
+
+std::string content(const std::string& format, size_t text_bytes) {
+  std::string bytes = format == "csv" ? "id,name,text\n" : "";
+  bytes.reserve(kFileBytes + (size_t{1} << 20));
+  for (size_t row = 0; bytes.size() < kFileBytes; ++row) bytes += record(format, row, text_bytes);
+  return bytes;
+}
+
+InputOptions file(const TempDir& dir, const std::string& format, size_t text_bytes) {
+  InputOptions options;
+  options.path = dir.write("in." + format, content(format, text_bytes));
+  if (format != "txt") options.field = "text";
+  return options;
+}
+
+void scan(benchmark::State& state, const std::string& format) {
+  const TempDir dir;
+  const InputOptions options = file(dir, format, static_cast<size_t>(state.range(0)));
+  for (auto _ : state) benchmark::DoNotOptimize(scan_texts(options, {}).rows);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kFileBytes));
+}
+
+void read(benchmark::State& state, const std::string& format) {
+  const TempDir dir;
+  const InputOptions options = file(dir, format, static_cast<size_t>(state.range(0)));
+  for (auto _ : state) {
+    const auto reader = open_texts(options);
+    for (Text text; reader->next(text);) benchmark::DoNotOptimize(text.utf8.data());
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kFileBytes));
+}
+
+BENCHMARK_CAPTURE(scan, txt, "txt")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(scan, jsonl, "jsonl")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(scan, csv, "csv")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read, txt, "txt")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read, jsonl, "jsonl")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(read, csv, "csv")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace encode::testing
+
+BENCHMARK_MAIN();
