@@ -15,10 +15,8 @@ namespace encode {
 enum class TextFormat { kAuto, kLines, kJsonl, kCsv, kTsv };
 enum class BadRowPolicy { kError, kReject };  // kReject: dropped, listed in <name>.rejected.jsonl
 enum class EmptyRowPolicy { kKeep, kReject, kError };
-enum class Utf8Policy {
-  kReplace,
-  kError
-};  // kReplace: U+FFFD per maximal invalid subpart, counted
+// kReplace: U+FFFD per maximal invalid subpart, counted. kError: such a row is a bad row.
+enum class Utf8Policy { kReplace, kError };
 
 struct InputOptions {
   std::string path;   // "-" is standard input

@@ -4,13 +4,12 @@
 // UTF-16 and a compressed file without its suffix are refused), LF and CRLF end a line, a lone CR
 // and NUL are text. What a policy cannot repair ends the run: a record over 64 MiB, an open CSV
 // quote, a CSV field over 16 MiB, a damaged .gz or .zst.
-//   txt    a line is a row; a final line end makes no row.
-//   JSONL  a line is a document, at most 64 levels deep; a blank line is bad unless it is the last;
-//   a line over
-//          8 x max_row_bytes + 1 MiB is bad, whatever its text.
-//   CSV    RFC 4180 with a header; quotes in the wrong place and a wrong number of fields are bad.
-//   A blank line is an
-//          empty row where there is one column, else bad unless it is the last.
+// Per format:
+// - txt: a line is a row; a final line end makes no row.
+// - JSONL: a line is a document, at most 64 levels deep. Bad: a blank line that is not the last,
+//   and a line over 8 x max_row_bytes + 1 MiB, whatever its text.
+// - CSV, TSV: RFC 4180 with a header. Bad: quotes in the wrong place, a wrong number of fields. A
+//   blank line is an empty row where there is one column, else bad unless it is the last.
 #pragma once
 
 #include <cstdint>
