@@ -217,10 +217,10 @@ std::optional<std::string> temp_file_target(std::string_view name) {
 }
 
 void remove_temp_files(const std::string& path) {
-  const std::string directory = parent_directory(path);
+  const std::filesystem::path directory = parent_directory(path);
   const std::string target = std::filesystem::path(path).filename().string();
-  for (const std::string& name : list_directory(directory)) {
-    if (temp_file_target(name) == target) remove_file(directory + "/" + name);
+  for (const std::string& name : list_directory(directory.string())) {
+    if (temp_file_target(name) == target) remove_file((directory / name).string());
   }
 }
 

@@ -100,7 +100,7 @@ struct ErrnoCase {
   bool persistent;
 };
 
-void PrintTo(const ErrnoCase& fault, std::ostream* out) { *out << fault.name; }
+std::ostream& operator<<(std::ostream& out, const ErrnoCase& fault) { return out << fault.name; }
 
 class Failure : public ::testing::TestWithParam<ErrnoCase> {};
 

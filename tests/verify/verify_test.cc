@@ -22,7 +22,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::vector<std::string> checks_with(const VerifyReport& report, CheckStatus status) {
   std::vector<std::string> checks;
