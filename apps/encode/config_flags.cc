@@ -63,7 +63,8 @@ ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Gi
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
     if (flag.fixed != nullptr) {
-      app.add_flag(std::string(flag.name), std::string(flag.help));
+      const std::string help = flag.help;  // CLI11 2.1 takes no literal here in C++20
+      app.add_flag(flag.name, help);
     } else {
       app.add_option(flag.name, given_->values[i], flag.help);
     }

@@ -123,6 +123,13 @@ void Run::prepare() {
              {"device", config_.hardware.device},
              {"used_percent", memory.used_percent()},
              {"available_bytes", memory.available_bytes}});
+  const StoreOptions& store = config_.store;
+  std::string mode = "mode: standard, one pass without chunk files";
+  if (store.use_chunked_encoding && store.save_chunks) {
+    mode = std::string("mode: chunked, chunks ") +
+           (store.keep_chunk_cache ? "kept" : "deleted") + " when the final is there";
+  }
+  log_.info("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   reporter_.emplace(log_, progress_, status_, plan_.streams.size());
   stop_.emplace();

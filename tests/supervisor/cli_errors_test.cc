@@ -158,7 +158,7 @@ TEST_P(BrokenThings, EndsAsDocumented) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenThings, ::testing::ValuesIn(broken_things()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 // The negative control: with nothing broken, the same command succeeds.
 TEST_F(BrokenThings, GoodOnesPass) {
