@@ -22,7 +22,7 @@ find_package(PkgConfig REQUIRED)
 add_library(encode_options INTERFACE)
 target_compile_options(encode_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-                            -Woverloaded-virtual -Wno-restrict -Werror -fstack-protector-strong>)
+                            -Woverloaded-virtual $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror -fstack-protector-strong>)
 target_compile_definitions(encode_options INTERFACE _GLIBCXX_ASSERTIONS)
 target_link_options(encode_options INTERFACE -Wl,-z,relro,-z,now)
 target_include_directories(encode_options INTERFACE ${CMAKE_SOURCE_DIR}/include)

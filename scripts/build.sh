@@ -28,6 +28,8 @@ main() {
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
+  # A compilation cached in one clone then serves another: paths count from the clone's root.
+  export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1
   cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
   ninja -C build -j "$(job_count)" "${targets[@]}"

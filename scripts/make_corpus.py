@@ -25,10 +25,12 @@ import pathlib
 import re
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import warnings
 
-PYTHON_FOLDERS = ("/usr/lib/python3*", "/usr/local/lib/python3*", "/usr/share/gdb/python", "/usr/share/gcc/python")
+# The running interpreter's own, which may be none of the distribution's, come with them.
+PYTHON_FOLDERS = ("/usr/lib/python3*", "/usr/local/lib/python3*", sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 CHANGELOGS = "/usr/share/doc/*/changelog*.gz"
 CHANGELOG_HEADER = re.compile(r"([a-z0-9][a-z0-9.+-]+) \(")
 ENTRY_START = re.compile(r"^( {0,2}|\t)[*-] +")  # Debian's, GNU's and plain Markdown's
@@ -60,7 +62,8 @@ def functions(path):
 
 
 def python_texts():
-    folders = sorted(pathlib.Path(name) for pattern in PYTHON_FOLDERS for name in glob.glob(pattern))
+    folders = sorted({pathlib.Path(name) for pattern in PYTHON_FOLDERS for name in glob.glob(pattern)})
+    folders = [folder for folder in folders if not any(folder.is_relative_to(other) for other in folders if other != folder)]
     suites = [folder / "test" for folder in folders if (folder / "test").is_dir()]
     for path in itertools.chain.from_iterable(map(python_files, suites)):
         for name, text in functions(path):

@@ -1,10 +1,10 @@
-// encode-worker: the child of `encode` that loads the model and fills chunks. Started by `encode`, not by people.
-#include <unistd.h>
-
+// encode-worker: the child of `encode` that loads the model and fills chunks. Started by `encode`,
+// not by people.
 #include <charconv>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "encode/error.h"
 
@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
     if (flag == "--events") std::from_chars(value.data(), value.data() + value.size(), events);
   }
   if (job.empty() || events < 0) {
-    std::fputs("encode-worker is started by encode: encode-worker --job FILE --events FD\n", stderr);
+    std::fputs("encode-worker is started by encode: encode-worker --job FILE --events FD\n",
+               stderr);
     return static_cast<int>(encode::ExitCode::kUsage);
   }
   const int code = encode::run_worker(job, events);

@@ -15,10 +15,8 @@ namespace encode {
 enum class TextFormat { kAuto, kLines, kJsonl, kCsv, kTsv };
 enum class BadRowPolicy { kError, kReject };  // kReject: dropped, listed in <name>.rejected.jsonl
 enum class EmptyRowPolicy { kKeep, kReject, kError };
-enum class Utf8Policy {
-  kReplace,
-  kError
-};  // kReplace: U+FFFD per maximal invalid subpart, counted
+// kReplace: U+FFFD per maximal invalid subpart, counted. kError: such a row is a bad row.
+enum class Utf8Policy { kReplace, kError };
 
 struct InputOptions {
   std::string path;   // "-" is standard input
@@ -27,7 +25,7 @@ struct InputOptions {
   BadRowPolicy bad_row = BadRowPolicy::kError;
   EmptyRowPolicy empty_row = EmptyRowPolicy::kKeep;
   Utf8Policy utf8 = Utf8Policy::kReplace;
-  int64_t max_row_bytes = 1 << 20;  // a longer row is a bad row
+  int64_t max_row_bytes = 1 << 20;  // 1 to 64 MiB; a longer row is a bad row
   int64_t limit_rows = 0;           // 0: all
 
   bool operator==(const InputOptions&) const = default;

@@ -42,16 +42,18 @@ class Encoder {
   // Called after each batch, from one thread at a time; false asks to stop.
   using BatchDone = std::function<bool(const PackedBatch&)>;
 
-  // Writes the embedding of sequence b of each batch to out[batch.rows[b] * dim(), ... + dim()). `out` is row-major
-  // [window rows, dim()] float32 host memory. Returns after the device has finished: true, or false where `done` asked to
-  // stop, and then `out` is incomplete. Throws Error (kData where a token id is not in [0, vocab_size()), or a sequence
-  // is longer than max_length()) or c10::Error.
-  virtual bool encode(std::span<const PackedBatch> batches, std::span<float> out, const BatchDone& done) = 0;
+  // Writes the embedding of sequence b of each batch to out[batch.rows[b] * dim(), ... + dim()).
+  // `out` is row-major [window rows, dim()] float32 host memory. Returns after the device has
+  // finished: true, or false where `done` asked to stop, and then `out` is incomplete. Throws Error
+  // (kData where a token id is not in [0, vocab_size()), or a sequence is longer than max_length())
+  // or c10::Error.
+  virtual bool encode(std::span<const PackedBatch> batches, std::span<float> out,
+                      const BatchDone& done) = 0;
 
   virtual int64_t dim() const = 0;  // width of an embedding
   virtual int64_t vocab_size() const = 0;
-  virtual int64_t max_length() const = 0;    // tokens, the longest sequence it takes
-  virtual int64_t batch_tokens() const = 0;  // the capacity to pack batches with
+  virtual int64_t max_length() const = 0;       // tokens, the longest sequence it takes
+  virtual int64_t batch_tokens() const = 0;     // the capacity to pack batches with
   virtual std::string device_name() const = 0;  // "cpu (2 threads)", "cuda:0 NVIDIA H100 80GB HBM3"
 
   // Gives the caching allocator's unused blocks back to the device. Never throws; a no-op on CPU.

@@ -1,5 +1,5 @@
-// The cache directory: chunks that survive anything, and the final matrices made of them. docs/store-format.md is the
-// format on disk; this header is its only reader and writer.
+// The cache directory: chunks that survive anything, and the final matrices made of them.
+// docs/store-format.md is the format on disk; this header is its only reader and writer.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,20 @@ namespace encode {
 
 // What a stream's chunks belong to. Two runs share chunks exactly when `fingerprint` is byte-equal.
 struct StreamIdentity {
-  std::string name;            // "train_tc": chunks in <cache>/train_tc_chunks, final <cache>/train_tc_embeddings.npy
-  std::string fingerprint;     // canonical JSON (sorted keys, no spaces): inputs, model, tokenizer, result options
-  int64_t rows = 0;            // N, rows of the final matrix
-  int64_t dim = 0;             // columns, float32
+  std::string
+      name;  // "train_tc": chunks in <cache>/train_tc_chunks, final <cache>/train_tc_embeddings.npy
+  std::string fingerprint;  // canonical JSON (sorted keys, no spaces): inputs, model, tokenizer,
+                            // result options
+  int64_t rows = 0;         // N, rows of the final matrix
+  int64_t dim = 0;          // columns, float32
 };
 
 // Facts of a range of rows that are carried from the encoder to the manifest.
 struct RowStats {
-  int64_t tokens = 0;              // tokens encoded
+  int64_t tokens = 0;  // tokens encoded
   int64_t truncated_rows = 0;
-  int64_t lost_tokens = 0;         // cut off by max_length
-  int64_t zero_token_rows = 0;     // rows without any token: their vector is zero
+  int64_t lost_tokens = 0;      // cut off by max_length
+  int64_t zero_token_rows = 0;  // rows without any token: their vector is zero
   void add(const RowStats& other);
 };
 
@@ -36,18 +38,19 @@ struct ChunkRecord {
   int64_t index = 0;
   RowRange rows;
   int64_t file_bytes = 0;
-  std::string xxh3_128;            // 32 hex digits, of the whole chunk file
+  std::string xxh3_128;  // 32 hex digits, of the whole chunk file
   RowStats stats;
-  std::string device;              // "cpu", "NVIDIA H100 80GB HBM3"
+  std::string device;  // "cpu", "NVIDIA H100 80GB HBM3"
 };
 
-// An exclusive lock on a cache directory (an OFD lock on <cache>/LOCK), freed by the kernel when the last process that
-// inherited it ends. The descriptor is passed on to the worker, so that no second run can start while a worker lives: it
-// is opened close-on-exec, so hand it over on purpose (posix_spawn_file_actions_adddup2(actions, fd, fd)).
+// An exclusive lock on a cache directory (an OFD lock on <cache>/LOCK), freed by the kernel when
+// the last process that inherited it ends. The descriptor is passed on to the worker, so that no
+// second run can start while a worker lives: it is opened close-on-exec, so hand it over on purpose
+// (posix_spawn_file_actions_adddup2(actions, fd, fd)).
 class CacheLock {
  public:
-  // Creates the directory where needed. Throws Error: kTempFail where another run holds it (naming its pid and host),
-  // kIoError where the file system has no locks, kCantCreate, kNoPermission.
+  // Creates the directory where needed. Throws Error: kTempFail where another run holds it (naming
+  // its pid and host), kIoError where the file system has no locks, kCantCreate, kNoPermission.
   static CacheLock acquire(const std::string& cache_dir);
   CacheLock(CacheLock&& other) noexcept;
   CacheLock& operator=(CacheLock&&) = delete;
@@ -59,21 +62,23 @@ class CacheLock {
   int fd_ = -1;
 };
 
-// Writes one .npy of [rows, dim] float32 in bounded memory and publishes it by temp file, fsync, rename, fsync of the
-// directory. Destroyed before it is published: the temp file is removed and nothing was changed. One thread. After a
-// throw the writer is of no more use: destroy it and begin again.
+// Writes one .npy of [rows, dim] float32 in bounded memory and publishes it by temp file, fsync,
+// rename, fsync of the directory. Destroyed before it is published: the temp file is removed and
+// nothing was changed. One thread. After a throw the writer is of no more use: destroy it and begin
+// again.
 class MatrixWriter {
  public:
   virtual ~MatrixWriter() = default;
-  // `values` is a whole number of rows, row-major. Throws Error kIoError (disk full, quota), kData for a non-finite
-  // value, naming the row.
+  // `values` is a whole number of rows, row-major. Throws Error kIoError (disk full, quota), kData
+  // for a non-finite value, naming the row.
   virtual void append(std::span<const float> values) = 0;
   virtual int64_t rows_written() const = 0;
 };
 
 class ChunkWriter : public MatrixWriter {
  public:
-  // Publishes the file, then appends its record to chunks.log and syncs that. On return the chunk survives power loss.
+  // Publishes the file, then appends its record to chunks.log and syncs that. On return the chunk
+  // survives power loss.
   virtual ChunkRecord commit(const RowStats& stats, const std::string& device) = 0;
 };
 
@@ -83,46 +88,52 @@ class FinalWriter : public MatrixWriter {
   virtual void publish(const RowStats& stats, const std::string& device) = 0;
 };
 
-// The chunks of one stream. Requires that the process holds the CacheLock (or inherited it). One thread, except that
-// a ChunkWriter may live on another one; it must not outlive the store, and committed() must not be read meanwhile.
+// The chunks of one stream. Requires that the process holds the CacheLock (or inherited it). One
+// thread, except that a ChunkWriter may live on another one; it must not outlive the store, and
+// committed() must not be read meanwhile.
 class ChunkStore {
  public:
   enum class Open { kResume, kFresh };
 
-  // Creates the folder, or opens it and checks it: every record's file must be there with the right size and hash;
-  // chunks that fail are dropped (and reported by dropped()), files without a record deleted. An existing folder keeps
-  // its own chunk size. Throws Error kConfig where it belongs to another fingerprint, naming the fields that differ;
-  // Open::kFresh deletes it instead.
-  static std::unique_ptr<ChunkStore> open(const std::string& cache_dir, const StreamIdentity& identity,
-                                          int64_t chunk_rows, Open mode);
+  // Creates the folder, or opens it and checks it: every record's file must be there with the right
+  // size and hash; chunks that fail are dropped (and reported by dropped()), files without a record
+  // deleted. An existing folder keeps its own chunk size. Throws Error kConfig where it belongs to
+  // another fingerprint, naming the fields that differ; Open::kFresh deletes it instead.
+  static std::unique_ptr<ChunkStore> open(const std::string& cache_dir,
+                                          const StreamIdentity& identity, int64_t chunk_rows,
+                                          Open mode);
   virtual ~ChunkStore() = default;
 
   virtual int64_t chunk_rows() const = 0;
   virtual int64_t chunk_count() const = 0;
   virtual RowRange chunk(int64_t index) const = 0;
-  virtual const std::vector<ChunkRecord>& committed() const = 0;   // by index
-  virtual std::vector<int64_t> pending() const = 0;                // chunk indices, ascending
-  virtual const std::vector<std::string>& dropped() const = 0;     // one sentence per damaged chunk or stray file
+  virtual const std::vector<ChunkRecord>& committed() const = 0;  // by index
+  virtual std::vector<int64_t> pending() const = 0;               // chunk indices, ascending
+  virtual const std::vector<std::string>& dropped()
+      const = 0;  // one sentence per damaged chunk or stray file
   virtual std::string chunk_path(int64_t index) const = 0;
 
   virtual std::unique_ptr<ChunkWriter> begin(int64_t index) = 0;
 
-  // Streams all chunks, each hash checked again, into the final matrix at final_path and publishes it with its
-  // manifest. `on_chunk` is called after each chunk. Throws Error kData naming a damaged chunk.
-  virtual void assemble(const std::string& final_path, const std::function<void(int64_t)>& on_chunk) = 0;
+  // Streams all chunks, each hash checked again, into the final matrix at final_path and publishes
+  // it with its manifest. `on_chunk` is called after each chunk. Throws Error kData naming a
+  // damaged chunk.
+  virtual void assemble(const std::string& final_path,
+                        const std::function<void(int64_t)>& on_chunk) = 0;
 
   // remove_chunks() of this stream. Called once the final is published and chunks are not kept.
   virtual void remove() = 0;
 };
 
-// Deletes what a ChunkStore left for a stream (an interrupted remove() too); nothing there is no error. Files of other
-// origin in the folder, and then the folder, stay. Requires the CacheLock.
+// Deletes what a ChunkStore left for a stream (an interrupted remove() too); nothing there is no
+// error. Files of other origin in the folder, and then the folder, stay. Requires the CacheLock.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
 // Where things are.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
-std::string final_path(const std::string& cache_dir, const std::string& stream_name);   // ..._embeddings.npy
-std::string manifest_path(const std::string& matrix_path);                              // ....npy.manifest.json
+std::string final_path(const std::string& cache_dir,
+                       const std::string& stream_name);     // ..._embeddings.npy
+std::string manifest_path(const std::string& matrix_path);  // ....npy.manifest.json
 
 // The manifest beside a published matrix.
 struct Manifest {
@@ -131,29 +142,35 @@ struct Manifest {
   std::string xxh3_128;
   RowStats stats;
   std::vector<std::string> devices;
-  std::vector<std::string> parts;   // combined matrices: the finals they were made of; else empty
+  std::vector<std::string> parts;  // combined matrices: the finals they were made of; else empty
 };
 
 // No manifest there -> nullopt. Throws Error kData where it is damaged.
 std::optional<Manifest> read_manifest(const std::string& matrix_path);
 
 enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
-// Level one of the resume: is there a final with this identity? kValid means manifest, size and (check_hash) hash fit.
-// kDamaged: they do not, or the matrix is there without a manifest: it was not finished.
-FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity, bool check_hash);
-// For FinalState::kForeign: "model.sha256: cache has ab.., this run has cd..", one line per field that differs.
+// Level one of the resume: is there a final with this identity? kValid means manifest, size and
+// (check_hash) hash fit. kDamaged: they do not, or the matrix is there without a manifest: it was
+// not finished.
+FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
+                       bool check_hash);
+// For FinalState::kForeign: "model.sha256: cache has ab.., this run has cd..", one line per field
+// that differs.
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity);
 
-// Writes a final in one pass, without chunks (standard mode). Requires the CacheLock: it deletes what a crashed writer
-// of the same path left beside it.
-std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path, const StreamIdentity& identity);
+// Writes a final in one pass, without chunks (standard mode). Requires the CacheLock: it deletes
+// what a crashed writer of the same path left beside it.
+std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
+                                         const StreamIdentity& identity);
 
-// What combine_finals() would make of these finals: ask final_state() with it whether that is there already. It changes
-// with every byte of a part. Reads manifests only; throws Error kData where one is missing, or N differs.
-StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths, const std::string& name);
+// What combine_finals() would make of these finals: ask final_state() with it whether that is there
+// already. It changes with every byte of a part. Reads manifests only; throws Error kData where one
+// is missing, or N differs.
+StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
+                                 const std::string& name);
 
-// Writes [N, sum of dims] from finals of equal N, streaming, each part's hash checked; publishes it with a manifest
-// naming the parts. Throws Error kData where a part is damaged.
+// Writes [N, sum of dims] from finals of equal N, streaming, each part's hash checked; publishes it
+// with a manifest naming the parts. Throws Error kData where a part is damaged.
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

@@ -1,4 +1,15 @@
 // Texts as a stream of rows, in bounded memory, from txt, JSONL, CSV and TSV (plain, .gz or .zst).
+//
+// What is the same in every format: the file is UTF-8 (one byte order mark at its start is dropped;
+// UTF-16 and a compressed file without its suffix are refused), LF and CRLF end a line, a lone CR
+// and NUL are text. What a policy cannot repair ends the run: a record over 64 MiB, an open CSV
+// quote, a CSV field over 16 MiB, a damaged .gz or .zst.
+// Per format:
+// - txt: a line is a row; a final line end makes no row.
+// - JSONL: a line is a document, at most 64 levels deep. Bad: a blank line that is not the last,
+//   and a line over 8 x max_row_bytes + 1 MiB, whatever its text.
+// - CSV, TSV: RFC 4180 with a header. Bad: quotes in the wrong place, a wrong number of fields. A
+//   blank line is an empty row where there is one column, else bad unless it is the last.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +33,7 @@ struct Text {
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
 struct InputScan {
-  int64_t rows_in = 0;  // records in the file
+  int64_t rows_in = 0;  // records in the file, up to limit_rows accepted ones
   int64_t rows = 0;     // accepted: the rows of the matrix
   int64_t rejected = 0;
   int64_t empty = 0;          // accepted rows whose text is empty
@@ -61,8 +72,9 @@ class TextReader {
   // false at the end.
   virtual bool next(Text& text) = 0;
 
-  // Goes on at `row` (0 <= row <= rows). O(kCheckpointRows) for plain files, where `scan` is of the
-  // same file; compressed files are decompressed from their beginning.
+  // Goes on at `row` (0 <= row <= rows) of the file that `scan` is of, under the same options.
+  // O(kCheckpointRows) for plain files; compressed files are decompressed up to there, from their
+  // beginning where `row` lies behind.
   virtual void seek(int64_t row, const InputScan& scan) = 0;
 };
 
@@ -75,7 +87,8 @@ InputScan scan_texts(const InputOptions& options,
                      const std::function<void(const RejectedRow&)>& on_rejected);
 
 // Copies standard input to `spool_path` (atomically) so that it can be read twice; returns the
-// options of the copy.
+// options of the copy. Error kConfig where options.format is kAuto: "-" has no suffix. The suffix
+// of `spool_path` (.gz, .zst) says how the bytes are compressed.
 InputOptions spool_standard_input(const InputOptions& options, const std::string& spool_path);
 
 }  // namespace encode

@@ -1,14 +1,13 @@
 #include "base/file.h"
 
-#include <fcntl.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -75,12 +74,13 @@ std::string read_file(const std::string& path, int64_t max_bytes, std::string_vi
   return content;
 }
 
-void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset, const std::string& path) {
+void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
+               const std::string& path) {
   auto* out = static_cast<char*>(data);
   size_t done = 0;
   while (done < size) {
-    const ssize_t n =
-        ::pread(fd.get(), out + done, size - done, static_cast<off_t>(offset) + static_cast<off_t>(done));
+    const ssize_t n = ::pread(fd.get(), out + done, size - done,
+                              static_cast<off_t>(offset) + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error("io.read", "read", path, errno);
     if (n == 0) {
@@ -110,7 +110,8 @@ void write_all(const UniqueFd& fd, const void* data, size_t size, const std::str
 namespace {
 
 // Where a file is made, a missing folder is no missing input.
-Error create_error(std::string_view code, std::string_view action, const std::string& path, int error_number) {
+Error create_error(std::string_view code, std::string_view action, const std::string& path,
+                   int error_number) {
   ErrorDetail detail = system_error(code, action, path, error_number).detail();
   const bool path_problem = detail.exit_code == ExitCode::kNoInput || error_number == ENAMETOOLONG;
   if (path_problem) detail.exit_code = ExitCode::kCantCreate;
@@ -166,7 +167,8 @@ std::vector<std::string> list_directory(const std::string& path) {
 }
 
 void remove_file(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw system_error("io.remove", "delete", path, errno);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    throw system_error("io.remove", "delete", path, errno);
 }
 
 namespace {
@@ -174,7 +176,8 @@ namespace {
 constexpr std::string_view kTempMark = ".tmp.";
 constexpr size_t kRandomDigits = 16;
 
-// Unique among processes and threads, also where the pid is reused on another host of a shared file system.
+// Unique among processes and threads, also where the pid is reused on another host of a shared file
+// system.
 std::string temp_name(const std::string& target) {
   uint64_t value = 0;
   if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
@@ -185,14 +188,15 @@ std::string temp_name(const std::string& target) {
   return "." + target + std::string(kTempMark) + std::to_string(::getpid()) + "." + digits;
 }
 
-// Returns errno, 0 on success and where the file system has no such thing. Not posix_fallocate: its fallback writes
-// every block twice.
+// Returns errno, 0 on success and where the file system has no such thing. Not posix_fallocate: its
+// fallback writes every block twice.
 int reserve(int fd, int64_t bytes) {
   int result = 0;
   do {
     result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
   } while (result != 0 && errno == EINTR);
-  const bool unsupported = result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL);
+  const bool unsupported =
+      result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL);
   return result == 0 || unsupported ? 0 : errno;
 }
 
@@ -201,19 +205,22 @@ int reserve(int fd, int64_t bytes) {
 std::optional<std::string> temp_file_target(std::string_view name) {
   const size_t mark = name.rfind(kTempMark);
   if (mark == std::string_view::npos || mark < 2 || name.front() != '.') return std::nullopt;
-  const std::string_view suffix = name.substr(mark + kTempMark.size());   // pid.random
+  const std::string_view suffix = name.substr(mark + kTempMark.size());  // pid.random
   const size_t dot = suffix.find('.');
-  if (dot == std::string_view::npos || dot == 0 || suffix.size() - dot - 1 != kRandomDigits) return std::nullopt;
-  if (suffix.substr(0, dot).find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  if (suffix.substr(dot + 1).find_first_not_of("0123456789abcdef") != std::string_view::npos) return std::nullopt;
+  if (dot == std::string_view::npos || dot == 0 || suffix.size() - dot - 1 != kRandomDigits)
+    return std::nullopt;
+  if (suffix.substr(0, dot).find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
+  if (suffix.substr(dot + 1).find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return std::nullopt;
   return std::string(name.substr(1, mark - 1));
 }
 
 void remove_temp_files(const std::string& path) {
-  const std::string directory = parent_directory(path);
+  const std::filesystem::path directory = parent_directory(path);
   const std::string target = std::filesystem::path(path).filename().string();
-  for (const std::string& name : list_directory(directory)) {
-    if (temp_file_target(name) == target) remove_file(directory + "/" + name);
+  for (const std::string& name : list_directory(directory.string())) {
+    if (temp_file_target(name) == target) remove_file((directory / name).string());
   }
 }
 
@@ -221,12 +228,14 @@ AtomicFile::AtomicFile(std::string path, int64_t reserve_bytes) : path_(std::mov
   const std::string directory = parent_directory(path_);
   const std::string name = std::filesystem::path(path_).filename().string();
   temp_path_ = directory + "/" + temp_name(name);
-  fd_ = UniqueFd(::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  fd_ = UniqueFd(
+      ::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!fd_) throw create_error("io.create", "create", path_, errno);
   if (reserve_bytes <= 0) return;
   if (const int error = reserve(fd_.get(), reserve_bytes); error != 0) {
     ::unlink(temp_path_.c_str());
-    throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_, error);
+    throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_,
+                       error);
   }
 }
 
@@ -250,7 +259,8 @@ void AtomicFile::commit() {
   struct stat info = {};
   if (::fstat(fd_.get(), &info) != 0) throw fail("stat", errno);
   // A reservation larger than what was written leaves zeros at the end.
-  if (info.st_size != bytes_written_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
+  if (info.st_size != bytes_written_ &&
+      ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
     throw fail("truncate", errno);
   }
   if (::fsync(fd_.get()) != 0) throw fail("sync", errno);

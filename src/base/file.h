@@ -61,10 +61,11 @@ std::vector<std::string> list_directory(const std::string& path);
 // Deletes a file; one that is not there is no error.
 void remove_file(const std::string& path);
 
-// The file name that a temp file of AtomicFile was to get: ".a.npy.tmp.7.0123456789abcdef" -> "a.npy". nullopt for any
-// other name.
+// The file name that a temp file of AtomicFile was to get: ".a.npy.tmp.7.0123456789abcdef" ->
+// "a.npy". nullopt for any other name.
 std::optional<std::string> temp_file_target(std::string_view name);
-// Deletes what crashed writers of `path` left beside it. Only for who holds the lock that guards `path`.
+// Deletes what crashed writers of `path` left beside it. Only for who holds the lock that guards
+// `path`.
 void remove_temp_files(const std::string& path);
 
 // Writes a file that appears under its name whole and synced, or not at all:

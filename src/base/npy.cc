@@ -139,7 +139,9 @@ std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) 
   return header + dictionary;
 }
 
-NpyHeader read_npy_header(const std::string& path) { return read_npy_header(open_for_reading(path, "npy.open"), path); }
+NpyHeader read_npy_header(const std::string& path) {
+  return read_npy_header(open_for_reading(path, "npy.open"), path);
+}
 
 NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   const int64_t size = file_size(fd, path);
@@ -168,9 +170,11 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
     refuse(path, "unsupported element type", "'<f4' or '<f2'", "'" + header.descr + "'");
   }
   header.data_offset = 10 + length;
-  if (header.file_bytes() != size) {
-    refuse(path, "file size does not fit the shape", std::to_string(header.file_bytes()) + " bytes",
-           std::to_string(size) + " bytes");
+  // Compared without the sum, which overflows for shapes near 2^63 bytes.
+  if (header.data_bytes() != size - header.data_offset) {
+    refuse(path, "file size does not fit the shape",
+           std::to_string(header.data_bytes()) + " bytes of data",
+           std::to_string(size - header.data_offset) + " bytes");
   }
   return header;
 }

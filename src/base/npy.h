@@ -29,6 +29,6 @@ inline constexpr int64_t kNpyHeaderBytes = 128;
 // little-endian f4 or f2, C order, 2-D, and that the file's size is exactly header + data. Throws
 // Error (ExitCode::kData, code "npy.*").
 NpyHeader read_npy_header(const std::string& path);
-NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path);   // path: for messages
+NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path);  // path: for messages
 
 }  // namespace encode

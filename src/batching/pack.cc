@@ -7,7 +7,8 @@
 namespace encode {
 namespace {
 
-PackedBatch make_batch(const TokenizedRows& rows, const std::vector<int64_t>& members, int32_t prompt_tokens) {
+PackedBatch make_batch(const TokenizedRows& rows, const std::vector<int64_t>& members,
+                       int32_t prompt_tokens) {
   PackedBatch batch;
   batch.prompt_tokens = prompt_tokens;
   batch.cu_seqlens.push_back(0);
@@ -26,19 +27,22 @@ PackedBatch make_batch(const TokenizedRows& rows, const std::vector<int64_t>& me
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths, int64_t capacity_tokens) {
+std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
+                                           int64_t capacity_tokens) {
   std::vector<int64_t> order(lengths.size());
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto length = [&](int64_t row) { return lengths[static_cast<size_t>(row)]; };
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return length(a) > length(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return length(a) > length(b); });
 
   std::vector<std::vector<int64_t>> batches;
-  std::multimap<int64_t, size_t> open;   // free tokens -> batch
+  std::multimap<int64_t, size_t> open;  // free tokens -> batch
   for (const int64_t row : order) {
     if (length(row) == 0) break;
     auto fit = open.lower_bound(length(row));
     if (fit == open.end()) {
-      const int64_t capacity = (length(row) + capacity_tokens - 1) / capacity_tokens * capacity_tokens;
+      const int64_t capacity =
+          (length(row) + capacity_tokens - 1) / capacity_tokens * capacity_tokens;
       fit = open.emplace(capacity, batches.size());
       batches.emplace_back();
     }
@@ -50,10 +54,12 @@ std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths, int
   return batches;
 }
 
-std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens, int32_t prompt_tokens) {
+std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
+                              int32_t prompt_tokens) {
   std::vector<int64_t> lengths;
   lengths.reserve(static_cast<size_t>(rows.size()));
-  for (int64_t row = 0; row < rows.size(); ++row) lengths.push_back(static_cast<int64_t>(rows.row(row).size()));
+  for (int64_t row = 0; row < rows.size(); ++row)
+    lengths.push_back(static_cast<int64_t>(rows.row(row).size()));
   std::vector<PackedBatch> batches;
   for (const std::vector<int64_t>& members : best_fit(lengths, capacity_tokens)) {
     batches.push_back(make_batch(rows, members, prompt_tokens));

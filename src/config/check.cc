@@ -44,20 +44,39 @@ void check_reserved_name(const std::vector<StreamPlace>& places) {
   }
 }
 
-void check_field(const StreamConfig& stream, const std::string& where) {
+void check_format(const StreamConfig& stream, const StreamPlace& place) {
+  if (input_format(stream.input).format != TextFormat::kAuto) return;
+  throw Error(
+      {.exit_code = place.exit_code,
+       .code = "config.required",
+       .what = "the input needs a format",
+       .where = place.where,
+       .expected =
+           "a name that ends in .txt, .jsonl, .ndjson, .csv or .tsv, perhaps with .gz or .zst",
+       .found = "'" + preview(stream.input.path) + "'",
+       .hint = "give the format: lines, jsonl, csv or tsv"});
+}
+
+void check_field(const StreamConfig& stream, const StreamPlace& place) {
   const bool has_fields = input_format(stream.input).format != TextFormat::kLines;
-  if (has_fields == !stream.input.field.empty()) return;
+  const std::string& field = stream.input.field;
+  if (has_fields == !field.empty()) return;
   const std::string file = "'" + preview(stream.input.path) + "'";
-  throw Error({.exit_code = where.starts_with("--") ? ExitCode::kUsage : ExitCode::kConfig,
-               .code = has_fields ? "config.required" : "config.conflict",
-               .what = has_fields ? "the input needs a field" : "an input of lines has no fields",
-               .where = where,
-               .expected = has_fields ? "the name of the field or column that holds the text"
-                                      : "no field, or the format jsonl, csv or tsv",
-               .found = has_fields ? "no field for " + file
-                                   : "field '" + preview(stream.input.field) + "' for " + file,
-               .hint = has_fields ? "give the field"
-                                  : "give the format where the file's name does not show it"});
+  ErrorDetail detail = {.exit_code = place.exit_code,
+                        .code = "config.required",
+                        .what = "the input needs a field",
+                        .where = place.where,
+                        .expected = "the name of the field or column that holds the text",
+                        .found = "no field for " + file,
+                        .hint = "give the field"};
+  if (!has_fields) {
+    detail.code = "config.conflict";
+    detail.what = "an input of lines has no fields";
+    detail.expected = "no field, or the format jsonl, csv or tsv";
+    detail.found = "field '" + preview(field) + "' for " + file;
+    detail.hint = "leave the field out, or give the format that has it";
+  }
+  throw Error(std::move(detail));
 }
 
 void check_combine(const CombineConfig& combine, const std::vector<std::string>& streams,
@@ -84,7 +103,6 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine) {
   check_names(run, places);
   if (!run.combine.empty()) check_reserved_name(places);
-  for (size_t i = 0; i < places.size(); ++i) check_field(run.streams[i], places[i].where);
   if (!run.store.output.empty() && run.streams.size() != 1) {
     throw Error({.exit_code = output.exit_code,
                  .code = "config.conflict",
@@ -98,6 +116,10 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   for (const StreamConfig& stream : run.streams) streams_of[stream.split].push_back(stream.stream);
   for (const CombineConfig& split : run.combine)
     check_combine(split, streams_of[split.split], combine);
+  for (size_t i = 0; i < places.size(); ++i) {
+    check_format(run.streams[i], places[i]);
+    check_field(run.streams[i], places[i]);
+  }
 }
 
 }  // namespace encode

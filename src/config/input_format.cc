@@ -1,31 +1,39 @@
 #include "config/input_format.h"
 
 #include <algorithm>
-#include <string_view>
+#include <filesystem>
 
 namespace encode {
+namespace {
 
-InputFormat input_format(const InputOptions& options) {
-  std::string name = options.path;
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+std::string lower_case_suffix(const std::filesystem::path& path) {
+  std::string suffix = path.extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
+  return suffix;
+}
+
+TextFormat format_of(const std::string& suffix) {
+  if (suffix == ".txt") return TextFormat::kLines;
+  if (suffix == ".jsonl" || suffix == ".ndjson") return TextFormat::kJsonl;
+  if (suffix == ".csv") return TextFormat::kCsv;
+  if (suffix == ".tsv") return TextFormat::kTsv;
+  return TextFormat::kAuto;
+}
+
+}  // namespace
+
+InputFormat input_format(const InputOptions& options) {
+  std::filesystem::path path(options.path);
   InputFormat result;
-  for (const std::string_view compression : {"gz", "zst"}) {
-    if (result.compression.empty() && name.ends_with("." + std::string(compression))) {
-      result.compression = compression;
-      name.resize(name.size() - compression.size() - 1);
-    }
+  const std::string suffix = lower_case_suffix(path);
+  if (suffix == ".gz" || suffix == ".zst") {
+    result.compression = suffix.substr(1);
+    path = path.stem();
   }
-  if (options.format != TextFormat::kAuto) {
-    result.format = options.format;
-  } else if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) {
-    result.format = TextFormat::kJsonl;
-  } else if (name.ends_with(".csv")) {
-    result.format = TextFormat::kCsv;
-  } else if (name.ends_with(".tsv")) {
-    result.format = TextFormat::kTsv;
-  }
+  result.format =
+      options.format == TextFormat::kAuto ? format_of(lower_case_suffix(path)) : options.format;
   return result;
 }
 

@@ -8,14 +8,13 @@
 namespace encode {
 
 struct InputFormat {
-  TextFormat format = TextFormat::kLines;  // never kAuto
-  std::string compression;                 // "", "gz" or "zst"
+  TextFormat format = TextFormat::kAuto;  // kAuto: the name does not tell
+  std::string compression;                // "", "gz" or "zst"
 };
 
-// A compression suffix is taken off first; then .jsonl, .ndjson, .csv and .tsv have their formats
-// and every other name,
-// "-" among them, is lines. Letter case does not matter. An explicit options.format wins over the
-// name.
+// A compression suffix is taken off first; then .txt is lines and .jsonl, .ndjson, .csv and .tsv
+// are what they say. Letter case does not matter. An explicit options.format wins over the name.
+// "-" tells nothing.
 InputFormat input_format(const InputOptions& options);
 
 }  // namespace encode

@@ -237,7 +237,7 @@ std::vector<KeySpec> stream_keys() {
        .name = "format",
        .value = choice_of(names_of(kTextFormats)),
        .default_text = "auto",
-       .help = "How the file becomes rows; auto: by its name.",
+       .help = "How the file becomes rows; auto: by the suffix of its name.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.input.format = value_of(kTextFormats, text(v)); }},
       {.sections = everywhere,

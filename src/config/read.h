@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/schema.h"
+#include "encode/error.h"
 
 namespace encode {
 
@@ -19,6 +20,7 @@ struct StreamPlace {
   std::string split;  // "": the only stream of a run without `data`
   std::string stream;
   std::string where;
+  ExitCode exit_code = ExitCode::kConfig;  // of an error in its settings
 };
 
 struct ConfigFile {

@@ -156,7 +156,8 @@ class Resolver {
     const auto flag = flags_.find("input.file");
     return {.split = "",
             .stream = stream_name_for(path),
-            .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input")};
+            .where = flag != flags_.end() ? flag->second.where : file_.sections.at("input"),
+            .exit_code = flag != flags_.end() ? ExitCode::kUsage : ExitCode::kConfig};
   }
 
   static const Given* find(const std::map<std::string, Given>& values, const std::string& path) {

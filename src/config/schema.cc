@@ -60,6 +60,7 @@ const KeySpec* find_leaf(const std::string& name, bool typo) {
   });
   if (exact != keys.end() || !typo) return exact == keys.end() ? nullptr : &*exact;
   std::vector<std::string> names;
+  names.reserve(keys.size());
   for (const KeySpec& key : keys) names.push_back(key.name);
   const std::string best = nearest(name, names.data(), names.size());
   return best.empty() ? nullptr : find_leaf(best, false);

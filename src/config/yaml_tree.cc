@@ -213,7 +213,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (level.node.kind == YamlNode::Kind::kList) {
       level.node.items.push_back(std::move(node));
     } else if (level.has_key) {
-      level.node.entries.emplace_back(std::move(level.key), std::move(node));
+      level.node.entries.push_back({.key = std::move(level.key), .value = std::move(node)});
       level.has_key = false;
     } else {
       check_key(node, level);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace encode {
@@ -15,15 +14,21 @@ struct YamlMark {
   int64_t column = 1;
 };
 
+struct YamlEntry;
+
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
   YamlMark mark;
   std::string text;     // kScalar
   bool quoted = false;  // kScalar: in quotes or a block, and so a text whatever it looks like
-  std::vector<YamlNode> items;  // kList
-  std::vector<std::pair<YamlNode, YamlNode>>
-      entries;  // kMap; keys are scalars, in the order of the file
+  std::vector<YamlNode> items;     // kList
+  std::vector<YamlEntry> entries;  // kMap; keys are scalars, in the order of the file
+};
+
+struct YamlEntry {
+  YamlNode key;
+  YamlNode value;
 };
 
 inline constexpr int64_t kMaxYamlBytes = 1 << 20;

@@ -1,6 +1,5 @@
-#include <malloc.h>
-
 #include <atomic>
+#include <malloc.h>
 #include <mutex>
 #include <utility>
 
@@ -15,8 +14,9 @@
 namespace encode {
 namespace {
 
-// One small batch a thread, from the embedding to the pooled row: the activations stay in the core's own cache, no layer
-// waits for another thread, and a row's bits do not depend on the number of threads.
+// One small batch a thread, from the embedding to the pooled row: the activations stay in the
+// core's own cache, no layer waits for another thread, and a row's bits do not depend on the number
+// of threads.
 class CpuEncoder : public Encoder {
  public:
   CpuEncoder(Transformer transformer, const EncoderOptions& options)
@@ -26,7 +26,8 @@ class CpuEncoder : public Encoder {
     ::malloc_trim(0);
   }
 
-  bool encode(std::span<const PackedBatch> batches, std::span<float> out, const BatchDone& done) override {
+  bool encode(std::span<const PackedBatch> batches, std::span<float> out,
+              const BatchDone& done) override {
     for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
     std::atomic<bool> stopped = false;
     std::mutex done_mutex;

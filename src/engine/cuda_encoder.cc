@@ -13,11 +13,13 @@
 namespace encode {
 namespace {
 
-// The size of a launch where the options name none: enough to fill the largest GPU with the smallest model.
+// The size of a launch where the options name none: enough to fill the largest GPU with the
+// smallest model.
 constexpr int64_t kDefaultBatchTokens = 16384;
 
-// Every launch has the same number of token slots, so that every matrix product has the same shape and the library picks
-// the same kernel for it: otherwise a row's bits would depend on how full its batch was.
+// Every launch has the same number of token slots, so that every matrix product has the same shape
+// and the library picks the same kernel for it: otherwise a row's bits would depend on how full its
+// batch was.
 class CudaEncoder : public Encoder {
  public:
   CudaEncoder(Transformer transformer, const EncoderOptions& options)
@@ -26,7 +28,8 @@ class CudaEncoder : public Encoder {
                         std::min(transformer_.max_length, kDefaultBatchTokens))),
         name_(transformer_.device.str() + " " + device_description(transformer_.device)) {}
 
-  bool encode(std::span<const PackedBatch> batches, std::span<float> out, const BatchDone& done) override {
+  bool encode(std::span<const PackedBatch> batches, std::span<float> out,
+              const BatchDone& done) override {
     for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
     const c10::InferenceMode inference;
     // One batch ahead: while the device computes batch i, the host reads the result of batch i - 1.
@@ -53,12 +56,15 @@ class CudaEncoder : public Encoder {
   int64_t max_length() const override { return transformer_.max_length; }
   int64_t batch_tokens() const override { return slots_; }
   std::string device_name() const override { return name_; }
-  void release_cached_memory() noexcept override { encode::release_cached_memory(transformer_.device); }
+  void release_cached_memory() noexcept override {
+    encode::release_cached_memory(transformer_.device);
+  }
   DeviceMemory memory() const override { return device_memory(transformer_.device); }
 
  private:
   struct Pending {
-    at::Tensor embeddings;   // [B, dim] float32, pinned host memory, valid once `copied` has happened
+    at::Tensor
+        embeddings;  // [B, dim] float32, pinned host memory, valid once `copied` has happened
     c10::Event copied{c10::kCUDA};
   };
 
@@ -73,7 +79,9 @@ class CudaEncoder : public Encoder {
   }
 
   // A sequence longer than a launch gets the next multiple of it.
-  int64_t slots_for(const PackedBatch& batch) const { return (batch.tokens() + slots_ - 1) / slots_ * slots_; }
+  int64_t slots_for(const PackedBatch& batch) const {
+    return (batch.tokens() + slots_ - 1) / slots_ * slots_;
+  }
 
   Transformer transformer_;
   int64_t slots_;

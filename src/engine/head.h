@@ -1,4 +1,5 @@
-// What follows the transformer: pooling, dense layers, normalization, as the model directory and the options say.
+// What follows the transformer: pooling, dense layers, normalization, as the model directory and
+// the options say.
 #pragma once
 
 #include <vector>
@@ -15,7 +16,8 @@ namespace encode {
 // Immutable after loading; any number of threads.
 class EmbeddingHead {
  public:
-  // Dense weights are read in float32 whatever the compute type: they are small, and what they make is the result.
+  // Dense weights are read in float32 whatever the compute type: they are small, and what they make
+  // is the result.
   EmbeddingHead(const EffectiveResult& effective, at::Device device);
 
   // hidden_states [T, hidden_size] -> [B, dim] float32, on the device.
@@ -23,7 +25,7 @@ class EmbeddingHead {
 
  private:
   std::vector<SentenceModule> modules_;
-  std::vector<Linear> dense_;        // of the kDense modules, in their order
+  std::vector<Linear> dense_;  // of the kDense modules, in their order
 };
 
 }  // namespace encode

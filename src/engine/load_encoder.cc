@@ -12,9 +12,12 @@ namespace {
 
 at::ScalarType scalar_type(ComputeType type) {
   switch (type) {
-    case ComputeType::kBFloat16: return at::kBFloat16;
-    case ComputeType::kFloat16: return at::kHalf;
-    case ComputeType::kFloat32: break;
+    case ComputeType::kBFloat16:
+      return at::kBFloat16;
+    case ComputeType::kFloat16:
+      return at::kHalf;
+    case ComputeType::kFloat32:
+      break;
   }
   return at::kFloat;
 }
@@ -32,20 +35,22 @@ at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {
   const auto refuse = [&](size_t sequence, std::string code, std::string what, std::string expected,
                           std::string found) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = std::move(code),
-                 .what = std::move(what),
-                 .where = "row " + std::to_string(batch.rows[sequence]) + " of the window",
-                 .expected = std::move(expected),
-                 .found = std::move(found),
-                 .hint = "the tokenizer and the weights of the model directory do not belong together"});
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = std::move(code),
+         .what = std::move(what),
+         .where = "row " + std::to_string(batch.rows[sequence]) + " of the window",
+         .expected = std::move(expected),
+         .found = std::move(found),
+         .hint = "the tokenizer and the weights of the model directory do not belong together"});
   };
   for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b) {
     const int32_t begin = batch.cu_seqlens[b];
     const int32_t end = batch.cu_seqlens[b + 1];
     if (end - begin > transformer.max_length) {
       refuse(b, "batch.length", "sequence is too long for the model",
-             "at most " + std::to_string(transformer.max_length) + " tokens", std::to_string(end - begin));
+             "at most " + std::to_string(transformer.max_length) + " tokens",
+             std::to_string(end - begin));
     }
     for (int32_t t = begin; t < end; ++t) {
       const int32_t id = batch.input_ids[static_cast<size_t>(t)];
@@ -71,20 +76,22 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   const EffectiveResult effective = effective_result(directory, options.result);
   const at::Device device = open_device(options.hardware);
 
-  const Json config = parse_json(directory.config_json, {}, directory.transformer_path + "/config.json", "model.config");
+  const Json config = parse_json(directory.config_json, {},
+                                 directory.transformer_path + "/config.json", "model.config");
   const JsonFields fields(config, directory.transformer_path + "/config.json", "model.config");
   Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
   const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
-  Transformer transformer = {.model = load_model(directory.model_type, {.config = fields,
-                                                                        .weights = weights,
-                                                                        .device = device,
-                                                                        .max_positions = max_length,
-                                                                        .causal = options.result.causal}),
-                             .head = EmbeddingHead(effective, device),
-                             .device = device,
-                             .dim = effective.dim,
-                             .vocab_size = directory.vocab_size,
-                             .max_length = max_length};
+  Transformer transformer = {
+      .model = load_model(directory.model_type, {.config = fields,
+                                                 .weights = weights,
+                                                 .device = device,
+                                                 .max_positions = max_length,
+                                                 .causal = options.result.causal}),
+      .head = EmbeddingHead(effective, device),
+      .device = device,
+      .dim = effective.dim,
+      .vocab_size = directory.vocab_size,
+      .max_length = max_length};
   return device.is_cpu() ? make_cpu_encoder(std::move(transformer), options)
                          : make_cuda_encoder(std::move(transformer), options);
 }

@@ -25,8 +25,9 @@ struct Transformer {
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
 };
 
-// Ids below the vocabulary's size and lengths within the model's limit, on the host: on a GPU a bad id is a device-side
-// assert that ends the process. Throws Error kData "batch.token_id" or "batch.length", naming the window row.
+// Ids below the vocabulary's size and lengths within the model's limit, on the host: on a GPU a bad
+// id is a device-side assert that ends the process. Throws Error kData "batch.token_id" or
+// "batch.length", naming the window row.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
 
 // embeddings [B, dim] on the host -> the batch's rows of `out` [window rows, dim].

@@ -59,7 +59,7 @@ class BoundedQueue {
   const size_t capacity_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<T> items_;   // guarded by mutex_, as is all below
+  std::deque<T> items_;  // guarded by mutex_, as is all below
   bool finished_ = false;
   bool abandoned_ = false;
   std::exception_ptr failure_;

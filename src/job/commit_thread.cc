@@ -31,7 +31,9 @@ class FinalSink : public RowSink {
  public:
   explicit FinalSink(const JobUnit& unit) : unit_(unit) {}
 
-  void begin(const ChunkTask& /*chunk*/) override { writer_ = begin_final(unit_.final_path, unit_.identity); }
+  void begin(const ChunkTask& /*chunk*/) override {
+    writer_ = begin_final(unit_.final_path, unit_.identity);
+  }
   void append(std::span<const float> values) override { writer_->append(values); }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     writer_->publish(stats, device);
@@ -48,11 +50,17 @@ class FinalSink : public RowSink {
 
 }  // namespace
 
-std::unique_ptr<RowSink> chunk_sink(ChunkStore& store) { return std::make_unique<ChunkSink>(store); }
-std::unique_ptr<RowSink> final_sink(const JobUnit& unit) { return std::make_unique<FinalSink>(unit); }
+std::unique_ptr<RowSink> chunk_sink(ChunkStore& store) {
+  return std::make_unique<ChunkSink>(store);
+}
+std::unique_ptr<RowSink> final_sink(const JobUnit& unit) {
+  return std::make_unique<FinalSink>(unit);
+}
 
 CommitThread::CommitThread(RowSink& sink, EventPipe& events, int64_t unit, std::string device)
-    : sink_(sink), events_(events), unit_(unit), device_(std::move(device)), thread_([this] { run(); }) {}
+    : sink_(sink), events_(events), unit_(unit), device_(std::move(device)), thread_([this] {
+        run();
+      }) {}
 
 CommitThread::~CommitThread() {
   queue_.finish();

@@ -20,12 +20,12 @@ namespace encode {
 struct EncodedWindow {
   ChunkTask chunk;
   RowRange rows;
-  std::vector<float> values;    // [rows.size(), dim]
+  std::vector<float> values;  // [rows.size(), dim]
   RowStats stats;
   bool opens_chunk = false;
   bool closes_chunk = false;
-  double seconds = 0;           // since the chunk was begun; of its last window
-  DeviceMemory memory;          // after the allocator's cache was released; of its last window
+  double seconds = 0;   // since the chunk was begun; of its last window
+  DeviceMemory memory;  // after the allocator's cache was released; of its last window
 };
 
 // Where a unit's rows go: chunk files, or straight into the final in standard mode.
@@ -41,17 +41,17 @@ class RowSink {
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
-// push() and finish() are for one thread. At most two chunks are ever on their way: push() of a window that opens a chunk
-// waits until at most one earlier chunk is not committed yet.
+// push() and finish() are for one thread. At most two chunks are ever on their way: push() of a
+// window that opens a chunk waits until at most one earlier chunk is not committed yet.
 class CommitThread {
  public:
   CommitThread(RowSink& sink, EventPipe& events, int64_t unit, std::string device);
   CommitThread(const CommitThread&) = delete;
   CommitThread& operator=(const CommitThread&) = delete;
-  ~CommitThread();   // without finish(): what is not committed is dropped
+  ~CommitThread();  // without finish(): what is not committed is dropped
 
-  void push(EncodedWindow window);   // throws what writing threw
-  void finish();                     // returns when all is durable; throws likewise
+  void push(EncodedWindow window);  // throws what writing threw
+  void finish();                    // returns when all is durable; throws likewise
 
  private:
   void run();
@@ -62,8 +62,9 @@ class CommitThread {
   EventPipe& events_;
   int64_t unit_;
   std::string device_;
-  RowStats chunk_stats_;             // commit thread only
-  std::exception_ptr failure_;       // written before the queue is abandoned, read after push() failed or the join
+  RowStats chunk_stats_;  // commit thread only
+  std::exception_ptr
+      failure_;  // written before the queue is abandoned, read after push() failed or the join
   BoundedQueue<EncodedWindow> queue_{1};
   std::thread thread_;
 };

@@ -1,9 +1,8 @@
 #include "job/event_pipe.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <string>
+#include <unistd.h>
 
 namespace encode {
 

@@ -7,7 +7,8 @@
 
 namespace encode {
 
-// Any number of threads. A broken pipe (the supervisor is gone) ends the process: nobody is left to hear of anything.
+// Any number of threads. A broken pipe (the supervisor is gone) ends the process: nobody is left to
+// hear of anything.
 class EventPipe {
  public:
   explicit EventPipe(int fd) : fd_(fd) {}

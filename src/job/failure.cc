@@ -11,7 +11,8 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-ErrorDetail detail(ExitCode exit_code, std::string code, std::string what, std::string found, std::string hint) {
+ErrorDetail detail(ExitCode exit_code, std::string code, std::string what, std::string found,
+                   std::string hint) {
   return {.exit_code = exit_code,
           .code = std::move(code),
           .what = std::move(what),
@@ -23,21 +24,26 @@ ErrorDetail detail(ExitCode exit_code, std::string code, std::string what, std::
 
 ErrorDetail out_of_device_memory(const std::string& found) {
   return detail(ExitCode::kUnavailable, "device.memory", "out of device memory", first_line(found),
-                "lower semantic.batch_tokens, or free memory on the device (nvidia-smi); committed chunks are kept");
+                "lower semantic.batch_tokens, or free memory on the device (nvidia-smi); committed "
+                "chunks are kept");
 }
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
 ErrorDetail describe(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
-  // The allocator asks NVML about other processes on its way to an out-of-memory report, and asserts that it answers.
+  // The allocator asks NVML about other processes on its way to an out-of-memory report, and
+  // asserts that it answers.
   if (contains(text, "NVML_SUCCESS")) return out_of_device_memory(text);
-  if (contains(text, "CUDA error") || contains(text, "CUBLAS_STATUS") || contains(text, "cuDNN error")) {
+  if (contains(text, "CUDA error") || contains(text, "CUBLAS_STATUS") ||
+      contains(text, "cuDNN error")) {
     return detail(ExitCode::kTempFail, "device.cuda", "the CUDA context failed", first_line(text),
                   "a new worker goes on after the last committed chunk");
   }
-  return detail(ExitCode::kInternal, "internal.libtorch", "LibTorch refused an operation", first_line(text),
-                "please report this with the log");
+  return detail(ExitCode::kInternal, "internal.libtorch", "LibTorch refused an operation",
+                first_line(text), "please report this with the log");
 }
 
 }  // namespace
@@ -60,8 +66,8 @@ ErrorDetail describe_current_exception() {
     return detail(ExitCode::kTempFail, "host.memory", "out of host memory", "std::bad_alloc",
                   "free memory, or lower semantic.chunk_size; committed chunks are kept");
   } catch (const std::exception& error) {
-    return detail(ExitCode::kInternal, "internal.exception", "unexpected failure", first_line(error.what()),
-                  "please report this with the log");
+    return detail(ExitCode::kInternal, "internal.exception", "unexpected failure",
+                  first_line(error.what()), "please report this with the log");
   }
 }
 

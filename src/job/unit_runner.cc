@@ -16,16 +16,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-// Batches hold no more tokens than batch_size rows of the longest length would: the memory that the setting was chosen
-// for, filled with as many short rows as fit into it. 0: no wish.
+// Batches hold no more tokens than batch_size rows of the longest length would: the memory that the
+// setting was chosen for, filled with as many short rows as fit into it. 0: no wish.
 int64_t wished_batch_tokens(const JobUnit& unit, int64_t max_length) {
   const SpeedOptions& speed = unit.config.speed;
   int64_t tokens = speed.batch_tokens;
   if (speed.batch_size > 0 && max_length > 0) {
     const int64_t rows_budget = speed.batch_size * max_length;
-    constexpr int64_t kMostByRows = 16384;   // one launch of this many tokens fills any device
+    constexpr int64_t kMostByRows = 16384;  // one launch of this many tokens fills any device
     tokens = tokens > 0 ? std::min(tokens, rows_budget) : std::min(kMostByRows, rows_budget);
   }
   return tokens;
@@ -37,8 +39,8 @@ int64_t tokenizer_threads(const SpeedOptions& speed, bool on_cpu) {
   return on_cpu ? 1 : std::clamp<int64_t>(cpu_quota() - 2, 1, kEnoughForAnyGpu);
 }
 
-// Tokens that a prompt takes at the head of a sequence: its own and the special tokens before it, not one that closes the
-// sequence. As sentence-transformers counts them.
+// Tokens that a prompt takes at the head of a sequence: its own and the special tokens before it,
+// not one that closes the sequence. As sentence-transformers counts them.
 int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
   TokenizedRows rows;
   tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = true}, rows);
@@ -51,7 +53,8 @@ int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
 
 std::vector<ChunkTask> tasks_of(const ChunkStore& store) {
   std::vector<ChunkTask> tasks;
-  for (const int64_t index : store.pending()) tasks.push_back({.index = index, .rows = store.chunk(index)});
+  for (const int64_t index : store.pending())
+    tasks.push_back({.index = index, .rows = store.chunk(index)});
   return tasks;
 }
 
@@ -69,7 +72,8 @@ bool UnitRunner::run(int64_t unit_number) {
   std::unique_ptr<RowSink> sink;
   std::vector<ChunkTask> tasks = {{.index = 0, .rows = {0, unit.identity.rows}}};
   if (unit.chunk_files) {
-    store = ChunkStore::open(job_.cache_dir, unit.identity, unit.chunk_rows, ChunkStore::Open::kResume);
+    store =
+        ChunkStore::open(job_.cache_dir, unit.identity, unit.chunk_rows, ChunkStore::Open::kResume);
     sink = chunk_sink(*store);
     tasks = tasks_of(*store);
   } else {
@@ -109,7 +113,7 @@ void UnitRunner::load(int64_t unit_number) {
   key.prompt_name.reset();
   if (loaded_ == key) return;
   const Clock::time_point start = Clock::now();
-  encoder_.reset();   // two models need not fit at once
+  encoder_.reset();  // two models need not fit at once
   const ModelDirectory directory = open_model_directory(unit.config.result.model);
   const EffectiveResult effective = effective_result(directory, unit.config.result);
   tokenizer_ = load_tokenizer_from_directory(directory.transformer_path);
@@ -129,7 +133,8 @@ void UnitRunner::load(int64_t unit_number) {
   events_.send(event);
 }
 
-bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer, CommitThread& committer) {
+bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
+                                CommitThread& committer) {
   Clock::time_point chunk_start;
   while (auto window = producer.next()) {
     if (window->opens_chunk()) {
@@ -141,14 +146,15 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer, C
       event.rows = window->chunk.rows;
       events_.send(event);
     }
-    EncodedWindow encoded = {.chunk = window->chunk,
-                             .rows = window->rows,
-                             .values = std::vector<float>(static_cast<size_t>(window->rows.size() * encoder_->dim())),
-                             .stats = window->stats,
-                             .opens_chunk = window->opens_chunk(),
-                             .closes_chunk = window->closes_chunk(),
-                             .seconds = 0,
-                             .memory = {}};
+    EncodedWindow encoded = {
+        .chunk = window->chunk,
+        .rows = window->rows,
+        .values = std::vector<float>(static_cast<size_t>(window->rows.size() * encoder_->dim())),
+        .stats = window->stats,
+        .opens_chunk = window->opens_chunk(),
+        .closes_chunk = window->closes_chunk(),
+        .seconds = 0,
+        .memory = {}};
     if (!encode_window(unit_number, *window, encoded.values)) return false;
     unit_stats_.add(window->stats);
     if (window->closes_chunk()) {
@@ -161,7 +167,8 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer, C
   return true;
 }
 
-bool UnitRunner::encode_window(int64_t unit_number, const Window& window, std::vector<float>& values) {
+bool UnitRunner::encode_window(int64_t unit_number, const Window& window,
+                               std::vector<float>& values) {
   const auto batch_done = [&](const PackedBatch& batch) {
     unit_rows_ += batch.sequences();
     unit_tokens_ += batch.tokens();
@@ -181,7 +188,7 @@ bool UnitRunner::encode_window(int64_t unit_number, const Window& window, std::v
                     job_.units[static_cast<size_t>(unit_number)].config.name();
     throw Error(std::move(detail));
   }
-  unit_rows_ += window.stats.zero_token_rows;   // in no batch
+  unit_rows_ += window.stats.zero_token_rows;  // in no batch
   return true;
 }
 

@@ -15,7 +15,8 @@
 
 namespace encode {
 
-// Runs the units of a job one after the other on one device. A model is loaded once for all units that share it.
+// Runs the units of a job one after the other on one device. A model is loaded once for all units
+// that share it.
 class UnitRunner {
  public:
   // `stop` may be set by a signal handler; it is looked at after every batch.
@@ -33,7 +34,7 @@ class UnitRunner {
   const JobSpec& job_;
   EventPipe& events_;
   const std::atomic<bool>& stop_;
-  std::optional<ResultOptions> loaded_;    // what encoder_ was loaded for, prompts left out
+  std::optional<ResultOptions> loaded_;  // what encoder_ was loaded for, prompts left out
   std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<Tokenizer> tokenizer_;
   RowStats unit_stats_;

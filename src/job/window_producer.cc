@@ -22,7 +22,8 @@ void append(const TokenizedRows& part, TokenizedRows& whole) {
   const int64_t base = whole.offsets.back();
   whole.ids.insert(whole.ids.end(), part.ids.begin(), part.ids.end());
   for (size_t i = 1; i < part.offsets.size(); ++i) whole.offsets.push_back(base + part.offsets[i]);
-  whole.lost_tokens.insert(whole.lost_tokens.end(), part.lost_tokens.begin(), part.lost_tokens.end());
+  whole.lost_tokens.insert(whole.lost_tokens.end(), part.lost_tokens.begin(),
+                           part.lost_tokens.end());
 }
 
 RowStats statistics(const TokenizedRows& rows) {
@@ -65,7 +66,8 @@ class SliceTokenizer {
   ThreadPool pool_;
 };
 
-WindowProducer::WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks, const TokenizePlan& plan)
+WindowProducer::WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks,
+                               const TokenizePlan& plan)
     : unit_(unit), tasks_(std::move(tasks)), plan_(plan), thread_([this] { produce(); }) {}
 
 WindowProducer::~WindowProducer() {
@@ -90,10 +92,12 @@ void WindowProducer::produce() {
   }
 }
 
-void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task, SliceTokenizer& tokenizer) {
+void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
+                                   SliceTokenizer& tokenizer) {
   Text text;
   std::vector<std::string> texts;
-  for (int64_t begin = task.rows.begin; begin < task.rows.end; begin += static_cast<int64_t>(texts.size())) {
+  for (int64_t begin = task.rows.begin; begin < task.rows.end;
+       begin += static_cast<int64_t>(texts.size())) {
     texts.clear();
     int64_t bytes = 0;
     const int64_t limit = std::min(kWindowRows, task.rows.end - begin);

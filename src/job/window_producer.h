@@ -21,11 +21,13 @@ struct ChunkTask {
   RowRange rows;
 };
 
-// A run of rows of one chunk, ready for the device. A chunk of any size goes through in windows of bounded size.
+// A run of rows of one chunk, ready for the device. A chunk of any size goes through in windows of
+// bounded size.
 struct Window {
   ChunkTask chunk;
   RowRange rows;
-  std::vector<PackedBatch> batches;   // rows counted from rows.begin; a row without tokens is in none
+  std::vector<PackedBatch>
+      batches;  // rows counted from rows.begin; a row without tokens is in none
   RowStats stats;
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
@@ -35,9 +37,9 @@ struct Window {
 struct TokenizePlan {
   const Tokenizer& tokenizer;
   TokenizeOptions options;
-  std::string prompt;            // put before every text
-  int32_t prompt_tokens = 0;     // see PackedBatch
-  int64_t batch_tokens = 0;      // capacity of a batch
+  std::string prompt;         // put before every text
+  int32_t prompt_tokens = 0;  // see PackedBatch
+  int64_t batch_tokens = 0;   // capacity of a batch
   int64_t threads = 1;
 };
 
@@ -60,7 +62,7 @@ class WindowProducer {
   const JobUnit& unit_;
   const std::vector<ChunkTask> tasks_;
   const TokenizePlan plan_;
-  bool abandoned_ = false;          // producer thread only
+  bool abandoned_ = false;  // producer thread only
   BoundedQueue<Window> queue_{2};
   std::thread thread_;
 };

@@ -33,7 +33,8 @@ int run_worker(const std::string& job_path, int events_fd) {
     const JobSpec job = job_spec_from_json(read_file(job_path, kMaxJobBytes, "job.read"));
     UnitRunner runner(job, events, stop_requested);
     for (size_t unit = 0; unit < job.units.size(); ++unit) {
-      if (stop_requested || !runner.run(static_cast<int64_t>(unit))) return static_cast<int>(ExitCode::kTempFail);
+      if (stop_requested || !runner.run(static_cast<int64_t>(unit)))
+        return static_cast<int>(ExitCode::kTempFail);
     }
     last.kind = WorkerEvent::Kind::kFinished;
   } catch (...) {
@@ -41,7 +42,8 @@ int run_worker(const std::string& job_path, int events_fd) {
     last.error = describe_current_exception();
   }
   events.send(last);
-  return static_cast<int>(last.kind == WorkerEvent::Kind::kFinished ? ExitCode::kOk : last.error.exit_code);
+  return static_cast<int>(last.kind == WorkerEvent::Kind::kFinished ? ExitCode::kOk
+                                                                    : last.error.exit_code);
 }
 
 }  // namespace encode

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
-#include <map>
 #include <mutex>
 #include <unistd.h>
 #include <utility>
@@ -11,7 +10,6 @@
 
 #include "base/file.h"
 #include "store/final.h"
-#include "store/fingerprint_diff.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"
 #include "store/records.h"
@@ -65,7 +63,6 @@ class ChunkStoreImpl : public ChunkStore {
       : cache_dir_(std::move(cache_dir)),
         directory_(chunks_dir(cache_dir_, recovered.stream.identity.name)),
         stream_(std::move(recovered.stream)),
-        stream_checksum_(stated_checksum(stream_.text())),
         committed_(std::move(recovered.committed)),
         dropped_(std::move(recovered.dropped)),
         log_(join_path(directory_, kLogFile)) {}
@@ -94,7 +91,6 @@ class ChunkStoreImpl : public ChunkStore {
   std::string cache_dir_;
   std::string directory_;
   StreamFile stream_;
-  std::string stream_checksum_;
   mutable std::mutex mutex_;  // a ChunkWriter commits from another thread
   std::vector<ChunkRecord> committed_;
   std::vector<std::string> dropped_;
@@ -112,12 +108,12 @@ class ChunkWriterImpl : public ChunkWriter {
   int64_t rows_written() const override { return writer_.rows_written(); }
   ChunkRecord commit(const RowStats& stats, const std::string& device) override {
     writer_.publish();
-    const ChunkRecord record = {.index = index_,
-                                .rows = store_.chunk(index_),
-                                .file_bytes = writer_.bytes_written(),
-                                .xxh3_128 = writer_.xxh3_hex(),
-                                .stats = stats,
-                                .device = device};
+    ChunkRecord record = {.index = index_,
+                          .rows = store_.chunk(index_),
+                          .file_bytes = writer_.bytes_written(),
+                          .xxh3_128 = writer_.xxh3_hex(),
+                          .stats = stats,
+                          .device = device};
     store_.record(record);
     return record;
   }
@@ -158,11 +154,8 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
   if (index < 0 || index >= chunk_count()) throw misuse("no such chunk", chunk_path(index));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const bool known = std::binary_search(
-        committed_.begin(), committed_.end(),
-        ChunkRecord{
-            .index = index, .rows = {}, .file_bytes = 0, .xxh3_128 = "", .stats = {}, .device = ""},
-        by_index);
+    const auto same_index = [index](const ChunkRecord& record) { return record.index == index; };
+    const bool known = std::any_of(committed_.begin(), committed_.end(), same_index);
     if (known) throw misuse("chunk is committed already", chunk_path(index));
   }
   return std::make_unique<ChunkWriterImpl>(*this, index);
@@ -170,7 +163,7 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
 
 void ChunkStoreImpl::record(const ChunkRecord& record) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  log_.append(to_line({.stream = stream_checksum_, .chunk = record}));
+  log_.append(to_line({.stream = stream_.checksum, .chunk = record}));
   committed_.insert(std::upper_bound(committed_.begin(), committed_.end(), record, by_index),
                     record);
 }
@@ -219,7 +212,8 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
   check_identity(identity);
   if (chunk_rows < 1) throw misuse("chunks of no rows", identity.name);
   if (mode == Open::kFresh) remove_chunks(cache_dir, identity.name);
-  Recovered recovered = recover(cache_dir, {.identity = identity, .chunk_rows = chunk_rows});
+  Recovered recovered =
+      recover(cache_dir, {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""});
   return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(recovered));
 }
 

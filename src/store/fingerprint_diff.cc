@@ -55,7 +55,7 @@ std::string describe_differences(const StreamIdentity& cache, const StreamIdenti
     const std::string b = value_of(current, path);
     if (a == b || ++lines > kMaxLines) continue;
     if (!text.empty()) text += '\n';
-    text += path + ": cache has " + a + ", this run has " + b;
+    text.append(path).append(": cache has ").append(a).append(", this run has ").append(b);
   }
   if (lines > kMaxLines) text += "\nand " + std::to_string(lines - kMaxLines) + " more";
   return text;

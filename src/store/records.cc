@@ -129,6 +129,7 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
                        .rows = fields.integer("rows", 0, kMaxInteger),
                        .dim = fields.integer("dim", 1, kMaxInteger)};
     stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
+    stream.checksum = stated_checksum(text);
     return stream;
   });
 }

@@ -25,11 +25,13 @@ void check_format(const Json& json, const std::string& where);
 struct StreamFile {
   StreamIdentity identity;
   int64_t chunk_rows = 0;
+  std::string checksum;  // that its text states
 
   int64_t chunk_count() const { return (identity.rows + chunk_rows - 1) / chunk_rows; }
   RowRange chunk(int64_t index) const;
   int64_t chunk_file_bytes(int64_t index) const;
-  std::string text() const;  // sealed, ends in '\n'
+  // Sealed, ends in '\n'; does not depend on `checksum`.
+  std::string text() const;
 };
 
 // Throws Error kInternal unless the fingerprint is canonical JSON, dim > 0 and rows >= 0.

@@ -47,18 +47,23 @@ std::optional<StreamFile> try_read_stream_file(const std::string& path, std::str
   }
 }
 
+StreamFile with_checksum(StreamFile stream, int64_t chunk_rows) {
+  stream.chunk_rows = chunk_rows;
+  stream.checksum = stated_checksum(stream.text());
+  return stream;
+}
+
 // stream.json is gone or damaged. Its text follows from this run's identity and the chunk size;
 // where the records in the log carry that text's checksum, they are of this run and the file can be
 // written anew.
 StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log,
                                const StreamFile& wanted) {
-  if (log.records.empty()) return wanted;
+  if (log.records.empty()) return with_checksum(wanted, wanted.chunk_rows);
   const LogRecord& first = log.records.front();
   for (const int64_t chunk_rows :
        {wanted.chunk_rows, std::max<int64_t>(1, first.chunk.rows.size())}) {
-    StreamFile candidate = wanted;
-    candidate.chunk_rows = chunk_rows;
-    if (stated_checksum(candidate.text()) == first.stream) return candidate;
+    StreamFile candidate = with_checksum(wanted, chunk_rows);
+    if (candidate.checksum == first.stream) return candidate;
   }
   throw damage(
       "stream.json is missing or damaged, and the chunks beside it are not known to be this run's",
@@ -84,10 +89,9 @@ void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& c
 }
 
 std::string log_text(const StreamFile& stream, const std::map<int64_t, ChunkRecord>& committed) {
-  const std::string checksum = stated_checksum(stream.text());
   std::string text;
   for (const auto& [index, record] : committed)
-    text += to_line({.stream = checksum, .chunk = record});
+    text += to_line({.stream = stream.checksum, .chunk = record});
   return text;
 }
 
@@ -136,10 +140,9 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   if (!problem.empty()) result.dropped.push_back(stream_path + ": " + problem + "; written anew");
   for (std::string& sentence : log.problems) result.dropped.push_back(std::move(sentence));
 
-  const std::string checksum = stated_checksum(result.stream.text());
   std::map<int64_t, ChunkRecord> committed;
   for (const LogRecord& record : log.records) {
-    const std::string wrong = record.stream != checksum
+    const std::string wrong = record.stream != result.stream.checksum
                                   ? "its record belongs to another stream"
                                   : check_chunk(directory, result.stream, record.chunk);
     if (wrong.empty()) {

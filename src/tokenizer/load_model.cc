@@ -5,6 +5,7 @@
 #include "tokenizer/bpe.h"
 #include "tokenizer/component.h"
 #include "tokenizer/model_json.h"
+#include "tokenizer/word_level.h"
 #include "tokenizer/wordpiece.h"
 
 namespace encode {
@@ -26,6 +27,11 @@ std::unique_ptr<Model> build_wordpiece(const ModelJson& json, const Component& c
   options.continuing_subword_prefix = fields.string("continuing_subword_prefix");
   options.max_input_chars_per_word = fields.integer("max_input_chars_per_word", 0, kMaxTokenBytes);
   return make_wordpiece(json.vocabulary, options);
+}
+
+std::unique_ptr<Model> build_word_level(const ModelJson& json, const Component& component) {
+  component.allow({"unk_token"});
+  return make_word_level(json.vocabulary, find_unk(json, component));
 }
 
 std::vector<BpeMerge> load_merges(const ModelJson& json, size_t prefix_size,
@@ -102,6 +108,7 @@ std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
   if (!json.has_vocabulary)
     component.fields().refuse("vocab", "the vocabulary", "the key is missing");
   if (component.type() == "WordPiece") return build_wordpiece(json, component);
+  if (component.type() == "WordLevel") return build_word_level(json, component);
   if (component.type() == "BPE") return build_bpe(json, component, byte_level);
   refuse_unsupported("model type '" + preview(component.type()) + "' is not supported", where);
 }

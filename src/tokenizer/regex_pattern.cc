@@ -1,12 +1,105 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokenizer/regex_pattern.h"
 
+#include <utility>
+
+#include <pcre2.h>
+
 #include "tokenizer/component.h"
+#include "tokenizer/regex_translation.h"
 
 namespace encode {
+namespace {
+
+// Backtracking steps for one match: far more than a split pattern needs, and still below a second.
+constexpr uint32_t kMatchLimit = 10'000'000;
+
+struct FreeCode {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+};
+struct FreeMatchData {
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+struct FreeContext {
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+
+std::string message_of(int error) {
+  PCRE2_UCHAR text[256] = {};
+  pcre2_get_error_message(error, text, sizeof text);
+  return reinterpret_cast<const char*>(text);
+}
+
+class Pcre2Pattern final : public TextPattern {
+ public:
+  Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
+    const std::string translated = translate_regex(regex, where);
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                              PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset,
+                              nullptr));
+    if (code_ == nullptr) {
+      refuse_format("malformed regular expression", where, "a regular expression",
+                    message_of(error) + " in '" + regex + "'");
+    }
+    uint32_t matches_empty = 0;
+    pcre2_pattern_info(code_.get(), PCRE2_INFO_MATCHEMPTY, &matches_empty);
+    if (matches_empty != 0) {
+      refuse_unsupported(
+          "regular expression '" + regex + "' is not supported: it can match nothing", where);
+    }
+    pcre2_jit_compile(
+        code_.get(), PCRE2_JIT_COMPLETE);  // where there is no compiler for it the interpreter does
+    context_.reset(pcre2_match_context_create(nullptr));
+    pcre2_set_match_limit(context_.get(), kMatchLimit);
+  }
+
+  void find_all(std::string_view text, uint32_t base, std::vector<Match>& matches) const override {
+    const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
+        pcre2_match_data_create(1, nullptr));
+    const auto push = [&](size_t begin, size_t end, bool is_match) {
+      if (begin < end) {
+        matches.push_back(
+            {base + static_cast<uint32_t>(begin), base + static_cast<uint32_t>(end), is_match});
+      }
+    };
+    size_t done = 0;
+    while (done < text.size()) {
+      const int found =
+          pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), done,
+                      PCRE2_NO_UTF_CHECK, data.get(), context_.get());
+      if (found == PCRE2_ERROR_NOMATCH) break;
+      if (found < 0) fail(found);
+      const PCRE2_SIZE* span = pcre2_get_ovector_pointer(data.get());
+      push(done, span[0], false);
+      push(span[0], span[1], true);
+      done = span[1];
+    }
+    push(done, text.size(), false);
+  }
+
+ private:
+  [[noreturn]] void fail(int error) const {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "tokenizer.regex",
+                 .what = "the tokenizer's regular expression gives up on a text",
+                 .where = "",
+                 .expected = regex_,
+                 .found = message_of(error),
+                 .hint = "shorten the text"});
+  }
+
+  std::string regex_;
+  std::unique_ptr<pcre2_code, FreeCode> code_;
+  std::unique_ptr<pcre2_match_context, FreeContext> context_;
+};
+
+}  // namespace
 
 std::unique_ptr<TextPattern> make_pcre2_pattern(const std::string& regex,
                                                 const std::string& where) {
-  refuse_unsupported("regular expression '" + regex + "' is not supported", where);
+  return std::make_unique<Pcre2Pattern>(regex, where);
 }
 
 }  // namespace encode

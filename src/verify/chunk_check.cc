@@ -11,7 +11,6 @@
 #include "store/layout.h"
 #include "store/records.h"
 #include "store/recovery.h"
-#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
@@ -82,12 +81,11 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
   for (const std::string& problem : log.problems) {
     findings.warn("chunk_log", "whole records", problem, "the next run encodes that chunk again");
   }
-  const std::string checksum = stated_checksum(stream->text());
   std::set<int64_t> known;
   int64_t damaged = 0;
   for (const LogRecord& record : log.records) {
     known.insert(record.chunk.index);
-    const std::string wrong = record.stream == checksum
+    const std::string wrong = record.stream == stream->checksum
                                   ? check_chunk(directory, *stream, record.chunk)
                                   : "its record belongs to another stream";
     if (wrong.empty()) continue;

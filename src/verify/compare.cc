@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -84,6 +85,12 @@ RowDifference compare_rows(std::span<const float> a, std::span<const float> b) {
   return difference;
 }
 
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
 class Comparison {
  public:
   explicit Comparison(const CompareOptions& options) : options_(options) {}
@@ -116,12 +123,12 @@ class Comparison {
     }
     if (any_rows && options_.max_difference &&
         report.max_difference.max > *options_.max_difference) {
-      report.failures.push_back("max |a - b| is " + std::to_string(report.max_difference.max) +
-                                ", above the limit " + std::to_string(*options_.max_difference));
+      report.failures.push_back("max |a - b| is " + number(report.max_difference.max) +
+                                ", above the limit " + number(*options_.max_difference));
     }
     if (any_rows && options_.min_cosine && report.cosine.min < *options_.min_cosine) {
-      report.failures.push_back("the smallest cosine is " + std::to_string(report.cosine.min) +
-                                ", below the limit " + std::to_string(*options_.min_cosine));
+      report.failures.push_back("the smallest cosine is " + number(report.cosine.min) +
+                                ", below the limit " + number(*options_.min_cosine));
     }
   }
 

@@ -43,19 +43,19 @@ ErrorDetail error_of(const std::string& yaml, const std::vector<Override>& overr
   return {};
 }
 
-const std::string kModel = "semantic: {model: m}\n";
+const std::string model_yaml = "semantic: {model: m}\n";
 
-const std::vector<Broken> kBroken = {
+const std::vector<Broken> broken_configs = {
     {"UnknownKey", "semantic:\n  model: m\n  batchsize: 8\n", "config.key", ":3:3",
      "one of: model, revision", "'batchsize'", "did you mean 'batch_size'?"},
     {"UnknownSection", "semantics:\n  model: m\n", "config.key", ":1:1", "semantic, hardware",
      "'semantics'", "did you mean 'semantic'?"},
     {"KeyInTheWrongSection", "semantic:\n  device: cuda\n", "config.key", ":2:3",
      "one of:", "'device'", "did you mean hardware.device?"},
-    {"UnknownKeyOfAStream", kModel + "data:\n  splits:\n    train:\n      tc: {fiel: a.txt}\n",
+    {"UnknownKeyOfAStream", model_yaml + "data:\n  splits:\n    train:\n      tc: {fiel: a.txt}\n",
      "config.key", ":5:12", "one of: file, field", "'fiel'", "did you mean 'field'?"},
-    {"FileForAllSplits", kModel + "data: {streams: {tc: {file: a.txt}}}\n", "config.key", ":2:23",
-     "one of: field", "'file'", "did you mean data.splits.<split>.<stream>.file?"},
+    {"FileForAllSplits", model_yaml + "data: {streams: {tc: {file: a.txt}}}\n", "config.key",
+     ":2:23", "one of: field", "'file'", "did you mean data.splits.<split>.<stream>.file?"},
     {"QuotedInteger", "semantic:\n  batch_size: \"32\"\n", "config.type", ":2:15",
      "an integer from 0", "the text \"32\"", "write 32 without quotes"},
     {"GroupedInteger", "semantic: {chunk_size: 1_000}\n", "config.type", ":1:24",
@@ -99,18 +99,18 @@ const std::vector<Broken> kBroken = {
      ""},
     {"EmptySection", "hardware:\nsemantic: {model: m}\n", "config.type", ":1:1", "a map with keys",
      "nothing", "delete the line"},
-    {"TextForSplit", kModel + "data: {splits: {train: a.txt}}\n", "config.type", ":2:24",
+    {"TextForSplit", model_yaml + "data: {splits: {train: a.txt}}\n", "config.type", ":2:24",
      "a map from <stream>", "'a.txt'", ""},
     {"FileIsAList", "- a\n", "config.type", ":1:1", "a map with keys", "a list of 1", ""},
-    {"BadStreamName", kModel + "data: {splits: {train: {a/b: a.txt}}}\n", "config.name", ":2:25",
-     "letters, digits", "'a/b'", "another name"},
-    {"BadSplitName", kModel + "data: {splits: {.train: {a: a.txt}}}\n", "config.name", ":2:17",
+    {"BadStreamName", model_yaml + "data: {splits: {train: {a/b: a.txt}}}\n", "config.name",
+     ":2:25", "letters, digits", "'a/b'", "another name"},
+    {"BadSplitName", model_yaml + "data: {splits: {.train: {a: a.txt}}}\n", "config.name", ":2:17",
      "a letter or digit first", "'.train'", "another name"},
     {"DuplicateKey", "semantic:\n  model: a\n  model: b\n", "config.duplicate", ":3:3",
      "each key once", "'model' again", "delete one"},
     {"DuplicateByAlias", "semantic:\n  cache_dir: a\n  cache_directory: b\n", "config.duplicate",
      ":3:20", "'cache_dir' or 'cache_directory'", ":2:14", "delete one"},
-    {"DuplicateSplit", kModel + "data:\n  splits:\n    a: {x: 'f'}\n    a: {y: 'g'}\n",
+    {"DuplicateSplit", model_yaml + "data:\n  splits:\n    a: {x: 'f'}\n    a: {y: 'g'}\n",
      "config.duplicate", ":5:5", "each key once", "'a' again", "delete one"},
     {"NameAsList", "output: {combine: tc}\n", "config.type", ":1:19", "a list of at least 2",
      "'tc'", "[tc, commit]"},
@@ -123,40 +123,43 @@ const std::vector<Broken> kBroken = {
      "config.combine", ":1:31", "streams of the split: tc, comit", "'commit'",
      "did you mean 'comit'?"},
     {"CombineInOneSplitOnly",
-     kModel + "output: {combine: [left, right]}\ndata: {splits: {s: {left: f, right: f}, t: {left: "
-              "f}}}\n",
+     model_yaml +
+         "output: {combine: [left, right]}\ndata: {splits: {s: {left: f, right: f}, t: {left: "
+         "f}}}\n",
      "config.combine", ":2:19", "streams of the split: left", "'right'", "add the stream"},
     {"StreamCalledCombined",
-     kModel + "output: {combine: [a, combined]}\ndata: {splits: {s: {a: f, combined: f}}}\n",
+     model_yaml + "output: {combine: [a, combined]}\ndata: {splits: {s: {a: f, combined: f}}}\n",
      "config.conflict", ":3:27", "another name", "'combined'", "rename"},
-    {"TwoStreamsOfOneName", kModel + "data: {splits: {a: {b_c: x}, a_b: {c: y}}}\n",
+    {"TwoStreamsOfOneName", model_yaml + "data: {splits: {a: {b_c: x}, a_b: {c: y}}}\n",
      "config.conflict", ":2:36", "a name <split>_<stream> of its own", "'a_b_c'", "rename"},
     {"SettingsOfAnUnusedStream",
-     kModel + "data:\n  streams:\n    comit: {batch_size: 4}\n  splits:\n    s: {commit: f}\n",
+     model_yaml + "data:\n  streams:\n    comit: {batch_size: 4}\n  splits:\n    s: {commit: f}\n",
      "config.key", ":4:5", "a stream in data.splits", "'comit'", "did you mean 'commit'?"},
     {"PromptAndPromptName",
      "semantic:\n  model: m\n  prompt: a\n  prompt_name: b\ninput: {file: f}\n", "config.conflict",
      ":4:16", "one of the two", ":3:11", "delete one"},
     {"PromptAndPromptNameOfAStream",
-     kModel + "data: {splits: {s: {a: {file: f, prompt: x, prompt_name: y}}}}\n", "config.conflict",
-     ":2:58", "one of the two", ":2:42", "delete one"},
+     model_yaml + "data: {splits: {s: {a: {file: f, prompt: x, prompt_name: y}}}}\n",
+     "config.conflict", ":2:58", "one of the two", ":2:42", "delete one"},
     {"NoModel", "semantic: {dtype: float32}\ninput: {file: f}\n", "config.required", ":1:1",
      "semantic.model", "nothing", "--model DIR"},
-    {"NoFile", kModel + "data:\n  splits:\n    s:\n      a: {field: x}\n", "config.required",
+    {"NoFile", model_yaml + "data:\n  splits:\n    s:\n      a: {field: x}\n", "config.required",
      ":5:7", "data.splits.s.a.file", "nothing", "input file"},
-    {"NoInput", kModel + "data: {splits: {}}\n", "config.required", ":2:1", "data.splits",
+    {"NoInput", model_yaml + "data: {splits: {}}\n", "config.required", ":2:1", "data.splits",
      "neither", "quickstart.yaml"},
     {"EmptyFile", "# nothing\n", "config.required", "run.yaml", "data.splits", "neither",
      "quickstart.yaml"},
-    {"InputBesideData", kModel + "input: {file: f}\ndata: {splits: {s: {a: f}}}\n",
+    {"InputBesideData", model_yaml + "input: {file: f}\ndata: {splits: {s: {a: f}}}\n",
      "config.conflict", ":2:1", "one input", ":3:1", "delete one"},
     {"OutputFileOfTwoStreams",
-     kModel + "output: {file: o.npy}\ndata: {splits: {s: {a: f, b: g}}}\n", "config.conflict",
+     model_yaml + "output: {file: o.npy}\ndata: {splits: {s: {a: f, b: g}}}\n", "config.conflict",
      ":2:16", "one stream", "2 streams", "leave it out"},
-    {"JsonlWithoutField", kModel + "input: {file: a.jsonl}\n", "config.required", ":2:1",
+    {"JsonlWithoutField", model_yaml + "input: {file: a.jsonl}\n", "config.required", ":2:1",
      "the name of the field", "a.jsonl", "give the field"},
-    {"FieldOfLines", kModel + "input: {file: a.txt, field: code}\n", "config.conflict", ":2:1",
-     "jsonl, csv or tsv", "'code'", "give the format"},
+    {"NameWithoutFormat", model_yaml + "input: {file: texts.gz}\n", "config.required", ":2:1",
+     ".txt, .jsonl", "texts.gz", "lines, jsonl, csv or tsv"},
+    {"FieldOfLines", model_yaml + "input: {file: a.txt, field: code}\n", "config.conflict", ":2:1",
+     "jsonl, csv or tsv", "'code'", "leave the field out"},
     {"NotYaml", "semantic: model: m\n", "config.syntax", ":1:16", "'key: value'",
      "illegal map value", "quote a text"},
     {"Tab", "semantic:\n\tmodel: m\n", "config.syntax", ":2:7", "indented by spaces", "",
@@ -181,10 +184,10 @@ const std::vector<Broken> kBroken = {
      "a merge key", "data.streams"},
     {"KeyIsAList", "? [a]\n: b\n", "config.syntax", ":1:3", "a name and a colon", "a map or a list",
      "quote"},
-    {"KeyIsNull", kModel + "data: {splits: {null: {a: f}}}\n", "config.syntax", ":2:17",
+    {"KeyIsNull", model_yaml + "data: {splits: {null: {a: f}}}\n", "config.syntax", ":2:17",
      "a name and a colon", "nothing", "\"null\":"},
-    {"SecondDocument", kModel + "---\n" + kModel, "config.syntax", ":2:1", "one YAML document",
-     "a second one", "one experiment"},
+    {"SecondDocument", model_yaml + "---\n" + model_yaml, "config.syntax", ":2:1",
+     "one YAML document", "a second one", "one experiment"},
     {"BadUtf8", "semantic: {model: m}\n# \xe9\n", "config.syntax", ":2:3", "UTF-8", "\\xe9",
      "save the file as UTF-8"},
     {"Nul", std::string("semantic: {model: m}\n\0", 22), "config.syntax", ":2:1",
@@ -220,7 +223,7 @@ TEST_P(BrokenConfig, SaysWhatWhereExpectedFoundAndNext) {
   EXPECT_LT(render(error).size(), 1500U) << "a hostile file must not flood the terminal";
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, BrokenConfig, ValuesIn(kBroken),
+INSTANTIATE_TEST_SUITE_P(Files, BrokenConfig, ValuesIn(broken_configs),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(BrokenFile, MissingFileIsNoInput) {
@@ -240,7 +243,7 @@ TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
     const char* code;
     const char* hint;
   };
-  const std::string yaml = kModel + "data: {splits: {s: {a: a.txt, b: b.txt}}}\n";
+  const std::string yaml = model_yaml + "data: {splits: {s: {a: a.txt, b: b.txt}}}\n";
   const std::vector<Case> cases = {
       {{"semantic.dtype", "floot32", "--dtype"}, "config.value", "did you mean 'float32'?"},
       {{"semantic.chunk_size", "0", "--chunk-size"}, "config.value", ""},

@@ -14,7 +14,7 @@ namespace {
 
 using testing::TempDir;
 
-const std::string kConfigs = std::string(ENCODE_SOURCE_DIR) + "/configs/";
+const std::string configs_dir = std::string(ENCODE_SOURCE_DIR) + "/configs/";
 
 std::vector<std::string> names(const RunConfig& run) {
   std::vector<std::string> all;
@@ -53,7 +53,7 @@ void expect_round_trip(const LoadedConfig& loaded) {
 }
 
 TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
-  const LoadedConfig loaded = load_config(kConfigs + "experiment.yaml", {});
+  const LoadedConfig loaded = load_config(configs_dir + "experiment.yaml", {});
   const RunConfig& run = loaded.run;
   EXPECT_EQ(names(run), (std::vector<std::string>{"train_tc", "train_commit", "val_tc",
                                                   "val_commit", "test_tc", "test_commit"}));
@@ -74,7 +74,7 @@ TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
 }
 
 TEST(Load, QuickstartIsTheDemo) {
-  const RunConfig run = load_config(kConfigs + "quickstart.yaml", {}).run;
+  const RunConfig run = load_config(configs_dir + "quickstart.yaml", {}).run;
   EXPECT_EQ(names(run), (std::vector<std::string>{"demo_tc", "demo_commit"}));
   EXPECT_EQ(run.streams[1].input.path, ".deps/quickstart/changes.jsonl");
   EXPECT_EQ(run.streams[1].input.field, "text");
@@ -102,7 +102,8 @@ TEST(Load, FlagsAloneMakeOneStream) {
 
 TEST(Load, WithoutOutputFileTheStreamIsCalledEmbeddings) {
   const std::vector<Override> flags = {{"semantic.model", "m", "--model"},
-                                       {"input.file", "-", "--input"}};
+                                       {"input.file", "-", "--input"},
+                                       {"input.format", "lines", "--format"}};
   EXPECT_EQ(names(load_config("", flags).run), std::vector<std::string>{"embeddings"});
 }
 
@@ -155,7 +156,7 @@ TEST(Layers, AFlagBeatsTheFileForEveryStream) {
 TEST(Layers, APromptReplacesAPromptNameOfAWiderLayerAndTheOtherWayRound) {
   const std::string yaml =
       "semantic: {model: m, prompt_name: query}\n"
-      "data: {splits: {s: {a: {file: a, prompt: 'x: '}, b: {file: b}}}}\n";
+      "data: {splits: {s: {a: {file: a.txt, prompt: 'x: '}, b: b.txt.gz}}}\n";
   const RunConfig run = load_text(yaml).run;
   EXPECT_EQ(run.streams[0].result.prompt, "x: ");
   EXPECT_EQ(run.streams[0].result.prompt_name, std::nullopt);
@@ -182,7 +183,7 @@ TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {
 }
 
 // Each flag changes the run, and no two change it alike: every key goes to a place of its own.
-const std::vector<Override> kEveryKey = {
+const std::vector<Override> every_key = {
     {"semantic.model", "other", "-1"},
     {"semantic.revision", "main", "-2"},
     {"semantic.dtype", "float16", "-3"},
@@ -225,7 +226,7 @@ TEST(Keys, EachGoesToAPlaceOfItsOwn) {
   const std::string base = "semantic: {model: m}\ninput: {file: a.csv, field: f}\n";
   std::vector<RunConfig> seen = {load_text(base).run};
   seen[0].config_path.clear();
-  for (const Override& key : kEveryKey) {
+  for (const Override& key : every_key) {
     const LoadedConfig loaded = load_text(base, {key});
     RunConfig run = loaded.run;
     run.config_path.clear();
@@ -237,7 +238,7 @@ TEST(Keys, EachGoesToAPlaceOfItsOwn) {
 }
 
 TEST(Keys, EveryFieldOfARunCanBeSet) {
-  std::vector<Override> flags = kEveryKey;
+  std::vector<Override> flags = every_key;
   flags.pop_back();  // prompt_name, which excludes prompt
   const RunConfig run = load_config("", flags).run;
   ASSERT_EQ(run.streams.size(), 1U);
@@ -270,22 +271,22 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
 
 TEST(Print, ShowsEveryValueWithItsOrigin) {
   const std::string printed =
-      print_config(load_config(kConfigs + "experiment.yaml", {{"log.json", "true", "--json"}}));
+      print_config(load_config(configs_dir + "experiment.yaml", {{"log.json", "true", "--json"}}));
   EXPECT_NE(printed.find("experiment.yaml:20:10\n"), std::string::npos);
   EXPECT_NE(printed.find("# --json\n"), std::string::npos);
   EXPECT_NE(printed.find("# default\n"), std::string::npos);
 }
 
 TEST(Print, ReadsBackTheConfigsAndAwkwardTexts) {
-  expect_round_trip(load_config(kConfigs + "experiment.yaml", {}));
-  expect_round_trip(load_config(kConfigs + "quickstart.yaml", {}));
+  expect_round_trip(load_config(configs_dir + "experiment.yaml", {}));
+  expect_round_trip(load_config(configs_dir + "quickstart.yaml", {}));
   expect_round_trip(load_text(
       R"(semantic: {model: "12", prompt: "a: # \"b\" \\ \t\n\x7f\u0085\u2028é😀", revision: "1e5"}
 data:
   splits:
-    v1.0: {"null": " - x", tc.long: "[a]"}
-    "true": {x: '{{'}
-    "007": {x: '*x', y: "~"}
+    v1.0: {"null": " - x.txt", tc.long: "[a].txt"}
+    "true": {x: '{{.txt'}
+    "007": {x: '*x.txt', y: {file: "~", format: lines}}
 )"));
 }
 

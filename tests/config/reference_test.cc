@@ -18,7 +18,7 @@ namespace {
 using testing::read_bytes;
 using testing::write_bytes;
 
-const std::string kSource = ENCODE_SOURCE_DIR;
+const std::string source_dir = ENCODE_SOURCE_DIR;
 constexpr const char* kBegin = "<!-- keys: begin -->\n";
 constexpr const char* kEnd = "<!-- keys: end -->";
 constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to write it anew";
@@ -26,7 +26,7 @@ constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to write
 bool refresh() { return std::getenv("ENCODE_REFRESH") != nullptr; }
 
 TEST(Reference, DocsListEveryKeyWithItsDefault) {
-  const std::string path = kSource + "/docs/config.md";
+  const std::string path = source_dir + "/docs/config.md";
   const std::string docs = read_bytes(path);
   const size_t begin = docs.find(kBegin);
   const size_t end = docs.find(kEnd);
@@ -41,7 +41,7 @@ TEST(Reference, DocsListEveryKeyWithItsDefault) {
 }
 
 TEST(Reference, CommittedSchemaIsThatOfTheLoader) {
-  const std::string path = kSource + "/configs/schema.json";
+  const std::string path = source_dir + "/configs/schema.json";
   if (refresh()) write_bytes(path, config_json_schema());
   EXPECT_TRUE(read_bytes(path) == config_json_schema()) << path << ": " << kRefresh;
 }
@@ -65,7 +65,8 @@ TEST(Reference, SchemaAllowsExactlyTheKeysOfTheTable) {
   for (const KeySpec& key : config_keys()) {
     for (const std::string& section : key.sections) {
       std::string path;
-      for (const std::string& part : split_key(section)) path += part[0] == '<' ? ".*" : "." + part;
+      for (const std::string& part : split_key(section))
+        path.append(".").append(part[0] == '<' ? "*" : part);
       expected.insert(path + "." + key.name);
       if (!key.alias.empty()) expected.insert(path + "." + key.alias);
     }

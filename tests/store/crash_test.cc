@@ -61,7 +61,8 @@ TEST(Crash, KillWhileStartingOverFresh) {
 }
 
 TEST(Crash, KilledTwiceAtRandom) {
-  std::mt19937 random(7);
+  const char* soak_round = std::getenv("STORE_SOAK");
+  std::mt19937 random(soak_round == nullptr ? 7 : static_cast<unsigned>(std::atoi(soak_round)));
   for (int round = 0; round < 150; ++round) {
     const TempDir dir;
     const std::string cache = dir.file("cache");
@@ -99,7 +100,7 @@ struct ErrnoCase {
   bool persistent;
 };
 
-void PrintTo(const ErrnoCase& fault, std::ostream* out) { *out << fault.name; }
+std::ostream& operator<<(std::ostream& out, const ErrnoCase& fault) { return out << fault.name; }
 
 class Failure : public ::testing::TestWithParam<ErrnoCase> {};
 

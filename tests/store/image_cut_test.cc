@@ -177,12 +177,12 @@ class ImageCut : public ::testing::Test {
   int64_t cuts_ = 0;
 };
 
-const bool kSoak = std::getenv("STORE_SOAK") != nullptr;
+const bool soak = std::getenv("STORE_SOAK") != nullptr;
 
 CutPlan usual_plan(bool keep_chunks) {
   CutPlan plan;
   plan.job.keep_chunks = keep_chunks;
-  plan.every_calls = kSoak ? 1 : 7;
+  plan.every_calls = soak ? 1 : 7;
   return plan;
 }
 

@@ -5,7 +5,7 @@
 
 namespace {
 
-[[maybe_unused]] const bool kUseMemory =
+[[maybe_unused]] const bool use_memory =
     ::access("/dev/shm", W_OK) == 0 && ::setenv("TMPDIR", "/dev/shm", 1) == 0;
 
 }  // namespace

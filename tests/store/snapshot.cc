@@ -20,10 +20,10 @@ Snapshot take_snapshot(const std::string& directory) {
 void restore_snapshot(const std::string& directory, const Snapshot& snapshot) {
   std::error_code ignored;
   for (const auto& [name, content] : take_snapshot(directory)) {
-    if (!snapshot.contains(name)) fs::remove(directory + "/" + name, ignored);
+    if (!snapshot.contains(name)) fs::remove(fs::path(directory) / name, ignored);
   }
   for (const auto& [name, content] : snapshot) {
-    const std::string path = directory + "/" + name;
+    const std::string path = (fs::path(directory) / name).string();
     fs::create_directories(fs::path(path).parent_path());
     write_bytes(path, content);
   }

@@ -16,7 +16,6 @@ namespace encode::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 ErrorDetail error_of(const std::function<void()>& action) {
@@ -152,7 +151,7 @@ TEST(Store, NonFiniteValueIsRefusedNamingTheRow) {
       const auto store = open_store(dir.path(), job);
       const auto writer = store->begin(1);
       std::vector<float> rows = fake_rows(store->chunk(1), job.identity.dim);
-      rows[2 * 19 + column] = bad;
+      rows[size_t{2} * 19 + column] = bad;
       const ErrorDetail error = error_of([&] { writer->append(rows); });
       EXPECT_EQ(error.code, "store.nonfinite");
       EXPECT_EQ(error.exit_code, ExitCode::kData);

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Checks a bundle of encode on a machine with a GPU; scripts/gpu_check.sh says what and calls it."""
+import argparse
+import gc
+import hashlib
+import itertools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import sentence_transformers
+import torch
+
+import make_corpus
+from gpu import random_models
+
+MIB = 1 << 20
+# The allocator keeps its blocks in segments of 2 and 20 MiB: what is left of them after a release is no leak.
+RESERVED_SLACK_BYTES = 64 * MIB
+FLOAT32_MAX_DIFFERENCE = 2e-5
+# Of ours over the peer's own bfloat16 error, both against the peer's float32.
+BFLOAT16_ERROR_RATIO = 1.5
+
+
+class Report:
+    """PASS/FAIL lines as they come, and Markdown for the end."""
+
+    def __init__(self, folder):
+        self.path = folder / "gpu_check.md"
+        self.lines = []
+        self.failed = []
+
+    def section(self, title, *header):
+        self.lines += ["", f"## {title}", ""]
+        if header:
+            self.lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+        print(f"== {title}", flush=True)
+
+    def row(self, *cells):
+        self.lines.append("| " + " | ".join(map(str, cells)) + " |")
+        print("   " + "  ".join(map(str, cells)), flush=True)
+
+    def check(self, name, good, detail):
+        result = "PASS" if good else "FAIL"
+        if not good:
+            self.failed.append(name)
+        self.row(name, result, detail)
+
+    def write(self):
+        self.path.write_text("\n".join(self.lines) + "\n")
+
+
+class Encode:
+    """The program of the bundle on one model and one input."""
+
+    def __init__(self, program, model, rows_path, work):
+        self.command = [str(program), "run", "--json", "--model", str(model), "--input", str(rows_path), "--field",
+                        "text", "--device", "cuda"]
+        self.work = work
+
+    def run(self, name, *options, kill_after_chunks=0):
+        """Returns (events with their arrival times, path of the matrix, exit code)."""
+        output = self.work / f"{name}.npy"
+        command = [*self.command, "--cache-dir", str(self.work / f"{name}_cache"), "--output", str(output), *options]
+        events = []
+        with open(self.work / f"{name}.stderr", "a+") as stderr:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+            for line in process.stdout:
+                if line.startswith("{"):
+                    events.append({**json.loads(line), "arrival": time.monotonic()})
+                if kill_after_chunks and sum(e["event"] == "chunk_done" for e in events) >= kill_after_chunks:
+                    process.send_signal(signal.SIGKILL)
+                    break
+            process.stdout.close()
+            code = process.wait()
+            if code not in (0, -signal.SIGKILL):
+                stderr.seek(0)
+                print(f"{' '.join(command)}\nexit code {code}\n{stderr.read()[-3000:]}", flush=True)
+                print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)
+        return events, output, code
+
+
+def chunks_done(events):
+    return [event for event in events if event["event"] == "chunk_done"]
+
+
+def peer_embeddings(model_path, texts, dtype, batch_size=64):
+    model = sentence_transformers.SentenceTransformer(str(model_path), device="cuda", model_kwargs={"dtype": dtype})
+    model.encode(texts[:batch_size], batch_size=batch_size, show_progress_bar=False)
+    torch.cuda.synchronize()
+    started = time.monotonic()
+    embeddings = model.encode(texts, batch_size=batch_size, show_progress_bar=False)
+    seconds = time.monotonic() - started
+    del model
+    gc.collect()
+    torch.cuda.empty_cache()
+    return embeddings.astype(np.float64), seconds
+
+
+def file_sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Checks:
+    def __init__(self, args, work, report):
+        self.args, self.work, self.report = args, work, report
+        texts = (text for text, _ in make_corpus.python_texts() if text.strip())
+        self.texts = list(itertools.islice(texts, args.rows))
+        self.models = {}
+
+    def rows_file(self, count):
+        path = self.work / f"rows_{count}.jsonl"
+        if not path.exists():
+            path.write_text("".join(json.dumps({"text": text}) + "\n" for text in self.texts[:count]))
+        return path
+
+    def model(self, name):
+        if name not in self.models:
+            folder = self.work / name
+            random_models.make(name, folder, self.texts[:2000], "cuda")
+            torch.cuda.empty_cache()
+            self.models[name] = folder
+        return self.models[name]
+
+    def encode(self, model, rows):
+        return Encode(self.args.program, self.model(model), self.rows_file(rows), self.work)
+
+    def parity(self):
+        self.report.section("Parity with sentence-transformers on the same GPU", "model, type", "result", "figures")
+        rows = 500
+        torch.backends.cuda.matmul.allow_tf32 = False
+        for name in ("bert-tiny", "qwen2-tiny", "minilm", "bert-base"):
+            reference, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.float32)
+            _, output, code = self.encode(name, rows).run(f"parity_{name}_float32", "--dtype", "float32")
+            difference = np.abs(np.load(output) - reference).max() if code == 0 else np.inf
+            self.report.check(f"{name} float32", difference <= FLOAT32_MAX_DIFFERENCE,
+                              f"max difference {difference:.2g}")
+            self.parity_bfloat16(name, rows, reference)
+        reference, _ = peer_embeddings(self.model("qwen2-1.5b"), self.texts[:100], torch.float32)
+        self.parity_bfloat16("qwen2-1.5b", 100, reference)
+
+    def parity_bfloat16(self, name, rows, reference):
+        peer, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.bfloat16)
+        _, output, code = self.encode(name, rows).run(f"parity_{name}_bfloat16", "--dtype", "bfloat16")
+        if code != 0:
+            return self.report.check(f"{name} bfloat16", False, f"exit code {code}")
+        ours = np.load(output)
+        error = np.abs(ours - reference).mean()
+        peer_error = np.abs(peer - reference).mean()
+        cosine = (ours * reference).sum(axis=1).min()
+        self.report.check(f"{name} bfloat16", error <= BFLOAT16_ERROR_RATIO * peer_error,
+                          f"mean error {error:.2g}, the peer's {peer_error:.2g}; min cosine {cosine:.6f}")
+
+    def chunks_and_resume(self):
+        self.report.section("Chunks, resume, allocator (bert-base, bfloat16)", "check", "result", "figures")
+        rows = self.args.rows
+        chunk_size = max(1, rows // 60)
+        encode = self.encode("bert-base", rows)
+        options = ("--dtype", "bfloat16", "--chunk-size", str(chunk_size))
+        events, whole, code = encode.run("whole", *options)
+        done = chunks_done(events)
+        expected = -(-rows // chunk_size)
+        self.report.check("run", code == 0 and len(done) == expected, f"{len(done)} of {expected} chunks")
+        if code != 0:
+            return
+        self.allocator(done)
+        _, standard, code = encode.run("standard", "--dtype", "bfloat16", "--standard")
+        self.report.check("standard mode = chunked, to the bit", code == 0 and file_sha256(standard) == file_sha256(whole),
+                          f"{rows} rows")
+        self.resume(encode, options, whole, expected)
+
+    def allocator(self, done):
+        reserved = [event["device_reserved_bytes"] for event in done]
+        allocated = [event["device_allocated_bytes"] for event in done]
+        kept = max(r - a for r, a in zip(reserved, allocated))
+        growth = reserved[-1] - reserved[0]
+        self.report.check("allocator cleared between chunks", min(reserved) > 0 and kept <= RESERVED_SLACK_BYTES,
+                          f"at most {kept / MIB:.0f} MiB reserved beyond the {max(allocated) / MIB:.0f} MiB in use")
+        self.report.check("memory flat over the run", abs(growth) <= RESERVED_SLACK_BYTES,
+                          f"reserved {reserved[0] / MIB:.0f} MiB after the first chunk, {reserved[-1] / MIB:.0f} after the last")
+
+    def resume(self, encode, options, whole, expected):
+        before, _, _ = encode.run("resumed", *options, kill_after_chunks=expected // 3)
+        for _ in range(30):  # the orphaned worker may hold the lock for a moment: exit code 75 says try again
+            after, output, code = encode.run("resumed", *options)
+            if code != 75:
+                break
+            time.sleep(1)
+        saved, rest = len(chunks_done(before)), len(chunks_done(after))
+        self.report.check("killed by SIGKILL, resumed", code == 0 and saved > 0 and 0 < rest <= expected - saved,
+                          f"{saved} chunks before the kill, {rest} after, {expected} in all")
+        self.report.check("resumed = uninterrupted, to the bit",
+                          code == 0 and file_sha256(output) == file_sha256(whole), output.name)
+
+    def throughput(self):
+        self.report.section("Throughput, bfloat16 (model loaded and warm on both sides)", "model", "rows", "tokens",
+                            "encode tokens/s", "sentence-transformers tokens/s (best batch)", "ratio")
+        for name, rows in (("minilm", self.args.rows), ("bert-base", self.args.rows),
+                           ("qwen2-1.5b", self.args.rows // 5)):
+            encode = self.encode(name, rows)
+            events, _, code = encode.run(f"speed_{name}", "--dtype", "bfloat16", "--chunk-size", str(rows // 4))
+            done = chunks_done(events)
+            if code != 0 or len(done) < 2:
+                self.report.check(f"throughput {name}", False, f"exit code {code}")
+                continue
+            # From the end of the first chunk, which pays for the kernels' first use.
+            tokens = sum(event["tokens"] for event in done)
+            ours = sum(event["tokens"] for event in done[1:]) / (done[-1]["arrival"] - done[0]["arrival"])
+            best, batch = self.peer_speed(name, rows, tokens)
+            self.report.row(name, rows, tokens, f"{ours:,.0f}", f"{best:,.0f} ({batch})", f"{ours / best:.2f}")
+
+    def peer_speed(self, name, rows, tokens):
+        speeds = []
+        for batch in (64, 256):
+            _, seconds = peer_embeddings(self.model(name), self.texts[:rows], torch.bfloat16, batch)
+            speeds.append((tokens / seconds, batch))
+        return max(speeds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--output", type=pathlib.Path, required=True)
+    parser.add_argument("--rows", type=int, default=12000)
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    if not torch.cuda.is_available():
+        sys.exit("FAIL: torch sees no GPU")
+    report = Report(args.output)
+    started = time.monotonic()
+    report.lines = [f"# encode on {torch.cuda.get_device_name()}", "",
+                    f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"]
+    with tempfile.TemporaryDirectory(prefix="gpu_check_") as work:
+        checks = Checks(args, pathlib.Path(work), report)
+        for step in (checks.parity, checks.chunks_and_resume, checks.throughput):
+            before = time.monotonic()
+            try:
+                step()
+            except Exception as error:  # the other steps still tell something
+                report.check(step.__name__, False, f"{type(error).__name__}: {error}")
+            report.write()
+            print(f"   ({time.monotonic() - before:.0f} s)", flush=True)
+    report.lines += ["", f"{len(report.failed)} failed; {time.monotonic() - started:.0f} s in all"]
+    report.write()
+    print(f"{report.path}: {'FAIL: ' + ', '.join(report.failed) if report.failed else 'PASS'}")
+    sys.exit(bool(report.failed))
+
+
+if __name__ == "__main__":
+    main()

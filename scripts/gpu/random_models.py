@@ -1,0 +1,102 @@
+"""Sentence-transformers directories with random weights, made without a network for machines that have none.
+
+The tokenizers are trained on the texts given, so that token counts are like those of real models.
+"""
+import json
+from dataclasses import dataclass, field
+
+import tokenizers
+import torch
+import transformers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+# Qwen2's own split: contractions, words with one leading sign, single digits, runs of signs, line ends, spaces.
+QWEN2_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+               r"\s*[\r\n]+|\s+(?!\S)|\s+")
+VOCAB_TRAINED = 20000
+
+
+@dataclass(frozen=True)
+class Shape:
+    architecture: str  # prefix of the transformers classes
+    pooling: str
+    max_length: int
+    config: dict = field(default_factory=dict)
+
+
+def bert(hidden, layers, heads):
+    return Shape("Bert", "mean", 512, {
+        "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
+        "intermediate_size": 4 * hidden, "vocab_size": 30522, "max_position_embeddings": 512})
+
+
+def qwen2(hidden, layers, heads, kv_heads, inner, vocab):
+    return Shape("Qwen2", "lasttoken", 1024, {
+        "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads, "intermediate_size": inner, "vocab_size": vocab,
+        "max_position_embeddings": 32768, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})
+
+
+SHAPES = {
+    "bert-tiny": bert(128, 2, 2),
+    "qwen2-tiny": qwen2(256, 3, 4, 2, 512, 32000),
+    "minilm": bert(384, 6, 12),
+    "bert-base": bert(768, 12, 12),
+    "qwen2-1.5b": qwen2(1536, 28, 12, 2, 8960, 151936),
+}
+
+
+def wordpiece(texts):
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(
+        vocab_size=VOCAB_TRAINED, special_tokens=special, show_progress=False))
+    cls, sep = (("[CLS]", tokenizer.token_to_id("[CLS]")), ("[SEP]", tokenizer.token_to_id("[SEP]")))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[cls, sep])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token="[MASK]")
+
+
+def byte_level_bpe(texts):
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(tokenizers.Regex(QWEN2_SPLIT), behavior="isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(
+        vocab_size=VOCAB_TRAINED, special_tokens=["<|endoftext|>"], show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<|endoftext|>", eos_token="<|endoftext|>", padding_side="right")
+
+
+def make(name, folder, texts, device):
+    shape = SHAPES[name]
+    config = getattr(transformers, shape.architecture + "Config")(**shape.config)
+    torch.manual_seed(7)
+    with torch.device(device):
+        model = getattr(transformers, shape.architecture + "Model")(config)
+    large = shape.config["hidden_size"] > 1024  # as such models are published
+    model.to(torch.bfloat16 if large else torch.float32).save_pretrained(folder)
+    tokenizer = (wordpiece if shape.architecture == "Bert" else byte_level_bpe)(texts)
+    tokenizer.model_max_length = shape.max_length
+    tokenizer.save_pretrained(folder)
+    modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
+    (folder / "modules.json").write_text(json.dumps([
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for index, (kind, path) in enumerate(modules)]))
+    (folder / "1_Pooling").mkdir()
+    (folder / "2_Normalize").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({
+        "word_embedding_dimension": shape.config["hidden_size"],
+        "pooling_mode_mean_tokens": shape.pooling == "mean",
+        "pooling_mode_lasttoken": shape.pooling == "lasttoken"}))
+    (folder / "sentence_bert_config.json").write_text(
+        json.dumps({"max_seq_length": shape.max_length, "do_lower_case": False}))

@@ -1,0 +1,160 @@
+#include "base/file.h"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/refused.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using testing::read_bytes;
+using testing::refused;
+using testing::TempDir;
+
+size_t entries(const std::string& directory) {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
+  return count;
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const TempDir dir;
+  AtomicFile file(dir.file("a"), 0);
+  file.write("abc", 3);
+  EXPECT_FALSE(std::filesystem::exists(dir.file("a")));
+  file.commit();
+  EXPECT_EQ(read_bytes(dir.file("a")), "abc");
+  EXPECT_EQ(entries(dir.path()), 1U);
+}
+
+TEST(AtomicFile, LeavesNothingWhenAbandoned) {
+  const TempDir dir;
+  {
+    AtomicFile file(dir.file("a"), 1 << 16);
+    file.write("abc", 3);
+  }
+  EXPECT_EQ(entries(dir.path()), 0U);
+}
+
+TEST(AtomicFile, ReplacesTheOldContentWholly) {
+  const TempDir dir;
+  dir.write("a", "a longer old content");
+  write_file_durably(dir.file("a"), "new");
+  EXPECT_EQ(read_bytes(dir.file("a")), "new");
+}
+
+TEST(AtomicFile, CutsOffWhatWasReservedButNotWritten) {
+  const TempDir dir;
+  AtomicFile file(dir.file("a"), 4096);
+  file.write("abc", 3);
+  file.commit();
+  EXPECT_EQ(read_bytes(dir.file("a")), "abc");
+}
+
+TEST(AtomicFile, ReplacesASymbolicLinkAndNotItsTarget) {
+  const TempDir dir;
+  const std::string target = dir.write("target", "untouched");
+  std::filesystem::create_symlink(target, dir.file("a"));
+  write_file_durably(dir.file("a"), "new");
+  EXPECT_EQ(read_bytes(target), "untouched");
+  EXPECT_FALSE(std::filesystem::is_symlink(dir.file("a")));
+}
+
+TEST(AtomicFile, SaysBeforeTheWorkThatTheDiskIsTooSmall) {
+  const TempDir dir;
+  const auto error = refused([&] { AtomicFile(dir.file("a"), int64_t{1} << 60); });
+  EXPECT_EQ(error.code, "io.space");
+  EXPECT_EQ(error.exit_code, ExitCode::kIoError);
+  EXPECT_EQ(entries(dir.path()), 0U);
+}
+
+TEST(AtomicFile, NeedsItsDirectory) {
+  const TempDir dir;
+  EXPECT_EQ(refused([&] { AtomicFile(dir.file("none/a"), 0); }).exit_code, ExitCode::kCantCreate);
+}
+
+TEST(ReadFile, ReturnsTheBytes) {
+  const TempDir dir;
+  const std::string content("a\0b\n", 4);
+  EXPECT_EQ(read_file(dir.write("a", content), 4, "x"), content);
+}
+
+TEST(ReadFile, RefusesWhatIsLargerThanTheLimitBeforeReading) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "");
+  std::filesystem::resize_file(path, uint64_t{1} << 40);  // sparse
+  const auto error = refused([&] { read_file(path, 100, "x.big"); });
+  EXPECT_EQ(error.code, "x.big");
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(error.expected, "at most 100 bytes");
+}
+
+TEST(OpenForReading, RefusesWhatIsNoFileWithoutWaitingForIt) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo(dir.file("fifo").c_str(), 0600), 0);
+  for (const std::string& path :
+       {dir.file("fifo"), dir.path(), std::string("/dev/zero"), dir.file("none")}) {
+    const auto error = refused([&] { open_for_reading(path, "x.open"); });
+    EXPECT_EQ(error.exit_code, ExitCode::kNoInput) << path;
+    EXPECT_EQ(error.code, "x.open") << path;
+  }
+}
+
+TEST(PreadAll, SaysWhereAFileEndsEarly) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "abcd");
+  const UniqueFd fd = open_for_reading(path, "x");
+  std::array<char, 4> data = {};
+  pread_all(fd, data.data(), 2, 2, path);
+  EXPECT_EQ(std::string(data.data(), 2), "cd");
+  const auto error = refused([&] { pread_all(fd, data.data(), 4, 2, path); });
+  EXPECT_EQ(error.exit_code, ExitCode::kIoError);
+  EXPECT_EQ(error.expected, "4 bytes at offset 2");
+  EXPECT_EQ(error.found, "2 bytes");
+}
+
+TEST(CreateDirectoriesDurably, MakesParentsAndAcceptsWhatIsThere) {
+  const TempDir dir;
+  create_directories_durably(dir.file("a/b/c"));
+  create_directories_durably(dir.file("a/b/c"));
+  EXPECT_TRUE(std::filesystem::is_directory(dir.file("a/b/c")));
+}
+
+TEST(CreateDirectoriesDurably, NamesTheFileThatIsInTheWay) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "");
+  const auto error = refused([&] { create_directories_durably(path + "/b"); });
+  EXPECT_EQ(error.exit_code, ExitCode::kCantCreate);
+  EXPECT_EQ(error.where, path);
+}
+
+TEST(UniqueFd, ClosesOnceAndMoves) {
+  UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(fd);
+  const int number = fd.get();
+  UniqueFd other = std::move(fd);
+  EXPECT_EQ(other.get(), number);
+  EXPECT_EQ(other.close(), 0);
+  EXPECT_FALSE(other);
+  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+}
+
+TEST(ParentDirectory, IsTheCurrentOneForABareName) {
+  EXPECT_EQ(parent_directory("a/b"), "a");
+  EXPECT_EQ(parent_directory("b"), ".");
+  EXPECT_EQ(parent_directory("/b"), "/");
+}
+
+}  // namespace
+}  // namespace encode

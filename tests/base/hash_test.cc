@@ -1,0 +1,76 @@
+#include "base/hash.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/refused.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using testing::refused;
+using testing::TempDir;
+
+// FIPS 180-2, appendix B.1, and the hash of nothing.
+constexpr std::string_view kSha256OfAbc =
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+constexpr std::string_view kSha256OfNothing =
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+// The xxHash library's own check value for zero bytes and seed 0.
+constexpr std::string_view kXxh3OfNothing = "99aa06d3014798d86001c324468d497f";
+
+TEST(Sha256, MatchesThePublishedVectors) {
+  EXPECT_EQ(sha256_hex("abc"), kSha256OfAbc);
+  EXPECT_EQ(sha256_hex(""), kSha256OfNothing);
+}
+
+TEST(Xxh3, MatchesThePublishedVector) { EXPECT_EQ(xxh3_hex(""), kXxh3OfNothing); }
+
+// More than the buffer that a file is read through.
+std::string long_text() {
+  std::string text(5'000'011, '\0');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 + i / 1000);
+  return text;
+}
+
+template <typename Hash>
+std::string in_pieces(std::string_view text) {
+  Hash hash;
+  for (size_t step = 1; !text.empty(); step = step * 3 + 1) {
+    const std::string_view piece = text.substr(0, step);
+    hash.update(piece.data(), piece.size());
+    text.remove_prefix(piece.size());
+  }
+  Hash moved = std::move(hash);
+  return moved.hex();
+}
+
+TEST(Hashes, AreTheSameWholeInPiecesAndFromAFile) {
+  const TempDir dir;
+  const std::string text = long_text();
+  const std::string path = dir.write("a", text);
+  EXPECT_EQ(in_pieces<Sha256>(text), sha256_hex(text));
+  EXPECT_EQ(sha256_file(path), sha256_hex(text));
+  EXPECT_EQ(in_pieces<Xxh3>(text), xxh3_hex(text));
+  EXPECT_EQ(xxh3_file(path), xxh3_hex(text));
+}
+
+TEST(Hashes, SeeOneFlippedBit) {
+  std::string text = long_text();
+  const std::pair before(sha256_hex(text), xxh3_hex(text));
+  text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+  EXPECT_NE(sha256_hex(text), before.first);
+  EXPECT_NE(xxh3_hex(text), before.second);
+}
+
+TEST(Hashes, OfAMissingFileAreAnError) {
+  EXPECT_EQ(refused([] { sha256_file("/nowhere/a"); }).exit_code, ExitCode::kNoInput);
+  EXPECT_EQ(refused([] { xxh3_file("/nowhere/a"); }).exit_code, ExitCode::kNoInput);
+}
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,59 @@
+#include "base/units.h"
+
+#include <array>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+TEST(FormatBytes, UsesDecimalUnits) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 kB");
+  EXPECT_EQ(format_bytes(293'000'000), "293.0 MB");
+  EXPECT_EQ(format_bytes(999'960), "1.0 MB");  // never "1000.0 kB"
+}
+
+TEST(FormatCount, GroupsDigits) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(50'621), "50,621");
+  EXPECT_EQ(format_count(-1'234'567), "-1,234,567");
+}
+
+TEST(FormatDuration, KeepsTheTwoLargestUnits) {
+  EXPECT_EQ(format_duration(0.416), "0.42 s");
+  EXPECT_EQ(format_duration(12.34), "12.3 s");
+  EXPECT_EQ(format_duration(185.2), "3 m 05 s");
+  EXPECT_EQ(format_duration(3600 * 2 + 7 * 60 + 59), "2 h 07 m");
+}
+
+TEST(FormatRate, Shortens) {
+  EXPECT_EQ(format_rate(812.4), "812");
+  EXPECT_EQ(format_rate(20'680), "20.7k");
+  EXPECT_EQ(format_rate(1'234'567), "1.23M");
+}
+
+TEST(Nearest, FindsATypoAndNothingElse) {
+  const std::array<std::string, 3> keys = {"chunk_size", "batch_size", "device"};
+  EXPECT_EQ(nearest("chunksize", keys.data(), keys.size()), "chunk_size");
+  EXPECT_EQ(nearest("bacth_size", keys.data(), keys.size()), "batch_size");
+  EXPECT_EQ(nearest("pooling", keys.data(), keys.size()), "");
+  EXPECT_EQ(nearest("x", nullptr, 0), "");
+}
+
+TEST(Preview, KeepsTerminalsSafe) {
+  EXPECT_EQ(preview("plain text"), "plain text");
+  EXPECT_EQ(preview("a\x1b[31m\n"), "a\\x1b[31m\\x0a");
+  EXPECT_EQ(preview("\xc3\xa9\xff"), "\\xc3\\xa9\\xff");
+}
+
+TEST(Preview, CutsAndSaysSo) {
+  EXPECT_EQ(preview("abcdef", 3), "abc...");
+  EXPECT_EQ(preview("abc", 3), "abc");
+}
+
+}  // namespace
+}  // namespace encode

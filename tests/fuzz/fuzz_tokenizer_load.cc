@@ -1,0 +1,26 @@
+// A tokenizer.json of any content is loaded or refused with an Error. What loads must be able to
+// encode.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "encode/error.h"
+#include "encode/tokenizer.h"
+
+#include "tokenizer/tokenizer_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    const auto tokenizer = encode::load_tokenizer_json(
+        std::string(reinterpret_cast<const char*>(data), size), "tokenizer.json");
+    encode::TokenizedRows rows;
+    tokenizer->encode("Hello, w\xC3\xB6rld! 123  \xE4\xBD\xA0\xE5\xA5\xBD\n", {.max_length = 16},
+                      rows);
+    for (const int32_t id : rows.ids) {
+      if (id < 0 || id >= tokenizer->vocab_size()) __builtin_trap();
+    }
+  } catch (const encode::Error&) {
+    // refused, as it should be
+  }
+  return 0;
+}

@@ -1,0 +1,103 @@
+// A checkpoint that does not fit its config.json is refused by name, with the shape that was
+// expected and why.
+#include <filesystem>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/encoder.h"
+#include "encode/error.h"
+
+#include "base/json.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A copy of a tiny model whose config.json was changed.
+std::string edited_model(const testing::TempDir& dir, const std::string& name,
+                         const std::function<void(Json&)>& edit) {
+  const std::string copy = dir.file(name);
+  std::filesystem::copy(testing::test_data("models/" + name), copy);
+  Json config = Json::parse(testing::read_bytes(copy + "/config.json"));
+  edit(config);
+  testing::write_bytes(copy + "/config.json", config.dump());
+  return copy;
+}
+
+ErrorDetail load_error(const std::string& model) {
+  EncoderOptions options;
+  options.result.model = model;
+  options.hardware.device = "cpu";
+  options.threads = 1;
+  try {
+    load_encoder(options);
+  } catch (const Error& error) {
+    return error.detail();
+  }
+  return {};
+}
+
+struct Defect {
+  std::string label;
+  std::string model;
+  std::function<void(Json&)> edit;
+  std::string code;
+  std::string mentions;  // somewhere in the rendered message
+};
+
+class BrokenCheckpoint : public ::testing::TestWithParam<Defect> {};
+
+TEST_P(BrokenCheckpoint, IsRefusedWithTheReason) {
+  const testing::TempDir dir;
+  const ErrorDetail error = load_error(edited_model(dir, GetParam().model, GetParam().edit));
+  EXPECT_EQ(error.code, GetParam().code) << render(error);
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+  EXPECT_THAT(render(error), HasSubstr(GetParam().mentions));
+  EXPECT_FALSE(error.expected.empty());
+  EXPECT_FALSE(error.found.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configs, BrokenCheckpoint,
+    ::testing::Values(Defect{"OtherHiddenSize", "bert", [](Json& c) { c["hidden_size"] = 32; },
+                             "model.shape", "hidden_size"},
+                      Defect{"MoreLayers", "bert", [](Json& c) { c["num_hidden_layers"] = 3; },
+                             "model.tensor", "encoder.layer.2"},
+                      Defect{"FewerLayers", "bert", [](Json& c) { c["num_hidden_layers"] = 1; },
+                             "model.tensor", "not part of"},
+                      Defect{"OddHeads", "bert", [](Json& c) { c["num_attention_heads"] = 5; },
+                             "model.config", "a divisor of"},
+                      Defect{"UnknownActivation", "bert", [](Json& c) { c["hidden_act"] = "mish"; },
+                             "model.config", "gelu"},
+                      Defect{"RelativePositions", "bert",
+                             [](Json& c) { c["position_embedding_type"] = "relative_key"; },
+                             "model.config", "absolute"},
+                      Defect{"UnknownArchitecture", "bert",
+                             [](Json& c) { c["model_type"] = "gpt_bigcode"; }, "model.type",
+                             "qwen2"},
+                      Defect{"OtherArchitecture", "bert",
+                             [](Json& c) {
+                               c.update({{"model_type", "qwen2"}, {"hidden_act", "silu"}});
+                             },
+                             "model.tensor", "embed_tokens.weight"},
+                      Defect{"OtherHeadDim", "qwen2", [](Json& c) { c["num_key_value_heads"] = 4; },
+                             "model.shape", "num_key_value_heads 4 x head_dim"},
+                      Defect{"UnknownRope", "qwen2",
+                             [](Json& c) { c["rope_parameters"]["rope_type"] = "yarn"; },
+                             "model.config", "yarn"},
+                      Defect{"Window", "qwen2", [](Json& c) { c["use_sliding_window"] = true; },
+                             "model.config", "windows"}),
+    [](const auto& param) { return param.param.label; });
+
+TEST(BrokenCheckpointControl, TheUnchangedCopyLoads) {
+  const testing::TempDir dir;
+  EXPECT_EQ(load_error(edited_model(dir, "bert", [](Json&) {})).code, "");
+  EXPECT_EQ(load_error(edited_model(dir, "qwen2", [](Json&) {})).code, "");
+}
+
+}  // namespace
+}  // namespace encode

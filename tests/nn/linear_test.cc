@@ -1,0 +1,91 @@
+#include "nn/linear.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/silu.h>
+#include <c10/core/InferenceMode.h>
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+double max_difference(const at::Tensor& a, const at::Tensor& b) {
+  return at::max(at::abs(a.to(at::kFloat).sub(b.to(at::kFloat)))).item<double>();
+}
+
+// The property that everything rests on: a row's bits do not depend on the rows beside it or on
+// their number.
+class RowBits
+    : public ::testing::TestWithParam<std::tuple<at::ScalarType, std::pair<int64_t, int64_t>>> {};
+
+TEST_P(RowBits, AreTheSameInEveryBatch) {
+  const c10::InferenceMode inference;
+  const auto [type, shape] = GetParam();
+  const auto [in, out] = shape;
+  const auto options = at::TensorOptions().dtype(type);
+  for (const int threads : {1, 2}) {
+    at::set_num_threads(threads);
+    const Linear linear(at::randn({out, in}, options), at::randn({out}, options),
+                        Activation::kGelu);
+    const at::Tensor x = at::randn({1200, in}, options);
+    const at::Tensor whole = linear(x);
+    for (const int64_t rows : {1, 2, 3, 7, 8, 31, 64, 127, 511, 512, 513, 1024}) {
+      for (const int64_t begin : {0, 5, 176}) {
+        EXPECT_TRUE(at::equal(linear(x.narrow(0, begin, rows)), whole.narrow(0, begin, rows)))
+            << rows << " rows from " << begin << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, RowBits,
+    ::testing::Combine(::testing::Values(at::kFloat, at::kBFloat16),
+                       ::testing::Values(std::pair<int64_t, int64_t>{384, 1152},
+                                         std::pair<int64_t, int64_t>{1536, 384},
+                                         std::pair<int64_t, int64_t>{64, 96})));
+
+TEST(Linear, MatchesLibTorchWithEachActivation) {
+  const c10::InferenceMode inference;
+  const at::Tensor w = at::randn({96, 64});
+  const at::Tensor b = at::randn({96});
+  const at::Tensor x = at::randn({40, 64});
+  const at::Tensor plain = at::linear(x, w, b);
+  EXPECT_LT(max_difference(Linear(w, b)(x), plain), 1e-5);
+  EXPECT_LT(max_difference(Linear(w, {})(x), at::linear(x, w)), 1e-5);
+  EXPECT_LT(max_difference(Linear(w, b, Activation::kGelu)(x), at::gelu(plain, "none")), 1e-5);
+  EXPECT_LT(max_difference(Linear(w, b, Activation::kGeluTanh)(x), at::gelu(plain, "tanh")), 1e-5);
+  EXPECT_LT(max_difference(Linear(w, b, Activation::kSilu)(x), at::silu(plain)), 1e-5);
+}
+
+// The control of the test above: were erf replaced by its approximation, it would see it.
+TEST(Linear, ExactAndApproximateGeluDiffer) {
+  const at::Tensor x = at::randn({40, 64}).mul(2);
+  EXPECT_GT(max_difference(activate(x, Activation::kGelu), activate(x, Activation::kGeluTanh)),
+            1e-4);
+}
+
+TEST(Linear, AddsTheResidual) {
+  const c10::InferenceMode inference;
+  const at::Tensor w = at::randn({64, 96});
+  const at::Tensor b = at::randn({64});
+  const at::Tensor x = at::randn({700, 96});
+  const at::Tensor residual = at::randn({700, 64});
+  EXPECT_LT(max_difference(Linear(w, b).add(x, residual), at::linear(x, w, b).add(residual)), 1e-4);
+}
+
+TEST(Linear, WorksInFloat16) {
+  const c10::InferenceMode inference;
+  const at::Tensor w = at::randn({64, 96});
+  const at::Tensor x = at::randn({20, 96});
+  EXPECT_LT(max_difference(Linear(w.to(at::kHalf), {})(x.to(at::kHalf)), at::linear(x, w)), 0.1);
+}
+
+}  // namespace
+}  // namespace encode

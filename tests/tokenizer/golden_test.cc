@@ -1,0 +1,93 @@
+// Every tokenizer of tests/data/tokenizer gives the ids that scripts/golden/tokenizer_golden.py
+// recorded from Hugging Face `tokenizers` and from `sentencepiece`.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "encode/tokenizer.h"
+
+#include "base/json.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+std::string data_path(const std::string& name) { return testing::test_data("tokenizer/" + name); }
+
+std::vector<Json> read_lines(const std::string& name) {
+  std::ifstream in(data_path(name));
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+struct Row {
+  Ids ids;
+  int32_t lost;
+};
+
+Row encode_one(const Tokenizer& tokenizer, const std::string& text,
+               const TokenizeOptions& options = {}) {
+  TokenizedRows rows;
+  tokenizer.encode(text, options, rows);
+  return {rows.ids, rows.lost_tokens.at(0)};
+}
+
+class GoldenTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenTest, GivesTheRecordedIds) {
+  const auto tokenizer = load_tokenizer_from_directory(data_path(GetParam()));
+  const std::vector<Json> cases = read_lines(GetParam() + "/cases.jsonl");
+  ASSERT_GT(cases.size(), 200U);
+  for (const Json& expected : cases) {
+    const auto text = expected["text"].get<std::string>();
+    SCOPED_TRACE("text " + expected["text"].dump());
+    EXPECT_EQ(encode_one(*tokenizer, text).ids, expected["ids"].get<Ids>());
+    EXPECT_EQ(encode_one(*tokenizer, text, {.add_special_tokens = false}).ids,
+              expected["plain"].get<Ids>());
+  }
+}
+
+TEST_P(GoldenTest, TruncationKeepsSpecialTokensAndCountsTheLost) {
+  const auto tokenizer = load_tokenizer_from_directory(data_path(GetParam()));
+  for (const Json& expected : read_lines(GetParam() + "/cases.jsonl")) {
+    SCOPED_TRACE("text " + expected["text"].dump());
+    const Row row = encode_one(*tokenizer, expected["text"].get<std::string>(), {.max_length = 8});
+    EXPECT_EQ(row.ids, expected["short"].get<Ids>());
+    EXPECT_EQ(static_cast<size_t>(row.lost), expected["ids"].size() - expected["short"].size());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
+                         ::testing::Values("wordpiece", "wordpiece_cased", "gpt2", "roberta",
+                                           "qwen2", "llama3", "gemma", "llama2",
+                                           "sentencepiece_bpe", "sentencepiece_unigram"),
+                         [](const auto& test) { return test.param; });
+
+// One small tokenizer a normalizer or pre-tokenizer; their WordLevel ids name the pieces.
+TEST(GoldenComponentTest, EveryNormalizerAndPreTokenizerGivesTheRecordedPieces) {
+  const testing::TempDir dir;
+  const auto texts = Json::parse(testing::read_bytes(data_path("component_texts.json")));
+  size_t components = 0;
+  for (const char* part : {"components_1.jsonl", "components_2.jsonl", "components_3.jsonl"}) {
+    for (const Json& component : read_lines(part)) {
+      SCOPED_TRACE(component["name"].get<std::string>());
+      const auto tokenizer =
+          load_tokenizer(dir.write("tokenizer.json", component["tokenizer"].dump()));
+      for (size_t i = 0; i < texts.size(); ++i) {
+        EXPECT_EQ(encode_one(*tokenizer, texts[i].get<std::string>()).ids,
+                  component["ids"][i].get<Ids>())
+            << texts[i].dump();
+      }
+      ++components;
+    }
+  }
+  EXPECT_GT(components, 50U);
+}
+
+}  // namespace
+}  // namespace encode

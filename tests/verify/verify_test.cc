@@ -1,0 +1,262 @@
+#include "verify/verify.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/npy.h"
+#include "store/fake_job.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> checks_with(const VerifyReport& report, CheckStatus status) {
+  std::vector<std::string> checks;
+  for (const Finding& finding : report.findings) {
+    if (finding.status == status) checks.push_back(finding.check);
+  }
+  return checks;
+}
+
+std::vector<std::string> failed(const VerifyReport& report) {
+  return checks_with(report, CheckStatus::kFailed);
+}
+std::vector<std::string> warned(const VerifyReport& report) {
+  return checks_with(report, CheckStatus::kWarning);
+}
+
+// A finished run of two streams of one split and their combination.
+class Verify : public ::testing::Test {
+ protected:
+  Verify() {
+    tc_.identity.fingerprint = R"({"result":{"normalize":true}})";
+    commit_.identity = {.name = "train_commit",
+                        .fingerprint = R"({"result":{"normalize":true}})",
+                        .rows = 30,
+                        .dim = 3};
+    run_fake_job(dir_.path(), tc_);
+    run_fake_job(dir_.path(), commit_);
+    combine_finals({path_of(tc_), path_of(commit_)}, combined_, "train_combined");
+  }
+
+  std::string path_of(const FakeJob& job) const { return job.final_path(dir_.path()); }
+
+  ExpectedMatrix expected(const FakeJob& job) const {
+    return {.name = job.identity.name,
+            .path = path_of(job),
+            .group = "train",
+            .rows = job.identity.rows,
+            .dim = job.identity.dim,
+            .fingerprint = job.identity.fingerprint};
+  }
+
+  std::vector<ExpectedMatrix> all() const {
+    return {expected(tc_),
+            expected(commit_),
+            {.name = "train_combined",
+             .path = combined_,
+             .group = "train",
+             .rows = 30,
+             .dim = 7,
+             .fingerprint = {}}};
+  }
+
+  VerifyReport verify() const { return verify_run(all(), dir_.path(), {}); }
+
+  void set_value(const std::string& path, size_t index, float value) {
+    std::string bytes = read_bytes(path);
+    std::memcpy(bytes.data() + kNpyHeaderBytes + index * sizeof value, &value, sizeof value);
+    write_bytes(path, bytes);
+  }
+
+  // A final of the given rows with a manifest that fits it.
+  std::string publish(const std::vector<float>& values, const RowStats& stats) {
+    const std::string path = dir_.file("other.npy");
+    const StreamIdentity identity = {.name = "other",
+                                     .fingerprint = R"({"result":{"normalize":true}})",
+                                     .rows = static_cast<int64_t>(values.size()) / 2,
+                                     .dim = 2};
+    const auto writer = begin_final(path, identity);
+    writer->append(values);
+    writer->publish(stats, "cpu");
+    return path;
+  }
+
+  const TempDir dir_;
+  FakeJob tc_;
+  FakeJob commit_;
+  const std::string combined_ = final_path(dir_.path(), "train_combined");
+};
+
+TEST_F(Verify, FinishedRunIsGreen) {
+  const VerifyReport report = verify();
+  EXPECT_THAT(failed(report), IsEmpty()) << render_table(report);
+  EXPECT_THAT(warned(report), IsEmpty()) << render_table(report);
+  EXPECT_EQ(report.exit_code(), ExitCode::kOk);
+  EXPECT_NEAR(report.matrices[0].norms.mean, 1, 1e-6);
+  EXPECT_NEAR(report.matrices[2].norms.mean, std::sqrt(2), 1e-6);
+}
+
+TEST_F(Verify, AnyChangedByteOfAFinalIsDamage) {
+  const std::string whole = read_bytes(path_of(tc_));
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    std::string bytes = whole;
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+    write_bytes(path_of(tc_), bytes);
+    EXPECT_EQ(verify_files({path_of(tc_)}, {}).exit_code(), ExitCode::kData) << "byte " << byte;
+  }
+}
+
+TEST_F(Verify, AnyChangedByteOfAManifestIsDamage) {
+  const std::string path = manifest_path(path_of(tc_));
+  const std::string whole = read_bytes(path);
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    std::string bytes = whole;
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+    write_bytes(path, bytes);
+    EXPECT_EQ(verify_files({path_of(tc_)}, {}).exit_code(), ExitCode::kData) << "byte " << byte;
+  }
+}
+
+TEST_F(Verify, AnyChangedByteInAChunkFolderIsNoticed) {
+  const std::string folder = chunks_dir(dir_.path(), tc_.identity.name);
+  for (const char* name : {"/chunk_0003.npy", "/chunks.log", "/stream.json"}) {
+    const std::string whole = read_bytes(folder + name);
+    for (size_t byte = 0; byte < whole.size(); ++byte) {
+      std::string bytes = whole;
+      bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+      write_bytes(folder + name, bytes);
+      const VerifyReport report = verify_run({expected(tc_)}, dir_.path(), {});
+      EXPECT_FALSE(failed(report).empty() && warned(report).empty()) << name << " byte " << byte;
+    }
+    write_bytes(folder + name, whole);
+  }
+}
+
+TEST_F(Verify, MissingFinalIsMissingAndNotDamage) {
+  std::filesystem::remove(path_of(commit_));
+  std::filesystem::remove(manifest_path(path_of(commit_)));
+  const VerifyReport report = verify_run({expected(tc_), expected(commit_)}, dir_.path(), {});
+  EXPECT_THAT(failed(report), ElementsAre("exists"));
+  EXPECT_EQ(report.exit_code(), ExitCode::kNoInput);
+}
+
+TEST_F(Verify, MatrixWithoutManifestIsAFailureOfARunAndAWarningForAFile) {
+  std::filesystem::remove(manifest_path(path_of(tc_)));
+  EXPECT_THAT(failed(verify_run({expected(tc_)}, "", {})), ElementsAre("manifest"));
+  const VerifyReport report = verify_files({path_of(tc_)}, {});
+  EXPECT_THAT(warned(report), ElementsAre("manifest"));
+  EXPECT_EQ(report.exit_code(), ExitCode::kOk);
+}
+
+TEST_F(Verify, RowsDimAndFingerprintAreComparedWithWhatTheConfigSays) {
+  ExpectedMatrix matrix = expected(tc_);
+  matrix.rows = 31;
+  matrix.dim = 5;
+  matrix.fingerprint = R"({"result":{"normalize":false}})";
+  const VerifyReport report = verify_run({matrix}, "", {});
+  EXPECT_THAT(failed(report), ElementsAre("rows", "dim", "fingerprint"));
+  EXPECT_THAT(render_table(report),
+              HasSubstr("result.normalize: cache has true, this run has false"));
+}
+
+TEST_F(Verify, RowsWithinASplitMustBeEqual) {
+  FakeJob shorter;
+  shorter.identity = {.name = "train_note", .fingerprint = R"({"seed":3})", .rows = 29, .dim = 3};
+  run_fake_job(dir_.path(), shorter);
+  const VerifyReport report = verify_run({expected(tc_), expected(shorter)}, dir_.path(), {});
+  EXPECT_THAT(failed(report), ElementsAre("group_rows"));
+}
+
+TEST_F(Verify, NonFiniteValuesAreNamedByRow) {
+  set_value(path_of(tc_), 5 * 4 + 1, std::numeric_limits<float>::quiet_NaN());
+  set_value(path_of(tc_), 17 * 4, std::numeric_limits<float>::infinity());
+  const VerifyReport report = verify_run({expected(tc_)}, "", {});
+  EXPECT_THAT(failed(report), ElementsAre("checksum", "finite"));
+  EXPECT_THAT(render_table(report), HasSubstr("rows 5, 17"));
+}
+
+TEST_F(Verify, ZeroRowsAreAllowedForRowsWithoutTokensOnly) {
+  const std::vector<float> values = {1, 0, 0, 0, 0, 1};
+  EXPECT_THAT(failed(verify_files({publish(values, {.zero_token_rows = 1})}, {})), IsEmpty());
+  EXPECT_THAT(failed(verify_files({publish(values, {.zero_token_rows = 0})}, {})),
+              ElementsAre("zero_rows"));
+}
+
+TEST_F(Verify, NormalizedRowsMustHaveNormOne) {
+  const VerifyReport report = verify_files({publish({1, 0, 0.6F, 0.81F}, {})}, {});
+  EXPECT_THAT(failed(report), ElementsAre("norms"));
+  EXPECT_THAT(render_table(report), HasSubstr("row 1"));
+}
+
+TEST_F(Verify, CombinedMustEqualItsPartsEvenWhereTheManifestAgreesWithIt) {
+  // Parts made anew by a run that gives other values, combined left as it was.
+  run_fake_job(dir_.path(), tc_);
+  FakeJob other = tc_;
+  other.identity.name = "train_other";
+  StreamIdentity identity = tc_.identity;
+  const auto writer = begin_final(path_of(tc_), identity);
+  std::vector<float> rows = fake_rows({.begin = 0, .end = 30}, 4);
+  std::swap_ranges(rows.begin() + 40, rows.begin() + 44, rows.begin() + 44);
+  writer->append(rows);
+  writer->publish({}, "cpu");
+  const VerifyReport report = verify_files({combined_}, {});
+  EXPECT_THAT(failed(report), ElementsAre("parts"));
+  EXPECT_THAT(render_table(report), HasSubstr("row 10 differs"));
+}
+
+TEST_F(Verify, UnfinishedStreamIsNotTiled) {
+  FakeJob job;
+  job.identity.name = "val_tc";
+  const auto store = ChunkStore::open(dir_.path(), job.identity, job.chunk_rows, job.open);
+  commit_chunk(*store, 1, job.identity.dim);
+  const VerifyReport report = verify_run({expected(job)}, dir_.path(), {});
+  EXPECT_THAT(failed(report), ElementsAre("exists", "chunk_tiling"));
+}
+
+TEST_F(Verify, StrayFilesAreWarnings) {
+  dir_.write("train_tc_chunks/.chunk_0001.npy.tmp.7.0123456789abcdef", "half");
+  dir_.write("train_tc_chunks/chunk_0099.npy", "stray");
+  dir_.write(".train_tc_embeddings.npy.tmp.7.0123456789abcdef", "half");
+  const VerifyReport report = verify();
+  EXPECT_THAT(warned(report), ElementsAre("chunk_strays", "chunk_strays", "cache_strays"));
+  EXPECT_EQ(report.exit_code(), ExitCode::kOk);
+}
+
+TEST_F(Verify, Sha256IsThatOfTheFile) {
+  const VerifyReport report = verify_files({path_of(tc_)}, {.sha256 = true});
+  EXPECT_EQ(report.matrices[0].sha256, sha256_file(path_of(tc_)));
+  EXPECT_THAT(render_table(report), HasSubstr("sha256  " + report.matrices[0].sha256));
+}
+
+TEST_F(Verify, JsonSaysTheSame) {
+  set_value(path_of(tc_), 0, 0.5F);
+  const VerifyReport report = verify();
+  const Json json = parse_json(render_json(report), {}, "report", "test");
+  EXPECT_EQ(json["exit_code"], 65);
+  EXPECT_EQ(json["matrices"].size(), 3U);
+  EXPECT_EQ(json["findings"].size(), report.findings.size());
+}
+
+TEST_F(Verify, OtherFilesAreNoMatrices) {
+  const std::string text = dir_.write("a.npy", "hello, this is no matrix at all");
+  EXPECT_THAT(failed(verify_files({text}, {})), ElementsAre("header"));
+  EXPECT_THAT(failed(verify_files({dir_.path()}, {})), ElementsAre("header")) << "a directory";
+  EXPECT_EQ(verify_files({dir_.file("none.npy")}, {}).exit_code(), ExitCode::kNoInput);
+}
+
+}  // namespace
+}  // namespace encode::testing
