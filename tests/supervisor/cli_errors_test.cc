@@ -79,14 +79,14 @@ std::vector<Broken> broken_things() {
       {"BadJson", 65, "bad.jsonl:2", input("@/bad.jsonl"), ""},
       {"FieldIsANumber", 65, "number.jsonl:1", input("@/number.jsonl"), ""},
       {"CsvUnbalancedQuote", 65, "quote.csv:", input("@/quote.csv"), ""},
-      {"CsvNoSuchColumn", 65, "column", input("@/good.csv", "txet"), ""},
+      {"CsvNoSuchColumn", 78, "column", input("@/good.csv", "txet"), ""},
       {"TruncatedGzip", 65, "cut.jsonl.gz", input("@/cut.jsonl.gz"), ""},
       // models
       {"ModelMissing", 66, "nowhere", model("@/nowhere"), ""},
       {"ModelWithoutWeights", 66, "safetensors", model("@/no_weights"), ""},
       {"ModelConfigNotJson", 78, "config.json", model("@/bad_config"), ""},
       {"ModelWeightsCut", 78, "model.safetensors", model("@/cut_weights"), ""},
-      {"ModelOnlyPickle", 66, "safetensors", model("@/pickle"), ""},
+      {"ModelOnlyPickle", 78, "safetensors", model("@/pickle"), ""},
       // places
       {"CacheIsAFile",
        73,
