@@ -73,7 +73,7 @@ TEST(RealWorker, ARowWithoutTokensIsZeroAndCounted) {
       bytes.substr(static_cast<size_t>(kNpyHeaderBytes) + row_bytes, row_bytes);
   EXPECT_EQ(second_row, std::string(row_bytes, '\0'));
   EXPECT_THAT(read_bytes(runs.matrix("zero") + ".manifest.json"),
-              HasSubstr("\"zero_token_rows\":1"));
+              HasSubstr("\"zero_token_rows\": 1"));
   EXPECT_EQ(Program(runs.dir().path(), {"verify", runs.matrix("zero")}).wait().exit_code, 0);
 }
 

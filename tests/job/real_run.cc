@@ -1,5 +1,6 @@
 #include "real_run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 
@@ -63,7 +64,9 @@ std::vector<std::string> RealRun::arguments(const std::string& name,
                                             const std::vector<std::string>& extra) const {
   std::vector<std::string> words = {
       "run",      "--model",    dir_.file("model"), "--input", dir_.file("texts.txt"),
-      "--output", matrix(name), "--device",         "cpu",     "--no-progress"};
+      "--output", matrix(name), "--no-progress"};
+  const bool has_device = std::find(extra.begin(), extra.end(), "--device") != extra.end();
+  if (!has_device) words.insert(words.end(), {"--device", "cpu"});
   words.insert(words.end(), extra.begin(), extra.end());
   return words;
 }
