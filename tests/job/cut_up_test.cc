@@ -1,7 +1,9 @@
 // Same row, same vector: the matrix is the same to the bit however the run was cut up.
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -75,6 +77,21 @@ TEST(RealWorker, ARowWithoutTokensIsZeroAndCounted) {
   EXPECT_THAT(read_bytes(runs.matrix("zero") + ".manifest.json"),
               HasSubstr("\"zero_token_rows\": 1"));
   EXPECT_EQ(Program(runs.dir().path(), {"verify", runs.matrix("zero")}).wait().exit_code, 0);
+}
+
+// ENCODE_SOAK_ROWS=500000 is the long form (scripts/soak/memory.sh).
+TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
+  const char* const wish = std::getenv("ENCODE_SOAK_ROWS");
+  const int64_t rows = wish != nullptr ? std::stoll(wish) : 20000;
+  const ProgramEnd few = RealRun("bert", rows / 10).run("few", {});
+  const ProgramEnd many = RealRun("bert", rows).run("many", {});
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  ASSERT_EQ(many.exit_code, 0) << many.err;
+  constexpr int64_t kAllowance = 50'000'000;
+  EXPECT_LT(many.peak_resident_bytes, few.peak_resident_bytes + kAllowance);
+  std::cout << "peak resident memory: " << few.peak_resident_bytes / 1000000 << " MB for "
+            << rows / 10 << " rows, " << many.peak_resident_bytes / 1000000 << " MB for " << rows
+            << "\n";
 }
 
 TEST(RealWorker, TheWorkersErrorReachesTheUser) {
