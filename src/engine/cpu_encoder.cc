@@ -35,7 +35,9 @@ class CpuEncoder : public Encoder {
       if (stopped.load(std::memory_order_relaxed)) return;
       const PackedBatch& batch = batches[static_cast<size_t>(i)];
       const c10::InferenceMode inference;
-      scatter_rows(transformer_.embed(batch, blocks_of(batch.tokens())), batch, out);
+      at::Tensor embeddings = transformer_.embed(batch, blocks_of(batch.tokens()));
+      transformer_.head.finish(embeddings);
+      scatter_rows(embeddings, batch, out);
       const std::lock_guard lock(done_mutex);
       if (!done(batch)) stopped = true;
     });

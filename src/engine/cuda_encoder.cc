@@ -39,6 +39,7 @@ class CudaEncoder : public Encoder {
       if (i < batches.size()) next = launch(batches[i]);
       if (i > 0) {
         pending.copied.synchronize();
+        transformer_.head.finish(pending.embeddings);
         scatter_rows(pending.embeddings, batches[i - 1], out);
         if (!done(batches[i - 1])) {
           synchronize(transformer_.device);

@@ -39,6 +39,8 @@ at::Tensor apply(const at::Tensor& x, DenseActivation activation) {
 
 EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, at::Device device)
     : modules_(effective.modules) {
+  normalize_last_ = modules_.back().kind == SentenceModule::Kind::kNormalize;
+  if (normalize_last_) modules_.pop_back();
   for (const SentenceModule& module : modules_) {
     if (module.kind == SentenceModule::Kind::kDense) dense_.push_back(load_dense(module, device));
   }
@@ -54,7 +56,7 @@ at::Tensor EmbeddingHead::operator()(const at::Tensor& hidden_states,
         x = pool(hidden_states, batch, module.pooling);
         break;
       case SentenceModule::Kind::kDense:
-        x = apply(dense_[next_dense++](x), module.activation);
+        x = apply(dense_[next_dense++].in_blocks(x), module.activation);
         break;
       case SentenceModule::Kind::kNormalize:
         l2_normalize(x);
@@ -62,6 +64,10 @@ at::Tensor EmbeddingHead::operator()(const at::Tensor& hidden_states,
     }
   }
   return x.contiguous();
+}
+
+void EmbeddingHead::finish(at::Tensor& embeddings) const {
+  if (normalize_last_) l2_normalize(embeddings);
 }
 
 }  // namespace encode

@@ -20,11 +20,17 @@ class EmbeddingHead {
   // is the result.
   EmbeddingHead(const EffectiveResult& effective, at::Device device);
 
-  // hidden_states [T, hidden_size] -> [B, dim] float32, on the device.
+  // hidden_states [T, hidden_size] -> [B, dim] float32, on the device; finish() is still to be
+  // done.
   at::Tensor operator()(const at::Tensor& hidden_states, const PackedInput& batch) const;
 
+  // The closing normalization, where there is one, in place on the host: a device's reduction
+  // kernels may split a row's sum in another way for another number of rows.
+  void finish(at::Tensor& embeddings) const;
+
  private:
-  std::vector<SentenceModule> modules_;
+  std::vector<SentenceModule> modules_;  // without the closing normalization
+  bool normalize_last_ = false;
   std::vector<Linear> dense_;  // of the kDense modules, in their order
 };
 

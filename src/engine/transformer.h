@@ -21,7 +21,8 @@ struct Transformer {
   int64_t vocab_size = 0;
   int64_t max_length = 0;
 
-  // [B, dim] float32 on the device. `slots` >= batch.tokens(): see PackedInput.
+  // [B, dim] float32 on the device, head.finish() still to be done. `slots` >= batch.tokens(): see
+  // PackedInput.
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
 };
 

@@ -16,6 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Four windows are alive at a time (one read, two queued, one encoded), each as text, as ids and as
+// packed batches.
+constexpr int64_t kTextShares = 16;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -78,6 +82,9 @@ bool UnitRunner::run(int64_t unit_number) {
     tasks = tasks_of(*store);
   } else {
     sink = final_sink(unit);
+    // No rows make no chunk, and the matrix is there all the same.
+    if (unit.identity.rows == 0)
+      begin_final(unit.final_path, unit.identity)->publish({}, encoder_->device_name());
   }
 
   const ModelDirectory directory = open_model_directory(unit.config.result.model);
@@ -88,6 +95,7 @@ bool UnitRunner::run(int64_t unit_number) {
       .prompt = effective.prompt,
       .prompt_tokens = effective.include_prompt ? 0 : prompt_tokens(*tokenizer_, effective.prompt),
       .batch_tokens = encoder_->batch_tokens(),
+      .window_text_bytes = std::max<int64_t>(unit.config.speed.prefetch_bytes / kTextShares, 1),
       .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
   unit_stats_ = {};
   unit_rows_ = 0;

@@ -16,7 +16,6 @@ namespace {
 
 // Rows sorted and packed together: enough to fill batches to the brim, little enough to hold.
 constexpr int64_t kWindowRows = 4096;
-constexpr int64_t kWindowTextBytes = int64_t{16} << 20;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {
   const int64_t base = whole.offsets.back();
@@ -101,7 +100,7 @@ void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
     texts.clear();
     int64_t bytes = 0;
     const int64_t limit = std::min(kWindowRows, task.rows.end - begin);
-    while (static_cast<int64_t>(texts.size()) < limit && bytes < kWindowTextBytes) {
+    while (static_cast<int64_t>(texts.size()) < limit && bytes < plan_.window_text_bytes) {
       if (!reader.next(text)) {
         throw Error({.exit_code = ExitCode::kData,
                      .code = "text.changed",

@@ -37,9 +37,10 @@ struct Window {
 struct TokenizePlan {
   const Tokenizer& tokenizer;
   TokenizeOptions options;
-  std::string prompt;         // put before every text
-  int32_t prompt_tokens = 0;  // see PackedBatch
-  int64_t batch_tokens = 0;   // capacity of a batch
+  std::string prompt;             // put before every text
+  int32_t prompt_tokens = 0;      // see PackedBatch
+  int64_t batch_tokens = 0;       // capacity of a batch
+  int64_t window_text_bytes = 0;  // a window ends with the row that reaches it
   int64_t threads = 1;
 };
 

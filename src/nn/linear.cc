@@ -122,7 +122,7 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
 
 at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
   const int64_t tokens = x.size(0);
-  if (!x.device().is_cpu() || tokens == kCpuBlockTokens) return block(x, residual);
+  if (tokens == kCpuBlockTokens) return block(x, residual);
   std::vector<at::Tensor> parts;
   for (int64_t begin = 0; begin < tokens; begin += kCpuBlockTokens) {
     const int64_t size = std::min(kCpuBlockTokens, tokens - begin);
@@ -137,10 +137,14 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
   return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x) const { return blocks(x, {}); }
+// On CUDA the engine keeps the number of token slots the same for every launch, which does what
+// blocks do on CPU.
+at::Tensor Linear::operator()(const at::Tensor& x) const {
+  return x.device().is_cpu() ? blocks(x, {}) : block(x, {});
+}
 
 at::Tensor Linear::add(const at::Tensor& x, const at::Tensor& residual) const {
-  return blocks(x, residual);
+  return x.device().is_cpu() ? blocks(x, residual) : block(x, residual);
 }
 
 }  // namespace encode

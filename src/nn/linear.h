@@ -27,6 +27,10 @@ class Linear {
   // residual + x W^T + b. Only for Activation::kNone.
   at::Tensor add(const at::Tensor& x, const at::Tensor& residual) const;
 
+  // The same as operator(), for inputs whose row count differs from call to call: in blocks of
+  // fixed size on every device.
+  at::Tensor in_blocks(const at::Tensor& x) const { return blocks(x, {}); }
+
   int64_t out_features() const { return out_features_; }
 
  private:

@@ -23,7 +23,9 @@ PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device
   input.input_ids = slots_tensor(batch.input_ids, slots, device);
   input.position_ids = slots_tensor(batch.position_ids, slots, device);
   input.cu_seqlens = batch.cu_seqlens;
-  input.max_seqlen = batch.max_seqlen;
+  // FlashAttention takes another path where the longest sequence is one token, and a row's bits
+  // would tell.
+  input.max_seqlen = std::max(batch.max_seqlen, 2);
   input.prompt_tokens = batch.prompt_tokens;
   if (device.is_cuda()) {
     at::Tensor host = at::empty({static_cast<int64_t>(batch.cu_seqlens.size())},
