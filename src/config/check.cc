@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
+#include "base/input_format.h"
 #include "base/units.h"
-#include "config/input_format.h"
 #include "config/resolve.h"
 
 namespace encode {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "config/input_format.h"
+#include "base/input_format.h"
 #include "config/names.h"
 
 namespace encode {

@@ -1,4 +1,4 @@
-#include "config/input_format.h"
+#include "base/input_format.h"
 
 #include <algorithm>
 #include <filesystem>
