@@ -16,7 +16,7 @@ set -euo pipefail
 newest_bundle() { find "$ROOT/out" -maxdepth 1 -name 'encode-*' -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -1 | cut -d' ' -f2-; }
 
 main() {
-  local bundle="" output="${OUT:-gpu_check}" work options=()
+  local bundle="" output="${OUT:-gpu_check}" options=()
   while (($#)); do
     case $1 in
       -h | --help) show_help && return ;;
@@ -29,10 +29,10 @@ main() {
   bundle=${bundle:-$(newest_bundle)}
   [[ -e $bundle ]] || die "no bundle: run scripts/package.sh, or name one with --bundle"
   if [[ -f $bundle ]]; then
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    tar -C "$work" --strip-components=1 -xf "$bundle"
-    bundle=$work
+    WORK=$(mktemp -d)
+    trap 'rm -rf "$WORK"' EXIT
+    tar -C "$WORK" --strip-components=1 -xf "$bundle"
+    bundle=$WORK
   fi
   nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader
   "$bundle/encode" --version

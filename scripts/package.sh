@@ -13,7 +13,7 @@ set -euo pipefail
 
 MAX_ARCHIVE_BYTES=40000000
 # Not taken along: what every system has, and what LibTorch brings.
-SYSTEM_LIBRARIES='^(ld-linux|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+)[.-]'
+SYSTEM_LIBRARIES='^(ld-linux|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|libutil|libgcc_s|libstdc\+\+)[.-]'
 TORCH_LIBRARIES='^lib(torch|c10|gomp|cudart|cupti)'
 
 version() { sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }

@@ -15,7 +15,7 @@ set -euo pipefail
 . "$ROOT/scripts/bench/common.sh"
 
 main() {
-  local rows=2000 model="$DEPS/models/all-MiniLM-L6-v2" limit=1e-5 python input work
+  local rows=2000 model="$DEPS/models/all-MiniLM-L6-v2" limit=1e-5 python input
   while (($#)); do
     case $1 in
       -h | --help) show_help && return ;;
@@ -29,13 +29,13 @@ main() {
   "$ROOT/scripts/models.sh"
   python=$(reference_python)
   input=$(real_rows "$rows")
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  WORK=$(mktemp -d)
+  trap 'rm -rf "$WORK"' EXIT
   phase "encode" "$ROOT/build/bin/encode" run --model "$model" --input "$input" --field text --device cpu \
-    --dtype float32 --cache-dir "$work/cache" --output "$work/ours.npy"
+    --dtype float32 --cache-dir "$WORK/cache" --output "$WORK/ours.npy"
   phase "sentence-transformers" "$python" "$ROOT/scripts/bench/peer_sentence_transformers.py" \
-    --model "$model" --input "$input" --output "$work/reference.npy"
-  "$python" "$ROOT/scripts/bench/compare_embeddings.py" "$work/ours.npy" "$work/reference.npy" --max-difference "$limit"
+    --model "$model" --input "$input" --output "$WORK/reference.npy"
+  "$python" "$ROOT/scripts/bench/compare_embeddings.py" "$WORK/ours.npy" "$WORK/reference.npy" --max-difference "$limit"
 }
 
 main "$@"

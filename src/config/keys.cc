@@ -91,6 +91,11 @@ std::vector<KeySpec> model_keys() {
        .help = "Scale every vector to length 1; null: as the model directory says.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.result.normalize = optional<bool>(v); }},
+  };
+}
+
+std::vector<KeySpec> token_keys() {
+  return {
       {.sections = {"semantic"},
        .name = "max_length",
        .value = max_length_value(),
@@ -217,9 +222,8 @@ std::vector<KeySpec> hardware_keys() {
   };
 }
 
-std::vector<KeySpec> stream_keys() {
+std::vector<KeySpec> input_keys() {
   const std::vector<std::string> everywhere = {kSharedStreams, kSplitStreams, kSingleInput};
-  const std::vector<std::string> data_only = {kSharedStreams, kSplitStreams};
   return {
       {.sections = {kSplitStreams, kSingleInput},
        .name = "file",
@@ -276,6 +280,12 @@ std::vector<KeySpec> stream_keys() {
        .default_text = "0",
        .help = "Rows that are read at most; 0: all.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.limit_rows = integer(v); }},
+  };
+}
+
+std::vector<KeySpec> stream_override_keys() {
+  const std::vector<std::string> data_only = {kSharedStreams, kSplitStreams};
+  return {
       {.sections = data_only,
        .name = "batch_size",
        .value = integer_of(0, kMaxBatch),
@@ -355,7 +365,8 @@ std::vector<KeySpec> output_keys() {
 const std::vector<KeySpec>& config_keys() {
   static const std::vector<KeySpec> keys = [] {
     std::vector<KeySpec> all;
-    for (auto* part : {model_keys, run_keys, hardware_keys, stream_keys, output_keys}) {
+    for (auto* part : {model_keys, token_keys, run_keys, hardware_keys, input_keys,
+                       stream_override_keys, output_keys}) {
       for (KeySpec& key : part()) all.push_back(std::move(key));
     }
     return all;

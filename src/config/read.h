@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "config/schema.h"
 #include "encode/error.h"
+
+#include "config/schema.h"
 
 namespace encode {
 

@@ -104,16 +104,17 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
   std::vector<std::string> repositories = {"models--" +
                                            (id.size() == 2 ? id[0] + "--" + id[1] : id[0])};
   if (id.size() == 1) repositories.push_back("models--sentence-transformers--" + id[0]);
+  const std::string unknown_commit = "<" + ref + ">";
   std::string searched = fs::absolute(model).string();
-  for (const std::string& cache : cache_directories()) {
+  for (const std::string& name : cache_directories()) {
+    const fs::path cache = name;
     for (const std::string& repository : repositories) {
-      const std::string root = cache + "/" + repository;
-      const std::string commit = commit_of(root, ref);
-      const std::string snapshot =
-          root + "/snapshots/" + (commit.empty() ? "<" + ref + ">" : commit);
+      const std::string commit = commit_of((cache / repository).string(), ref);
+      const fs::path snapshot =
+          cache / repository / "snapshots" / (commit.empty() ? unknown_commit : commit);
       if (!commit.empty() && fs::is_directory(snapshot, error))
         return fs::canonical(snapshot, error).string();
-      searched += "\n" + snapshot;
+      searched.append("\n").append(snapshot.string());
     }
   }
   throw not_found(

@@ -43,7 +43,10 @@ struct HeaderTensor {
 
 std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "[";
-  for (const int64_t dim : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
+  for (const int64_t dim : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(dim);
+  }
   return text + "]";
 }
 
@@ -198,36 +201,48 @@ class HeaderReader {
   std::map<std::string, HeaderTensor> tensors_;
 };
 
+using TensorEntry = TensorMap::value_type;
+
+std::string quoted(const TensorEntry* entry) {
+  return entry == nullptr ? "the header" : "tensor '" + preview(entry->first) + "'";
+}
+
+// `entry` should begin where `previous` (nullptr: the header) ends. Offsets are into the data.
+[[noreturn]] void refuse_offset(const TensorEntry& entry, const TensorEntry* previous, int64_t end,
+                                int64_t offset) {
+  throw refusal({.code = "model.offsets",
+                 .what = quoted(&entry) + (offset < end ? " overlaps " : " leaves a hole after ") +
+                         quoted(previous),
+                 .where = entry.second.file,
+                 .expected = "data_offsets that start at " + std::to_string(end),
+                 .found = std::to_string(offset),
+                 .hint = "the file is damaged or was made to hide data: do not use it"});
+}
+
 // The tensors must tile the data: no overlap, no hole, nothing after the last one.
 void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_bytes) {
-  std::vector<std::pair<int64_t, const TensorMap::value_type*>> order;
+  std::vector<const TensorEntry*> order;
   order.reserve(tensors.size());
-  for (const auto& entry : tensors) order.emplace_back(entry.second.offset_bytes, &entry);
-  std::sort(order.begin(), order.end());
+  for (const TensorEntry& entry : tensors) order.push_back(&entry);
+  std::sort(order.begin(), order.end(), [](const TensorEntry* a, const TensorEntry* b) {
+    return a->second.offset_bytes < b->second.offset_bytes;
+  });
   int64_t end = data_begin;
-  std::string previous = "the header";
-  for (const auto& [offset, entry] : order) {
-    const std::string name = "tensor '" + preview(entry->first) + "'";
-    if (offset != end) {
-      throw refusal(
-          {.code = "model.offsets",
-           .what = name + (offset < end ? " overlaps " : " leaves a hole after ") + previous,
-           .where = entry->second.file,
-           .expected = "data_offsets that start at " + std::to_string(end - data_begin),
-           .found = std::to_string(offset - data_begin),
-           .hint = "the file is damaged or was made to hide data: do not use it"});
-    }
-    end = offset + entry->second.size_bytes;
-    previous = name;
+  const TensorEntry* previous = nullptr;
+  for (const TensorEntry* entry : order) {
+    const int64_t offset = entry->second.offset_bytes;
+    if (offset != end) refuse_offset(*entry, previous, end - data_begin, offset - data_begin);
+    end += entry->second.size_bytes;
+    previous = entry;
   }
   if (end == file_bytes) return;
+  // The other case, a tensor beyond the end of the file, has been refused tensor by tensor.
   throw refusal({.code = "model.file_size",
-                 .what = end < file_bytes ? "the safetensors file goes on after its last tensor"
-                                          : "the safetensors file ends inside " + previous,
+                 .what = "the safetensors file goes on after its last tensor",
                  .where = tensors.begin()->second.file,
                  .expected = std::to_string(end) + " bytes",
                  .found = std::to_string(file_bytes) + " bytes",
-                 .hint = "the copy or download is incomplete: get the file again"});
+                 .hint = "the file is damaged or was made to hide data: get the file again"});
 }
 
 [[noreturn]] void refuse_length(uint64_t length, const std::string& start,

@@ -169,7 +169,7 @@ SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& w
   static constexpr std::array<std::string_view, 7> kKnown = {
       "in_features",       "out_features",       "bias",        "activation_function",
       "module_input_name", "module_output_name", "use_residual"};
-  static const std::string kWeights = "model.safetensors";
+  static constexpr const char* kWeights = "model.safetensors";
   const std::string where = folder.path_of(kModuleConfigFile);
   const Json config = folder.read_json(kModuleConfigFile, kConfigJson, "model.dense");
   const JsonFields fields(config, where, "model.dense");

@@ -13,8 +13,9 @@
 namespace encode {
 namespace {
 
-const std::string kSingleFile = "model.safetensors";
-const std::string kIndexFile = "model.safetensors.index.json";
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr const char* kEitherFile = "model.safetensors or model.safetensors.index.json";
 
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -43,7 +44,7 @@ Error bad_index(const ModelFolder& folder, std::string what, std::string expecte
     throw refusal({.code = "model.format",
                    .what = "the weights are not in the safetensors format",
                    .where = folder.path(),
-                   .expected = kSingleFile + " or " + kIndexFile,
+                   .expected = kEitherFile,
                    .found = preview(name),
                    .hint = "pickle files can run code and are never opened. Convert once, with a "
                            "copy you trust:\n"
@@ -54,7 +55,7 @@ Error bad_index(const ModelFolder& folder, std::string what, std::string expecte
   throw refusal({.code = "model.missing",
                  .what = "the model has no weights",
                  .where = folder.path(),
-                 .expected = kSingleFile + " or " + kIndexFile,
+                 .expected = kEitherFile,
                  .found = "neither",
                  .hint = "the copy or download of the model may be incomplete",
                  .exit_code = ExitCode::kNoInput});

@@ -56,8 +56,10 @@ void collect(const Json& schema, const std::string& path, std::set<std::string>&
   const Json& others = schema["additionalProperties"];
   if (others.is_object()) return collect(others, path + ".*", keys);
   EXPECT_EQ(others, false) << path << " lets unknown keys pass";
-  for (const auto& [name, child] : schema["properties"].items())
-    collect(child, path + "." + name, keys);
+  for (const auto& [name, child] : schema["properties"].items()) {
+    std::string child_path = path;
+    collect(child, child_path.append(".").append(name), keys);
+  }
 }
 
 TEST(Reference, SchemaAllowsExactlyTheKeysOfTheTable) {

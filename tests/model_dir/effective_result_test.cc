@@ -38,9 +38,11 @@ TEST(EffectiveResult, WithoutOptionsIsTheDirectorys) {
 
 TEST(EffectiveResult, PoolingReplacesAllModes) {
   const TinyModel model;
-  model.write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"]})");
+  model.write("1_Pooling/config.json",
+              R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"]})");
   EXPECT_EQ(effective_result(model.open(), {}).dim, 8);
-  const EffectiveResult result = effective_result(model.open(), with(&ResultOptions::pooling, PoolingMode::kMax));
+  const EffectiveResult result =
+      effective_result(model.open(), with(&ResultOptions::pooling, PoolingMode::kMax));
   EXPECT_THAT(result.pooling, ElementsAre(PoolingMode::kMax));
   EXPECT_THAT(result.modules.front().pooling, ElementsAre(PoolingMode::kMax));
   EXPECT_EQ(result.dim, 4);
@@ -48,12 +50,14 @@ TEST(EffectiveResult, PoolingReplacesAllModes) {
 
 TEST(EffectiveResult, NormalizeIsRemovedOrAddedAtTheEnd) {
   const TinyModel model;
-  const EffectiveResult removed = effective_result(model.open(), with(&ResultOptions::normalize, false));
+  const EffectiveResult removed =
+      effective_result(model.open(), with(&ResultOptions::normalize, false));
   EXPECT_FALSE(removed.normalize);
   EXPECT_THAT(kinds(removed), ElementsAre(Kind::kPooling));
   model.remove("modules.json");
   EXPECT_THAT(kinds(effective_result(model.open(), {})), ElementsAre(Kind::kPooling));
-  const EffectiveResult added = effective_result(model.open(), with(&ResultOptions::normalize, true));
+  const EffectiveResult added =
+      effective_result(model.open(), with(&ResultOptions::normalize, true));
   EXPECT_TRUE(added.normalize);
   EXPECT_THAT(kinds(added), ElementsAre(Kind::kPooling, Kind::kNormalize));
 }
@@ -63,35 +67,48 @@ TEST(EffectiveResult, PoolingThatDoesNotFitADenseModuleIsRefused) {
   model.write("modules.json", R"([{"type": "sentence_transformers.models.Transformer"},
       {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
       {"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
-  model.write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"]})");
+  model.write("1_Pooling/config.json",
+              R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"]})");
   model.write("2_Dense/config.json", R"({"in_features": 8, "out_features": 3, "bias": false})");
-  model.write("2_Dense/model.safetensors", testing::safetensors_bytes({testing::zeros_tensor("linear.weight", {3, 8})}));
+  model.write("2_Dense/model.safetensors",
+              testing::safetensors_bytes({testing::zeros_tensor("linear.weight", {3, 8})}));
   const ModelDirectory directory = model.open();
   EXPECT_EQ(effective_result(directory, {}).dim, 3);
-  testing::expect_refused([&directory] { effective_result(directory, with(&ResultOptions::pooling, PoolingMode::kMean)); },
-                          {"model.dim", "'2_Dense'", "in_features 4", "8"});
+  testing::expect_refused(
+      [&directory] {
+        effective_result(directory, with(&ResultOptions::pooling, PoolingMode::kMean));
+      },
+      {"model.dim", "'2_Dense'", "in_features 4", "8"});
 }
 
 TEST(EffectiveResult, MaxLengthUpToTheLearnedPositions) {
   const ModelDirectory directory = TinyModel().open();
   EXPECT_EQ(effective_result(directory, with(&ResultOptions::max_length, 8)).max_length, 8);
-  EXPECT_EQ(effective_result(directory, with(&ResultOptions::max_length, 32)).max_length, 32);   // above the stated 16, but possible
+  EXPECT_EQ(effective_result(directory, with(&ResultOptions::max_length, 32)).max_length,
+            32);  // above the stated 16, but possible
   for (const int64_t wrong : {33, 0, -1}) {
-    testing::expect_refused([&] { effective_result(directory, with(&ResultOptions::max_length, wrong)); },
-                            {"model.max_length", "not possible", "1 to 32, the positions", std::to_string(wrong)});
+    testing::expect_refused(
+        [&] { effective_result(directory, with(&ResultOptions::max_length, wrong)); },
+        {"model.max_length", "not possible", "1 to 32, the positions", std::to_string(wrong)});
   }
 }
 
 TEST(EffectiveResult, MaxLengthOfARotaryModelIsFree) {
   const TinyModel model;
-  model.write("config.json", R"({"model_type": "qwen2", "hidden_size": 4, "vocab_size": 10, "max_position_embeddings": 32})");
-  EXPECT_EQ(effective_result(model.open(), with(&ResultOptions::max_length, 4096)).max_length, 4096);
+  model.write(
+      "config.json",
+      R"({"model_type": "qwen2", "hidden_size": 4, "vocab_size": 10, "max_position_embeddings": 32})");
+  EXPECT_EQ(effective_result(model.open(), with(&ResultOptions::max_length, 4096)).max_length,
+            4096);
 }
 
-// --- Prompts ----------------------------------------------------------------------------------------------------------
+// --- Prompts
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(Prompts, ByName) {
-  EXPECT_EQ(effective_result(TinyModel().open(), with(&ResultOptions::prompt_name, "passage")).prompt, "passage: ");
+  EXPECT_EQ(
+      effective_result(TinyModel().open(), with(&ResultOptions::prompt_name, "passage")).prompt,
+      "passage: ");
 }
 
 TEST(Prompts, LiteralGoesBeforeName) {
@@ -102,16 +119,18 @@ TEST(Prompts, LiteralGoesBeforeName) {
 
 TEST(Prompts, UnknownNameListsTheValidOnes) {
   const ModelDirectory directory = TinyModel().open();
-  testing::expect_refused([&directory] { effective_result(directory, with(&ResultOptions::prompt_name, "qery")); },
-                          {"model.prompt_name", "no prompt of this name", "one of: passage, query", "'qery'"});
+  testing::expect_refused(
+      [&directory] { effective_result(directory, with(&ResultOptions::prompt_name, "qery")); },
+      {"model.prompt_name", "no prompt of this name", "one of: passage, query", "'qery'"});
 }
 
 TEST(Prompts, NameOnAModelWithoutPromptsIsRefused) {
   const TinyModel model;
   model.remove("config_sentence_transformers.json");
   const ModelDirectory directory = model.open();
-  testing::expect_refused([&directory] { effective_result(directory, with(&ResultOptions::prompt_name, "query")); },
-                          {"model.prompt_name", "no prompt", "this model has no prompts", "'query'"});
+  testing::expect_refused(
+      [&directory] { effective_result(directory, with(&ResultOptions::prompt_name, "query")); },
+      {"model.prompt_name", "no prompt", "this model has no prompts", "'query'"});
 }
 
 TEST(Prompts, DefaultIsUsedUnlessOneIsGiven) {
@@ -128,17 +147,21 @@ TEST(Prompts, DefaultMustBeAPromptExceptTheTwoThatAlwaysExist) {
   const TinyModel model;
   model.write("config_sentence_transformers.json", R"({"default_prompt_name": "document"})");
   EXPECT_EQ(effective_result(model.open(), {}).prompt, "");
-  model.write("config_sentence_transformers.json", R"({"prompts": {"a": "b"}, "default_prompt_name": "c"})");
-  testing::expect_refused([&model] { model.open(); }, {"model.prompts", "'default_prompt_name'", "a name in 'prompts'", "'c'"});
+  model.write("config_sentence_transformers.json",
+              R"({"prompts": {"a": "b"}, "default_prompt_name": "c"})");
+  testing::expect_refused([&model] { model.open(); },
+                          {"model.prompts", "'default_prompt_name'", "a name in 'prompts'", "'c'"});
 }
 
 TEST(Prompts, OtherKindsOfModelsAreRefused) {
   const TinyModel model;
-  for (const char* text : {R"({"model_type": "CrossEncoder"})", R"({"model_type": "SparseEncoder"})", R"({"truncate_dim": 2})"}) {
+  for (const char* text : {R"({"model_type": "CrossEncoder"})",
+                           R"({"model_type": "SparseEncoder"})", R"({"truncate_dim": 2})"}) {
     model.write("config_sentence_transformers.json", text);
     testing::expect_refused([&model] { model.open(); }, {"model.unsupported", "", "", ""});
   }
-  model.write("config_sentence_transformers.json", R"({"model_type": "SentenceTransformer", "truncate_dim": null})");
+  model.write("config_sentence_transformers.json",
+              R"({"model_type": "SentenceTransformer", "truncate_dim": null})");
   EXPECT_NO_THROW(model.open());
 }
 

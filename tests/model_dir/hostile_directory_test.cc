@@ -1,8 +1,7 @@
 // Attacks on everything of a model directory but the header of a safetensors file.
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -24,9 +23,12 @@ void expect_open_refused(const TinyModel& model, const Expected& expected) {
   testing::expect_refused([&model] { model.open(); }, expected);
 }
 
-std::string index_of(const std::string& shard) { return R"({"weight_map": {"a": ")" + shard + R"("}})"; }
+std::string index_of(const std::string& shard) {
+  return R"({"weight_map": {"a": ")" + shard + R"("}})";
+}
 
-// --- Names and places -----------------------------------------------------------------------------------------------
+// --- Names and places
+// -----------------------------------------------------------------------------------------------
 
 class UnsafeShardName : public ::testing::TestWithParam<const char*> {};
 
@@ -38,8 +40,8 @@ TEST_P(UnsafeShardName, IsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, UnsafeShardName,
-                         ::testing::Values("../model.safetensors", "/etc/passwd", "..", ".", "", ".hidden", "a/b",
-                                           "a\\\\b", "a\\u0000b", "-x", "a b"));
+                         ::testing::Values("../model.safetensors", "/etc/passwd", "..", ".", "",
+                                           ".hidden", "a/b", "a\\\\b", "a\\u0000b", "-x", "a b"));
 
 TEST(HostileDirectory, ModulePathOutsideIsRefused) {
   const TinyModel model;
@@ -50,7 +52,8 @@ TEST(HostileDirectory, ModulePathOutsideIsRefused) {
 
 TEST(HostileDirectory, TransformerPathOutsideIsRefused) {
   const TinyModel model;
-  model.write("modules.json", R"([{"type": "sentence_transformers.models.Transformer", "path": "/tmp"},
+  model.write("modules.json",
+              R"([{"type": "sentence_transformers.models.Transformer", "path": "/tmp"},
                                   {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}])");
   expect_open_refused(model, {"model.name", "may not refer to", "letters", "'/tmp'"});
 }
@@ -75,14 +78,16 @@ TEST(HostileDirectory, FifoIsRefusedAndNeverWaitedFor) {
   const TinyModel model;
   model.remove("model.safetensors");
   ASSERT_EQ(::mkfifo(model.file("model.safetensors").c_str(), 0600), 0);
-  expect_open_refused(model, {"model.not_a_file", "not a regular file", "a regular file", "a FIFO", kNoInput});
+  expect_open_refused(
+      model, {"model.not_a_file", "not a regular file", "a regular file", "a FIFO", kNoInput});
 }
 
 TEST(HostileDirectory, DirectoryAsFileIsRefused) {
   const TinyModel model;
   model.remove("tokenizer.json");
   std::filesystem::create_directory(model.file("tokenizer.json"));
-  expect_open_refused(model, {"model.not_a_file", "not a regular file", "a regular file", "a directory", kNoInput});
+  expect_open_refused(
+      model, {"model.not_a_file", "not a regular file", "a regular file", "a directory", kNoInput});
 }
 
 TEST(HostileDirectory, LinkToDevZeroIsRefused) {
@@ -93,21 +98,25 @@ TEST(HostileDirectory, LinkToDevZeroIsRefused) {
 }
 
 TEST(HostileDirectory, MissingDirectoryAndMissingFilesAreNamed) {
-  testing::expect_refused([] { open_model_directory("/nonexistent/model"); },
-                          {"model.missing", "cannot be opened", "a directory", "nothing", kNoInput});
+  testing::expect_refused(
+      [] { open_model_directory("/nonexistent/model"); },
+      {"model.missing", "cannot be opened", "a directory", "nothing", kNoInput});
   const TinyModel model;
   model.remove("1_Pooling/config.json");
-  expect_open_refused(model, {"model.missing", "a file of the model is missing", "a file", "nothing", kNoInput});
+  expect_open_refused(
+      model, {"model.missing", "a file of the model is missing", "a file", "nothing", kNoInput});
 }
 
-// --- Weights in other formats ---------------------------------------------------------------------------------------
+// --- Weights in other formats
+// ---------------------------------------------------------------------------------------
 
 TEST(HostileDirectory, PickleIsRefusedWithTheWayToConvertIt) {
   for (const char* name : {"pytorch_model.bin", "model.pt", "model.pkl"}) {
     const TinyModel model;
     model.remove("model.safetensors");
     model.write(name, "\x80\x04");
-    expect_open_refused(model, {"model.format", "not in the safetensors format", "model.safetensors", name});
+    expect_open_refused(
+        model, {"model.format", "not in the safetensors format", "model.safetensors", name});
     try {
       model.open();
     } catch (const Error& error) {
@@ -119,21 +128,25 @@ TEST(HostileDirectory, PickleIsRefusedWithTheWayToConvertIt) {
 TEST(HostileDirectory, NoWeightsAtAll) {
   const TinyModel model;
   model.remove("model.safetensors");
-  expect_open_refused(model, {"model.missing", "no weights", "model.safetensors", "neither", kNoInput});
+  expect_open_refused(model,
+                      {"model.missing", "no weights", "model.safetensors", "neither", kNoInput});
 }
 
-// --- Shards ---------------------------------------------------------------------------------------------------------
+// --- Shards
+// ---------------------------------------------------------------------------------------------------------
 
 class Shards : public ::testing::Test {
  protected:
   Shards() {
     model_.remove("model.safetensors");
     model_.write("s1.safetensors", safetensors_bytes({zeros_tensor("a", {2})}));
-    model_.write("s2.safetensors", safetensors_bytes({zeros_tensor("b", {3}), zeros_tensor("c", {1})}));
+    model_.write("s2.safetensors",
+                 safetensors_bytes({zeros_tensor("b", {3}), zeros_tensor("c", {1})}));
     index(R"({"a": "s1.safetensors", "b": "s2.safetensors", "c": "s2.safetensors"})");
   }
   void index(const std::string& weight_map) const {
-    model_.write("model.safetensors.index.json", R"({"metadata": {"total_size": 24}, "weight_map": )" + weight_map + "}");
+    model_.write("model.safetensors.index.json",
+                 R"({"metadata": {"total_size": 24}, "weight_map": )" + weight_map + "}");
   }
   TinyModel model_;
 };
@@ -141,17 +154,21 @@ class Shards : public ::testing::Test {
 TEST_F(Shards, AreReadTogether) {
   const ModelDirectory directory = model_.open();
   ASSERT_EQ(directory.tensors.size(), 3u);
-  EXPECT_EQ(directory.tensors.at("c").file, std::filesystem::canonical(model_.file("s2.safetensors")).string());
+  EXPECT_EQ(directory.tensors.at("c").file,
+            std::filesystem::canonical(model_.file("s2.safetensors")).string());
 }
 
 TEST_F(Shards, TensorMissingFromItsShard) {
-  index(R"({"a": "s1.safetensors", "b": "s2.safetensors", "c": "s2.safetensors", "d": "s1.safetensors"})");
-  expect_open_refused(model_, {"model.index", "not in the shard", "tensor 'd' in 's1.safetensors'", "no such tensor"});
+  index(
+      R"({"a": "s1.safetensors", "b": "s2.safetensors", "c": "s2.safetensors", "d": "s1.safetensors"})");
+  expect_open_refused(model_, {"model.index", "not in the shard", "tensor 'd' in 's1.safetensors'",
+                               "no such tensor"});
 }
 
 TEST_F(Shards, TensorInAnotherShard) {
   index(R"({"a": "s2.safetensors", "b": "s2.safetensors", "c": "s1.safetensors"})");
-  expect_open_refused(model_, {"model.index", "does not place there", "weight_map", "'s2.safetensors'"});
+  expect_open_refused(model_,
+                      {"model.index", "does not place there", "weight_map", "'s2.safetensors'"});
 }
 
 TEST_F(Shards, UnlistedTensor) {
@@ -167,7 +184,8 @@ TEST_F(Shards, MissingShard) {
 TEST_F(Shards, AMillionShards) {
   std::string map = "{";
   for (int i = 0; i < 1'000'000; ++i) {
-    map += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"" + std::to_string(i) + ".safetensors\"";
+    map += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"" + std::to_string(i) +
+           ".safetensors\"";
   }
   index(map + "}");
   expect_open_refused(model_, {"model.index", "too large", "at most 16777216 bytes", "bytes"});
@@ -175,7 +193,8 @@ TEST_F(Shards, AMillionShards) {
 
 TEST_F(Shards, MoreShardsThanTheLimit) {
   std::string map = "{";
-  for (int i = 0; i < 1025; ++i) map += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"" + std::to_string(i) + "\"";
+  for (int i = 0; i < 1025; ++i)
+    map += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"" + std::to_string(i) + "\"";
   index(map + "}");
   expect_open_refused(model_, {"model.index", "too many shards", "at most 1024", "more than 1024"});
 }
@@ -185,7 +204,8 @@ TEST_F(Shards, ShardNameThatIsNotAString) {
   expect_open_refused(model_, {"model.index", "not a string", "a file name", "1"});
 }
 
-// --- config.json and the other JSON files ---------------------------------------------------------------------------
+// --- config.json and the other JSON files
+// ---------------------------------------------------------------------------
 
 struct BadConfig {
   std::string name;
@@ -202,45 +222,71 @@ class HostileConfig : public ::testing::TestWithParam<BadConfig> {};
 TEST_P(HostileConfig, IsRefused) {
   const TinyModel model;
   model.write("config.json", GetParam().json);
-  expect_open_refused(model, {"model.config", GetParam().what, GetParam().expected, GetParam().found});
+  expect_open_refused(model,
+                      {"model.config", GetParam().what, GetParam().expected, GetParam().found});
 }
 
-std::string config_with(const std::string& fields) { return R"({"model_type": "bert", )" + fields + "}"; }
+std::string config_with(const std::string& fields) {
+  return R"({"model_type": "bert", )" + fields + "}";
+}
 
 std::string config_name(const ::testing::TestParamInfo<BadConfig>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, HostileConfig,
     ::testing::Values(
-        BadConfig{"HiddenSize2To31", config_with(R"("hidden_size": 2147483648, "vocab_size": 10)"), "'hidden_size'", "1 to 16384", "2147483648"},
-        BadConfig{"HiddenSizeZero", config_with(R"("hidden_size": 0, "vocab_size": 10)"), "'hidden_size'", "1 to 16384", "0"},
-        BadConfig{"HiddenSizeNegative", config_with(R"("hidden_size": -4, "vocab_size": 10)"), "'hidden_size'", "1 to", "-4"},
-        BadConfig{"HiddenSizeFraction", config_with(R"("hidden_size": 4.5, "vocab_size": 10)"), "'hidden_size'", "an integer", "4.5"},
-        BadConfig{"HiddenSizeString", config_with(R"("hidden_size": "4", "vocab_size": 10)"), "'hidden_size'", "an integer", "\"4\""},
-        BadConfig{"HiddenSizeMissing", config_with(R"("vocab_size": 10)"), "'hidden_size'", "an integer", "missing"},
-        BadConfig{"HiddenSizeBeyond64Bits", config_with(R"("hidden_size": 18446744073709551616, "vocab_size": 10)"), "'hidden_size'", "an integer", "1.8"},
-        BadConfig{"HiddenSize1e400", config_with(R"("hidden_size": 1e400, "vocab_size": 10)"), "malformed JSON", "", ""},
-        BadConfig{"VocabularyTooLarge", config_with(R"("hidden_size": 4, "vocab_size": 4000001)"), "'vocab_size'", "4000000", "4000001"},
-        BadConfig{"TooManyLayers", config_with(R"("hidden_size": 4, "vocab_size": 10, "num_hidden_layers": 257)"), "'num_hidden_layers'", "1 to 256", "257"},
-        BadConfig{"TooManyPositions", config_with(R"("hidden_size": 4, "vocab_size": 10, "max_position_embeddings": 1048577)"), "'max_position_embeddings'", "1048576", "1048577"},
-        BadConfig{"DuplicateKey", config_with(R"("hidden_size": 4, "hidden_size": 8, "vocab_size": 10)"), "malformed JSON", "unique keys", "'hidden_size' appears twice"},
-        BadConfig{"NoModelType", R"({"hidden_size": 4, "vocab_size": 10})", "'model_type'", "a string", "missing"},
+        BadConfig{"HiddenSize2To31", config_with(R"("hidden_size": 2147483648, "vocab_size": 10)"),
+                  "'hidden_size'", "1 to 16384", "2147483648"},
+        BadConfig{"HiddenSizeZero", config_with(R"("hidden_size": 0, "vocab_size": 10)"),
+                  "'hidden_size'", "1 to 16384", "0"},
+        BadConfig{"HiddenSizeNegative", config_with(R"("hidden_size": -4, "vocab_size": 10)"),
+                  "'hidden_size'", "1 to", "-4"},
+        BadConfig{"HiddenSizeFraction", config_with(R"("hidden_size": 4.5, "vocab_size": 10)"),
+                  "'hidden_size'", "an integer", "4.5"},
+        BadConfig{"HiddenSizeString", config_with(R"("hidden_size": "4", "vocab_size": 10)"),
+                  "'hidden_size'", "an integer", "\"4\""},
+        BadConfig{"HiddenSizeMissing", config_with(R"("vocab_size": 10)"), "'hidden_size'",
+                  "an integer", "missing"},
+        BadConfig{"HiddenSizeBeyond64Bits",
+                  config_with(R"("hidden_size": 18446744073709551616, "vocab_size": 10)"),
+                  "'hidden_size'", "an integer", "1.8"},
+        BadConfig{"HiddenSize1e400", config_with(R"("hidden_size": 1e400, "vocab_size": 10)"),
+                  "malformed JSON", "", ""},
+        BadConfig{"VocabularyTooLarge", config_with(R"("hidden_size": 4, "vocab_size": 4000001)"),
+                  "'vocab_size'", "4000000", "4000001"},
+        BadConfig{"TooManyLayers",
+                  config_with(R"("hidden_size": 4, "vocab_size": 10, "num_hidden_layers": 257)"),
+                  "'num_hidden_layers'", "1 to 256", "257"},
+        BadConfig{"TooManyPositions",
+                  config_with(
+                      R"("hidden_size": 4, "vocab_size": 10, "max_position_embeddings": 1048577)"),
+                  "'max_position_embeddings'", "1048576", "1048577"},
+        BadConfig{"DuplicateKey",
+                  config_with(R"("hidden_size": 4, "hidden_size": 8, "vocab_size": 10)"),
+                  "malformed JSON", "unique keys", "'hidden_size' appears twice"},
+        BadConfig{"NoModelType", R"({"hidden_size": 4, "vocab_size": 10})", "'model_type'",
+                  "a string", "missing"},
         BadConfig{"NotAnObject", "[1]", "not a JSON object", "", "array"},
-        BadConfig{"DepthOfAMillion", std::string(1'000'000, '['), "malformed JSON", "", "nested deeper than 32"},
-        BadConfig{"TwoMegabytes", "{\"a\": \"" + std::string(2 << 20, 'x') + "\"}", "too large", "1048576", "20971"}),
+        BadConfig{"DepthOfAMillion", std::string(1'000'000, '['), "malformed JSON", "",
+                  "nested deeper than 32"},
+        BadConfig{"TwoMegabytes", "{\"a\": \"" + std::string(2 << 20, 'x') + "\"}", "too large",
+                  "1048576", "20971"}),
     config_name);
 
 TEST(HostileDirectory, RobertaWithoutRoomForItsPaddingRowIsRefused) {
   const TinyModel model;
-  model.write("config.json", R"({"model_type": "roberta", "hidden_size": 4, "vocab_size": 10, "pad_token_id": 1,
+  model.write("config.json",
+              R"({"model_type": "roberta", "hidden_size": 4, "vocab_size": 10, "pad_token_id": 1,
                                  "max_position_embeddings": 2})");
-  expect_open_refused(model, {"model.config", "'max_position_embeddings'", "more than pad_token_id + 1 = 2", "2"});
+  expect_open_refused(
+      model, {"model.config", "'max_position_embeddings'", "more than pad_token_id + 1 = 2", "2"});
 }
 
 TEST(HostileDirectory, AdapterDirectoryIsRefused) {
   const TinyModel model;
   model.write("adapter_config.json", "{}");
-  expect_open_refused(model, {"model.unsupported", "PEFT adapter", "all its weights", "adapter_config.json"});
+  expect_open_refused(
+      model, {"model.unsupported", "PEFT adapter", "all its weights", "adapter_config.json"});
 }
 
 }  // namespace

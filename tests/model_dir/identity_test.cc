@@ -1,9 +1,8 @@
 // What a model contributes to a fingerprint, and the honesty of the cache of hashes.
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +22,9 @@ using testing::TempDir;
 using testing::TinyModel;
 using testing::write_bytes;
 
-std::string identity(const TinyModel& model, const std::string& cache = "") { return model_identity(model.open(), cache); }
+std::string identity(const TinyModel& model, const std::string& cache = "") {
+  return model_identity(model.open(), cache);
+}
 
 FileKey key_of(const std::string& path) {
   struct stat info = {};
@@ -32,7 +33,8 @@ FileKey key_of(const std::string& path) {
 }
 
 void set_times(const std::string& path, const FileKey& like) {
-  const timespec mtime = {.tv_sec = like.mtime_ns / 1'000'000'000, .tv_nsec = like.mtime_ns % 1'000'000'000};
+  const timespec mtime = {.tv_sec = like.mtime_ns / 1'000'000'000,
+                          .tv_nsec = like.mtime_ns % 1'000'000'000};
   const timespec times[2] = {mtime, mtime};
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
 }
@@ -47,7 +49,9 @@ TEST(ModelIdentity, IsCanonicalJsonOfNameSizeAndHash) {
   EXPECT_EQ(json.dump(), identity(model));
 }
 
-TEST(ModelIdentity, IsTheSameForACopyElsewhere) { EXPECT_EQ(identity(TinyModel()), identity(TinyModel())); }
+TEST(ModelIdentity, IsTheSameForACopyElsewhere) {
+  EXPECT_EQ(identity(TinyModel()), identity(TinyModel()));
+}
 
 TEST(ModelIdentity, ChangesWithAByteAnywhereInAnyListedFile) {
   const TinyModel model;
@@ -86,8 +90,9 @@ TEST(ModelIdentity, FileThatGrewSinceTheDirectoryWasReadIsAnError) {
   const TinyModel model;
   const ModelDirectory directory = model.open();
   model.write("tokenizer.json", "{} ");
-  testing::expect_refused([&directory] { model_identity(directory, ""); },
-                          {"model.changed", "changed while it was read", "2 bytes", "3 bytes", ExitCode::kIoError});
+  testing::expect_refused(
+      [&directory] { model_identity(directory, ""); },
+      {"model.changed", "changed while it was read", "2 bytes", "3 bytes", ExitCode::kIoError});
 }
 
 TEST(ModelIdentity, CacheInAFolderThatIsNotThereCostsNothingButTime) {
@@ -95,7 +100,8 @@ TEST(ModelIdentity, CacheInAFolderThatIsNotThereCostsNothingButTime) {
   EXPECT_EQ(identity(model, "/nonexistent/cache.json"), identity(model));
 }
 
-// --- The cache --------------------------------------------------------------------------------------------------------
+// --- The cache
+// --------------------------------------------------------------------------------------------------------
 
 class HashCacheTest : public ::testing::Test {
  protected:
@@ -138,7 +144,7 @@ TEST_F(HashCacheTest, FileReplacedByAnotherIsDetected) {
 }
 
 TEST_F(HashCacheTest, YoungFileIsNeitherStoredNorFound) {
-  const FileKey key = key_of(file_);   // written milliseconds ago
+  const FileKey key = key_of(file_);  // written milliseconds ago
   HashCache young(cache_, HashCache::kMinAgeNs);
   young.store(key, kPlanted);
   young.save();
@@ -149,7 +155,7 @@ TEST_F(HashCacheTest, YoungFileIsNeitherStoredNorFound) {
   old.mtime_ns -= 2 * HashCache::kMinAgeNs;
   old.ctime_ns -= 2 * HashCache::kMinAgeNs;
   young.store(old, kPlanted);
-  EXPECT_EQ(young.find(old), kPlanted);   // the age was the reason
+  EXPECT_EQ(young.find(old), kPlanted);  // the age was the reason
 }
 
 TEST_F(HashCacheTest, TimeStampInTheFutureIsNotTrusted) {
@@ -161,7 +167,8 @@ TEST_F(HashCacheTest, TimeStampInTheFutureIsNotTrusted) {
 }
 
 TEST_F(HashCacheTest, DamagedCacheIsAnEmptyOneAndIsReplaced) {
-  for (const char* damage : {"", "{", "[]", R"({"version": 1, "entries": [{"dev": "x"}]})", R"({"version": 2, "entries": []})"}) {
+  for (const char* damage : {"", "{", "[]", R"({"version": 1, "entries": [{"dev": "x"}]})",
+                             R"({"version": 2, "entries": []})"}) {
     write_bytes(cache_, damage);
     EXPECT_EQ(find(), std::nullopt) << damage;
     plant();
@@ -181,14 +188,15 @@ TEST_F(HashCacheTest, IsUsedByModelIdentity) {
   const TinyModel model;
   const FileKey key = key_of(model.file("model.safetensors"));
   const auto deadline = key.ctime_ns + HashCache::kMinAgeNs;
-  for (timespec now = {}; now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec <= deadline; ::clock_gettime(CLOCK_REALTIME, &now)) {
+  for (timespec now = {}; now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec <= deadline;
+       ::clock_gettime(CLOCK_REALTIME, &now)) {
     ::usleep(50'000);
   }
   HashCache cache(cache_, 0);
   cache.store(key, kPlanted);
   cache.save();
   EXPECT_THAT(identity(model, cache_), HasSubstr(kPlanted));
-  EXPECT_THAT(read_bytes(cache_), HasSubstr(sha256_hex(testing::kTinyConfig)));   // and fills it
+  EXPECT_THAT(read_bytes(cache_), HasSubstr(sha256_hex(testing::kTinyConfig)));  // and fills it
   EXPECT_THAT(identity(model, ""), ::testing::Not(HasSubstr(kPlanted)));
 }
 

@@ -28,9 +28,10 @@ TEST(ModelDirectory, SoundDirectoryOpensWithoutWarnings) {
 TEST(ModelDirectory, FilesAreAllThatCanChangeAResultSortedByName) {
   std::vector<std::string> names;
   for (const ModelFile& file : TinyModel().open().files) names.push_back(file.name);
-  EXPECT_THAT(names, ElementsAre("1_Pooling/config.json", "config.json", "config_sentence_transformers.json",
-                                 "model.safetensors", "modules.json", "sentence_bert_config.json", "tokenizer.json",
-                                 "tokenizer_config.json"));
+  EXPECT_THAT(names,
+              ElementsAre("1_Pooling/config.json", "config.json",
+                          "config_sentence_transformers.json", "model.safetensors", "modules.json",
+                          "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json"));
 }
 
 TEST(ModelDirectory, HiddenSizeUnderItsOtherNames) {
@@ -41,10 +42,14 @@ TEST(ModelDirectory, HiddenSizeUnderItsOtherNames) {
   }
 }
 
-// --- max_seq_length ---------------------------------------------------------------------------------------------------
-// The tiny model: max_seq_length 16 in sentence_bert_config.json, model_max_length 24, 32 positions.
+// --- max_seq_length
+// ---------------------------------------------------------------------------------------------------
+// The tiny model: max_seq_length 16 in sentence_bert_config.json, model_max_length 24, 32
+// positions.
 
-TEST(MaxSeqLength, SentenceBertConfigGoesFirst) { EXPECT_EQ(TinyModel().open().max_seq_length, 16); }
+TEST(MaxSeqLength, SentenceBertConfigGoesFirst) {
+  EXPECT_EQ(TinyModel().open().max_seq_length, 16);
+}
 
 TEST(MaxSeqLength, SentenceBertConfigGoesBeforeASmallerModelMaxLength) {
   const TinyModel model;
@@ -83,8 +88,11 @@ TEST(MaxSeqLength, RobertaLosesThePositionsUpToItsPadding) {
   model.remove("sentence_bert_config.json");
   model.remove("tokenizer_config.json");
   for (const char* type : {"roberta", "xlm-roberta", "camembert", "mpnet"}) {
-    model.write("config.json", config(R"("hidden_size": 4, "pad_token_id": 1, "max_position_embeddings": 514, "model_type": ")" +
-                                      std::string(type) + "\""));
+    model.write(
+        "config.json",
+        config(
+            R"("hidden_size": 4, "pad_token_id": 1, "max_position_embeddings": 514, "model_type": ")" +
+            std::string(type) + "\""));
     EXPECT_EQ(model.open().max_seq_length, 512) << type;
     EXPECT_EQ(model.open().position_limit, 512) << type;
   }
@@ -92,7 +100,8 @@ TEST(MaxSeqLength, RobertaLosesThePositionsUpToItsPadding) {
 
 TEST(MaxSeqLength, RotaryModelsMayStateMoreThanTheyWereTrainedFor) {
   const TinyModel model;
-  model.write("config.json", config(R"("hidden_size": 4, "max_position_embeddings": 32, "model_type": "qwen2")"));
+  model.write("config.json",
+              config(R"("hidden_size": 4, "max_position_embeddings": 32, "model_type": "qwen2")"));
   model.write("sentence_bert_config.json", R"({"max_seq_length": 64})");
   EXPECT_EQ(model.open().max_seq_length, 64);
   EXPECT_EQ(model.open().position_limit, 0);
@@ -107,12 +116,14 @@ TEST(MaxSeqLength, NothingStatedIsNoLimit) {
   EXPECT_EQ(effective_result(model.open(), {}).max_length, 0);
 }
 
-// --- sentence_bert_config.json ----------------------------------------------------------------------------------------
+// --- sentence_bert_config.json
+// ----------------------------------------------------------------------------------------
 
 TEST(SentenceBertConfig, AsSentenceTransformers6WritesIt) {
   const TinyModel model;
-  model.write("sentence_bert_config.json",
-              R"({"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward",
+  model.write(
+      "sentence_bert_config.json",
+      R"({"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward",
                   "method_output_name": "last_hidden_state"}}, "module_output_name": "token_embeddings"})");
   EXPECT_EQ(model.open().max_seq_length, 24);
 }
@@ -134,7 +145,8 @@ TEST(SentenceBertConfig, WhatWouldChangeTheResultIsRefusedByName) {
 
 TEST(SentenceBertConfig, ArgumentsThatCannotChangeTheResultAreAccepted) {
   const TinyModel model;
-  model.write("sentence_bert_config.json", R"({"model_args": {"attn_implementation": "sdpa", "torch_dtype": "bfloat16"}})");
+  model.write("sentence_bert_config.json",
+              R"({"model_args": {"attn_implementation": "sdpa", "torch_dtype": "bfloat16"}})");
   EXPECT_NO_THROW(model.open());
 }
 
@@ -143,16 +155,21 @@ TEST(SentenceBertConfig, LowerCaseIsHonouredWhereTheTokenizerDoesItAndRefusedWhe
   model.write("sentence_bert_config.json", R"({"do_lower_case": true})");
   model.write("tokenizer.json", R"({"normalizer": {"type": "BertNormalizer", "lowercase": true}})");
   EXPECT_NO_THROW(model.open());
-  model.write("tokenizer.json", R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}})");
+  model.write(
+      "tokenizer.json",
+      R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}})");
   EXPECT_NO_THROW(model.open());
-  for (const char* cased : {R"({"normalizer": {"type": "BertNormalizer", "lowercase": false}})", R"({"normalizer": null})"}) {
+  for (const char* cased : {R"({"normalizer": {"type": "BertNormalizer", "lowercase": false}})",
+                            R"({"normalizer": null})"}) {
     model.write("tokenizer.json", cased);
     testing::expect_refused([&model] { model.open(); },
-                            {"model.unsupported", "'do_lower_case'", "tokenizer.json whose normalizer lowercases", "true"});
+                            {"model.unsupported", "'do_lower_case'",
+                             "tokenizer.json whose normalizer lowercases", "true"});
   }
 }
 
-// --- Plain Hugging Face directories -----------------------------------------------------------------------------------
+// --- Plain Hugging Face directories
+// -----------------------------------------------------------------------------------
 
 class PlainDirectory : public ::testing::Test {
  protected:
@@ -169,20 +186,24 @@ TEST_F(PlainDirectory, IsMeanPooledAndNotNormalizedWithAWarning) {
   ASSERT_EQ(directory.modules.size(), 1u);
   EXPECT_THAT(directory.modules[0].pooling, ElementsAre(PoolingMode::kMean));
   EXPECT_FALSE(effective_result(directory, {}).normalize);
-  EXPECT_THAT(directory.warnings[0], HasSubstr("no modules.json: 'mean' pooling without normalization"));
+  EXPECT_THAT(directory.warnings[0],
+              HasSubstr("no modules.json: 'mean' pooling without normalization"));
 }
 
 TEST_F(PlainDirectory, IsLastTokenPooledWhereSavedAsACausalLanguageModel) {
-  EXPECT_THAT(pooling(R"("architectures": ["Qwen2ForCausalLM"])"), ElementsAre(PoolingMode::kLastToken));
-  EXPECT_THAT(pooling(R"("architectures": ["Qwen2ForCausalLM"], "is_causal": false)"), ElementsAre(PoolingMode::kMean));
+  EXPECT_THAT(pooling(R"("architectures": ["Qwen2ForCausalLM"])"),
+              ElementsAre(PoolingMode::kLastToken));
+  EXPECT_THAT(pooling(R"("architectures": ["Qwen2ForCausalLM"], "is_causal": false)"),
+              ElementsAre(PoolingMode::kMean));
   EXPECT_THAT(pooling(R"("architectures": ["Qwen2Model"])"), ElementsAre(PoolingMode::kMean));
 }
 
 TEST_F(PlainDirectory, SettingsAndPromptsOfSentenceTransformersAreNotUsed) {
   const ModelDirectory directory = model_.open();
-  EXPECT_EQ(directory.max_seq_length, 24);   // not sentence_bert_config.json's 16
+  EXPECT_EQ(directory.max_seq_length, 24);  // not sentence_bert_config.json's 16
   EXPECT_THAT(directory.prompts, IsEmpty());
-  EXPECT_THAT(directory.warnings, ::testing::Contains(HasSubstr("config_sentence_transformers.json is not used")));
+  EXPECT_THAT(directory.warnings,
+              ::testing::Contains(HasSubstr("config_sentence_transformers.json is not used")));
 }
 
 }  // namespace

@@ -23,12 +23,14 @@ const std::string kOtherCommit(40, 'b');
 class HubCache : public ::testing::Test {
  protected:
   HubCache() {
-    for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"}) ::unsetenv(name);
+    for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"})
+      ::unsetenv(name);
     ::setenv("HOME", home_.path().c_str(), 1);
   }
   std::string hub() const { return home_.file(".cache/huggingface/hub"); }
 
-  // A snapshot whose files are links into blobs/, and refs/main that names it. Returns the repository's folder.
+  // A snapshot whose files are links into blobs/, and refs/main that names it. Returns the
+  // repository's folder.
   static std::string add_model(const std::string& hub, const std::string& folder) {
     const std::string repository = hub + "/" + folder;
     const std::string snapshot = repository + "/snapshots/" + kCommit;
@@ -64,10 +66,12 @@ TEST_F(HubCache, IdIsFoundThroughItsRefAndOpensThroughItsLinks) {
 
 TEST_F(HubCache, EveryVariableIsLookedAt) {
   const TempDir other;
-  const auto expect_found = [&](const char* variable, const std::string& value, const std::string& cache) {
+  const auto expect_found = [&](const char* variable, const std::string& value,
+                                const std::string& cache) {
     add_model(cache, "models--org--name");
     ::setenv(variable, value.c_str(), 1);
-    EXPECT_THAT(resolve_model("org/name", std::nullopt), HasSubstr(fs::canonical(cache).string())) << variable;
+    EXPECT_THAT(resolve_model("org/name", std::nullopt), HasSubstr(fs::canonical(cache).string()))
+        << variable;
     ::unsetenv(variable);
   };
   expect_found("HF_HUB_CACHE", other.file("a"), other.file("a"));
@@ -81,23 +85,27 @@ TEST_F(HubCache, RevisionIsABranchATagOrACommit) {
   std::ofstream(repository + "/refs/v1") << kCommit << "\n";
   EXPECT_THAT(resolve_model("org/name", "v1"), HasSubstr(kCommit));
   EXPECT_THAT(resolve_model("org/name", kCommit), HasSubstr(kCommit));
-  testing::expect_refused([] { resolve_model("org/name", kOtherCommit); },
-                          {"model.not_found", "no model of this name", kOtherCommit, "none", ExitCode::kNoInput});
-  testing::expect_refused([] { resolve_model("org/name", "v2"); },
-                          {"model.not_found", "no model of this name", "<v2>", "none", ExitCode::kNoInput});
+  testing::expect_refused(
+      [] { resolve_model("org/name", kOtherCommit); },
+      {"model.not_found", "no model of this name", kOtherCommit, "none", ExitCode::kNoInput});
+  testing::expect_refused(
+      [] { resolve_model("org/name", "v2"); },
+      {"model.not_found", "no model of this name", "<v2>", "none", ExitCode::kNoInput});
 }
 
 TEST_F(HubCache, IdWithoutOrganisationIsSentenceTransformersToo) {
   add_model(hub(), "models--sentence-transformers--all-MiniLM-L6-v2");
-  EXPECT_THAT(resolve_model("all-MiniLM-L6-v2", std::nullopt), HasSubstr("sentence-transformers--all-MiniLM-L6-v2"));
+  EXPECT_THAT(resolve_model("all-MiniLM-L6-v2", std::nullopt),
+              HasSubstr("sentence-transformers--all-MiniLM-L6-v2"));
 }
 
 TEST_F(HubCache, ErrorListsEveryPlace) {
   ::setenv("HF_HOME", "/somewhere", 1);
-  testing::expect_refused([] { resolve_model("org/absent", std::nullopt); },
-                          {"model.not_found", "no model of this name",
-                           "/somewhere/hub/models--org--absent/snapshots/<main>\n" + hub() + "/models--org--absent",
-                           "none of them", ExitCode::kNoInput});
+  testing::expect_refused(
+      [] { resolve_model("org/absent", std::nullopt); },
+      {"model.not_found", "no model of this name",
+       "/somewhere/hub/models--org--absent/snapshots/<main>\n" + hub() + "/models--org--absent",
+       "none of them", ExitCode::kNoInput});
 }
 
 TEST_F(HubCache, RefThatIsNotACommitIsNotFollowed) {
@@ -126,8 +134,9 @@ TEST_F(HubCache, DanglingLinkIsAnIncompleteDownload) {
 
 TEST_F(HubCache, IdsAndRevisionsThatClimbAreRefused) {
   for (const std::string id : {"../x", "a/b/c", "org/..", "", "org/", "/nonexistent"}) {
-    testing::expect_refused([&id] { resolve_model(id, std::nullopt); },
-                            {"model.not_found", "no model of this name", "", "", ExitCode::kNoInput});
+    testing::expect_refused(
+        [&id] { resolve_model(id, std::nullopt); },
+        {"model.not_found", "no model of this name", "", "", ExitCode::kNoInput});
   }
   testing::expect_refused([] { resolve_model("org/name", "../../x"); },
                           {"model.not_found", "no model", "revision", "", ExitCode::kNoInput});
@@ -142,8 +151,9 @@ TEST(ResolveModel, DirectoryIsItself) {
 
 TEST(ResolveModel, FileIsNotADirectory) {
   const TinyModel model;
-  testing::expect_refused([&model] { resolve_model(model.file("config.json"), std::nullopt); },
-                          {"model.not_found", "no model", "a directory", "a file", ExitCode::kNoInput});
+  testing::expect_refused(
+      [&model] { resolve_model(model.file("config.json"), std::nullopt); },
+      {"model.not_found", "no model", "a directory", "a file", ExitCode::kNoInput});
 }
 
 }  // namespace

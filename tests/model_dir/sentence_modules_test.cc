@@ -1,5 +1,5 @@
-// modules.json and module folders in both generations that sentence-transformers 2 to 6 wrote. The texts of the second
-// generation are what sentence-transformers 6.0.1 saves.
+// modules.json and module folders in both generations that sentence-transformers 2 to 6 wrote. The
+// texts of the second generation are what sentence-transformers 6.0.1 saves.
 #include <array>
 
 #include <gmock/gmock.h>
@@ -25,7 +25,8 @@ void expect_open_refused(const TinyModel& model, const Expected& expected) {
 std::string modules_json(const std::vector<std::pair<std::string, std::string>>& types_and_paths) {
   std::string text = "[";
   for (const auto& [type, path] : types_and_paths) {
-    text += (text.size() > 1 ? "," : "") + std::string(R"({"type": ")") + type + R"(", "path": ")" + path + "\"}";
+    text += (text.size() > 1 ? "," : "") + std::string(R"({"type": ")") + type + R"(", "path": ")" +
+            path + "\"}";
   }
   return text + "]";
 }
@@ -41,16 +42,18 @@ std::vector<PoolingMode> pooling_of(const std::string& config) {
   return model.open().modules.front().pooling;
 }
 
-// --- Pooling --------------------------------------------------------------------------------------------------------
+// --- Pooling
+// --------------------------------------------------------------------------------------------------------
 
 TEST(Pooling, FirstGenerationIsConcatenatedInAFixedOrder) {
   EXPECT_THAT(pooling_of(R"({"word_embedding_dimension": 4, "pooling_mode_cls_token": true})"),
               ElementsAre(PoolingMode::kCls));
-  EXPECT_THAT(pooling_of(R"({"word_embedding_dimension": 4, "pooling_mode_lasttoken": true,
+  EXPECT_THAT(
+      pooling_of(R"({"word_embedding_dimension": 4, "pooling_mode_lasttoken": true,
       "pooling_mode_weightedmean_tokens": true, "pooling_mode_mean_sqrt_len_tokens": true,
       "pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true, "pooling_mode_cls_token": true})"),
-              ElementsAre(PoolingMode::kCls, PoolingMode::kMax, PoolingMode::kMean, PoolingMode::kMeanSqrtLen,
-                          PoolingMode::kWeightedMean, PoolingMode::kLastToken));
+      ElementsAre(PoolingMode::kCls, PoolingMode::kMax, PoolingMode::kMean,
+                  PoolingMode::kMeanSqrtLen, PoolingMode::kWeightedMean, PoolingMode::kLastToken));
 }
 
 TEST(Pooling, FirstGenerationWithoutAnyModeIsMean) {
@@ -59,21 +62,28 @@ TEST(Pooling, FirstGenerationWithoutAnyModeIsMean) {
 }
 
 TEST(Pooling, SecondGenerationIsAStringOrAListInItsOwnOrder) {
-  EXPECT_THAT(pooling_of(R"({"embedding_dimension": 4, "pooling_mode": "lasttoken", "include_prompt": true})"),
-              ElementsAre(PoolingMode::kLastToken));
-  EXPECT_THAT(pooling_of(R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"], "include_prompt": true})"),
-              ElementsAre(PoolingMode::kMean, PoolingMode::kCls));
+  EXPECT_THAT(
+      pooling_of(
+          R"({"embedding_dimension": 4, "pooling_mode": "lasttoken", "include_prompt": true})"),
+      ElementsAre(PoolingMode::kLastToken));
+  EXPECT_THAT(
+      pooling_of(
+          R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"], "include_prompt": true})"),
+      ElementsAre(PoolingMode::kMean, PoolingMode::kCls));
 }
 
 TEST(Pooling, SecondGenerationGoesBeforeTheFirst) {
-  EXPECT_THAT(pooling_of(R"({"embedding_dimension": 4, "pooling_mode": "max", "pooling_mode_cls_token": true})"),
-              ElementsAre(PoolingMode::kMax));
+  EXPECT_THAT(
+      pooling_of(
+          R"({"embedding_dimension": 4, "pooling_mode": "max", "pooling_mode_cls_token": true})"),
+      ElementsAre(PoolingMode::kMax));
 }
 
 TEST(Pooling, IncludePromptIsRead) {
   const TinyModel model;
   EXPECT_TRUE(model.open().modules.front().include_prompt);
-  model.write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": "mean", "include_prompt": false})");
+  model.write("1_Pooling/config.json",
+              R"({"embedding_dimension": 4, "pooling_mode": "mean", "include_prompt": false})");
   EXPECT_FALSE(model.open().modules.front().include_prompt);
   EXPECT_FALSE(effective_result(model.open(), {}).include_prompt);
 }
@@ -90,7 +100,8 @@ TEST(Pooling, WidthMustBeTheTransformers) {
   expect_open_refused(model, {"model.dim", "'1_Pooling'", "embedding_dimension 4", "8"});
 }
 
-// --- modules.json ---------------------------------------------------------------------------------------------------
+// --- modules.json
+// ---------------------------------------------------------------------------------------------------
 
 TEST(Modules, EveryGenerationOfTypeNamesIsRead) {
   for (const auto& [transformer, pooling, normalize] : std::vector<std::array<std::string, 3>>{
@@ -102,7 +113,9 @@ TEST(Modules, EveryGenerationOfTypeNamesIsRead) {
             "sentence_transformers.sentence_transformer.modules.Pooling",
             "sentence_transformers.sentence_transformer.modules.normalize.Normalize"}}) {
     const TinyModel model;
-    model.write("modules.json", modules_json({{transformer, ""}, {pooling, "1_Pooling"}, {normalize, "2_Normalize"}}));
+    model.write(
+        "modules.json",
+        modules_json({{transformer, ""}, {pooling, "1_Pooling"}, {normalize, "2_Normalize"}}));
     const ModelDirectory directory = model.open();
     ASSERT_EQ(directory.modules.size(), 2u) << pooling;
     EXPECT_EQ(directory.modules[0].kind, Kind::kPooling);
@@ -112,22 +125,29 @@ TEST(Modules, EveryGenerationOfTypeNamesIsRead) {
 
 TEST(Modules, UnknownTypesAreRefusedByName) {
   for (const std::string type :
-       {"sentence_transformers.models.WordWeights", "sentence_transformers.sparse_encoder.modules.SpladePooling",
-        "modeling_custom.Pooling", "sentence_transformers.models.PoolingX", "Pooling"}) {
+       {"sentence_transformers.models.WordWeights",
+        "sentence_transformers.sparse_encoder.modules.SpladePooling", "modeling_custom.Pooling",
+        "sentence_transformers.models.PoolingX", "Pooling"}) {
     const TinyModel model;
     model.write("modules.json", modules_json({{kTransformer, ""}, {type, "1_Pooling"}}));
-    expect_open_refused(model, {"model.modules", "module type '" + type + "' is not supported", "Dense and Normalize", type});
+    expect_open_refused(model, {"model.modules", "module type '" + type + "' is not supported",
+                                "Dense and Normalize", type});
   }
 }
 
 TEST(Modules, OrderIsChecked) {
   const TinyModel model;
-  model.write("modules.json", modules_json({{kTransformer, ""}, {kNormalize, "2"}, {kPooling, "1_Pooling"}}));
-  expect_open_refused(model, {"model.modules", "Pooling right after", "then one Pooling", "before the Pooling"});
-  model.write("modules.json", modules_json({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kPooling, "1_Pooling"}}));
-  expect_open_refused(model, {"model.modules", "Pooling right after", "then one Pooling", "2 of them"});
+  model.write("modules.json",
+              modules_json({{kTransformer, ""}, {kNormalize, "2"}, {kPooling, "1_Pooling"}}));
+  expect_open_refused(
+      model, {"model.modules", "Pooling right after", "then one Pooling", "before the Pooling"});
+  model.write("modules.json",
+              modules_json({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kPooling, "1_Pooling"}}));
+  expect_open_refused(model,
+                      {"model.modules", "Pooling right after", "then one Pooling", "2 of them"});
   model.write("modules.json", modules_json({{kTransformer, ""}}));
-  expect_open_refused(model, {"model.modules", "Pooling right after", "then one Pooling", "0 of them"});
+  expect_open_refused(model,
+                      {"model.modules", "Pooling right after", "then one Pooling", "0 of them"});
   model.write("modules.json", modules_json({{kPooling, "1_Pooling"}}));
   expect_open_refused(model, {"model.modules", "no Transformer", "a Transformer", "none"});
   model.write("modules.json", modules_json({{kPooling, "1_Pooling"}, {kTransformer, ""}}));
@@ -138,12 +158,13 @@ TEST(Modules, OrderIsChecked) {
 
 TEST(Modules, TransformerInItsOwnFolder) {
   const TinyModel model;
-  for (const char* name : {"config.json", "model.safetensors", "sentence_bert_config.json", "tokenizer.json",
-                           "tokenizer_config.json"}) {
+  for (const char* name : {"config.json", "model.safetensors", "sentence_bert_config.json",
+                           "tokenizer.json", "tokenizer_config.json"}) {
     model.write("0_Transformer/" + std::string(name), testing::read_bytes(model.file(name)));
     model.remove(name);
   }
-  model.write("modules.json", modules_json({{kTransformer, "0_Transformer"}, {kPooling, "1_Pooling"}}));
+  model.write("modules.json",
+              modules_json({{kTransformer, "0_Transformer"}, {kPooling, "1_Pooling"}}));
   const ModelDirectory directory = model.open();
   EXPECT_EQ(directory.transformer_path, directory.path + "/0_Transformer");
   EXPECT_EQ(directory.max_seq_length, 16);
@@ -151,18 +172,23 @@ TEST(Modules, TransformerInItsOwnFolder) {
   EXPECT_NE(model_identity(directory, "").find("0_Transformer/tokenizer.json"), std::string::npos);
 }
 
-// --- Dense ----------------------------------------------------------------------------------------------------------
+// --- Dense
+// ----------------------------------------------------------------------------------------------------------
 
 class DenseModule : public ::testing::Test {
  protected:
   DenseModule() {
-    model_.write("modules.json", modules_json({{kTransformer, ""}, {kPooling, "1_Pooling"}, {kDense, "2_Dense"}, {kNormalize, "3_Normalize"}}));
+    model_.write("modules.json", modules_json({{kTransformer, ""},
+                                               {kPooling, "1_Pooling"},
+                                               {kDense, "2_Dense"},
+                                               {kNormalize, "3_Normalize"}}));
     config("torch.nn.modules.linear.Identity", "");
     weights({zeros_tensor("linear.weight", {2, 4}), zeros_tensor("linear.bias", {2})});
   }
   void config(const std::string& activation, const std::string& more) const {
-    model_.write("2_Dense/config.json", R"({"in_features": 4, "out_features": 2, "bias": true, "activation_function": ")" +
-                                            activation + "\"" + more + "}");
+    model_.write("2_Dense/config.json",
+                 R"({"in_features": 4, "out_features": 2, "bias": true, "activation_function": ")" +
+                     activation + "\"" + more + "}");
   }
   void weights(const std::vector<testing::TestTensor>& tensors) const {
     model_.write("2_Dense/model.safetensors", safetensors_bytes(tensors));
@@ -188,22 +214,28 @@ TEST_F(DenseModule, ActivationsByTheirPythonNames) {
   config("torch.nn.GELU", "");
   EXPECT_EQ(model_.open().modules[1].activation, DenseActivation::kGelu);
   config("my_module.Swish", "");
-  expect_open_refused(model_, {"model.dense", "'activation_function'", "Tanh", "'my_module.Swish'"});
+  expect_open_refused(model_,
+                      {"model.dense", "'activation_function'", "Tanh", "'my_module.Swish'"});
 }
 
 TEST_F(DenseModule, WeightsMustFitTheConfig) {
   weights({zeros_tensor("linear.weight", {4, 2}), zeros_tensor("linear.bias", {2})});
-  expect_open_refused(model_, {"model.dense", "do not fit", "linear.weight [2,4]", "linear.weight [4,2]"});
+  expect_open_refused(model_,
+                      {"model.dense", "do not fit", "linear.weight [2,4]", "linear.weight [4,2]"});
   weights({zeros_tensor("linear.weight", {2, 4})});
-  expect_open_refused(model_, {"model.dense", "do not fit", "linear.bias [2]", "linear.weight [2,4]"});
-  weights({zeros_tensor("linear.weight", {2, 4}), zeros_tensor("linear.bias", {2}), zeros_tensor("extra", {1})});
+  expect_open_refused(model_,
+                      {"model.dense", "do not fit", "linear.bias [2]", "linear.weight [2,4]"});
+  weights({zeros_tensor("linear.weight", {2, 4}), zeros_tensor("linear.bias", {2}),
+           zeros_tensor("extra", {1})});
   expect_open_refused(model_, {"model.dense", "do not fit", "linear.bias [2]", "extra [1]"});
-  weights({zeros_tensor("linear.weight", {2, 4}), {"linear.bias", "I64", {2}, std::string(16, '\0')}});
+  weights(
+      {zeros_tensor("linear.weight", {2, 4}), {"linear.bias", "I64", {2}, std::string(16, '\0')}});
   expect_open_refused(model_, {"model.dense", "not floating point", "F32, F16 or BF16", ""});
 }
 
 TEST_F(DenseModule, WidthMustFitThePoolingAlsoAfterAnOverride) {
-  model_.write("1_Pooling/config.json", R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"]})");
+  model_.write("1_Pooling/config.json",
+               R"({"embedding_dimension": 4, "pooling_mode": ["mean", "cls"]})");
   expect_open_refused(model_, {"model.dim", "'2_Dense'", "in_features 8", "4"});
 }
 
@@ -211,7 +243,8 @@ TEST_F(DenseModule, WhatIsNotImplementedIsRefused) {
   config("torch.nn.modules.linear.Identity", R"(, "use_residual": true)");
   expect_open_refused(model_, {"model.unsupported", "residual", "use_residual false", "true"});
   config("torch.nn.modules.linear.Identity", R"(, "module_input_name": "token_embeddings")");
-  expect_open_refused(model_, {"model.unsupported", "sentence embedding", "module_input_name", "token_embeddings"});
+  expect_open_refused(
+      model_, {"model.unsupported", "sentence embedding", "module_input_name", "token_embeddings"});
 }
 
 TEST_F(DenseModule, UnknownKeyIsAWarning) {
@@ -224,13 +257,15 @@ TEST_F(DenseModule, UnknownKeyIsAWarning) {
 TEST_F(DenseModule, PickledWeightsAreRefused) {
   model_.remove("2_Dense/model.safetensors");
   model_.write("2_Dense/pytorch_model.bin", "\x80");
-  expect_open_refused(model_, {"model.format", "Dense module", "model.safetensors", "pytorch_model.bin"});
+  expect_open_refused(model_,
+                      {"model.format", "Dense module", "model.safetensors", "pytorch_model.bin"});
 }
 
 TEST(Normalize, OfTokenEmbeddingsIsRefused) {
   const TinyModel model;
   model.write("2_Normalize/config.json", R"({"module_input_name": "token_embeddings"})");
-  expect_open_refused(model, {"model.unsupported", "sentence embedding", "sentence_embedding", "token_embeddings"});
+  expect_open_refused(
+      model, {"model.unsupported", "sentence embedding", "sentence_embedding", "token_embeddings"});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A small sound sentence-transformers directory that tests damage, and the check of what an Error says.
+// A small sound sentence-transformers directory that tests damage, and the check of what an Error
+// says.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,8 @@
 
 namespace encode::testing {
 
-// BERT-like, hidden_size 4, 10 ids, 32 positions; files as sentence-transformers 2 wrote them (all-MiniLM-L6-v2's).
+// BERT-like, hidden_size 4, 10 ids, 32 positions; files as sentence-transformers 2 wrote them
+// (all-MiniLM-L6-v2's).
 class TinyModel {
  public:
   TinyModel();
@@ -39,7 +41,8 @@ struct Expected {
   ExitCode exit_code = ExitCode::kConfig;
 };
 
-// Runs `action` and checks its Error, that it took less than a second and less than 64 MiB of memory.
+// Runs `action` and checks its Error, that it took less than a second and less than 64 MiB of
+// memory.
 void expect_refused(const std::function<void()>& action, const Expected& expected);
 
 }  // namespace encode::testing

@@ -57,6 +57,7 @@ ProgramEnd Program::wait() {
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
   end.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  end.peak_resident_bytes = static_cast<int64_t>(usage.ru_maxrss) * 1024;
   end.out = read_bytes(directory_ + "/stdout");
   end.err = read_bytes(directory_ + "/stderr");
   return end;

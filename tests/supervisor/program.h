@@ -1,6 +1,7 @@
 // The program `encode` as a child process, for tests of what only a whole program shows.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <sys/types.h>
@@ -12,8 +13,9 @@ namespace encode::testing {
 
 struct ProgramEnd {
   int exit_code = 0;
-  int signal = 0;          // that ended it
-  double cpu_seconds = 0;  // user and system
+  int signal = 0;                   // that ended it
+  double cpu_seconds = 0;           // user and system
+  int64_t peak_resident_bytes = 0;  // of the largest of the program and its children
   std::string out;
   std::string err;
 };

@@ -14,8 +14,10 @@ TestTensor f32_tensor(std::string name, std::vector<int64_t> shape, std::span<co
 }
 
 TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape) {
-  const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  return {std::move(name), "F32", std::move(shape), std::string(static_cast<size_t>(count) * 4, '\0')};
+  const int64_t count =
+      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  return {std::move(name), "F32", std::move(shape),
+          std::string(static_cast<size_t>(count) * 4, '\0')};
 }
 
 std::string safetensors_bytes(const std::vector<TestTensor>& tensors) {
@@ -23,7 +25,8 @@ std::string safetensors_bytes(const std::vector<TestTensor>& tensors) {
   std::string data;
   for (const TestTensor& tensor : tensors) {
     std::string shape;
-    for (const int64_t dim : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
+    for (const int64_t dim : tensor.shape)
+      shape += (shape.empty() ? "" : ",") + std::to_string(dim);
     header += header.size() > 1 ? "," : "";
     header += "\"" + tensor.name + "\":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[" + shape +
               "],\"data_offsets\":[" + std::to_string(data.size()) + "," +

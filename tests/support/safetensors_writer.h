@@ -11,13 +11,13 @@ namespace encode::testing {
 
 struct TestTensor {
   std::string name;
-  std::string dtype;            // "F32", ...
+  std::string dtype;  // "F32", ...
   std::vector<int64_t> shape;
-  std::string bytes;            // little-endian, row-major
+  std::string bytes;  // little-endian, row-major
 };
 
 TestTensor f32_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values);
-TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape);   // F32
+TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape);  // F32
 
 // A sound file: the tensors' bytes in the given order.
 std::string safetensors_bytes(const std::vector<TestTensor>& tensors);

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# The main job on real input: 50,621 Python functions (stream tc) and 50,621 changelog entries (stream commit) through
+# all-MiniLM-L6-v2 in float32 on the CPU, once undisturbed and once killed with SIGKILL at random moments and resumed.
+# The matrices must be byte-equal, `encode verify` green, and no kill may cost more than the two chunks in flight.
+#
+# usage: scripts/soak/main_job.sh [ROWS [KILLS]]       default: 50621 rows, 5 kills; about 40 minutes on 2 cores
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+readonly WORK=${ENCODE_SOAK_DIR:-$DEPS/main_job}
+readonly ENCODE=$ROOT/build/bin/encode
+
+write_config() { # NAME
+  cat >"$WORK/$1.yaml" <<EOF
+semantic:
+  model: $DEPS/models/all-MiniLM-L6-v2
+  cache_dir: $WORK/$1
+  chunk_size: 1000
+  keep_chunk_cache: true
+  combine: true
+hardware:
+  device: cpu
+data:
+  streams:
+    tc: {field: text}
+    commit: {field: text}
+  splits:
+    train:
+      tc: $WORK/tests.jsonl
+      commit: $WORK/changes.jsonl
+EOF
+}
+
+committed_chunks() { cat "$WORK/killed"/*_chunks/chunks.log 2>/dev/null | wc -l; }
+
+# Starts the run, kills all its processes at a random moment, and prints what was on disk before and after.
+kill_once() { # SECONDS
+  local before pid
+  before=$(committed_chunks)
+  setsid "$ENCODE" --config "$WORK/killed.yaml" --no-progress >>"$WORK/killed.log" 2>&1 &
+  pid=$!
+  sleep "$1"
+  kill -KILL -- "-$pid" 2>/dev/null || true
+  wait "$pid" 2>/dev/null || true
+  say "killed after $1 s: $before chunks before, $(committed_chunks) after"
+}
+
+# Chunks that were begun more than once, over all lives of the run.
+check_recomputed() { # KILLS
+  local begun recomputed
+  begun=$(grep -cE 'chunk [0-9]+/[0-9]+ \(samples' "$WORK/killed.log")
+  recomputed=$((begun - $(committed_chunks)))
+  say "$begun chunks begun, $(committed_chunks) committed: $recomputed recomputed in $1 kills"
+  ((recomputed <= 2 * $1)) || die "a kill cost more than two chunks"
+}
+
+check_numpy() {
+  "$PYTHON" - "$WORK/reference" "$1" <<'EOF'
+import sys
+import numpy
+for name, width in (("train_tc_embeddings", 384), ("train_commit_embeddings", 384), ("train_combined_embeddings", 768)):
+    matrix = numpy.load(f"{sys.argv[1]}/{name}.npy", mmap_mode="r")
+    print(name, matrix.shape, matrix.dtype)
+    assert matrix.shape == (int(sys.argv[2]), width) and matrix.dtype == numpy.float32
+EOF
+}
+
+main() {
+  local rows=${1:-50621} kills=${2:-5} name i
+  if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    show_help
+    return
+  fi
+  rm -rf "$WORK"
+  mkdir -p "$WORK"
+  "$ROOT/scripts/models.sh"
+  "$PYTHON" "$ROOT/scripts/make_corpus.py" tests --rows "$rows" --output "$WORK/tests.jsonl"
+  "$PYTHON" "$ROOT/scripts/make_corpus.py" changes --rows "$rows" --output "$WORK/changes.jsonl"
+  write_config reference
+  write_config killed
+  "$ENCODE" --config "$WORK/reference.yaml" --no-progress
+  "$ENCODE" verify --config "$WORK/reference.yaml"
+  check_numpy "$rows"
+  for ((i = 0; i < kills; i++)); do kill_once $((10 + RANDOM % 120)); done
+  "$ENCODE" --config "$WORK/killed.yaml" --no-progress >>"$WORK/killed.log" 2>&1
+  for name in train_tc train_commit train_combined; do
+    cmp "$WORK/reference/${name}_embeddings.npy" "$WORK/killed/${name}_embeddings.npy"
+  done
+  check_recomputed "$kills"
+  say "the killed run's matrices are byte-equal to the undisturbed run's"
+}
+
+main "$@"

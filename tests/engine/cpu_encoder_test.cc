@@ -1,0 +1,138 @@
+#include <cstring>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/encoder.h"
+#include "encode/error.h"
+
+#include "batching/pack.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kVocab = 128;
+
+std::unique_ptr<Encoder> load(const std::string& model, int64_t threads,
+                              ComputeType dtype = ComputeType::kFloat32) {
+  EncoderOptions options;
+  options.result.model = testing::test_data("models/" + model);
+  options.result.dtype = dtype;
+  options.result.normalize = true;
+  options.hardware.device = "cpu";
+  options.threads = threads;
+  return load_encoder(options);
+}
+
+// Rows of 0 to 39 random tokens.
+TokenizedRows random_rows(int64_t count) {
+  std::mt19937_64 random(11);
+  TokenizedRows rows;
+  for (int64_t i = 0; i < count; ++i) {
+    for (uint64_t n = random() % 40; n > 0; --n)
+      rows.ids.push_back(static_cast<int32_t>(random() % kVocab));
+    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+    rows.lost_tokens.push_back(0);
+  }
+  return rows;
+}
+
+std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
+                               int64_t capacity_tokens) {
+  std::vector<float> out(static_cast<size_t>(rows.size() * encoder.dim()));
+  EXPECT_TRUE(
+      encoder.encode(pack(rows, capacity_tokens, 0), out, [](const PackedBatch&) { return true; }));
+  return out;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class SameRowSameVector : public ::testing::TestWithParam<std::tuple<std::string, ComputeType>> {};
+
+TEST_P(SameRowSameVector, WhateverTheThreadsAndBatches) {
+  const auto& [model, dtype] = GetParam();
+  const TokenizedRows rows = random_rows(120);
+  const auto one = load(model, 1, dtype);
+  const auto two = load(model, 2, dtype);
+  const std::vector<float> expected = encode_rows(*one, rows, one->batch_tokens());
+  EXPECT_TRUE(same_bits(encode_rows(*two, rows, two->batch_tokens()), expected)) << "two threads";
+  EXPECT_TRUE(same_bits(encode_rows(*one, rows, 40), expected)) << "a few rows a batch";
+  EXPECT_TRUE(same_bits(encode_rows(*one, rows, 2048), expected)) << "batches of several blocks";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SameRowSameVector,
+                         ::testing::Combine(::testing::Values("bert", "qwen2"),
+                                            ::testing::Values(ComputeType::kFloat32,
+                                                              ComputeType::kBFloat16)));
+
+// The control of the test above: its comparison sees a single changed token.
+TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
+  TokenizedRows rows = random_rows(20);
+  const auto encoder = load("bert", 1);
+  const std::vector<float> before = encode_rows(*encoder, rows, 512);
+  rows.ids[0] = (rows.ids[0] + 1) % kVocab;
+  EXPECT_FALSE(same_bits(encode_rows(*encoder, rows, 512), before));
+}
+
+TEST(CpuEncoder, RefusesAnIdOutsideTheVocabulary) {
+  const auto encoder = load("bert", 1);
+  for (const int32_t id : {-1, static_cast<int32_t>(kVocab)}) {
+    TokenizedRows rows;
+    rows.ids = {1, id};
+    rows.offsets = {0, 2};
+    rows.lost_tokens = {0};
+    std::vector<float> out(static_cast<size_t>(encoder->dim()));
+    try {
+      encoder->encode(pack(rows, 512, 0), out, [](const PackedBatch&) { return true; });
+      FAIL() << "id " << id << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code, "batch.token_id");
+      EXPECT_EQ(error.exit_code(), ExitCode::kData);
+      EXPECT_THAT(error.what(), HasSubstr("0 to 127"));
+    }
+  }
+}
+
+TEST(CpuEncoder, RefusesASequenceBeyondItsPositions) {
+  const auto encoder = load("bert", 1);
+  TokenizedRows rows;
+  rows.ids.assign(static_cast<size_t>(encoder->max_length() + 1), 5);
+  rows.offsets = {0, encoder->max_length() + 1};
+  rows.lost_tokens = {0};
+  std::vector<float> out(static_cast<size_t>(encoder->dim()));
+  EXPECT_THROW(encoder->encode(pack(rows, 512, 0), out, [](const PackedBatch&) { return true; }),
+               Error);
+}
+
+TEST(CpuEncoder, StopsWhenAsked) {
+  const auto encoder = load("bert", 1);
+  const TokenizedRows rows = random_rows(50);
+  std::vector<float> out(static_cast<size_t>(rows.size() * encoder->dim()));
+  int batches = 0;
+  EXPECT_FALSE(
+      encoder->encode(pack(rows, 40, 0), out, [&](const PackedBatch&) { return ++batches < 2; }));
+  EXPECT_EQ(batches, 2);
+}
+
+TEST(CpuEncoder, AnAbsentGpuIsSaidToBeAbsent) {
+  EncoderOptions options;
+  options.result.model = testing::test_data("models/bert");
+  options.hardware.device = "cuda:77";
+  try {
+    load_encoder(options);
+    FAIL() << "cuda:77 was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kUnavailable);
+    EXPECT_EQ(error.detail().code, "device.absent");
+    EXPECT_FALSE(error.detail().found.empty());
+  }
+}
+
+}  // namespace
+}  // namespace encode

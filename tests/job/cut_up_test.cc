@@ -1,0 +1,106 @@
+// Same row, same vector: the matrix is the same to the bit however the run was cut up.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/npy.h"
+#include "real_run.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kRows = 300;
+
+class CutUp : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CutUp, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
+  const RealRun runs(GetParam(), kRows);
+  ASSERT_EQ(runs.run("reference", {"--chunk-size", "100"}).exit_code, 0);
+  const std::string expected = read_bytes(runs.matrix("reference"));
+  EXPECT_EQ(read_npy_header(runs.matrix("reference")).rows, kRows);
+  const std::vector<std::vector<std::string>> cuts = {
+      {"--chunk-size", "1"}, {"--chunk-size", "7"}, {"--chunk-size", "100000"},
+      {"--standard"},        {"--threads", "1"},    {"--batch-size", "1"}};
+  for (const auto& cut : cuts) {
+    ASSERT_EQ(runs.run("other", cut).exit_code, 0) << cut[0];
+    EXPECT_TRUE(read_bytes(runs.matrix("other")) == expected) << cut[0] << " " << cut.back();
+    std::filesystem::remove(runs.matrix("other"));
+    std::filesystem::remove(runs.matrix("other") + ".manifest.json");
+  }
+}
+
+TEST_P(CutUp, AKilledRunGoesOnToTheSameBytes) {
+  const RealRun runs(GetParam(), kRows);
+  ASSERT_EQ(runs.run("reference", {}).exit_code, 0);
+  const std::vector<std::string> arguments = runs.arguments("killed", {"--chunk-size", "5"});
+  int killed = 0;
+  for (int delay_ms = 150; killed < 5; delay_ms += 60) {
+    ASSERT_LT(delay_ms, 10000) << "the run was over before it could be killed five times";
+    Program program(runs.dir().path(), arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    program.signal(SIGKILL);
+    if (program.wait().signal != SIGKILL) break;
+    ++killed;
+  }
+  EXPECT_GE(killed, 1);
+  ASSERT_EQ(runs.run("killed", {"--chunk-size", "5"}).exit_code, 0);
+  EXPECT_TRUE(read_bytes(runs.matrix("killed")) == read_bytes(runs.matrix("reference")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CutUp, ::testing::Values("bert", "qwen2"));
+
+TEST(CutUpControl, AnotherPoolingGivesOtherBytes) {
+  const RealRun runs("bert", 50);
+  ASSERT_EQ(runs.run("mean", {"--pooling", "mean"}).exit_code, 0);
+  ASSERT_EQ(runs.run("cls", {"--pooling", "cls"}).exit_code, 0);
+  EXPECT_FALSE(read_bytes(runs.matrix("mean")) == read_bytes(runs.matrix("cls")));
+}
+
+TEST(RealWorker, ARowWithoutTokensIsZeroAndCounted) {
+  const RealRun runs("qwen2", 0);
+  runs.dir().write("texts.txt", "abc\n\nabd\n");
+  const ProgramEnd end = runs.run("zero", {"--normalize"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const std::string bytes = read_bytes(runs.matrix("zero"));
+  const auto row_bytes = static_cast<size_t>(read_npy_header(runs.matrix("zero")).cols) * 4;
+  const std::string second_row =
+      bytes.substr(static_cast<size_t>(kNpyHeaderBytes) + row_bytes, row_bytes);
+  EXPECT_EQ(second_row, std::string(row_bytes, '\0'));
+  EXPECT_THAT(read_bytes(runs.matrix("zero") + ".manifest.json"),
+              HasSubstr("\"zero_token_rows\": 1"));
+  EXPECT_EQ(Program(runs.dir().path(), {"verify", runs.matrix("zero")}).wait().exit_code, 0);
+}
+
+// ENCODE_SOAK_ROWS=500000 is the long form (scripts/soak/memory.sh).
+TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
+  const char* const wish = std::getenv("ENCODE_SOAK_ROWS");
+  const int64_t rows = wish != nullptr ? std::stoll(wish) : 20000;
+  const ProgramEnd few = RealRun("bert", rows / 10).run("few", {});
+  const ProgramEnd many = RealRun("bert", rows).run("many", {});
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  ASSERT_EQ(many.exit_code, 0) << many.err;
+  constexpr int64_t kAllowance = 50'000'000;
+  EXPECT_LT(many.peak_resident_bytes, few.peak_resident_bytes + kAllowance);
+  std::cout << "peak resident memory: " << few.peak_resident_bytes / 1000000 << " MB for "
+            << rows / 10 << " rows, " << many.peak_resident_bytes / 1000000 << " MB for " << rows
+            << "\n";
+}
+
+TEST(RealWorker, TheWorkersErrorReachesTheUser) {
+  const RealRun runs("bert", 10);
+  Program program(runs.dir().path(), runs.arguments("x", {"--device", "cuda:77"}));
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 69);
+  EXPECT_THAT(end.err, HasSubstr("error[device.absent]"));
+}
+
+}  // namespace
+}  // namespace encode::testing

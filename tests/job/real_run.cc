@@ -1,0 +1,78 @@
+#include "real_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
+#include "base/json.h"
+
+namespace encode::testing {
+namespace {
+
+// WordPiece over single characters: every text has tokens, and all ids fit the tiny models'
+// vocabulary of 128. Without special tokens an empty text has no token at all.
+Json character_tokenizer(bool special_tokens) {
+  Json vocab = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}};
+  for (char c = 'a'; c <= 'z'; ++c) {
+    vocab[std::string(1, c)] = vocab.size();
+    vocab["##" + std::string(1, c)] = vocab.size();
+  }
+  Json tokenizer = {{"version", "1.0"},
+                    {"truncation", nullptr},
+                    {"padding", nullptr},
+                    {"added_tokens", Json::array()},
+                    {"normalizer", nullptr},
+                    {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                    {"post_processor", nullptr},
+                    {"decoder", nullptr},
+                    {"model",
+                     {{"type", "WordPiece"},
+                      {"unk_token", "[UNK]"},
+                      {"continuing_subword_prefix", "##"},
+                      {"max_input_chars_per_word", 100},
+                      {"vocab", vocab}}}};
+  if (special_tokens) {
+    tokenizer["post_processor"] = {
+        {"type", "BertProcessing"}, {"sep", {"[SEP]", 3}}, {"cls", {"[CLS]", 2}}};
+  }
+  return tokenizer;
+}
+
+std::string random_texts(int64_t rows) {
+  std::mt19937_64 random(5);
+  std::string lines;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (uint64_t n = random() % 12; n > 0; --n) {
+      for (uint64_t length = 1 + random() % 6; length > 0; --length)
+        lines += static_cast<char>('a' + random() % 26);
+      lines += ' ';
+    }
+    lines += '\n';
+  }
+  return lines;
+}
+
+}  // namespace
+
+RealRun::RealRun(const std::string& model, int64_t rows) {
+  std::filesystem::copy(test_data("models/" + model), dir_.file("model"));
+  dir_.write("model/tokenizer.json", character_tokenizer(model == "bert").dump());
+  dir_.write("texts.txt", random_texts(rows));
+}
+
+std::vector<std::string> RealRun::arguments(const std::string& name,
+                                            const std::vector<std::string>& extra) const {
+  std::vector<std::string> words = {
+      "run",      "--model",    dir_.file("model"), "--input", dir_.file("texts.txt"),
+      "--output", matrix(name), "--no-progress"};
+  const bool has_device = std::find(extra.begin(), extra.end(), "--device") != extra.end();
+  if (!has_device) words.insert(words.end(), {"--device", "cpu"});
+  words.insert(words.end(), extra.begin(), extra.end());
+  return words;
+}
+
+ProgramEnd RealRun::run(const std::string& name, const std::vector<std::string>& extra) const {
+  return Program(dir_.path(), arguments(name, extra)).wait();
+}
+
+}  // namespace encode::testing
