@@ -37,7 +37,7 @@ JobSpec job_spec_from_json(const std::string& json);  // throws Error kInternal
 // sent from the result of a batch, never from a timer.
 struct WorkerEvent {
   enum class Kind {
-    kModelLoaded,   // device, dim, seconds
+    kModelLoaded,   // unit, device, dim, seconds, message: the tokenizer in words
     kUnitStarted,   // unit
     kChunkStarted,  // unit, chunk, rows
     kBatch,         // unit, rows_done (of the unit, encoded so far in this worker), tokens_done

@@ -16,6 +16,7 @@ class HangWatch {
   void batch(Clock::time_point now);  // a batch came back; a sign of life, too
   void alive(
       Clock::time_point now);  // other work was finished: the model loaded, a chunk committed
+  void pause() { watching_ = false; }  // until the next alive(): another model may be loaded now
   bool hung(Clock::time_point now) const { return watching_ && now >= deadline_; }
   Clock::duration patience() const;  // max(floor, 20 x median batch time)
 

@@ -126,8 +126,8 @@ void Run::prepare() {
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
   if (store.use_chunked_encoding && store.save_chunks) {
-    mode = std::string("mode: chunked, chunks ") +
-           (store.keep_chunk_cache ? "kept" : "deleted") + " when the final is there";
+    mode = std::string("mode: chunked, chunks ") + (store.keep_chunk_cache ? "kept" : "deleted") +
+           " when the final is there";
   }
   log_.info("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);

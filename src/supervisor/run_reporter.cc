@@ -93,7 +93,8 @@ void RunReporter::worker_log(const WorkerEvent& event) {
 void RunReporter::model_loaded(const WorkerEvent& event) {
   log_.info("model_loaded",
             "model loaded on " + event.device + " in " + format_duration(event.seconds) +
-                ", embedding dimension " + std::to_string(event.dim) + device_memory(event),
+                ", embedding dimension " + std::to_string(event.dim) + device_memory(event) +
+                (event.message.empty() ? "" : "; tokenizer " + event.message),
             {{"device", event.device}, {"dim", event.dim}, {"seconds", event.seconds}});
 }
 

@@ -75,14 +75,17 @@ void WorkerSession::event_line(std::string_view line) {
     case Kind::kModelLoaded:
     case Kind::kUnitStarted:
     case Kind::kChunkDone:
-    case Kind::kUnitDone:
       hang_.alive(Clock::now());
+      break;
+    case Kind::kUnitDone:
+      hang_.pause();
       break;
     case Kind::kError:
       reported_ = event.error;
       break;
     case Kind::kFinished:
       finished_ = true;
+      hang_.alive(Clock::now());  // nothing is left but to exit
       break;
     case Kind::kMemory:  // these two may come from a timer, and a timer is no sign of life
     case Kind::kLog:

@@ -152,6 +152,14 @@ TEST_P(BrokenThings, EndsAsDocumented) {
   const size_t error = end.err.find("error[");
   ASSERT_NE(error, std::string::npos) << end.err;
   EXPECT_THAT(end.err.substr(error), HasSubstr("\n  where "));
+  // docs/errors.md has the code, with this exit code in its row.
+  const std::string code = end.err.substr(error + 6, end.err.find(']', error) - error - 6);
+  const std::string docs = read_bytes(ENCODE_DOCS "/errors.md");
+  const size_t row = docs.find("`" + code + "`", docs.find("## Error codes"));
+  ASSERT_NE(row, std::string::npos) << code << " is not in docs/errors.md";
+  EXPECT_THAT(docs.substr(row, docs.find('\n', row) - row),
+              HasSubstr(std::to_string(end.exit_code)))
+      << code;
   const bool next_step = end.err.find("\n  hint ") != std::string::npos ||
                          end.err.find("\n  expected ") != std::string::npos;
   EXPECT_TRUE(next_step) << end.err;

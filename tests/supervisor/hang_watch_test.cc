@@ -45,5 +45,13 @@ TEST_F(HangWatchTest, ACommittedChunkIsASignOfLife) {
   EXPECT_FALSE(watch_.hung(at(118)));
 }
 
+TEST_F(HangWatchTest, NobodyWatchesBetweenTwoStreams) {
+  watch_.alive(at(0));
+  watch_.pause();
+  EXPECT_FALSE(watch_.hung(at(100000)));
+  watch_.alive(at(100000));
+  EXPECT_TRUE(watch_.hung(at(100060)));
+}
+
 }  // namespace
 }  // namespace encode
