@@ -12,6 +12,7 @@ main() {
     return
   fi
   phase set-up "$ROOT/scripts/setup.sh"
+  phase "demo model" "$ROOT/scripts/models.sh"
   phase build "$ROOT/scripts/build.sh" --all
   phase lint "$ROOT/scripts/lint.sh"
   say "times"

@@ -1,5 +1,4 @@
 #include <cstring>
-#include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +7,15 @@
 #include "encode/error.h"
 
 #include "batching/pack.h"
+#include "random_rows.h"
 #include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int64_t kVocab = 128;
+using testing::kTinyVocab;
+using testing::random_rows;
 
 std::unique_ptr<Encoder> load(const std::string& model, int64_t threads,
                               ComputeType dtype = ComputeType::kFloat32) {
@@ -26,19 +26,6 @@ std::unique_ptr<Encoder> load(const std::string& model, int64_t threads,
   options.hardware.device = "cpu";
   options.threads = threads;
   return load_encoder(options);
-}
-
-// Rows of 0 to 39 random tokens.
-TokenizedRows random_rows(int64_t count) {
-  std::mt19937_64 random(11);
-  TokenizedRows rows;
-  for (int64_t i = 0; i < count; ++i) {
-    for (uint64_t n = random() % 40; n > 0; --n)
-      rows.ids.push_back(static_cast<int32_t>(random() % kVocab));
-    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
-    rows.lost_tokens.push_back(0);
-  }
-  return rows;
 }
 
 std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
@@ -76,13 +63,13 @@ TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
   TokenizedRows rows = random_rows(20);
   const auto encoder = load("bert", 1);
   const std::vector<float> before = encode_rows(*encoder, rows, 512);
-  rows.ids[0] = (rows.ids[0] + 1) % kVocab;
+  rows.ids[0] = (rows.ids[0] + 1) % kTinyVocab;
   EXPECT_FALSE(same_bits(encode_rows(*encoder, rows, 512), before));
 }
 
 TEST(CpuEncoder, RefusesAnIdOutsideTheVocabulary) {
   const auto encoder = load("bert", 1);
-  for (const int32_t id : {-1, static_cast<int32_t>(kVocab)}) {
+  for (const int32_t id : {-1, kTinyVocab}) {
     TokenizedRows rows;
     rows.ids = {1, id};
     rows.offsets = {0, 2};

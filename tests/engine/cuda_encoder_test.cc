@@ -1,0 +1,102 @@
+// The CUDA encoder against the CPU encoder. Skipped, with the reason, where there is no GPU.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "encode/encoder.h"
+#include "encode/error.h"
+
+#include "batching/pack.h"
+#include "random_rows.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+std::unique_ptr<Encoder> load(const std::string& model, const std::string& device,
+                              ComputeType dtype) {
+  EncoderOptions options;
+  options.result.model = testing::test_data("models/" + model);
+  options.result.dtype = dtype;
+  options.result.normalize = true;
+  options.hardware.device = device;
+  options.batch_tokens = 1024;
+  return load_encoder(options);
+}
+
+std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
+                               int64_t capacity_tokens) {
+  std::vector<float> out(static_cast<size_t>(rows.size() * encoder.dim()));
+  EXPECT_TRUE(
+      encoder.encode(pack(rows, capacity_tokens, 0), out, [](const PackedBatch&) { return true; }));
+  return out;
+}
+
+class Cuda : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      load(GetParam(), "cuda", ComputeType::kFloat32);
+    } catch (const Error& error) {
+      if (error.exit_code() != ExitCode::kUnavailable) throw;
+      GTEST_SKIP() << "no GPU: " << error.detail().found;
+    }
+  }
+};
+
+TEST_P(Cuda, Float32IsWithin1e4OfTheCpu) {
+  const TokenizedRows rows = testing::random_rows(100);
+  const std::vector<float> expected =
+      encode_rows(*load(GetParam(), "cpu", ComputeType::kFloat32), rows, 512);
+  const std::vector<float> found =
+      encode_rows(*load(GetParam(), "cuda", ComputeType::kFloat32), rows, 1024);
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4);
+}
+
+TEST_P(Cuda, HalfWidthTypesKeepTheDirection) {
+  const TokenizedRows rows = testing::random_rows(100);
+  const std::vector<float> expected =
+      encode_rows(*load(GetParam(), "cpu", ComputeType::kFloat32), rows, 512);
+  for (const ComputeType dtype : {ComputeType::kBFloat16, ComputeType::kFloat16}) {
+    const auto encoder = load(GetParam(), "cuda", dtype);
+    const std::vector<float> found = encode_rows(*encoder, rows, 1024);
+    const auto dim = static_cast<size_t>(encoder->dim());
+    for (size_t row = 0; row < static_cast<size_t>(rows.size()); ++row) {
+      if (rows.row(static_cast<int64_t>(row)).empty()) continue;
+      double cosine = 0;  // both are unit vectors
+      for (size_t i = row * dim; i < (row + 1) * dim; ++i)
+        cosine += static_cast<double>(found[i]) * expected[i];
+      EXPECT_GE(cosine, 0.999) << to_string(dtype) << " row " << row;
+    }
+  }
+}
+
+TEST_P(Cuda, SameRowSameVectorWhateverTheBatches) {
+  const TokenizedRows rows = testing::random_rows(100);
+  for (const ComputeType dtype : {ComputeType::kFloat32, ComputeType::kBFloat16}) {
+    const auto encoder = load(GetParam(), "cuda", dtype);
+    const std::vector<float> expected = encode_rows(*encoder, rows, 1024);
+    for (const int64_t capacity : {40, 128, 1000}) {
+      const std::vector<float> found = encode_rows(*encoder, rows, capacity);
+      EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
+          << capacity;
+    }
+  }
+}
+
+TEST_P(Cuda, ReleasingTheCacheGivesMemoryBack) {
+  const auto encoder = load(GetParam(), "cuda", ComputeType::kFloat32);
+  encode_rows(*encoder, testing::random_rows(100), 1024);
+  const DeviceMemory before = encoder->memory();
+  encoder->release_cached_memory();
+  const DeviceMemory after = encoder->memory();
+  EXPECT_LT(after.reserved_bytes, before.reserved_bytes);
+  EXPECT_LE(after.allocated_bytes, before.allocated_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Cuda, ::testing::Values("bert", "qwen2", "qwen2_bidirectional"));
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,20 @@
+#include "random_rows.h"
+
+#include <random>
+
+namespace encode::testing {
+
+TokenizedRows random_rows(int64_t count) {
+  std::mt19937_64 random(11);
+  TokenizedRows rows;
+  for (int64_t i = 0; i < count; ++i) {
+    for (uint64_t n = random() % 40; n > 0; --n) {
+      rows.ids.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(kTinyVocab)));
+    }
+    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+    rows.lost_tokens.push_back(0);
+  }
+  return rows;
+}
+
+}  // namespace encode::testing
