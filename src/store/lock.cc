@@ -1,8 +1,10 @@
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -20,6 +22,10 @@ namespace {
 
 constexpr int64_t kMaxOwnerBytes = 4096;
 constexpr int kMaxReopens = 16;
+// The worker of a run that was killed a moment ago holds the lock until the kernel is done with it:
+// whoever starts the run again at once should not be told that it is busy.
+constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
 std::string boot_id() {
   try {
@@ -95,6 +101,26 @@ bool is_still_named(const UniqueFd& fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+// Returns with the lock held. An open-file-description lock: classic POSIX locks vanish when any
+// descriptor of the file is closed.
+void take_lock(const UniqueFd& fd, const std::string& path) {
+  struct flock region = {};
+  region.l_type = F_WRLCK;
+  region.l_whence = SEEK_SET;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (::fcntl(fd.get(), F_OFD_SETLK, &region) != 0) {
+    if (errno != EAGAIN) {
+      ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
+      if (detail.hint.empty())
+        detail.hint =
+            "the file system may offer no locks; choose a cache directory on a local disk";
+      throw Error(std::move(detail));
+    }
+    if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);
+    std::this_thread::sleep_for(kRetryInterval);
+  }
+}
+
 }  // namespace
 
 CacheLock CacheLock::acquire(const std::string& cache_dir) {
@@ -102,19 +128,7 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
   const std::string path = join_path(cache_dir, kLockFile);
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
     UniqueFd fd = open_lock_file(path);
-    struct flock region = {};
-    region.l_type = F_WRLCK;
-    region.l_whence = SEEK_SET;
-    // Open-file-description lock: classic POSIX locks vanish when any descriptor of the file is
-    // closed.
-    if (::fcntl(fd.get(), F_OFD_SETLK, &region) != 0) {
-      if (errno == EAGAIN) throw locked_error(path);
-      ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
-      if (detail.hint.empty())
-        detail.hint =
-            "the file system may offer no locks; choose a cache directory on a local disk";
-      throw Error(std::move(detail));
-    }
+    take_lock(fd, path);
     if (!is_still_named(fd, path)) continue;
     write_owner(fd.get());
     return CacheLock(fd.release());
