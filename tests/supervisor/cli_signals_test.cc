@@ -122,13 +122,13 @@ TEST_F(Signals, SecondSignalEndsAHungRunAtOnce) {
   EXPECT_TRUE(nobody_left());
 }
 
-TEST_F(Signals, SecondRunOnABusyCacheEndsAtOnce) {
-  Program program = start();
+TEST_F(Signals, SecondRunOnABusyCacheDoesNotWaitForTheFirst) {
+  Program program = start("hang:1:1");  // holds the cache until it is killed, for a minute at least
   ASSERT_TRUE(wait_until([this] { return committed(); }));
   const TempDir elsewhere;
   const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(Program(elsewhere.path(), arguments()).wait().exit_code, 75);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
 }
 
 }  // namespace
