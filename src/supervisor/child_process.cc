@@ -78,6 +78,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   words.insert(words.end(), arguments.begin(), arguments.end());
   words.insert(words.end(), {"--events", std::to_string(events.write_end.get())});
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
