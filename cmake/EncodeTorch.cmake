@@ -17,7 +17,7 @@ endif()
 add_library(encode_torch INTERFACE)
 # -idirafter: LibTorch ships its own fmt headers, which must not shadow the ones that spdlog was built with.
 target_compile_options(encode_torch INTERFACE
-  "SHELL:-idirafter ${TORCH_ROOT}/include" $<$<COMPILE_LANGUAGE:CXX>:-Wno-pedantic -Wno-interference-size>)
+  "SHELL:-idirafter ${TORCH_ROOT}/include" -Wno-pedantic $<$<CXX_COMPILER_ID:GNU>:-Wno-interference-size>)
 target_link_libraries(encode_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
 # The NVIDIA libraries that libtorch_cpu names are found at run time through its own RPATH.
 target_link_options(encode_torch INTERFACE -Wl,--allow-shlib-undefined)

@@ -83,7 +83,7 @@ class Encode:
                     break
             process.stdout.close()
             code = process.wait()
-            if code not in (0, -signal.SIGKILL):
+            if code not in (0, 75, -signal.SIGKILL):  # 75: try again
                 stderr.seek(0)
                 print(f"{' '.join(command)}\nexit code {code}\n{stderr.read()[-3000:]}", flush=True)
                 print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)

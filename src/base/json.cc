@@ -103,6 +103,10 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
         "JSON document is too large", where, code,
         std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.max_bytes));
   }
+  // nlohmann takes NUL for the end of the text and would not look at what follows.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    refuse_document("malformed JSON", where + ":" + line_and_column(text, nul), code, "a NUL byte");
+  }
   Json root;
   StrictBuilder builder(root, limits.max_depth);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {

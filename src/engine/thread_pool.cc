@@ -4,7 +4,7 @@
 
 namespace encode {
 
-ThreadPool::ThreadPool(int64_t threads, std::function<void()> start) {
+ThreadPool::ThreadPool(int64_t threads, const std::function<void()>& start) {
   start();
   for (int64_t i = 1; i < threads; ++i) {
     workers_.emplace_back([this, start] {

@@ -15,7 +15,7 @@ namespace encode {
 class ThreadPool {
  public:
   // `start` runs first on each of the threads - 1 new threads and on the calling one.
-  ThreadPool(int64_t threads, std::function<void()> start);
+  ThreadPool(int64_t threads, const std::function<void()>& start);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();

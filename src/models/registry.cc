@@ -41,6 +41,7 @@ std::string names(const Table& table) {
 
 std::vector<std::string> supported_model_types() {
   std::vector<std::string> types;
+  types.reserve(kArchitectures.size());
   for (const auto& [name, loader] : kArchitectures) types.emplace_back(name);
   return types;
 }

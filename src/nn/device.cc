@@ -130,7 +130,7 @@ c10::Device open_device(const HardwareOptions& options) {
     throw unavailable(options, *reason,
                       "install LibTorch's CUDA libraries: scripts/setup.sh --cuda");
   }
-  const int64_t count = at::detail::getCUDAHooks().deviceCount();
+  const c10::DeviceIndex count = at::detail::getCUDAHooks().deviceCount();
   const int64_t ordinal = requested_ordinal(options);
   if (count <= ordinal) {
     if (!required) return cpu;

@@ -75,7 +75,7 @@ class BertNormalizer final : public Normalizer {
     const char* p = in.data() + i;
     decomposer.clear();
     while (p < end && (static_cast<unsigned char>(*p) >= 0x80 ||
-                       ascii_[static_cast<size_t>(*p)] == kDropped)) {
+                       ascii_[static_cast<unsigned char>(*p)] == kDropped)) {
       const Decoded d = unicode::decode(p, end);
       p += d.size;
       add(d.code_point, table[d.code_point], decomposer);

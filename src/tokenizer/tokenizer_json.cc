@@ -22,7 +22,7 @@ constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 // The file in two parts: the model as ModelJson, every other field as a small document.
 class Reader {
  public:
-  Reader(std::string text, std::string where)
+  Reader(const std::string& text, std::string where)
       : where_(std::move(where)), text_(text), parser_(static_cast<size_t>(kLimits.max_bytes)) {}
 
   void read() {
@@ -295,8 +295,8 @@ PipelineParts build_parts(const Reader& reader, const std::string& where) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where) {
-  Reader reader(std::move(text), where);
+std::unique_ptr<Tokenizer> load_tokenizer_json(const std::string& text, const std::string& where) {
+  Reader reader(text, where);
   reader.read();
   static const std::set<std::string, std::less<>> kKnown = {
       "version",    "truncation",    "padding",        "added_tokens",

@@ -10,6 +10,6 @@
 namespace encode {
 
 // `where` names the file in messages. Throws Error (kConfig).
-std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where);
+std::unique_ptr<Tokenizer> load_tokenizer_json(const std::string& text, const std::string& where);
 
 }  // namespace encode

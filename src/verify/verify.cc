@@ -152,7 +152,7 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
                             std::to_string(parts.back().rows()) + " rows", part_path);
     }
   }
-  if (dim != combined.dim()) {
+  if (dim == 0 || dim != combined.dim()) {
     return findings.check("parts", false, std::to_string(dim) + " columns",
                           std::to_string(combined.dim()), path);
   }

@@ -78,7 +78,7 @@ WeightScope Weights::root(const std::string& probe, const std::vector<std::strin
   std::string tried;
   for (const std::string& prefix : prefixes) {
     if (tensors_.contains(prefix + probe)) return {*this, prefix};
-    tried += (tried.empty() ? "'" : ", '") + prefix + probe + "'";
+    tried.append(tried.empty() ? "'" : ", '").append(prefix).append(probe).append("'");
   }
   throw Error(
       {.exit_code = ExitCode::kConfig,

@@ -50,6 +50,12 @@ TEST(ParseJson, RefusesWhatIsNot) {
   }
 }
 
+TEST(ParseJson, RefusesWhatFollowsANul) {
+  const ErrorDetail error = refusal(std::string_view("{}\n\0junk", 8));
+  EXPECT_EQ(error.code, "x.json");
+  EXPECT_THAT(error.where, HasSubstr("doc.json:2:1"));
+}
+
 TEST(ParseJson, SaysTheLineAndColumn) {
   EXPECT_EQ(refusal("{\n  \"a\": x\n}").where, "doc.json:2:8");
 }

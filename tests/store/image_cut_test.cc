@@ -3,10 +3,11 @@
 // reached the "disk". Then the copy is mounted, which replays its journal as after a real cut.
 // Needs root and loop mounts.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -33,7 +34,14 @@ class Mount {
     mounted_ = shell("mount -o loop," + options + " " + image + " " + directory_);
   }
   ~Mount() {
-    if (mounted_ && !shell("umount " + directory_)) shell("umount -l " + directory_);
+    if (!mounted_) return;
+    // Busy for a moment where something else on the machine looks at new mounts.
+    for (int i = 0; i < 100; ++i) {
+      if (shell("umount " + directory_)) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ADD_FAILURE() << "cannot unmount " << directory_;
+    shell("umount -l " + directory_);
   }
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;
@@ -111,7 +119,7 @@ struct CutPlan {
 class ImageCut : public ::testing::Test {
  protected:
   void SetUp() override {
-    shell("truncate -s 12M " + image_ + " && mkfs.ext4 -q -F " + image_);
+    make_disk();
     const Mount probe(image_, mount_point_, "noatime");
     if (!probe.mounted())
       GTEST_SKIP() << "cannot mount an ext4 image by loop: needs root, loop devices and e2fsprogs";
@@ -121,7 +129,7 @@ class ImageCut : public ::testing::Test {
   std::vector<std::string> run(const CutPlan& plan) {
     problems_.clear();
     cuts_ = 0;
-    shell("mkfs.ext4 -q -F " + image_);
+    EXPECT_TRUE(make_disk());
     const Mount mount(image_, mount_point_, plan.mount_options);
     EXPECT_TRUE(mount.mounted());
     EXPECT_EQ(::pipe(event_pipe), 0);
@@ -152,11 +160,27 @@ class ImageCut : public ::testing::Test {
   int64_t cuts() const { return cuts_; }
 
  private:
+  // A new file each time: a loop device that is still being torn down must not share it.
+  bool make_disk() {
+    fs::remove(image_);
+    return shell("truncate -s 12M " + image_ + " && mkfs.ext4 -q -F " + image_);
+  }
+
+  // The kernel may write back while we copy, and a copy of two moments is no power cut: copy until
+  // nothing moves.
+  void copy_disk(const std::string& copy) const {
+    std::string content = read_bytes(image_);
+    for (std::string again = read_bytes(image_); again != content; again = read_bytes(image_))
+      content.swap(again);
+    write_bytes(copy, content);
+  }
+
   void cut(const CutPlan& plan, const std::vector<int64_t>& acked, bool finished) {
     ++cuts_;
     const std::string copy = dir_.file("cut.img");
     const std::string mount_point = dir_.file("cut");
-    fs::copy_file(image_, copy, fs::copy_options::overwrite_existing);
+    fs::remove(copy);
+    copy_disk(copy);
     const Mount mount(copy, mount_point, plan.mount_options);
     ASSERT_TRUE(mount.mounted());
     const std::string cache = mount_point + "/cache";

@@ -1,6 +1,6 @@
-#include <cuda_runtime_api.h>
-
 #include <cstdio>
+
+#include <cuda_runtime_api.h>
 
 #include "plugin.h"
 

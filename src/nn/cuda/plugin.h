@@ -1,5 +1,6 @@
-// The C interface of libencode_cuda.so, the part of the program that is compiled by nvcc. It holds no LibTorch and is
-// opened with dlopen, so that the programs themselves run where no CUDA library exists.
+// The C interface of libencode_cuda.so, the part of the program that is compiled by nvcc. It holds
+// no LibTorch and is opened with dlopen, so that the programs themselves run where no CUDA library
+// exists.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@ extern "C" {
 
 struct EncodeCudaDevice {
   char name[256];
-  int32_t major;                  // compute capability
+  int32_t major;  // compute capability
   int32_t minor;
   int32_t multiprocessors;
   int64_t total_memory_bytes;
