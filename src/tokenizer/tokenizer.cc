@@ -16,9 +16,9 @@ constexpr std::string_view kFileCode = "tokenizer.file";
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file) {
-  std::string content = read_file(file, kMaxFileBytes, kFileCode);
+  const std::string content = read_file(file, kMaxFileBytes, kFileCode);
   if (file.ends_with(".model")) return load_sentencepiece(content, file, {});
-  return load_tokenizer_json(std::move(content), file);
+  return load_tokenizer_json(content, file);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {
