@@ -80,8 +80,7 @@ int main(int argc, char** argv) {
     }
     const double seconds = encode::testing::cpu_seconds() - start;
     if (arguments.time) {
-      std::printf("{\"load\": %.4f, \"encode\": %.4f, \"tokens\": %zu}\n", load,
-                  seconds, tokens);
+      std::printf("{\"load\": %.4f, \"encode\": %.4f, \"tokens\": %zu}\n", load, seconds, tokens);
     }
     std::fprintf(stderr, "%s\n", tokenizer->description().c_str());
   } catch (const encode::Error& error) {

@@ -17,8 +17,9 @@
 namespace encode {
 namespace {
 
-const std::vector<std::string> kFamilies = {"wordpiece", "gpt2",  "roberta", "qwen2",
-                                            "llama3",    "gemma", "llama2",  "sentencepiece_bpe"};
+const std::vector<std::string> kFamilies = {
+    "wordpiece", "gpt2",   "roberta", "qwen2",         "llama3",
+    "gemma",     "llama2", "unigram", "unigram_bytes", "sentencepiece_bpe"};
 
 std::unique_ptr<Tokenizer> load_family(const std::string& name) {
   return load_tokenizer_from_directory(testing::test_data("tokenizer/" + name));
