@@ -2,12 +2,14 @@
 """Writes src/tokenizer/unicode_data.cc: what Hugging Face `tokenizers` thinks of every code point.
 
 The parts of `tokenizers` carry tables of different Unicode versions (normalization: 9, categories: 8, regular
-expressions and letter case: the newest), so no Unicode library agrees with all of it. Every value here is therefore
+expressions and letter case and grapheme clusters: the newest), so no Unicode library agrees with all of it. Every value here is therefore
 asked of the package itself, one code point at a time; a file made with another version of it differs only where
 that version does.
 
-  pip install tokenizers && scripts/generate/unicode_tables.py src/tokenizer/unicode_data.cc
+  pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode_data.cc
 """
+import base64
+import os
 import sys
 
 import tokenizers
@@ -33,8 +35,12 @@ def pieces_of(pre_tokenizer, text):
 
 def regex_class(pattern):
     """Code points that the regular expression engine puts into a class."""
-    splitter = pre_tokenizers.Split(Regex(pattern), "removed")
-    return lambda c: pieces_of(splitter, c) == []
+    splitter = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed", invert=True)
+    members = set()
+    for i in range(0, len(CODE_POINTS), 1 << 16):
+        text = "".join(map(chr, CODE_POINTS[i:i + (1 << 16)]))
+        members.update(c for piece in pieces_of(splitter, text) for c in piece)
+    return lambda c: c in members
 
 
 def isolates(pre_tokenizer):
@@ -86,6 +92,37 @@ def compositions():
     return pairs
 
 
+def precompiled(rules):
+    """A Precompiled normalizer that replaces each of `rules`, characters, by "X"."""
+    import io
+    import tempfile
+
+    import sentencepiece
+
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as tsv:
+        tsv.writelines(f"{ord(c):X}\t58\n" for c in rules)
+        tsv.flush()
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["b c d"] * 9), model_writer=model, model_type="char", vocab_size=7, minloglevel=2,
+            normalization_rule_tsv=tsv.name)
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "golden"))
+    from tokenizer_golden import charsmap_of
+    return normalizers.Precompiled(base64.b64decode(charsmap_of(model.getvalue()))).normalize_str
+
+
+# Precompiled replaces a grapheme cluster of less than six bytes as a whole by what its first character has a rule for.
+def grapheme_extends():
+    normalize = precompiled("a")
+    return lambda c: normalize("a" + c) == "X"
+
+
+def grapheme_controls():
+    # Clusters are at most five bytes: no character of four has room for one more that is not ASCII.
+    normalize = precompiled([chr(c) for c in CODE_POINTS if 0 < c < 0x10000 and chr(c) not in "X\u0301"])
+    return lambda c: 0 < ord(c) < 0x10000 and ord(c) != 0x301 and normalize(c + "\u0301") != "X"
+
+
 def properties(ccc, trailing):
     ascii_punctuation = isolates(pre_tokenizers.Punctuation("isolated"))
     digits = isolates(pre_tokenizers.Digits(individual_digits=True))
@@ -122,6 +159,8 @@ def properties(ccc, trailing):
         ("kNumber", number),
         ("kUpperish", upper),
         ("kLowerish", lower),
+        ("kGraphemeExtend", grapheme_extends()),
+        ("kGraphemeControl", grapheme_controls()),
     ]
     values = [0] * 0x110000
     for i, (name, test) in enumerate(bits):
@@ -136,6 +175,35 @@ def properties(ccc, trailing):
     for c, k in ccc.items():
         values[c] |= k << 24
     return [name for name, _ in bits], values
+
+
+def newer_categories():
+    """Runs of code points that the regular expression engine has in another general category than Unicode 14, each
+    with a code point of that category and size which both agree on."""
+    import unicodedata
+
+    assert unicodedata.unidata_version == "14.0.0", "run with Python 3.11"
+    names = ("Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn").split()
+    category = {}
+    for name in names:
+        test = regex_class(r"\p{%s}" % name)
+        for c in CODE_POINTS:
+            if c not in category and test(chr(c)):
+                category[c] = name
+    substitute = {}
+    for c in reversed(CODE_POINTS):
+        if category.get(c) == unicodedata.category(chr(c)):
+            substitute.setdefault((category[c], len(chr(c).encode())), c)
+    runs = []
+    for c in CODE_POINTS:
+        if category.get(c) == unicodedata.category(chr(c)):
+            continue
+        other = substitute[(category[c], len(chr(c).encode()))]
+        if runs and runs[-1][1] == c and runs[-1][2] == other:
+            runs[-1][1] = c + 1
+        else:
+            runs.append([c, c + 1, other])
+    return runs
 
 
 def write_array(out, kind, name, values, form="0x{:x}"):
@@ -185,6 +253,9 @@ def main():
         write_mapping(out, "Compatibility",
                       [(c, NFKD(chr(c))) for c in decomposing if NFKD(chr(c)) != NFD(chr(c))])
         write_mapping(out, "Lower", [(c, LOWER(chr(c))) for c in CODE_POINTS if LOWER(chr(c)) != chr(c)])
+        newer = newer_categories()
+        for i, name in enumerate(("kNewerStarts", "kNewerEnds", "kNewerSubstitutes")):
+            write_array(out, "uint32_t", name, [run[i] for run in newer])
         ordered = sorted(pairs)
         write_array(out, "uint64_t", "kCompositionKeys", [a << 32 | b for a, b in ordered])
         write_array(out, "uint32_t", "kCompositionValues", [pairs[p] for p in ordered])

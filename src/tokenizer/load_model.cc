@@ -5,6 +5,7 @@
 #include "tokenizer/bpe.h"
 #include "tokenizer/component.h"
 #include "tokenizer/model_json.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/word_level.h"
 #include "tokenizer/wordpiece.h"
 
@@ -32,6 +33,19 @@ std::unique_ptr<Model> build_wordpiece(const ModelJson& json, const Component& c
 std::unique_ptr<Model> build_word_level(const ModelJson& json, const Component& component) {
   component.allow({"unk_token"});
   return make_word_level(json.vocabulary, find_unk(json, component));
+}
+
+std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& component) {
+  component.allow({"unk_id", "byte_fallback"});
+  if (json.scores.size() != json.vocabulary.size() || json.scores.empty()) {
+    refuse_format("bad vocabulary of a Unigram model", component.where(),
+                  "a list of [token, score]", "");
+  }
+  UnigramOptions options;
+  options.unk_id = static_cast<int32_t>(
+      component.fields().integer("unk_id", 0, static_cast<int64_t>(json.scores.size()) - 1));
+  options.byte_fallback = component.fields().boolean_or("byte_fallback", false);
+  return make_unigram(json.vocabulary, json.scores, options);
 }
 
 std::vector<BpeMerge> load_merges(const ModelJson& json, size_t prefix_size,
@@ -109,6 +123,7 @@ std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
     component.fields().refuse("vocab", "the vocabulary", "the key is missing");
   if (component.type() == "WordPiece") return build_wordpiece(json, component);
   if (component.type() == "WordLevel") return build_word_level(json, component);
+  if (component.type() == "Unigram") return build_unigram(json, component);
   if (component.type() == "BPE") return build_bpe(json, component, byte_level);
   refuse_unsupported("model type '" + preview(component.type()) + "' is not supported", where);
 }

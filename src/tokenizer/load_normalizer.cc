@@ -1,7 +1,9 @@
 #include <map>
 #include <utility>
 
+#include "tokenizer/base64.h"
 #include "tokenizer/component.h"
+#include "tokenizer/precompiled.h"
 
 namespace encode {
 namespace {
@@ -45,6 +47,15 @@ std::unique_ptr<Normalizer> load_sequence(const Component& component) {
   return make_normalizer_sequence(std::move(steps));
 }
 
+std::unique_ptr<Normalizer> load_precompiled(const Component& component) {
+  component.allow({"precompiled_charsmap"});
+  std::string charsmap;
+  if (!decode_base64(component.fields().string("precompiled_charsmap"), charsmap)) {
+    component.fields().refuse("precompiled_charsmap", "base64", "other characters");
+  }
+  return make_precompiled_normalizer(charsmap, component.where());
+}
+
 template <std::unique_ptr<Normalizer> (*kMake)()>
 std::unique_ptr<Normalizer> load_plain(const Component& component) {
   component.allow({});
@@ -69,6 +80,7 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
       {"NFKC", load_plain<make_form<NormalizationForm::kNfkc>>},
       {"NFKD", load_plain<make_form<NormalizationForm::kNfkd>>},
       {"Nmt", load_plain<make_nmt_normalizer>},
+      {"Precompiled", load_precompiled},
       {"Prepend", load_prepend},
       {"Replace", load_replace},
       {"Sequence", load_sequence},

@@ -7,6 +7,7 @@
 
 #include "tokenizer/component.h"
 #include "tokenizer/regex_translation.h"
+#include "tokenizer/unicode.h"
 
 namespace encode {
 namespace {
@@ -28,6 +29,27 @@ std::string message_of(int error) {
   PCRE2_UCHAR text[256] = {};
   pcre2_get_error_message(error, text, sizeof text);
   return reinterpret_cast<const char*>(text);
+}
+
+// PCRE2's tables are older than Oniguruma's: characters that only the newer ones know are replaced
+// by others of their category and size. Empty where there are none.
+std::string with_older_categories(std::string_view text) {
+  std::string result;
+  const char* end = text.data() + text.size();
+  for (const char* p = text.data() + unicode::ascii_prefix(text); p < end;) {
+    const unicode::Decoded d = unicode::decode(p, end);
+    char32_t older =
+        d.code_point < 0x80 ? d.code_point : unicode::with_older_category(d.code_point);
+    if (d.code_point == 0xFFFD && d.size == 1) older = '?';  // not UTF-8, which PCRE2 is not to see
+    if (older != d.code_point) {
+      if (result.empty()) result = text;
+      std::string utf8;
+      unicode::append_utf8(utf8, older);
+      result.replace(static_cast<size_t>(p - text.data()), d.size, utf8);
+    }
+    p += d.size;
+  }
+  return result;
 }
 
 class Pcre2Pattern final : public TextPattern {
@@ -64,11 +86,12 @@ class Pcre2Pattern final : public TextPattern {
             {base + static_cast<uint32_t>(begin), base + static_cast<uint32_t>(end), is_match});
       }
     };
+    const std::string older = with_older_categories(text);
+    const auto* subject = reinterpret_cast<PCRE2_SPTR>(older.empty() ? text.data() : older.data());
     size_t done = 0;
     while (done < text.size()) {
-      const int found =
-          pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), done,
-                      PCRE2_NO_UTF_CHECK, data.get(), context_.get());
+      const int found = pcre2_match(code_.get(), subject, text.size(), done, PCRE2_NO_UTF_CHECK,
+                                    data.get(), context_.get());
       if (found == PCRE2_ERROR_NOMATCH) break;
       if (found < 0) fail(found);
       const PCRE2_SIZE* span = pcre2_get_ovector_pointer(data.get());

@@ -85,6 +85,14 @@ char32_t compose(char32_t first, char32_t second) {
   return found != end && *found == key ? kCompositionValues[found - kCompositionKeys] : 0;
 }
 
+char32_t with_older_category(char32_t c) {
+  const uint32_t* end = kNewerStarts + kNewerStartsSize;
+  const uint32_t* after = std::upper_bound(kNewerStarts, end, static_cast<uint32_t>(c));
+  if (after == kNewerStarts) return c;
+  const auto run = static_cast<size_t>(after - kNewerStarts) - 1;
+  return c < kNewerEnds[run] ? kNewerSubstitutes[run] : c;
+}
+
 std::span<const uint32_t> lowercase(char32_t c) {
   static const Mapping lower{{kLowerKeys, kLowerKeysSize}, kLowerOffsets, kLowerPool};
   return lower.find(c);

@@ -27,10 +27,12 @@ enum Property : uint32_t {
   kNfkcMaybe = 1U << 10,
   kNfkdMaybe = 1U << 11,
   kHasLower = 1U << 12,
-  kLetter = 1U << 13,    // \p{L} of the regular expressions
-  kNumber = 1U << 14,    // \p{N} of the regular expressions
-  kUpperish = 1U << 15,  // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
-  kLowerish = 1U << 16,  // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+  kLetter = 1U << 13,           // \p{L} of the regular expressions
+  kNumber = 1U << 14,           // \p{N} of the regular expressions
+  kUpperish = 1U << 15,         // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
+  kLowerish = 1U << 16,         // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+  kGraphemeExtend = 1U << 17,   // belongs to the grapheme cluster of the character before it
+  kGraphemeControl = 1U << 18,  // a grapheme cluster of its own
 };
 
 // Two-stage table over all code points; blocks that are alike are stored once.
@@ -59,6 +61,9 @@ inline int combining_class(uint32_t property_bits) { return static_cast<int>(pro
 std::span<const uint32_t> decomposition(char32_t c, bool compatibility);
 // The primary composite of two code points (Hangul included), 0 where there is none.
 char32_t compose(char32_t first, char32_t second);
+// A code point of the same general category and size in UTF-8 which regular expression engines with
+// older tables know as well; `c` itself where its category has been the same since Unicode 14.
+char32_t with_older_category(char32_t c);
 std::span<const uint32_t> lowercase(char32_t c);  // empty where `c` is its own lower case
 
 inline constexpr char32_t kHangulBase = 0xAC00;

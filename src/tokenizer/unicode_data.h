@@ -32,6 +32,14 @@ extern const size_t kLowerOffsetsSize;
 extern const uint32_t kLowerPool[];
 extern const size_t kLowerPoolSize;
 
+// Runs [start, end) of code points whose general category has changed since Unicode 14.
+extern const uint32_t kNewerStarts[];
+extern const size_t kNewerStartsSize;
+extern const uint32_t kNewerEnds[];
+extern const size_t kNewerEndsSize;
+extern const uint32_t kNewerSubstitutes[];
+extern const size_t kNewerSubstitutesSize;
+
 extern const uint64_t kCompositionKeys[];  // first << 32 | second, ascending
 extern const size_t kCompositionKeysSize;
 extern const uint32_t kCompositionValues[];

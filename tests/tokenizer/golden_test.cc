@@ -64,8 +64,9 @@ TEST_P(GoldenTest, TruncationKeepsSpecialTokensAndCountsTheLost) {
 
 INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
                          ::testing::Values("wordpiece", "wordpiece_cased", "gpt2", "roberta",
-                                           "qwen2", "llama3", "gemma", "llama2",
-                                           "sentencepiece_bpe", "sentencepiece_unigram"),
+                                           "qwen2", "llama3", "gemma", "llama2", "unigram",
+                                           "unigram_bytes", "sentencepiece_bpe",
+                                           "sentencepiece_unigram"),
                          [](const auto& test) { return test.param; });
 
 // One small tokenizer a normalizer or pre-tokenizer; their WordLevel ids name the pieces.

@@ -2,7 +2,6 @@
 //   tokenize_lines TOKENIZER [--max-length N] [--no-special-tokens] [--lost] [--time]
 // With --lost each line is [[ids], lost tokens]; with --time nothing is written but the seconds
 // spent in encode().
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -14,6 +13,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "cpu_seconds.h"
 
 namespace {
 
@@ -65,12 +65,12 @@ void print(const encode::TokenizedRows& rows, bool lost) {
 int main(int argc, char** argv) {
   try {
     const Arguments arguments = parse(argc, argv);
-    const auto load_start = std::chrono::steady_clock::now();
+    const double load_start = encode::testing::cpu_seconds();
     const auto tokenizer = encode::load_tokenizer(arguments.tokenizer);
-    const std::chrono::duration<double> load = std::chrono::steady_clock::now() - load_start;
+    const double load = encode::testing::cpu_seconds() - load_start;
     const std::vector<std::string> texts = read_lines();
     encode::TokenizedRows rows;
-    const auto start = std::chrono::steady_clock::now();
+    const double start = encode::testing::cpu_seconds();
     size_t tokens = 0;
     for (const std::string& text : texts) {
       rows.clear();
@@ -78,10 +78,9 @@ int main(int argc, char** argv) {
       tokens += rows.ids.size();
       if (!arguments.time) print(rows, arguments.lost);
     }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const double seconds = encode::testing::cpu_seconds() - start;
     if (arguments.time) {
-      std::printf("{\"load\": %.4f, \"encode\": %.4f, \"tokens\": %zu}\n", load.count(),
-                  seconds.count(), tokens);
+      std::printf("{\"load\": %.4f, \"encode\": %.4f, \"tokens\": %zu}\n", load, seconds, tokens);
     }
     std::fprintf(stderr, "%s\n", tokenizer->description().c_str());
   } catch (const encode::Error& error) {
