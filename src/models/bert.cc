@@ -98,8 +98,7 @@ class BertLayer {
     const AttentionInput input = {.query = qkv.narrow(1, 0, heads_),
                                   .key = qkv.narrow(1, heads_, heads_),
                                   .value = qkv.narrow(1, 2 * heads_, heads_)};
-    return varlen_attention(
-        input, batch, {.scale = 1 / std::sqrt(static_cast<double>(head_dim_)), .causal = false});
+    return varlen_attention(input, batch, {.scale = 1 / std::sqrt(static_cast<double>(head_dim_))});
   }
 
   int64_t heads_;

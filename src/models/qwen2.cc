@@ -139,7 +139,9 @@ class Qwen2Layer {
                                   .key = qkv.narrow(1, heads, kv_heads),
                                   .value = qkv.narrow(1, heads + kv_heads, kv_heads)};
     const double scale = 1 / std::sqrt(static_cast<double>(config_.head_dim));
-    return varlen_attention(input, batch, {.scale = scale, .causal = config_.causal});
+    return varlen_attention(
+        input, batch,
+        {.scale = scale, .window = config_.causal ? AttentionWindow::causal() : AttentionWindow{}});
   }
 
   at::Tensor gated(const at::Tensor& x) const {

@@ -8,9 +8,33 @@
 #include <ATen/ops/reciprocal.h>
 #include <ATen/ops/sin.h>
 
-#include "nn/cpu_kernels.h"
+#include "nn/cpu_rows.h"
 
 namespace encode {
+namespace {
+
+void rotate_cpu(const at::Tensor& qkv, int64_t heads, const at::Tensor& cos, const at::Tensor& sin,
+                const at::Tensor& position_ids) {
+  const int64_t head_dim = qkv.size(2);
+  const int64_t half = head_dim / 2;
+  const auto* positions = position_ids.const_data_ptr<int64_t>();
+  with_row_type(qkv.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    const auto rotate = kernels::kernels().template rows<T>().rotary;
+    for (int64_t t = 0; t < qkv.size(0); ++t) {
+      const int64_t offset = positions[t] * half;
+      T* token = rows_of<T>(qkv) + t * qkv.stride(0);
+      for (int64_t head = 0; head < heads; ++head) {
+        rotate({.head = token + head * qkv.stride(1),
+                .cos = cos.const_data_ptr<float>() + offset,
+                .sin = sin.const_data_ptr<float>() + offset,
+                .half = half});
+      }
+    }
+  });
+}
+
+}  // namespace
 
 Rotary::Rotary(int64_t head_dim, double theta, int64_t positions, at::Device device) {
   const auto options = at::TensorOptions().dtype(at::kFloat);
@@ -24,7 +48,7 @@ Rotary::Rotary(int64_t head_dim, double theta, int64_t positions, at::Device dev
 
 void Rotary::apply(at::Tensor& qkv, int64_t heads, const at::Tensor& position_ids) const {
   if (qkv.device().is_cpu()) {
-    cpu::rotary(qkv, heads, cos_, sin_, position_ids);
+    rotate_cpu(qkv, heads, cos_, sin_, position_ids);
     return;
   }
   at::Tensor rotated = qkv.narrow(1, 0, heads);

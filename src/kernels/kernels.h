@@ -1,0 +1,90 @@
+// Row-wise CPU kernels, compiled for several instruction sets and chosen once for the processor.
+// Arithmetic and accumulation in float32 whatever the rows are stored in; sixteen partial sums
+// added in a fixed order, so a row's result depends on the row and the instruction set alone.
+// Single-threaded: the engine runs one batch a thread. No kernel allocates or throws.
+#pragma once
+
+#include <cstdint>
+
+namespace encode::kernels {
+
+// Storage of a 16-bit row: the bits, as in memory.
+struct BFloat16 {
+  uint16_t bits;
+};
+struct Float16 {
+  uint16_t bits;
+};
+
+// One row to normalize: x, y, weight and bias [n]; bias may be null. x and y may be the same row.
+template <typename T>
+struct NormRow {
+  const T* x;
+  const T* weight;
+  const T* bias;
+  int64_t n;
+  float eps;
+  T* y;
+};
+
+// One head of one token, [2 x half], and the cosines and sines of its position, [half].
+template <typename T>
+struct RotaryHead {
+  T* head;
+  const float* cos;
+  const float* sin;
+  int64_t half;
+};
+
+template <typename T>
+struct RowKernels {
+  // out[i] = in[i].
+  void (*widen)(const T* in, int64_t n, float* out);
+  // out[i] = in[i] x factor, rounded to nearest even.
+  void (*scale)(const float* in, int64_t n, float factor, T* out);
+  // (x - mean) / sqrt(variance + eps) x weight + bias (Ba et al. 2016).
+  void (*layer_norm)(const NormRow<T>& row);
+  // weight x round(x / sqrt(mean(x^2) + eps)): rounded to T before the weight, as Hugging Face's
+  // Qwen2RMSNorm does (Zhang & Sennrich 2019).
+  void (*rms_norm)(const NormRow<T>& row);
+  // Half-split ("neox") rotation in place (Su et al. 2021).
+  void (*rotary)(const RotaryHead<T>& head);
+};
+
+struct Kernels {
+  const char* instruction_set;  // "avx512", "avx2", "baseline"
+  // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
+  // units in the last place. s and p may be the same.
+  float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
+  RowKernels<float> float32;
+  RowKernels<BFloat16> bfloat16;
+  RowKernels<Float16> float16;
+
+  template <typename T>
+  const RowKernels<T>& rows() const;
+};
+
+template <>
+inline const RowKernels<float>& Kernels::rows() const {
+  return float32;
+}
+template <>
+inline const RowKernels<BFloat16>& Kernels::rows() const {
+  return bfloat16;
+}
+template <>
+inline const RowKernels<Float16>& Kernels::rows() const {
+  return float16;
+}
+
+// The best set for this processor.
+const Kernels& kernels();
+
+// Every set that this processor can run, the best one last.
+struct KernelSets {
+  const Kernels* sets[3];
+  int count;
+};
+KernelSets usable_kernels();
+
+}  // namespace encode::kernels

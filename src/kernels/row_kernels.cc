@@ -1,0 +1,176 @@
+// The kernels of kernels.h for the instruction set ENCODE_ISA.
+#include "kernels/kernels.h"
+#include "kernels/vec.h"
+
+namespace encode::kernels::ENCODE_ISA {
+namespace {
+
+// exp(x) for x <= 0 by reduction to [-ln 2 / 2, ln 2 / 2] and a minimax polynomial (Cephes expf).
+// Below the smallest normal number the result stays there, which is nothing beside the largest
+// term's 1.
+inline Vec exp_of_negative(Vec x) {
+  const Vec rounding_bias = splat(0x1.8p23F);  // adding it rounds to an integer
+  x = max(x, splat(-87.0F));
+  const Vec n = (x * 1.44269504F + rounding_bias) - rounding_bias;
+  const Vec r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
+  Vec p = splat(1.9875691500e-4F);
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  const Vec fraction = p * (r * r) + r + 1.0F;
+  const IntVec exponent = (__builtin_convertvector(n, IntVec) + 127) << 23;
+  return fraction * reinterpret_cast<Vec>(exponent);
+}
+
+float exp_scores(const float* s, int64_t n, float scale, float* p) {
+  constexpr float kLowest = -0x1.fffffep127F;
+  Vec most = splat(kLowest);
+  for_groups(
+      n, [&](int64_t i) { most = max(most, load(s + i) * scale); },
+      [&](int64_t i, int64_t size) {
+        most = max(most, keep_first(load_part(s + i, size) * scale, size, kLowest));
+      });
+  const float top = largest(most);
+  Vec total = {};
+  for_groups(
+      n,
+      [&](int64_t i) {
+        const Vec e = exp_of_negative(load(s + i) * scale - top);
+        store(e, p + i);
+        total += e;
+      },
+      [&](int64_t i, int64_t size) {
+        const Vec e = exp_of_negative(load_part(s + i, size) * scale - top);
+        store_part(e, p + i, size);
+        total += keep_first(e, size, 0);
+      });
+  return sum(total);
+}
+
+template <typename T>
+void widen_row(const T* in, int64_t n, float* out) {
+  for_groups(
+      n, [&](int64_t i) { store(load(in + i), out + i); },
+      [&](int64_t i, int64_t size) { store_part(load_part(in + i, size), out + i, size); });
+}
+
+template <typename T>
+void scale_row(const float* in, int64_t n, float factor, T* out) {
+  for_groups(
+      n, [&](int64_t i) { store(load(in + i) * factor, out + i); },
+      [&](int64_t i, int64_t size) {
+        store_part(load_part(in + i, size) * factor, out + i, size);
+      });
+}
+
+template <typename T>
+void layer_norm(const NormRow<T>& row) {
+  Vec total = {};
+  for_groups(
+      row.n, [&](int64_t i) { total += load(row.x + i); },
+      [&](int64_t i, int64_t size) { total += load_part(row.x + i, size); });
+  const float mean = sum(total) / static_cast<float>(row.n);
+  Vec squares = {};
+  const auto square = [mean](Vec x) {
+    const Vec centred = x - mean;
+    return centred * centred;
+  };
+  for_groups(
+      row.n, [&](int64_t i) { squares += square(load(row.x + i)); },
+      [&](int64_t i, int64_t size) {
+        squares += keep_first(square(load_part(row.x + i, size)), size, 0);
+      });
+  const float variance = sum(squares) / static_cast<float>(row.n);
+  const float scale = 1.0F / __builtin_sqrtf(variance + row.eps);
+  const auto normed = [mean, scale](Vec x, Vec weight, Vec bias) {
+    return (x - mean) * scale * weight + bias;
+  };
+  for_groups(
+      row.n,
+      [&](int64_t i) {
+        const Vec bias = row.bias ? load(row.bias + i) : Vec{};
+        store(normed(load(row.x + i), load(row.weight + i), bias), row.y + i);
+      },
+      [&](int64_t i, int64_t size) {
+        const Vec bias = row.bias ? load_part(row.bias + i, size) : Vec{};
+        store_part(normed(load_part(row.x + i, size), load_part(row.weight + i, size), bias),
+                   row.y + i, size);
+      });
+}
+
+template <typename T>
+inline Vec rounded(Vec x) {
+  T bits[kLanes];
+  store(x, bits);
+  return load(bits);
+}
+
+template <typename T>
+void rms_norm(const NormRow<T>& row) {
+  Vec squares = {};
+  const auto add_square = [&squares](Vec x) { squares += x * x; };
+  for_groups(
+      row.n, [&](int64_t i) { add_square(load(row.x + i)); },
+      [&](int64_t i, int64_t size) { add_square(load_part(row.x + i, size)); });
+  const float scale = 1.0F / __builtin_sqrtf(sum(squares) / static_cast<float>(row.n) + row.eps);
+  for_groups(
+      row.n,
+      [&](int64_t i) {
+        store(load(row.weight + i) * rounded<T>(load(row.x + i) * scale), row.y + i);
+      },
+      [&](int64_t i, int64_t size) {
+        const Vec normed = rounded<T>(load_part(row.x + i, size) * scale);
+        store_part(load_part(row.weight + i, size) * normed, row.y + i, size);
+      });
+}
+
+template <typename T>
+void rotary(const RotaryHead<T>& head) {
+  T* first = head.head;
+  T* second = head.head + head.half;
+  for_groups(
+      head.half,
+      [&](int64_t i) {
+        const Vec a = load(first + i);
+        const Vec b = load(second + i);
+        const Vec cos = load(head.cos + i);
+        const Vec sin = load(head.sin + i);
+        store(a * cos - b * sin, first + i);
+        store(b * cos + a * sin, second + i);
+      },
+      [&](int64_t i, int64_t size) {
+        const Vec a = load_part(first + i, size);
+        const Vec b = load_part(second + i, size);
+        const Vec cos = load_part(head.cos + i, size);
+        const Vec sin = load_part(head.sin + i, size);
+        store_part(a * cos - b * sin, first + i, size);
+        store_part(b * cos + a * sin, second + i, size);
+      });
+}
+
+template <typename T>
+constexpr RowKernels<T> row_kernels() {
+  return {.widen = widen_row<T>,
+          .scale = scale_row<T>,
+          .layer_norm = layer_norm<T>,
+          .rms_norm = rms_norm<T>,
+          .rotary = rotary<T>};
+}
+
+#define ENCODE_TEXT(name) #name
+#define ENCODE_NAME(name) ENCODE_TEXT(name)
+
+constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
+                            .exp_scores = exp_scores,
+                            .float32 = row_kernels<float>(),
+                            .bfloat16 = row_kernels<BFloat16>(),
+                            .float16 = row_kernels<Float16>()};
+
+}  // namespace
+
+const Kernels& table();
+const Kernels& table() { return kTable; }
+
+}  // namespace encode::kernels::ENCODE_ISA

@@ -1,0 +1,125 @@
+// Sixteen float32 lanes in the compiler's own vector type: one zmm register with AVX-512, two ymm
+// with AVX2, four xmm else, and the same arithmetic in each. Included by the per-instruction-set
+// sources alone.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace encode::kernels::ENCODE_ISA {
+
+constexpr int64_t kLanes = 16;
+
+using Vec = float __attribute__((vector_size(64)));
+using IntVec = int32_t __attribute__((vector_size(64)));
+using ShortVec = uint16_t __attribute__((vector_size(32)));
+using UintVec = uint32_t __attribute__((vector_size(64)));
+
+inline Vec splat(float x) { return Vec{} + x; }
+inline UintVec bits_of(Vec x) { return reinterpret_cast<UintVec>(x); }
+inline Vec from_bits(UintVec x) { return reinterpret_cast<Vec>(x); }
+inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+
+inline float sum(Vec x) {
+  float total = 0;
+  for (int64_t lane = 0; lane < kLanes; ++lane) total += x[lane];
+  return total;
+}
+
+inline float largest(Vec x) {
+  float most = x[0];
+  for (int64_t lane = 1; lane < kLanes; ++lane) most = x[lane] > most ? x[lane] : most;
+  return most;
+}
+
+// Loads and stores of sixteen elements at any address.
+template <typename V, typename T>
+inline V load_raw(const T* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof(V));
+  return v;
+}
+
+template <typename V, typename T>
+inline void store_raw(const V& v, T* to) {
+  __builtin_memcpy(to, &v, sizeof(V));
+}
+
+inline Vec load(const float* from) { return load_raw<Vec>(from); }
+inline void store(Vec v, float* to) { store_raw(v, to); }
+
+inline Vec load(const BFloat16* from) {
+  return from_bits(__builtin_convertvector(load_raw<ShortVec>(from), UintVec) << 16);
+}
+
+// Round to nearest even; NaN stays NaN.
+inline UintVec round_to_bfloat16(Vec v) {
+  const UintVec bits = bits_of(v);
+  const UintVec rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
+  return v != v ? (bits >> 16) | 0x40U : rounded;
+}
+
+inline void store(Vec v, BFloat16* to) {
+  store_raw(__builtin_convertvector(round_to_bfloat16(v), ShortVec), to);
+}
+
+// Half to float32 by moving the exponent: the multiplication by 2^112 puts the bias right and makes
+// subnormals normal; infinity and NaN get the full exponent.
+inline Vec load(const Float16* from) {
+  const UintVec half = __builtin_convertvector(load_raw<ShortVec>(from), UintVec);
+  const UintVec sign = (half & 0x8000U) << 16;
+  const UintVec magnitude = half & 0x7FFFU;
+  const UintVec scaled = bits_of(from_bits(magnitude << 13) * splat(0x1p112F));
+  const UintVec special = (magnitude << 13) | 0x7F800000U;
+  return from_bits((magnitude >= 0x7C00U ? special : scaled) | sign);
+}
+
+// Round to nearest even: normal numbers in integer arithmetic; results below 2^-14 by adding 0.5,
+// whose unit in the last place is half's smallest subnormal.
+inline UintVec round_to_float16(Vec v) {
+  const UintVec bits = bits_of(v);
+  const UintVec sign = (bits >> 16) & 0x8000U;
+  const UintVec magnitude = bits & 0x7FFFFFFFU;
+  const UintVec normal = (magnitude + 0xC8000FFFU + ((magnitude >> 13) & 1U)) >> 13;
+  const UintVec tiny = bits_of(from_bits(magnitude) + splat(0.5F)) - 0x3F000000U;
+  const UintVec finite = magnitude < 0x38800000U ? tiny : normal;
+  const UintVec infinity =
+      (UintVec{} + 0x7C00U) | (magnitude > 0x7F800000U ? UintVec{} + 0x200U : UintVec{});
+  return sign | (magnitude >= 0x477FF000U ? infinity : finite);
+}
+
+inline void store(Vec v, Float16* to) {
+  store_raw(__builtin_convertvector(round_to_float16(v), ShortVec), to);
+}
+
+// The first n < 16 elements; the other lanes are zero.
+template <typename T>
+inline Vec load_part(const T* from, int64_t n) {
+  T padded[kLanes] = {};
+  __builtin_memcpy(padded, from, static_cast<uint64_t>(n) * sizeof(T));
+  return load(padded);
+}
+
+template <typename T>
+inline void store_part(Vec v, T* to, int64_t n) {
+  T padded[kLanes];
+  store(v, padded);
+  __builtin_memcpy(to, padded, static_cast<uint64_t>(n) * sizeof(T));
+}
+
+// v, with the lanes from n on replaced.
+inline Vec keep_first(Vec v, int64_t n, float other) {
+  constexpr IntVec kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return kLane < static_cast<int32_t>(n) ? v : splat(other);
+}
+
+// body(offset, size) for each group of sixteen, the last one shorter where n is not a multiple.
+template <typename Whole, typename Part>
+inline void for_groups(int64_t n, const Whole& whole, const Part& part) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) whole(i);
+  if (i < n) part(i, n - i);
+}
+
+}  // namespace encode::kernels::ENCODE_ISA

@@ -1,0 +1,199 @@
+// Every instruction set that this processor can run, against float64.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/kernels.h"
+
+namespace encode::kernels {
+namespace {
+
+constexpr std::array<int64_t, 8> kSizes = {1, 2, 15, 16, 17, 33, 384, 1000};
+
+std::vector<const Kernels*> sets() {
+  const KernelSets usable = usable_kernels();
+  return {usable.sets, usable.sets + usable.count};
+}
+
+std::vector<float> random_row(int64_t n, float spread = 1) {
+  static std::mt19937 generator(7);
+  std::normal_distribution<float> normal(0.25F, spread);
+  std::vector<float> row(static_cast<size_t>(n));
+  for (float& x : row) x = normal(generator);
+  return row;
+}
+
+template <typename T>
+std::vector<T> stored(const std::vector<float>& row) {
+  std::vector<T> to(row.size());
+  kernels().rows<T>().scale(row.data(), static_cast<int64_t>(row.size()), 1, to.data());
+  return to;
+}
+
+template <typename T>
+std::vector<float> widened(const std::vector<T>& row) {
+  std::vector<float> to(row.size());
+  kernels().rows<T>().widen(row.data(), static_cast<int64_t>(row.size()), to.data());
+  return to;
+}
+
+TEST(RowKernels, TheBestSetIsTheLast) {
+  EXPECT_STREQ(sets().front()->instruction_set, "baseline");
+  EXPECT_EQ(&kernels(), sets().back());
+  std::string names;
+  for (const Kernels* set : sets()) names += std::string(" ") + set->instruction_set;
+  RecordProperty("instruction_sets", names);
+}
+
+TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
+  for (const Kernels* set : sets()) {
+    for (const int64_t n : kSizes) {
+      const std::vector<float> scores = random_row(n, 30);
+      std::vector<float> got(scores.size());
+      constexpr float kScale = 0.25;  // exact, so that only the difference to the top is rounded
+      const float sum = set->exp_scores(scores.data(), n, kScale, got.data());
+      const float top = kScale * *std::max_element(scores.begin(), scores.end());
+      double expected_sum = 0;
+      for (size_t i = 0; i < got.size(); ++i) {
+        const double expected = std::exp(static_cast<double>(kScale * scores[i] - top));
+        expected_sum += expected;
+        EXPECT_NEAR(got[i], expected, 2.5e-7 * expected + 2e-38) << set->instruction_set;
+      }
+      EXPECT_NEAR(sum, expected_sum, 1e-6 * expected_sum) << set->instruction_set << " n " << n;
+    }
+  }
+}
+
+// The nearest number of a format with `fraction` bits after the point and exponents from `lowest`
+// to `highest`; ties go to the even one.
+struct Format {
+  int fraction;
+  int lowest;
+  int highest;
+
+  double nearest(double x) const {
+    if (x == 0 || std::isinf(x)) return x;
+    const int exponent = std::max(std::ilogb(x), lowest);
+    const double unit = std::ldexp(1, exponent - fraction);
+    const double rounded = std::nearbyint(x / unit) * unit;
+    return std::abs(rounded) >= std::ldexp(1, highest + 1) ? std::copysign(INFINITY, x) : rounded;
+  }
+};
+
+std::vector<float> numbers_of_every_size() {
+  std::vector<float> values = {0.0F,     -0.0F,    1.00390625F, 1.01171875F, -1.00048828125F,
+                               65504.0F, 65519.0F, 65520.0F,    3.4e38F,     -1e-40F,
+                               2.9e-8F,  3.1e-8F,  6.0976e-5F,  INFINITY,    -INFINITY};
+  std::mt19937 generator(3);
+  std::uniform_int_distribution<uint32_t> bits;
+  while (values.size() < 20000) {
+    const auto value = std::bit_cast<float>(bits(generator));
+    if (!std::isnan(value)) values.push_back(value);
+    // As many of them where float16 lives.
+    values.push_back(std::ldexp(static_cast<float>(bits(generator)) - 0x1p31F,
+                                static_cast<int>(bits(generator) % 45) - 60));
+  }
+  return values;
+}
+
+template <typename T>
+void check_rounding(const Format& format) {
+  const std::vector<float> values = numbers_of_every_size();
+  const auto n = static_cast<int64_t>(values.size());
+  for (const Kernels* set : sets()) {
+    std::vector<T> rounded(values.size());
+    set->rows<T>().scale(values.data(), n, 1, rounded.data());
+    std::vector<float> back(values.size());
+    set->rows<T>().widen(rounded.data(), n, back.data());
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(static_cast<double>(back[i]), format.nearest(values[i]))
+          << set->instruction_set << ' ' << values[i];
+    }
+    const float nan = NAN;
+    set->rows<T>().scale(&nan, 1, 1, rounded.data());
+    set->rows<T>().widen(rounded.data(), 1, back.data());
+    EXPECT_TRUE(std::isnan(back[0])) << set->instruction_set;
+  }
+}
+
+TEST(RowKernels, StoringRoundsToNearestEven) {
+  check_rounding<BFloat16>({.fraction = 7, .lowest = -126, .highest = 127});
+  check_rounding<Float16>({.fraction = 10, .lowest = -14, .highest = 15});
+}
+
+TEST(RowKernels, WideningIsExactForEveryFloat16) {
+  for (const Kernels* set : sets()) {
+    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+      const Float16 half = {static_cast<uint16_t>(bits)};
+      float got = 0;
+      set->float16.widen(&half, 1, &got);
+      const int exponent = static_cast<int>(bits >> 10 & 31);
+      const auto mantissa = static_cast<double>(bits & 1023);
+      double expected =
+          exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+      if (exponent == 31) expected = mantissa == 0 ? INFINITY : NAN;
+      if (bits & 0x8000) expected = -expected;
+      ASSERT_TRUE(std::isnan(expected) ? std::isnan(got) : static_cast<double>(got) == expected)
+          << set->instruction_set << ' ' << bits;
+    }
+  }
+}
+
+template <typename T>
+void check_norms(double tolerance) {
+  for (const Kernels* set : sets()) {
+    for (const int64_t n : kSizes) {
+      const auto x = stored<T>(random_row(n, 3));
+      const auto weight = stored<T>(random_row(n));
+      const auto bias = stored<T>(random_row(n));
+      const auto wide = widened(x);
+      double mean = 0;
+      double square = 0;
+      double variance = 0;
+      const auto count = static_cast<double>(n);
+      for (const double value : wide) mean += value / count;
+      for (const double value : wide) square += value * value / count;
+      for (const double value : wide) variance += (value - mean) * (value - mean) / count;
+      std::vector<T> layer(x.size());
+      std::vector<T> rms(x.size());
+      constexpr float kEps = 1e-5F;
+      set->rows<T>().layer_norm({x.data(), weight.data(), bias.data(), n, kEps, layer.data()});
+      set->rows<T>().rms_norm({x.data(), weight.data(), nullptr, n, kEps, rms.data()});
+      const auto wide_weight = widened(weight);
+      const auto wide_bias = widened(bias);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double normed = (wide[i] - mean) / std::sqrt(variance + kEps) * wide_weight[i];
+        const double expected = normed + wide_bias[i];
+        EXPECT_NEAR(widened(layer)[i], expected,
+                    tolerance * (std::abs(normed) + std::abs(expected) + 1e-3));
+        const double scaled = wide[i] / std::sqrt(square + kEps) * wide_weight[i];
+        EXPECT_NEAR(widened(rms)[i], scaled, 2 * tolerance * std::abs(scaled) + 1e-7);
+      }
+    }
+  }
+}
+
+TEST(RowKernels, NormsAreTheirFormulas) {
+  check_norms<float>(2e-6);
+  check_norms<BFloat16>(0x1p-8);
+  check_norms<Float16>(0x1p-10);
+}
+
+TEST(RowKernels, NormsLeaveTheNeighboursAlone) {
+  for (const Kernels* set : sets()) {
+    const std::vector<float> x = random_row(19);
+    std::vector<float> y(21, 5.0F);
+    set->float32.layer_norm({x.data(), x.data(), nullptr, 19, 1e-5F, y.data() + 1});
+    EXPECT_EQ(y.front(), 5.0F);
+    EXPECT_EQ(y.back(), 5.0F);
+  }
+}
+
+}  // namespace
+}  // namespace encode::kernels
