@@ -35,7 +35,7 @@ class CpuEncoder : public Encoder {
       if (stopped.load(std::memory_order_relaxed)) return;
       const PackedBatch& batch = batches[static_cast<size_t>(i)];
       const c10::InferenceMode inference;
-      at::Tensor embeddings = transformer_.embed(batch, blocks_of(batch.tokens()));
+      at::Tensor embeddings = transformer_.embed(batch, cpu_slots(batch.tokens()));
       transformer_.head.finish(embeddings);
       scatter_rows(embeddings, batch, out);
       const std::lock_guard lock(done_mutex);
@@ -54,10 +54,6 @@ class CpuEncoder : public Encoder {
   DeviceMemory memory() const override { return {}; }
 
  private:
-  static int64_t blocks_of(int64_t tokens) {
-    return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
-  }
-
   Transformer transformer_;
   ThreadPool pool_;
 };

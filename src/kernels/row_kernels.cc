@@ -1,28 +1,10 @@
 // The kernels of kernels.h for the instruction set ENCODE_ISA.
+#include "kernels/activations.h"
 #include "kernels/kernels.h"
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {
 namespace {
-
-// exp(x) for x <= 0 by reduction to [-ln 2 / 2, ln 2 / 2] and a minimax polynomial (Cephes expf).
-// Below the smallest normal number the result stays there, which is nothing beside the largest
-// term's 1.
-inline Vec exp_of_negative(Vec x) {
-  const Vec rounding_bias = splat(0x1.8p23F);  // adding it rounds to an integer
-  x = max(x, splat(-87.0F));
-  const Vec n = (x * 1.44269504F + rounding_bias) - rounding_bias;
-  const Vec r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
-  Vec p = splat(1.9875691500e-4F);
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  const Vec fraction = p * (r * r) + r + 1.0F;
-  const IntVec exponent = (__builtin_convertvector(n, IntVec) + 127) << 23;
-  return fraction * reinterpret_cast<Vec>(exponent);
-}
 
 float exp_scores(const float* s, int64_t n, float scale, float* p) {
   constexpr float kLowest = -0x1.fffffep127F;
@@ -37,12 +19,12 @@ float exp_scores(const float* s, int64_t n, float scale, float* p) {
   for_groups(
       n,
       [&](int64_t i) {
-        const Vec e = exp_of_negative(load(s + i) * scale - top);
+        const Vec e = exp(load(s + i) * scale - top);
         store(e, p + i);
         total += e;
       },
       [&](int64_t i, int64_t size) {
-        const Vec e = exp_of_negative(load_part(s + i, size) * scale - top);
+        const Vec e = exp(load_part(s + i, size) * scale - top);
         store_part(e, p + i, size);
         total += keep_first(e, size, 0);
       });

@@ -99,6 +99,11 @@ Linear::Linear(at::Tensor weight, at::Tensor bias, Activation activation)
       activation_(activation),
       out_features_(weight_.size(0)) {
   if (!weight_.device().is_cpu()) return;
+  amx_ = AmxLinear::make(weight_, bias_);
+  if (amx_) {
+    weight_ = bias_ = at::Tensor();
+    return;
+  }
   if (auto packed = pack_weight(weight_)) {
     weight_ = *packed;
     packed_ = true;
@@ -121,6 +126,7 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
 }
 
 at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
+  if (amx_) return (*amx_)(x, residual, activation_);
   const int64_t tokens = x.size(0);
   if (tokens == kCpuBlockTokens) return block(x, residual);
   std::vector<at::Tensor> parts;
@@ -135,6 +141,11 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
     parts.push_back(y.narrow(0, 0, size));
   }
   return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
+}
+
+int64_t cpu_slots(int64_t tokens) {
+  if (has_amx()) return tokens;
+  return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
 }
 
 // On CUDA the engine keeps the number of token slots the same for every launch, which does what

@@ -2,20 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <ATen/core/Tensor.h>
+
+#include "nn/amx_linear.h"
 
 namespace encode {
 
 enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
-// On CPU every product runs on exactly this many token rows: a library may choose another kernel,
-// and so another order of summation, for another row count (oneDNN's AMX kernels do), and then a
-// row's bits would depend on its neighbours.
+// On CPU without AMX every product runs on exactly this many token rows: oneDNN may choose another
+// kernel, and so another order of summation, for another row count, and then a row's bits would
+// depend on its neighbours.
 inline constexpr int64_t kCpuBlockTokens = 512;
 
-// Immutable; any number of threads. On CPU the weight is repacked once for oneDNN and the original
-// let go.
+// The token slots that a batch of `tokens` should be filled up to on CPU, so that no product has to
+// copy its input: whole blocks without AMX, `tokens` itself with it.
+int64_t cpu_slots(int64_t tokens);
+
+// Immutable; any number of threads. On CPU the weight is repacked once, for the project's own AMX
+// kernels or else for oneDNN, and the original let go.
 class Linear {
  public:
   // weight [out_features, in_features]; bias [out_features] or undefined; both on the device and in
@@ -37,7 +44,8 @@ class Linear {
   at::Tensor block(const at::Tensor& x, const at::Tensor& residual) const;
   at::Tensor blocks(const at::Tensor& x, const at::Tensor& residual) const;
 
-  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form
+  std::optional<AmxLinear> amx_;
+  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with amx_
   at::Tensor bias_;
   Activation activation_;
   int64_t out_features_;

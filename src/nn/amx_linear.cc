@@ -1,0 +1,141 @@
+#include "nn/amx_linear.h"
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include <ATen/ops/empty.h>
+
+#include "nn/cpu_rows.h"
+#include "nn/linear.h"
+
+#ifdef ENCODE_X86_64
+
+#include "kernels/amx.h"
+
+namespace encode {
+namespace {
+
+namespace amx = kernels::amx;
+
+constexpr std::align_val_t kTileAlignment{64};
+
+// Working memory of one thread, kept from call to call.
+class Scratch {
+ public:
+  kernels::BFloat16* of_size(int64_t elements) {
+    if (elements > size_) {
+      data_.reset(static_cast<kernels::BFloat16*>(::operator new(
+          static_cast<size_t>(elements) * sizeof(kernels::BFloat16), kTileAlignment)));
+      size_ = elements;
+    }
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { ::operator delete(p, kTileAlignment); }
+  };
+  std::unique_ptr<kernels::BFloat16, Free> data_;
+  int64_t size_ = 0;
+};
+
+amx::Epilogue epilogue_for(Activation activation) {
+  switch (activation) {
+    case Activation::kGelu:
+      return amx::Epilogue::kGelu;
+    case Activation::kGeluTanh:
+      return amx::Epilogue::kGeluTanh;
+    case Activation::kRelu:
+      return amx::Epilogue::kRelu;
+    case Activation::kSilu:
+      return amx::Epilogue::kSilu;
+    case Activation::kNone:
+      break;
+  }
+  return amx::Epilogue::kNone;
+}
+
+template <typename T>
+constexpr amx::Parts kPartsOf = amx::Parts::kThree;
+template <>
+constexpr amx::Parts kPartsOf<kernels::BFloat16> = amx::Parts::kOne;
+
+// Calls body(T{}) for the types that have a path.
+template <typename Body>
+bool with_tile_type(at::ScalarType type, const Body& body) {
+  if (type == at::kFloat) {
+    body(float{});
+  } else if (type == at::kBFloat16) {
+    body(kernels::BFloat16{});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_amx() { return amx::available(); }
+
+std::optional<AmxLinear> AmxLinear::make(const at::Tensor& weight, const at::Tensor& bias) {
+  if (!weight.device().is_cpu() || !has_amx()) return std::nullopt;
+  AmxLinear linear;
+  linear.type_ = weight.scalar_type();
+  linear.out_features_ = weight.size(0);
+  linear.in_features_ = weight.size(1);
+  const at::Tensor dense = weight.contiguous();
+  const bool packed = with_tile_type(linear.type_, [&](auto type) {
+    using T = decltype(type);
+    const amx::PackedWeight shape = {.parts = kPartsOf<T>,
+                                     .out_features = linear.out_features_,
+                                     .in_features = linear.in_features_,
+                                     .data = nullptr};
+    linear.packed_ = at::empty({shape.packed_size()}, at::kBFloat16);
+    amx::pack(rows_of<const T>(dense), shape, rows_of<kernels::BFloat16>(linear.packed_));
+  });
+  if (!packed) return std::nullopt;
+  if (bias.defined()) linear.bias_ = bias.to(at::kFloat).contiguous();
+  return linear;
+}
+
+at::Tensor AmxLinear::operator()(const at::Tensor& x, const at::Tensor& residual,
+                                 Activation activation) const {
+  static thread_local Scratch scratch;
+  const at::Tensor in = x.contiguous();
+  const at::Tensor added = residual.defined() ? residual.contiguous() : residual;
+  at::Tensor y = at::empty({in.size(0), out_features_}, in.options());
+  with_tile_type(type_, [&](auto type) {
+    using T = decltype(type);
+    const amx::PackedWeight weight = {.parts = kPartsOf<T>,
+                                      .out_features = out_features_,
+                                      .in_features = in_features_,
+                                      .data = rows_of<const kernels::BFloat16>(packed_)};
+    const amx::Linear<T> call = {.x = rows_of<const T>(in),
+                                 .bias = bias_.defined() ? rows_of<const float>(bias_) : nullptr,
+                                 .residual = added.defined() ? rows_of<const T>(added) : nullptr,
+                                 .y = rows_of<T>(y),
+                                 .rows = in.size(0),
+                                 .epilogue = epilogue_for(activation)};
+    amx::linear(weight, call, scratch.of_size(amx::scratch_size(weight)));
+  });
+  return y;
+}
+
+}  // namespace encode
+
+#else
+
+namespace encode {
+
+bool has_amx() { return false; }
+
+std::optional<AmxLinear> AmxLinear::make(const at::Tensor&, const at::Tensor&) { return {}; }
+
+at::Tensor AmxLinear::operator()(const at::Tensor&, const at::Tensor&, Activation) const {
+  return {};
+}
+
+}  // namespace encode
+
+#endif

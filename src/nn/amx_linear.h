@@ -1,0 +1,37 @@
+// y = x W^T + b on processors with AMX; see kernels/amx.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+
+namespace encode {
+
+enum class Activation;
+
+// Immutable; any number of threads. A row's result does not depend on how many rows there are.
+class AmxLinear {
+ public:
+  // Nothing where the processor or the type has no such path. weight [out_features, in_features] in
+  // float32 or bfloat16; bias [out_features] or undefined.
+  static std::optional<AmxLinear> make(const at::Tensor& weight, const at::Tensor& bias);
+
+  // x [T, in_features] and residual [T, out_features] or undefined, in the weight's type.
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
+                        Activation activation) const;
+
+ private:
+  AmxLinear() = default;
+
+  at::Tensor packed_;  // bfloat16, in the order of the tiles
+  at::Tensor bias_;    // float32 or undefined
+  at::ScalarType type_ = at::kFloat;
+  int64_t out_features_ = 0;
+  int64_t in_features_ = 0;
+};
+
+// Whether this processor has the path at all.
+bool has_amx();
+
+}  // namespace encode
