@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Fits the rational function that src/kernels/activations.h computes erf with, and prints its coefficients.
+
+    erf.py [--numerator 5] [--denominator 5]
+
+erf(z) = z P(z^2) / Q(z^2) on [0, 3.95]: iterated weighted least squares on Chebyshev nodes, the weights grown where the
+error is largest (Lawson) and divided by the last Q (Sanathanan and Koerner), so that the largest absolute error shrinks.
+Needs numpy. The last line is the error that float32 arithmetic adds.
+"""
+import argparse
+import math
+
+import numpy as np
+
+LIMIT = 3.95  # erf is 1 to float32's precision beyond it
+
+
+def fit(numerator, denominator, points=4000, rounds=200):
+    z = LIMIT * 0.5 * (1 - np.cos(np.pi * (np.arange(points) + 0.5) / points))
+    target = np.array([math.erf(v) / v for v in z])
+    s = z * z
+    smooth = np.ones_like(s)
+    minimax = np.ones_like(s)
+    best = (np.inf, None, None)
+    for _ in range(rounds):
+        columns = np.concatenate(
+            [np.vander(s, numerator + 1, increasing=True),
+             -target[:, None] * np.vander(s, denominator + 1, increasing=True)[:, 1:]], axis=1)
+        weight = smooth * np.sqrt(minimax) * z
+        scale = np.abs(columns * weight[:, None]).max(0)
+        solution, *_ = np.linalg.lstsq(columns * weight[:, None] / scale, target * weight, rcond=None)
+        solution = solution / scale
+        p, q = solution[:numerator + 1], np.concatenate([[1.0], solution[numerator + 1:]])
+        bottom = np.polyval(q[::-1], s)
+        error = np.abs(np.polyval(p[::-1], s) / bottom - target) * z
+        if error.max() < best[0]:
+            best = (error.max(), p, q)
+        smooth = 1 / np.abs(bottom)
+        minimax *= 0.1 + error / error.max()
+        minimax /= minimax.mean()
+    return best
+
+
+def float32_error(p, q):
+    z = np.linspace(-LIMIT, LIMIT, 400001).astype(np.float32)
+    s = z * z
+
+    def horner(coefficients):
+        value = np.full_like(s, np.float32(coefficients[-1]))
+        for c in coefficients[-2::-1]:  # a fused multiply-add rounds once
+            value = (value.astype(np.float64) * s + np.float32(c)).astype(np.float32)
+        return value
+
+    exact = np.array([math.erf(float(v)) for v in z])
+    return np.abs(z * horner(p) / horner(q) - exact).max()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--numerator", type=int, default=5, help="degree of P")
+    parser.add_argument("--denominator", type=int, default=5, help="degree of Q")
+    args = parser.parse_args()
+    error, p, q = fit(args.numerator, args.denominator)
+    for name, coefficients in (("P", p), ("Q", q)):
+        print(name, " ".join(float(np.float32(c)).hex() for c in coefficients))
+    print(f"largest error: {error:.2e} exact, {float32_error(p, q):.2e} in float32")
+
+
+if __name__ == "__main__":
+    main()
