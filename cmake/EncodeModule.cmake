@@ -16,10 +16,10 @@ function(encode_module name)
   endforeach()
 endfunction()
 
-# encode_test(NAME SOURCES a_test.cc DEPS store LABELS slow TIMEOUT 60)
+# encode_test(NAME SOURCES a_test.cc DEPS store LABELS slow TIMEOUT 60 CAPABILITIES avx512)
 # A GoogleTest program; every TEST becomes one CTest test named NAME.Suite.Case.
 function(encode_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;CAPABILITIES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -33,4 +33,10 @@ function(encode_test name)
     list(APPEND properties LABELS "${ARG_LABELS}")
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+  # The same tests once more as on a processor that has no more than the named instruction set.
+  foreach(capability ${ARG_CAPABILITIES})
+    gtest_discover_tests(${name} TEST_PREFIX "${name}.${capability}." DISCOVERY_TIMEOUT 60
+      TEST_LIST ${name}_${capability}
+      PROPERTIES ${properties} ENVIRONMENT ENCODE_CPU_CAPABILITY=${capability})
+  endforeach()
 endfunction()

@@ -27,6 +27,7 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--output", "output.file", nullptr, "Path of the final .npy"},
     {"--cache-dir", "semantic.cache_dir", nullptr, "Where chunks, log and finals go"},
     {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16 or float16"},
+    {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr, "highest or high"},
     {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
     {"--pooling", "semantic.pooling", nullptr,
      "cls, mean, max, lasttoken, weightedmean, mean_sqrt_len_tokens"},

@@ -43,6 +43,7 @@ struct ResultOptions {
   std::optional<std::string> prompt_name;  // a name in the model's `prompts`
   std::optional<bool> causal;              // overrides config.json's is_causal for decoder models
   ComputeType dtype = ComputeType::kFloat32;
+  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // for dtype float32
 
   bool operator==(const ResultOptions&) const = default;
 };

@@ -12,6 +12,8 @@ template <typename Value>
 using Names = std::pair<std::string_view, Value>;
 
 // The first name of each value is the one that is printed.
+constexpr std::array<Names<MatmulPrecision>, 2> kMatmulPrecisions = {
+    {{"highest", MatmulPrecision::kHighest}, {"high", MatmulPrecision::kHigh}}};
 constexpr std::array<Names<ComputeType>, 6> kComputeTypes = {{{"float32", ComputeType::kFloat32},
                                                               {"bfloat16", ComputeType::kBFloat16},
                                                               {"float16", ComputeType::kFloat16},
@@ -57,8 +59,15 @@ auto parse(const Table& table, std::string_view name, std::string_view kind,
 
 }  // namespace
 
+std::string_view to_string(MatmulPrecision precision) {
+  return name_of(kMatmulPrecisions, precision);
+}
 std::string_view to_string(ComputeType type) { return name_of(kComputeTypes, type); }
 std::string_view to_string(PoolingMode mode) { return name_of(kPoolingModes, mode); }
+
+MatmulPrecision parse_matmul_precision(std::string_view name, const std::string& where) {
+  return parse(kMatmulPrecisions, name, "float32_matmul_precision", where);
+}
 
 ComputeType parse_compute_type(std::string_view name, const std::string& where) {
   return parse(kComputeTypes, name, "dtype", where);

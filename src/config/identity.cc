@@ -33,15 +33,16 @@ Json input_identity(const InputOptions& options, const InputScan& scan) {
 }
 
 Json result_identity(const ResultOptions& options) {
-  const auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal,
-               dtype] = options;
+  const auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype,
+               float32_matmul_precision] = options;
   return {{"pooling", pooling ? Json(std::string(to_string(*pooling))) : Json()},
           {"normalize", or_null(normalize)},
           {"max_length", or_null(max_length)},
           {"prompt", or_null(prompt)},
           {"prompt_name", or_null(prompt_name)},
           {"causal", or_null(causal)},
-          {"dtype", std::string(to_string(dtype))}};
+          {"dtype", std::string(to_string(dtype))},
+          {"float32_matmul_precision", std::string(to_string(float32_matmul_precision))}};
 }
 
 }  // namespace encode

@@ -72,6 +72,18 @@ std::vector<KeySpec> model_keys() {
              s.result.dtype = parse_compute_type(text(v), "semantic.dtype");
            }},
       {.sections = {"semantic"},
+       .name = "float32_matmul_precision",
+       .value = choice_of({"highest", "high"}),
+       .default_text = "highest",
+       .help =
+           "highest: float32 products as exact as float32 is; high: 16 bits of each factor where "
+           "that is faster (AMX, CUDA).",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.result.float32_matmul_precision =
+                 parse_matmul_precision(text(v), "semantic.float32_matmul_precision");
+           }},
+      {.sections = {"semantic"},
        .name = "pooling",
        .value = or_null(choice_of({"cls", "mean", "max", "lasttoken", "weightedmean",
                                    "mean_sqrt_len_tokens", "last", "mean_sqrt_len"})),

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <malloc.h>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <ATen/Parallel.h>
@@ -9,6 +10,7 @@
 #include "base/host.h"
 #include "engine/thread_pool.h"
 #include "engine/transformer.h"
+#include "kernels/kernels.h"
 #include "nn/linear.h"
 
 namespace encode {
@@ -49,7 +51,9 @@ class CpuEncoder : public Encoder {
   int64_t max_length() const override { return transformer_.max_length; }
   // One block, whatever the options allow: a larger batch would only leave the core's cache.
   int64_t batch_tokens() const override { return kCpuBlockTokens; }
-  std::string device_name() const override { return "cpu"; }
+  std::string device_name() const override {
+    return std::string("cpu (") + kernels::to_string(kernels::capability()) + ")";
+  }
   void release_cached_memory() noexcept override {}
   DeviceMemory memory() const override { return {}; }
 

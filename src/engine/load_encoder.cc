@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include <ATen/Context.h>
 
 #include "encode/error.h"
 #include "encode/model_directory.h"
@@ -79,6 +82,8 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   const Json config = parse_json(directory.config_json, {},
                                  directory.transformer_path + "/config.json", "model.config");
   const JsonFields fields(config, directory.transformer_path + "/config.json", "model.config");
+  at::globalContext().setFloat32MatmulPrecision(
+      std::string(to_string(options.result.float32_matmul_precision)));
   Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
   const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
   Transformer transformer = {

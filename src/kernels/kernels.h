@@ -77,7 +77,16 @@ inline const RowKernels<Float16>& Kernels::rows() const {
   return float16;
 }
 
-// The best set for this processor.
+// The instruction sets that the CPU path knows, each including the ones before it.
+enum class Capability { kBaseline, kAvx2, kAvx512, kAmx };
+
+// The best one that may be used: what the processor has, or less where ENCODE_CPU_CAPABILITY says
+// so ("baseline", "avx2", "avx512", "amx"), so that a machine can give the bits of a lesser one.
+// Throws Error kUsage "cpu.capability" for another value of it.
+Capability capability();
+const char* to_string(Capability capability);
+
+// The best set of row kernels within capability().
 const Kernels& kernels();
 
 // Every set that this processor can run, the best one last.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 
 #include "nn/cpu_rows.h"
@@ -56,10 +57,12 @@ amx::Epilogue epilogue_for(Activation activation) {
   return amx::Epilogue::kNone;
 }
 
-template <typename T>
-constexpr amx::Parts kPartsOf = amx::Parts::kThree;
-template <>
-constexpr amx::Parts kPartsOf<kernels::BFloat16> = amx::Parts::kOne;
+amx::Parts parts_for(at::ScalarType type) {
+  if (type == at::kBFloat16) return amx::Parts::kOne;
+  const bool highest =
+      at::globalContext().float32MatmulPrecision() == at::Float32MatmulPrecision::HIGHEST;
+  return highest ? amx::Parts::kThree : amx::Parts::kTwo;
+}
 
 // Calls body(T{}) for the types that have a path.
 template <typename Body>
@@ -76,7 +79,7 @@ bool with_tile_type(at::ScalarType type, const Body& body) {
 
 }  // namespace
 
-bool has_amx() { return amx::available(); }
+bool has_amx() { return kernels::capability() == kernels::Capability::kAmx; }
 
 std::optional<AmxLinear> AmxLinear::make(const at::Tensor& weight, const at::Tensor& bias) {
   if (!weight.device().is_cpu() || !has_amx()) return std::nullopt;
@@ -84,10 +87,11 @@ std::optional<AmxLinear> AmxLinear::make(const at::Tensor& weight, const at::Ten
   linear.type_ = weight.scalar_type();
   linear.out_features_ = weight.size(0);
   linear.in_features_ = weight.size(1);
+  linear.parts_ = static_cast<int64_t>(parts_for(linear.type_));
   const at::Tensor dense = weight.contiguous();
   const bool packed = with_tile_type(linear.type_, [&](auto type) {
     using T = decltype(type);
-    const amx::PackedWeight shape = {.parts = kPartsOf<T>,
+    const amx::PackedWeight shape = {.parts = amx::Parts{linear.parts_},
                                      .out_features = linear.out_features_,
                                      .in_features = linear.in_features_,
                                      .data = nullptr};
@@ -107,7 +111,7 @@ at::Tensor AmxLinear::operator()(const at::Tensor& x, const at::Tensor& residual
   at::Tensor y = at::empty({in.size(0), out_features_}, in.options());
   with_tile_type(type_, [&](auto type) {
     using T = decltype(type);
-    const amx::PackedWeight weight = {.parts = kPartsOf<T>,
+    const amx::PackedWeight weight = {.parts = amx::Parts{parts_},
                                       .out_features = out_features_,
                                       .in_features = in_features_,
                                       .data = rows_of<const kernels::BFloat16>(packed_)};

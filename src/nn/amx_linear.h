@@ -14,7 +14,8 @@ enum class Activation;
 class AmxLinear {
  public:
   // Nothing where the processor or the type has no such path. weight [out_features, in_features] in
-  // float32 or bfloat16; bias [out_features] or undefined.
+  // float32 or bfloat16; bias [out_features] or undefined. LibTorch's float32 matmul precision is
+  // read here: highest takes three parts, any other two.
   static std::optional<AmxLinear> make(const at::Tensor& weight, const at::Tensor& bias);
 
   // x [T, in_features] and residual [T, out_features] or undefined, in the weight's type.
@@ -27,11 +28,12 @@ class AmxLinear {
   at::Tensor packed_;  // bfloat16, in the order of the tiles
   at::Tensor bias_;    // float32 or undefined
   at::ScalarType type_ = at::kFloat;
+  int64_t parts_ = 0;
   int64_t out_features_ = 0;
   int64_t in_features_ = 0;
 };
 
-// Whether this processor has the path at all.
+// Whether this processor has the path at all, and may use it (kernels::capability()).
 bool has_amx();
 
 }  // namespace encode

@@ -60,6 +60,10 @@ constexpr auto names(ComputeType /*tag*/) {
                                             {ComputeType::kBFloat16, "bfloat16"},
                                             {ComputeType::kFloat16, "float16"}});
 }
+constexpr auto names(MatmulPrecision /*tag*/) {
+  return std::to_array<Names<MatmulPrecision>>(
+      {{MatmulPrecision::kHighest, "highest"}, {MatmulPrecision::kHigh, "high"}});
+}
 constexpr auto names(PoolingMode /*tag*/) {
   return std::to_array<Names<PoolingMode>>({{PoolingMode::kCls, "cls"},
                                             {PoolingMode::kMean, "mean"},
@@ -94,11 +98,11 @@ void fields(auto& archive, MaybeConst<InputOptions> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<ResultOptions> auto& value) {
-  auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype] =
-      value;
+  auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype,
+         matmul_precision] = value;
   archive("model", model)("revision", revision)("pooling", pooling)("normalize", normalize);
   archive("max_length", max_length)("prompt", prompt)("prompt_name", prompt_name);
-  archive("causal", causal)("dtype", dtype);
+  archive("causal", causal)("dtype", dtype)("float32_matmul_precision", matmul_precision);
 }
 
 void fields(auto& archive, MaybeConst<SpeedOptions> auto& value) {

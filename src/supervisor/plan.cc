@@ -111,6 +111,9 @@ ResultOptions resolved_options(const ResultOptions& options, const EffectiveResu
   resolved.prompt = effective.prompt;
   resolved.prompt_name.reset();
   resolved.dtype = effective.dtype;
+  // No float32 products, nothing that it could change.
+  if (effective.dtype != ComputeType::kFloat32)
+    resolved.float32_matmul_precision = MatmulPrecision::kHighest;
   return resolved;
 }
 

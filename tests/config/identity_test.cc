@@ -69,9 +69,10 @@ TEST(InputIdentity, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
 
 TEST(ResultIdentity, ChangesWithEveryFieldButTheModelsName) {
   const ResultOptions base;
-  const auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal,
-               dtype] = base;
+  const auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype,
+               float32_matmul_precision] = base;
   static_cast<void>(dtype);
+  static_cast<void>(float32_matmul_precision);
   ASSERT_FALSE(pooling || normalize || max_length || prompt || prompt_name || causal);
   const std::string identity = result_identity(base).dump();
   const std::vector<std::function<void(ResultOptions&)>> changes = {
@@ -82,6 +83,7 @@ TEST(ResultIdentity, ChangesWithEveryFieldButTheModelsName) {
       [](ResultOptions& o) { o.prompt_name = "query"; },
       [](ResultOptions& o) { o.causal = false; },
       [](ResultOptions& o) { o.dtype = ComputeType::kBFloat16; },
+      [](ResultOptions& o) { o.float32_matmul_precision = MatmulPrecision::kHigh; },
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     ResultOptions changed = base;
@@ -95,9 +97,10 @@ TEST(ResultIdentity, ChangesWithEveryFieldButTheModelsName) {
 }
 
 TEST(ResultIdentity, IsCanonical) {
-  EXPECT_EQ(result_identity({}).dump(),
-            R"({"causal":null,"dtype":"float32","max_length":null,"normalize":null,"pooling":null,)"
-            R"("prompt":null,"prompt_name":null})");
+  EXPECT_EQ(
+      result_identity({}).dump(),
+      R"({"causal":null,"dtype":"float32","float32_matmul_precision":"highest","max_length":null,"normalize":null,"pooling":null,)"
+      R"("prompt":null,"prompt_name":null})");
 }
 
 }  // namespace

@@ -187,6 +187,7 @@ const std::vector<Override> every_key = {
     {"semantic.model", "other", "-1"},
     {"semantic.revision", "main", "-2"},
     {"semantic.dtype", "float16", "-3"},
+    {"semantic.float32_matmul_precision", "high", "-3a"},
     {"semantic.pooling", "cls", "-4"},
     {"semantic.normalize", "false", "-5"},
     {"semantic.max_length", "64", "-6"},
@@ -249,12 +250,12 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_TRUE(format == TextFormat::kJsonl && bad_row == BadRowPolicy::kReject);
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
-  const auto& [model, revision, pooling, normalize, length, prompt, name, causal, dtype] =
-      run.streams[0].result;
+  const auto& [model, revision, pooling, normalize, length, prompt, name, causal, dtype,
+               precision] = run.streams[0].result;
   EXPECT_TRUE(model == "other" && revision == "main" && pooling == PoolingMode::kCls &&
               normalize == false);
   EXPECT_TRUE(length == 64 && prompt == "other: " && !name && causal == true &&
-              dtype == ComputeType::kFloat16);
+              dtype == ComputeType::kFloat16 && precision == MatmulPrecision::kHigh);
   const auto& [batch_size, batch_tokens, threads, tokenizer_threads, prefetch] =
       run.streams[0].speed;
   EXPECT_TRUE(batch_size == 1 && batch_tokens == 2 && threads == 4 && tokenizer_threads == 5 &&

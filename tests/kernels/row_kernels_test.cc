@@ -45,7 +45,7 @@ std::vector<float> widened(const std::vector<T>& row) {
 
 TEST(RowKernels, TheBestSetIsTheLast) {
   EXPECT_STREQ(sets().front()->instruction_set, "baseline");
-  EXPECT_EQ(&kernels(), sets().back());
+  EXPECT_EQ(&kernels(), sets().back()) << "ENCODE_CPU_CAPABILITY is not set here";
   std::string names;
   for (const Kernels* set : sets()) names += std::string(" ") + set->instruction_set;
   RecordProperty("instruction_sets", names);

@@ -1,5 +1,6 @@
 #include "nn/linear.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/cat.h>
@@ -78,6 +79,23 @@ TEST(Linear, AddsTheResidual) {
   const at::Tensor x = at::randn({700, 96});
   const at::Tensor residual = at::randn({700, 64});
   EXPECT_LT(max_difference(Linear(w, b).add(x, residual), at::linear(x, w, b).add(residual)), 1e-4);
+}
+
+// The context is LibTorch's own, which the engine sets from float32_matmul_precision.
+TEST(Linear, HighPrecisionKeepsSixteenBitsWhereThatIsFaster) {
+  const c10::InferenceMode inference;
+  const at::Tensor w = at::randn({96, 384});
+  const at::Tensor x = at::randn({40, 384});
+  const at::Tensor exact = at::linear(x.to(at::kDouble), w.to(at::kDouble));
+  at::globalContext().setFloat32MatmulPrecision("high");
+  const double high = max_difference(Linear(w, {})(x), exact);
+  at::globalContext().setFloat32MatmulPrecision("highest");
+  const double highest = max_difference(Linear(w, {})(x), exact);
+  EXPECT_LT(highest, 1e-4);
+  EXPECT_LT(high, 1e-3);
+  if (has_amx()) {
+    EXPECT_GT(high, 4 * highest);
+  }
 }
 
 TEST(Linear, WorksInFloat16) {

@@ -42,7 +42,7 @@ class Filler {
             .input = {text(), text(), TextFormat::kTsv, BadRowPolicy::kReject,
                       EmptyRowPolicy::kError, Utf8Policy::kError, integer(), integer()},
             .result = {text(), text(), PoolingMode::kLastToken, true, integer(), text(), text(),
-                       false, ComputeType::kFloat16},
+                       false, ComputeType::kFloat16, MatmulPrecision::kHigh},
             .speed = {integer(), integer(), integer(), integer(), integer()}};
   }
   JobSpec job() {
