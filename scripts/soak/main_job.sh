@@ -4,6 +4,7 @@
 # The matrices must be byte-equal, `encode verify` green, and no kill may cost more than the two chunks in flight.
 #
 # usage: scripts/soak/main_job.sh [ROWS [KILLS]]       default: 50621 rows, 5 kills; about 40 minutes on 2 cores
+#        scripts/soak/main_job.sh --again [KILLS]      the killed run once more, against the matrices of the last one
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -32,7 +33,8 @@ data:
 EOF
 }
 
-committed_chunks() { cat "$WORK/killed"/*_chunks/chunks.log 2>/dev/null | wc -l; }
+# Before the first chunk there is no log.
+committed_chunks() { { cat "$WORK/killed"/*_chunks/chunks.log 2>/dev/null || true; } | wc -l; }
 
 # Starts the run, kills all its processes at a random moment, and prints what was on disk before and after.
 kill_once() { # SECONDS
@@ -66,22 +68,23 @@ for name, width in (("train_tc_embeddings", 384), ("train_commit_embeddings", 38
 EOF
 }
 
-main() {
-  local rows=${1:-50621} kills=${2:-5} name i
-  if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-    show_help
-    return
-  fi
+run_undisturbed() { # ROWS
+  local rows=$1
   rm -rf "$WORK"
   mkdir -p "$WORK"
   "$ROOT/scripts/models.sh"
   "$PYTHON" "$ROOT/scripts/make_corpus.py" tests --rows "$rows" --output "$WORK/tests.jsonl"
   "$PYTHON" "$ROOT/scripts/make_corpus.py" changes --rows "$rows" --output "$WORK/changes.jsonl"
   write_config reference
-  write_config killed
   "$ENCODE" --config "$WORK/reference.yaml" --no-progress
   "$ENCODE" verify --config "$WORK/reference.yaml"
   check_numpy "$rows"
+}
+
+run_killed() { # KILLS
+  local kills=$1 name i
+  rm -rf "$WORK/killed" "$WORK/killed.log"
+  write_config killed
   for ((i = 0; i < kills; i++)); do kill_once $((10 + RANDOM % 120)); done
   "$ENCODE" --config "$WORK/killed.yaml" --no-progress >>"$WORK/killed.log" 2>&1
   for name in train_tc train_commit train_combined; do
@@ -89,6 +92,17 @@ main() {
   done
   check_recomputed "$kills"
   say "the killed run's matrices are byte-equal to the undisturbed run's"
+}
+
+main() {
+  if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    show_help
+    return
+  fi
+  if [[ ${1:-} != --again ]]; then
+    run_undisturbed "${1:-50621}"
+  fi
+  run_killed "${2:-5}"
 }
 
 main "$@"

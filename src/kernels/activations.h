@@ -6,11 +6,11 @@
 namespace encode::kernels::ENCODE_ISA {
 
 // exp(x) by reduction to [-ln 2 / 2, ln 2 / 2] and a minimax polynomial (Cephes expf), for x in
-// [-87, 88]; the ends hold beyond them. Two units in the last place.
+// [-87, 88]; the ends hold beyond them, and NaN stays NaN. Two units in the last place.
 inline Vec exp(Vec x) {
   const Vec rounding_bias = splat(0x1.8p23F);  // adding it rounds to an integer
-  x = max(x, splat(-87.0F));
-  x = x < splat(88.0F) ? x : splat(88.0F);
+  x = x < splat(-87.0F) ? splat(-87.0F) : x;
+  x = x > splat(88.0F) ? splat(88.0F) : x;
   const Vec n = (x * 1.44269504F + rounding_bias) - rounding_bias;
   const Vec r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
   Vec p = splat(1.9875691500e-4F);
@@ -47,6 +47,9 @@ inline Vec erf(Vec z) {
 
 // x Phi(x), exact (Hendrycks & Gimpel 2016).
 inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
+
+// NaN stays NaN.
+inline Vec relu(Vec x) { return x < 0.0F ? Vec{} : x; }
 
 // x / (1 + exp(-x)) (Elfwing et al. 2017).
 inline Vec silu(Vec x) { return x / (1.0F + exp(-x)); }

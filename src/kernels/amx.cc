@@ -175,7 +175,7 @@ template <Epilogue epilogue>
 inline Vec apply(Vec x) {
   if constexpr (epilogue == Epilogue::kGelu) return gelu(x);
   if constexpr (epilogue == Epilogue::kGeluTanh) return gelu_tanh(x);
-  if constexpr (epilogue == Epilogue::kRelu) return max(x, Vec{});
+  if constexpr (epilogue == Epilogue::kRelu) return relu(x);
   if constexpr (epilogue == Epilogue::kSilu) return silu(x);
   return x;
 }
@@ -259,7 +259,7 @@ bool available() {
     __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
     constexpr uint32_t kAmxBFloat16 = 1U << 22;
     constexpr uint32_t kAmxTile = 1U << 24;
-    return (d & kAmxBFloat16) != 0 && (d & kAmxTile) != 0 && __builtin_cpu_supports("x86-64-v4") &&
+    return (d & kAmxBFloat16) != 0 && (d & kAmxTile) != 0 && __builtin_cpu_supports("avx512bf16") &&
            ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   }();
   return usable;

@@ -28,11 +28,23 @@ namespace {
 
 constexpr std::array<const char*, 4> kNames = {"baseline", "avx2", "avx512", "amx"};
 
+#ifdef ENCODE_X86_64
+// The parts of x86-64-v3 and -v4 that came last; a processor with these has the rest of the level.
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi2");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
 Capability of_processor() {
 #ifdef ENCODE_X86_64
-  if (amx::available()) return Capability::kAmx;
-  if (__builtin_cpu_supports("x86-64-v4")) return Capability::kAvx512;
-  if (__builtin_cpu_supports("x86-64-v3")) return Capability::kAvx2;
+  if (has_avx512() && amx::available()) return Capability::kAmx;
+  if (has_avx512()) return Capability::kAvx512;
+  if (has_avx2()) return Capability::kAvx2;
 #endif
   return Capability::kBaseline;
 }
@@ -56,8 +68,8 @@ Capability asked_for() {
 KernelSets usable_kernels() {
   KernelSets usable = {.sets = {&baseline::table()}, .count = 1};
 #ifdef ENCODE_X86_64
-  if (__builtin_cpu_supports("x86-64-v3")) usable.sets[usable.count++] = &avx2::table();
-  if (__builtin_cpu_supports("x86-64-v4")) usable.sets[usable.count++] = &avx512::table();
+  if (has_avx2()) usable.sets[usable.count++] = &avx2::table();
+  if (has_avx512()) usable.sets[usable.count++] = &avx512::table();
 #endif
   return usable;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/empty.h>
@@ -124,7 +125,7 @@ struct PairedOperands {
   static void copy(const HeadRows<BFloat16>& rows, int64_t count, int64_t head_dim, BFloat16* to) {
     for (int64_t i = 0; i < count; ++i) std::copy_n(rows.row(i), head_dim, to + i * head_dim);
   }
-  // Rows of the fused projection need not start at a multiple of four bytes.
+  // Through `room`: rows of the fused projection need not start at a multiple of four bytes.
   static void pack_keys(const HeadRows<BFloat16>& rows, const PackedKeys<BFloat16>& to,
                         BFloat16* room) {
     copy(rows, to.count, to.head_dim, room);
@@ -330,9 +331,16 @@ class CpuAttention {
   int64_t columns_ = 0;  // its length in whole tiles
 };
 
+// The library keeps the tiles of its last product configured and remembers that it did; our own
+// products configure them anew, so it must forget.
+struct TileRelease {
+  ~TileRelease() { at::native::cpublas::brgemm_release(true); }
+};
+
 template <typename T, typename Operands>
 void attend_all(const AttentionInput& input, const PackedInput& batch,
                 const AttentionOptions& options, at::Tensor& out) {
+  [[maybe_unused]] std::conditional_t<Operands::kPairs, TileRelease, std::monostate> release;
   CpuAttention<T, Operands>(input, options, batch.max_seqlen).run(batch, out);
 }
 

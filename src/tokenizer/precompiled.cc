@@ -123,7 +123,7 @@ class Precompiled final : public Normalizer {
   size_t unchanged_ascii(std::string_view in, size_t i) const {
     size_t end = i;
     while (end < in.size() && static_cast<unsigned char>(in[end]) < 0x80 &&
-           !ascii_changes_[static_cast<size_t>(in[end])]) {
+           !ascii_changes_[static_cast<unsigned char>(in[end])]) {
       ++end;
     }
     if (end == in.size() || static_cast<unsigned char>(in[end]) < 0x80) return end - i;

@@ -205,9 +205,13 @@ TEST_F(Amx, ARowsBitsDoNotDependOnTheOthers) {
 TEST_F(Amx, ANotANumberStaysInItsRow) {
   Problem<float> problem = {{40, 50, 20}, amx::Parts::kThree};
   problem.x[3 * 50 + 7] = NAN;
-  const std::vector<float> y = problem.run(amx::Epilogue::kNone, false);
-  for (size_t i = 0; i < y.size(); ++i)
-    EXPECT_EQ(std::isnan(y[i]), i / 20 == 3) << "row " << i / 20;
+  for (const amx::Epilogue epilogue :
+       {amx::Epilogue::kNone, amx::Epilogue::kGelu, amx::Epilogue::kGeluTanh, amx::Epilogue::kRelu,
+        amx::Epilogue::kSilu}) {
+    const std::vector<float> y = problem.run(epilogue, false);
+    for (size_t i = 0; i < y.size(); ++i)
+      EXPECT_EQ(std::isnan(y[i]), i / 20 == 3) << "row " << i / 20;
+  }
 }
 
 }  // namespace

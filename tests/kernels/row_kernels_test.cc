@@ -70,6 +70,17 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
   }
 }
 
+TEST(RowKernels, ExpScoresDoesNotHideNotANumber) {
+  for (const Kernels* set : sets()) {
+    for (const int64_t at : {0, 7, 16, 18}) {
+      std::vector<float> scores = random_row(19);
+      scores[static_cast<size_t>(at)] = NAN;
+      EXPECT_TRUE(std::isnan(set->exp_scores(scores.data(), 19, 1, scores.data())))
+          << set->instruction_set << " at " << at;
+    }
+  }
+}
+
 // The nearest number of a format with `fraction` bits after the point and exponents from `lowest`
 // to `highest`; ties go to the even one.
 struct Format {

@@ -13,6 +13,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "nn/linear.h"
+
 namespace encode {
 namespace {
 
@@ -185,6 +187,20 @@ TEST(Attention, ASequencesBitsDoNotDependOnItsNeighbours) {
         .query = alone(input.query), .key = alone(input.key), .value = alone(input.value)};
     const Shape one = {.lengths = {64}};
     EXPECT_TRUE(at::equal(varlen_attention(part, packed(one), scaled(one)), alone(all)));
+  }
+}
+
+// Both products of such a head have one shape, which is where a library that remembers its tiles
+// would not set them up again.
+TEST(Attention, AlternatesWithProductsOnTheSameTiles) {
+  const Shape shape = {.lengths = {32}};
+  const AttentionInput input = random_input(shape, at::kBFloat16);
+  const Linear linear(at::randn({64, 64}).to(at::kBFloat16), {});
+  const at::Tensor first = varlen_attention(input, packed(shape), scaled(shape));
+  const at::Tensor product = linear(first);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(at::equal(varlen_attention(input, packed(shape), scaled(shape)), first));
+    EXPECT_TRUE(at::equal(linear(first), product));
   }
 }
 
