@@ -15,6 +15,7 @@
 namespace encode::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 300;
@@ -92,6 +93,32 @@ TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
   std::cout << "peak resident memory: " << few.peak_resident_bytes / 1000000 << " MB for "
             << rows / 10 << " rows, " << many.peak_resident_bytes / 1000000 << " MB for " << rows
             << "\n";
+}
+
+// Set for the programs that are started while it lives.
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(const char* name, const char* value) : name_(name) {
+    ::setenv(name, value, 1);
+  }
+  ~EnvironmentVariable() { ::unsetenv(name_); }
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(RealWorker, TheProcessorCanBeHeldDown) {
+  const RealRun runs("bert", 20);
+  const EnvironmentVariable baseline("ENCODE_CPU_CAPABILITY", "baseline");
+  const ProgramEnd end = runs.run("baseline", {});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out + end.err, HasSubstr("cpu (baseline)"));
+  const EnvironmentVariable unknown("ENCODE_CPU_CAPABILITY", "avx3");
+  const ProgramEnd refused = runs.run("unknown", {});
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cpu.capability"), HasSubstr("'avx3'")));
 }
 
 TEST(RealWorker, TheWorkersErrorReachesTheUser) {

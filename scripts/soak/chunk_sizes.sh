@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The same 2,000 real rows through all-MiniLM-L6-v2 in float32 with chunks of 1, 7, 1,000 and all rows and in standard mode:
+# the five matrices must be byte-equal.
+#
+# usage: scripts/soak/chunk_sizes.sh [ROWS]       default: 2000 rows; about 4 minutes on 2 cores
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source-path=SCRIPTDIR source=../bench/common.sh
+. "$ROOT/scripts/bench/common.sh"
+
+readonly WORK=${ENCODE_SOAK_DIR:-$DEPS/chunk_sizes}
+
+encode_as() { # NAME FLAG...
+  local name=$1
+  shift
+  "$ROOT/build/bin/encode" run --model "$DEPS/models/all-MiniLM-L6-v2" --input "$INPUT" --field text --device cpu \
+    --output "$WORK/$name.npy" --quiet --no-progress "$@"
+  say "$name: $(sha256sum <"$WORK/$name.npy" | cut -c1-16)"
+}
+
+main() {
+  local rows=${1:-2000} name size
+  if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+    show_help
+    return
+  fi
+  rm -rf "$WORK"
+  mkdir -p "$WORK"
+  "$ROOT/scripts/models.sh"
+  INPUT=$(real_rows "$rows")
+  encode_as standard --standard
+  for size in 1 7 1000 "$rows"; do
+    encode_as "chunks-of-$size" --chunk-size "$size"
+  done
+  for name in "$WORK"/chunks-of-*.npy; do
+    cmp "$WORK/standard.npy" "$name"
+  done
+  say "$rows rows in five ways: byte-equal"
+}
+
+main "$@"
