@@ -40,7 +40,7 @@ struct ChunkRecord {
   int64_t file_bytes = 0;
   std::string xxh3_128;  // 32 hex digits, of the whole chunk file
   RowStats stats;
-  std::string device;  // "cpu", "NVIDIA H100 80GB HBM3"
+  std::string device;  // "cpu (amx)", "NVIDIA H100 80GB HBM3"
 };
 
 // An exclusive lock on a cache directory (an OFD lock on <cache>/LOCK), freed by the kernel when
