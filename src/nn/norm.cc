@@ -45,6 +45,8 @@ at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
 RmsNorm::RmsNorm(at::Tensor weight, double eps) : weight_(std::move(weight)), eps_(eps) {}
 
 at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
+  if (x.scalar_type() != weight_.scalar_type())
+    return (*this)(x.to(weight_.scalar_type())).to(x.scalar_type());
   // On CPU LibTorch composes it of five passes over memory.
   if (!x.device().is_cpu()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight_, eps_));
   return for_each_row(x, weight_, {}, eps_, [](const auto& rows) { return rows.rms_norm; });

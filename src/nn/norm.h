@@ -8,8 +8,9 @@ namespace encode {
 // Statistics are computed in float32 in every compute type. Immutable; any number of threads.
 class LayerNorm {
  public:
-  LayerNorm(at::Tensor weight, at::Tensor bias, double eps);  // weight, bias [hidden_size]
-  at::Tensor operator()(const at::Tensor& x) const;           // [T, hidden_size] -> the same shape
+  // weight [hidden_size]; bias the same, or undefined.
+  LayerNorm(at::Tensor weight, at::Tensor bias, double eps);
+  at::Tensor operator()(const at::Tensor& x) const;  // [T, hidden_size] -> the same shape
 
  private:
   at::Tensor weight_;
@@ -19,8 +20,10 @@ class LayerNorm {
 
 class RmsNorm {
  public:
-  RmsNorm(at::Tensor weight, double eps);            // weight [hidden_size]
-  at::Tensor operator()(const at::Tensor& x) const;  // [T, hidden_size] -> the same shape
+  // weight [n]. A float32 weight keeps rows of 16 bits in float32 until the end (Gemma); one of the
+  // rows' own type multiplies what has been rounded to that type (Llama, T5).
+  RmsNorm(at::Tensor weight, double eps);
+  at::Tensor operator()(const at::Tensor& x) const;  // [..., n] -> the same shape
 
  private:
   at::Tensor weight_;

@@ -6,23 +6,33 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/packed_input.h"
+#include "nn/rope.h"
+
 namespace encode {
+
+// Cosines and sines of the tokens of one batch, the same for every layer: [T, head_dim / 2]
+// float32.
+struct RotaryAngles {
+  at::Tensor cos;
+  at::Tensor sin;
+};
 
 // Tables of cos and sin for positions [0, positions). Immutable; any number of threads.
 class Rotary {
  public:
-  // theta: the base of the frequencies. Angles are computed in float32 with the operations of the
-  // Hugging Face implementation: at position 8,000 a last-bit difference in a frequency is 1e-3 in
-  // an angle.
-  Rotary(int64_t head_dim, double theta, int64_t positions, at::Device device);
+  Rotary(const RopeParameters& rope, int64_t positions, at::Device device);
 
-  // Rotates the first `heads` heads of every row of qkv [T, row_heads, head_dim] in place;
-  // position_ids [T] int64, each in [0, positions).
-  void apply(at::Tensor& qkv, int64_t heads, const at::Tensor& position_ids) const;
+  // Every position of the batch must be below `positions`. With dynamic scaling a text longer than
+  // the model was trained with gets the frequencies of its own length, whatever its neighbours are.
+  RotaryAngles angles(const PackedInput& batch) const;
 
  private:
-  at::Tensor cos_;  // [positions, head_dim / 2] float32
-  at::Tensor sin_;
+  RopeParameters rope_;
+  RotaryAngles table_;  // [positions, head_dim / 2]
 };
+
+// Rotates the first `heads` heads of every row of qkv [T, row_heads, head_dim] in place.
+void rotate(at::Tensor& qkv, int64_t heads, const RotaryAngles& angles);
 
 }  // namespace encode

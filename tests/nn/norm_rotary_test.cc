@@ -34,11 +34,12 @@ TEST(RmsNorm, IsTheFormulaForEveryWidth) {
 TEST(Rotary, TurnsEachPairByItsAngle) {
   constexpr int64_t kHeadDim = 8;
   constexpr double kTheta = 10000;
-  const Rotary rotary(kHeadDim, kTheta, 100, at::kCPU);
+  const Rotary rotary({.head_dim = kHeadDim, .theta = kTheta}, 100, at::kCPU);
   const at::Tensor before = at::randn({5, 3, kHeadDim});
   at::Tensor after = before.clone();
-  const at::Tensor positions = at::arange(90, 95, at::kLong);
-  rotary.apply(after, 2, positions);
+  PackedInput batch;
+  batch.position_ids = at::arange(90, 95, at::kLong);
+  rotate(after, 2, rotary.angles(batch));
   for (int64_t t = 0; t < 5; ++t) {
     for (int64_t i = 0; i < kHeadDim / 2; ++i) {
       const double angle =
