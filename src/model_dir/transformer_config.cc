@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model_dir/architectures.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
 
@@ -16,13 +17,6 @@ namespace {
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
-
-// Learned absolute positions: the model cannot take more tokens than rows of the table.
-constexpr std::array<std::string_view, 5> kAbsolute = {"bert", "distilbert", "albert", "electra",
-                                                       "deberta-v2"};
-// The same, the first token's position being padding_idx + 1.
-constexpr std::array<std::string_view, 5> kAbsoluteAfterPadding = {
-    "roberta", "camembert", "xlm-roberta", "xlm-roberta-xl", "mpnet"};
 
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -40,7 +34,10 @@ std::string first_key(const JsonFields& fields, const std::array<const char*, N>
 
 int64_t position_limit(const JsonFields& fields, const TransformerConfig& config) {
   if (config.max_position_embeddings == 0) return 0;
-  if (contains(kAbsoluteAfterPadding, config.model_type)) {
+  const Architecture* architecture = find_architecture(config.model_type);
+  const Positions positions =
+      architecture != nullptr ? architecture->positions : Positions::kUnbounded;
+  if (positions == Positions::kTableAfterPadding) {
     const int64_t padding_idx = fields.integer_or("pad_token_id", 1, 0, kMaxVocabSize);
     const int64_t limit = config.max_position_embeddings - padding_idx - 1;
     if (limit < 1) {
@@ -50,9 +47,10 @@ int64_t position_limit(const JsonFields& fields, const TransformerConfig& config
     }
     return limit;
   }
+  if (fields.string_or("position_embedding_type", "absolute") == "alibi") return 0;
   if (config.model_type == "deberta-v2" && !fields.boolean_or("position_biased_input", true))
     return 0;
-  return contains(kAbsolute, config.model_type) ? config.max_position_embeddings : 0;
+  return positions == Positions::kTable ? config.max_position_embeddings : 0;
 }
 
 bool is_causal_lm(const JsonFields& fields) {

@@ -11,7 +11,6 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/json.h"
-#include "nn/linear.h"
 #include "nn/packed_input.h"
 #include "weights/weights.h"
 
@@ -43,8 +42,5 @@ struct ModelSource {
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
 
 std::vector<std::string> supported_model_types();
-
-// The activation that Hugging Face calls by this name; kGelu is erf, kGeluTanh its approximation.
-Activation parse_activation(const JsonFields& config, const std::string& key);
 
 }  // namespace encode

@@ -6,7 +6,6 @@
 #include "encode/error.h"
 
 #include "models/architectures.h"
-#include "nn/linear.h"
 
 namespace encode {
 namespace {
@@ -14,59 +13,58 @@ namespace {
 using Loader = std::unique_ptr<Model> (*)(const ModelSource&);
 
 // config.json's model_type -> the architecture.
-constexpr std::array<std::pair<std::string_view, Loader>, 2> kArchitectures = {{
+constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
+    {"albert", load_albert},
     {"bert", load_bert},
+    {"camembert", load_roberta},
+    {"deberta-v2", load_deberta_v2},
+    {"distilbert", load_distilbert},
+    {"electra", load_electra},
+    {"eurobert", load_eurobert},
+    {"gemma", load_gemma},
+    {"gemma2", load_gemma2},
+    {"gemma3_text", load_gemma3},
+    {"jina_embeddings_v3", load_jina_embeddings_v3},
+    {"llama", load_llama},
+    {"mistral", load_mistral},
+    {"modernbert", load_modernbert},
+    {"mpnet", load_mpnet},
+    {"mt5", load_t5},
+    {"new", load_gte_new},
+    {"nomic_bert", load_nomic_bert},
     {"qwen2", load_qwen2},
-}};
-
-constexpr std::array<std::pair<std::string_view, Activation>, 8> kActivations = {{
-    {"gelu", Activation::kGelu},
-    {"gelu_python", Activation::kGelu},
-    {"gelu_new", Activation::kGeluTanh},
-    {"gelu_fast", Activation::kGeluTanh},
-    {"gelu_pytorch_tanh", Activation::kGeluTanh},
-    {"relu", Activation::kRelu},
-    {"silu", Activation::kSilu},
-    {"swish", Activation::kSilu},
-}};
-
-template <typename Table>
-std::string names(const Table& table) {
-  std::string text;
-  for (const auto& [name, value] : table) text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
-}
+    {"qwen3", load_qwen3},
+    {"roberta", load_roberta},
+    {"t5", load_t5},
+    {"umt5", load_umt5},
+    {"xlm-roberta", load_roberta},
+    {"xlm-roberta-xl", load_xlm_roberta_xl},
+});
 
 }  // namespace
 
 std::vector<std::string> supported_model_types() {
   std::vector<std::string> types;
-  types.reserve(kArchitectures.size());
-  for (const auto& [name, loader] : kArchitectures) types.emplace_back(name);
+  types.reserve(kLoaders.size());
+  for (const auto& [name, loader] : kLoaders) types.emplace_back(name);
   return types;
 }
 
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source) {
-  const auto* const found =
-      std::find_if(kArchitectures.begin(), kArchitectures.end(),
-                   [&](const auto& entry) { return entry.first == model_type; });
-  if (found != kArchitectures.end()) return found->second(source);
+  const auto* const found = std::find_if(kLoaders.begin(), kLoaders.end(), [&](const auto& entry) {
+    return entry.first == model_type;
+  });
+  if (found != kLoaders.end()) return found->second(source);
+  std::string names;
+  for (const auto& [name, loader] : kLoaders)
+    names += (names.empty() ? "" : ", ") + std::string(name);
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "model.type",
                .what = "this architecture is not supported",
                .where = "config.json: model_type",
-               .expected = "one of: " + names(kArchitectures),
+               .expected = "one of: " + names,
                .found = "'" + model_type + "'",
-               .hint = ""});
-}
-
-Activation parse_activation(const JsonFields& config, const std::string& key) {
-  const std::string name = config.string(key);
-  const auto* const found = std::find_if(kActivations.begin(), kActivations.end(),
-                                         [&](const auto& entry) { return entry.first == name; });
-  if (found == kActivations.end())
-    config.refuse(key, "one of: " + names(kActivations), "'" + name + "'");
-  return found->second;
+               .hint = "encode models lists them; docs/adding-a-model.md shows how one is added"});
 }
 
 }  // namespace encode

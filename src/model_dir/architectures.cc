@@ -1,0 +1,77 @@
+#include "model_dir/architectures.h"
+
+#include <algorithm>
+#include <array>
+
+namespace encode {
+namespace {
+
+constexpr auto kArchitectures = std::to_array<Architecture>({
+    {"albert", Positions::kTable, "post-norm, layers shared", "Lan et al. 2020",
+     "paraphrase-albert-small-v2"},
+    {"bert", Positions::kTable, "post-norm; with ALiBi and GeGLU where config.json says so",
+     "Devlin et al. 2019",
+     "all-MiniLM-L6-v2, bge-base-en-v1.5, e5-base-v2, jina-embeddings-v2-base-en"},
+    {"camembert", Positions::kTableAfterPadding, "post-norm", "Martin et al. 2020",
+     "sentence-camembert-base"},
+    {"deberta-v2", Positions::kTable, "post-norm, disentangled attention", "He et al. 2021",
+     "models on deberta-v3-base"},
+    {"distilbert", Positions::kTable, "post-norm", "Sanh et al. 2019",
+     "multi-qa-distilbert-cos-v1"},
+    {"electra", Positions::kTable, "post-norm, narrow embeddings", "Clark et al. 2020",
+     "models on electra-base-discriminator"},
+    {"eurobert", Positions::kUnbounded, "pre-RMSNorm, rotary, SwiGLU, grouped queries",
+     "Boizard et al. 2025", "models on EuroBERT-210m"},
+    {"gemma", Positions::kUnbounded, "pre-RMSNorm, rotary, GeGLU, causal", "Gemma Team 2024",
+     "models on gemma-2b"},
+    {"gemma2", Positions::kUnbounded,
+     "RMSNorm on both sides, rotary, GeGLU, windows, soft-capped scores, causal", "Gemma Team 2024",
+     "bge-multilingual-gemma2"},
+    {"gemma3_text", Positions::kUnbounded,
+     "RMSNorm on both sides and on heads, rotary, GeGLU, windows, causal or bidirectional",
+     "Gemma Team 2025", "embeddinggemma-300m"},
+    {"jina_embeddings_v3", Positions::kUnbounded, "post-norm, rotary", "Sturua et al. 2024",
+     "jina-embeddings-v3-hf"},
+    {"llama", Positions::kUnbounded,
+     "pre-RMSNorm, rotary, SwiGLU, grouped queries, causal or bidirectional", "Touvron et al. 2023",
+     "models on Llama-3.1-8B"},
+    {"mistral", Positions::kUnbounded, "Llama's, windows", "Jiang et al. 2023",
+     "e5-mistral-7b-instruct, SFR-Embedding-Mistral"},
+    {"modernbert", Positions::kUnbounded, "pre-norm, rotary, GeGLU, windows", "Warner et al. 2024",
+     "gte-modernbert-base, modernbert-embed-base"},
+    {"mpnet", Positions::kTableAfterPadding, "post-norm, relative biases", "Song et al. 2020",
+     "all-mpnet-base-v2, multi-qa-mpnet-base-dot-v1"},
+    {"mt5", Positions::kUnbounded, "T5's, gated", "Xue et al. 2021", "models on mt5-base"},
+    {"new", Positions::kUnbounded, "post-norm, rotary, GeGLU", "Zhang et al. 2024",
+     "gte-base-en-v1.5, gte-multilingual-base"},
+    {"nomic_bert", Positions::kUnbounded, "post-norm, rotary, SwiGLU or mixture of experts",
+     "Nussbaum et al. 2024", "nomic-embed-text-v1.5, nomic-embed-text-v2-moe"},
+    {"qwen2", Positions::kUnbounded,
+     "Llama's with biases on query, key and value, causal or bidirectional", "Yang et al. 2024",
+     "gte-Qwen2-1.5B-instruct, Qodo-Embed-1-1.5B"},
+    {"qwen3", Positions::kUnbounded, "Llama's with RMSNorm on heads, causal or bidirectional",
+     "Yang et al. 2025", "Qwen3-Embedding-0.6B"},
+    {"roberta", Positions::kTableAfterPadding, "post-norm", "Liu et al. 2019",
+     "all-distilroberta-v1"},
+    {"t5", Positions::kUnbounded, "pre-RMSNorm, relative biases, plain or gated",
+     "Raffel et al. 2020", "sentence-t5-base, gtr-t5-base"},
+    {"umt5", Positions::kUnbounded, "T5's, gated, biases of each layer", "Chung et al. 2023",
+     "models on umt5-base"},
+    {"xlm-roberta", Positions::kTableAfterPadding, "post-norm", "Conneau et al. 2020",
+     "multilingual-e5-large, bge-m3"},
+    {"xlm-roberta-xl", Positions::kTableAfterPadding, "pre-norm", "Goyal et al. 2021",
+     "models on xlm-roberta-xl"},
+});
+
+}  // namespace
+
+std::span<const Architecture> architectures() { return kArchitectures; }
+
+const Architecture* find_architecture(std::string_view model_type) {
+  const auto* const found =
+      std::find_if(kArchitectures.begin(), kArchitectures.end(),
+                   [&](const Architecture& entry) { return entry.model_type == model_type; });
+  return found != kArchitectures.end() ? found : nullptr;
+}
+
+}  // namespace encode

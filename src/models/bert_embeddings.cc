@@ -1,0 +1,52 @@
+#include "models/bert_embeddings.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
+
+namespace encode {
+
+BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConfig& config,
+                               const BertEmbeddingsOptions& options)
+    : words_(embeddings.table("word_embeddings", {"vocab_size", config.vocab_size}, options.width)),
+      padding_token_(options.padding_token) {
+  if (options.positions) {
+    positions_ = embeddings.table("position_embeddings",
+                                  {"max_position_embeddings", config.max_position_embeddings},
+                                  options.width);
+  }
+  if (options.segments) {
+    segment_ = embeddings
+                   .table("token_type_embeddings", {"type_vocab_size", config.type_vocab_size},
+                          options.width)
+                   .select(0, 0);
+  }
+  if (options.norm)
+    norm_ = embeddings.layer_norm("LayerNorm", options.width, config.layer_norm_eps);
+}
+
+at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
+  // The order of the sum is the reference's: words + segment, then positions.
+  at::Tensor x = at::embedding(words_, batch.input_ids);
+  if (segment_.defined()) x.add_(segment_);
+  if (positions_.defined()) {
+    x.add_(at::embedding(positions_, padding_token_
+                                         ? positions_after_padding(batch, *padding_token_)
+                                         : batch.position_ids));
+  }
+  return norm_ ? (*norm_)(x) : x;
+}
+
+int64_t padding_token_of(const JsonFields& config) {
+  return config.integer_or("pad_token_id", 1, 0, 1 << 22);
+}
+
+at::Tensor positions_after_padding(const PackedInput& batch, int64_t pad_token_id) {
+  const at::Tensor counts = batch.input_ids.ne(pad_token_id).to(at::kLong);
+  const at::Tensor through = counts.cumsum(0);
+  const at::Tensor first =
+      at::arange(batch.tokens(), batch.position_ids.options()).sub(batch.position_ids);
+  const at::Tensor before_text = through.index_select(0, first).sub(counts.index_select(0, first));
+  return through.sub(before_text).mul(counts).add(pad_token_id);
+}
+
+}  // namespace encode

@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/cat.h>
+
+#include "encode/error.h"
+
+#include "models/architectures.h"
+#include "models/bert_embeddings.h"
+#include "models/layers.h"
+#include "nn/relative_positions.h"
+
+namespace encode {
+namespace {
+
+struct DebertaConfig {
+  EncoderConfig encoder;
+  bool content_to_position;  // "c2p" in pos_att_type
+  bool position_to_content;  // "p2c"
+  bool share_att_key;        // positions pass through the content's projections
+  bool position_biased_input;
+  bool normalize_positions;
+  int64_t span;          // half the rows of the table of relative positions
+  int64_t max_distance;  // buckets are logarithmic up to here; 0: one for each distance
+
+  explicit DebertaConfig(const JsonFields& json)
+      : encoder(json),
+        content_to_position(has_attention(json, "c2p")),
+        position_to_content(has_attention(json, "p2c")),
+        share_att_key(json.boolean_or("share_att_key", false)),
+        position_biased_input(json.boolean_or("position_biased_input", true)),
+        normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
+                            std::string::npos) {
+    encoder.type_vocab_size = json.integer_or("type_vocab_size", 0, 0, 1024);
+    constexpr int64_t kMost = 1 << 16;
+    int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMost);
+    if (positions < 1) positions = encoder.max_position_embeddings;
+    const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMost);
+    span = buckets > 0 ? buckets : positions;
+    max_distance = buckets > 0 ? positions : 0;
+    if (!json.boolean_or("relative_attention", false))
+      json.refuse("relative_attention", "true", "false");
+    if (buckets == 1) json.refuse("position_buckets", "at least 2", "1");
+    if (span < 1) json.refuse("max_position_embeddings", "at least 1", "0");
+    if (json.integer_or("conv_kernel_size", 0, 0, 1024) > 0)
+      json.refuse("conv_kernel_size", "0: convolutions are not supported", "more");
+    if (json.integer_or("embedding_size", encoder.hidden_size, 1, 1 << 16) != encoder.hidden_size)
+      json.refuse("embedding_size", "hidden_size", "another width");
+  }
+
+  // A list, or in older files names with bars between them.
+  static bool has_attention(const JsonFields& json, std::string_view name) {
+    if (!json.has("pos_att_type")) return false;
+    try {
+      const Json& types = json.array("pos_att_type");
+      return std::find(types.begin(), types.end(), name) != types.end();
+    } catch (const Error&) {
+      return json.string("pos_att_type").find(name) != std::string::npos;
+    }
+  }
+
+  Dim relative_rows() const { return {"2 x position_buckets", 2 * span}; }
+};
+
+// Disentangled attention (He et al. 2021): a score is the sum of content x content, content x
+// position and position x content, over sqrt(head_dim x the number of terms).
+class DisentangledAttention {
+ public:
+  // `positions` [2 x span, hidden_size]: the embeddings of relative positions.
+  DisentangledAttention(const ModuleLoader& self, const DebertaConfig& config,
+                        const at::Tensor& positions)
+      : shape_(config.encoder.attention()),
+        qkv_(self.fused({{"query_proj", shape_.query()},
+                         {"key_proj", shape_.key_value()},
+                         {"value_proj", shape_.key_value()}},
+                        shape_.hidden(), {})) {
+    at::Tensor queries;
+    at::Tensor keys;
+    if (config.share_att_key) {
+      const at::Tensor projected = qkv_.in_blocks(positions);
+      queries = projected.narrow(1, 0, shape_.query().size);
+      keys = projected.narrow(1, shape_.query().size, shape_.key_value().size);
+    } else {
+      const auto project = [&](const char* name) {
+        return self.linear(name, shape_.query(), shape_.hidden()).in_blocks(positions);
+      };
+      if (config.content_to_position) keys = project("pos_key_proj");
+      if (config.position_to_content) queries = project("pos_query_proj");
+    }
+    if (config.content_to_position) position_keys_ = by_head(keys);
+    if (config.position_to_content) position_queries_ = by_head(queries);
+    const int terms =
+        1 + (config.content_to_position ? 1 : 0) + (config.position_to_content ? 1 : 0);
+    shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * terms));
+  }
+
+  at::Tensor operator()(const at::Tensor& x, const PackedInput& batch,
+                        const std::vector<int32_t>& columns) const {
+    const int64_t heads = shape_.num_attention_heads;
+    const at::Tensor qkv = qkv_(x).view({x.size(0), 3 * heads, shape_.head_dim});
+    const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
+                                  .key = qkv.narrow(1, heads, heads),
+                                  .value = qkv.narrow(1, 2 * heads, heads)};
+    RelativePositions relative;
+    relative.column = columns;
+    if (position_keys_.defined()) relative.of_query = products(input.query, position_keys_);
+    if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
+    return varlen_attention(input, batch, {.scale = shape_.scale, .relative = &relative});
+  }
+
+ private:
+  // [P, heads x head_dim] -> [heads, head_dim, P].
+  at::Tensor by_head(const at::Tensor& rows) const {
+    return rows.contiguous()
+        .view({rows.size(0), shape_.num_attention_heads, shape_.head_dim})
+        .permute({1, 2, 0})
+        .contiguous();
+  }
+
+  // Each token's vector with each position's, [T, heads, P]. On CPU in blocks of one size, for the
+  // reason that Linear has.
+  static at::Tensor products(const at::Tensor& tokens, const at::Tensor& positions) {
+    const int64_t block = tokens.device().is_cpu() ? kCpuBlockTokens : tokens.size(0);
+    std::vector<at::Tensor> parts;
+    for (int64_t begin = 0; begin < tokens.size(0); begin += block) {
+      const int64_t count = std::min(block, tokens.size(0) - begin);
+      parts.push_back(
+          at::bmm(tokens.narrow(0, begin, count).transpose(0, 1), positions).transpose(0, 1));
+    }
+    return parts.size() == 1 ? parts.front().contiguous() : at::cat(parts);
+  }
+
+  AttentionShape shape_;
+  Linear qkv_;
+  at::Tensor position_keys_;     // [heads, head_dim, 2 x span]
+  at::Tensor position_queries_;  // the same
+};
+
+class DebertaLayer {
+ public:
+  DebertaLayer(const ModuleLoader& layer, const DebertaConfig& config, const at::Tensor& positions)
+      : attention_(layer.scope("attention.self"), config, positions),
+        attention_out_(layer.linear("attention.output.dense", config.encoder.hidden(),
+                                    config.encoder.attention().query())),
+        attention_norm_(layer.layer_norm("attention.output.LayerNorm", config.encoder.hidden(),
+                                         config.encoder.layer_norm_eps)),
+        mlp_(layer.linear("intermediate.dense", config.encoder.inner(), config.encoder.hidden(),
+                          {.activation = config.encoder.hidden_act}),
+             layer.linear("output.dense", config.encoder.hidden(), config.encoder.inner())),
+        mlp_norm_(layer.layer_norm("output.LayerNorm", config.encoder.hidden(),
+                                   config.encoder.layer_norm_eps)) {}
+
+  // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
+  at::Tensor forward(const at::Tensor& input, const PackedInput& batch,
+                     const std::vector<int32_t>& columns) const {
+    const at::Tensor x =
+        attention_norm_(attention_out_.add(attention_(input, batch, columns), input));
+    return mlp_norm_(mlp_.add(x, x));
+  }
+
+ private:
+  DisentangledAttention attention_;
+  Linear attention_out_;
+  LayerNorm attention_norm_;
+  FeedForward mlp_;
+  LayerNorm mlp_norm_;
+};
+
+class DebertaV2 : public Model {
+ public:
+  DebertaV2(const ModuleLoader& root, const DebertaConfig& config, int64_t max_positions)
+      : embeddings_(root.scope("embeddings"), config.encoder,
+                    {.width = config.encoder.hidden(),
+                     .positions = config.position_biased_input,
+                     .segments = config.encoder.type_vocab_size > 0}),
+        columns_(disentangled_columns(config.span, config.max_distance, max_positions)) {
+    const ModuleLoader encoder = root.scope("encoder");
+    at::Tensor positions =
+        encoder.table("rel_embeddings", config.relative_rows(), config.encoder.hidden());
+    if (config.normalize_positions) {
+      positions = encoder.layer_norm("LayerNorm", config.encoder.hidden(),
+                                     config.encoder.layer_norm_eps)(positions);
+    }
+    for (int64_t i = 0; i < config.encoder.num_hidden_layers; ++i)
+      layers_.emplace_back(encoder.scope("layer." + std::to_string(i)), config, positions);
+  }
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    at::Tensor x = embeddings_(batch);
+    for (const DebertaLayer& layer : layers_) x = layer.forward(x, batch, columns_);
+    return x;
+  }
+
+ private:
+  BertEmbeddings embeddings_;
+  std::vector<int32_t> columns_;
+  std::vector<DebertaLayer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
+  const DebertaConfig config(source.config);
+  const ModuleLoader root = {
+      source.weights.root("embeddings.word_embeddings.weight", {"", "deberta."}), source.device};
+  auto model = std::make_unique<DebertaV2>(root, config, source.max_positions);
+  source.weights.expect_all_taken({"pooler.*", "deberta.pooler.*", "lm_predictions.*",
+                                   "mask_predictions.*", "cls.*", "position_ids",
+                                   "embeddings.position_embeddings.weight"});
+  return model;
+}
+
+}  // namespace encode

@@ -1,0 +1,88 @@
+// GTE's encoder of model_type "new" (mGTE, Zhang et al. 2024): BERT's order with rotary positions,
+// a gated MLP and fused projections. Reference: the modelling code that its makers publish as
+// Alibaba-NLP/new-impl.
+#include <ATen/ops/cat.h>
+
+#include "models/architectures.h"
+#include "models/bert_embeddings.h"
+#include "models/layers.h"
+
+namespace encode {
+namespace {
+
+// up_gate_proj makes the two halves in the other order: gelu(second) * first.
+Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
+  const Dim rows = {"2 x intermediate_size", 2 * config.intermediate_size};
+  const at::Tensor weight = mlp.table("up_gate_proj", rows, config.hidden());
+  const int64_t inner = config.intermediate_size;
+  return {at::cat({weight.narrow(0, inner, inner), weight.narrow(0, 0, inner)}), {}};
+}
+
+PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+  const AttentionShape shape = config.attention();
+  const ModuleLoader attention = layer.scope("attention");
+  const ModuleLoader mlp = layer.scope("mlp");
+  const Dim hidden = config.hidden();
+  return {
+      .attention = {attention.linear("qkv_proj", shape.query_key_value(), hidden),
+                    attention.linear("o_proj", hidden, shape.query()), shape},
+      .attention_norm = layer.layer_norm("attn_ln", hidden, config.layer_norm_eps),
+      .mlp = FeedForward::gated(load_gate_up(mlp, config),
+                                mlp.linear("down_proj", hidden, config.inner()), config.hidden_act),
+      .mlp_norm = layer.layer_norm("mlp_ln", hidden, config.layer_norm_eps)};
+}
+
+class GteNew : public Model {
+ public:
+  GteNew(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
+      : embeddings_(root.scope("embeddings"), config,
+                    {.width = config.hidden(),
+                     .positions = false,
+                     .segments = source.config.integer_or("type_vocab_size", 1, 0, 1024) > 0}),
+        rotary_(parse_rope(source.config, {.head_dim = config.attention().head_dim}),
+                source.max_positions, source.device) {
+    for (int64_t i = 0; i < config.num_hidden_layers; ++i)
+      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config));
+  }
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    at::Tensor x = embeddings_(batch);
+    const RotaryAngles angles = rotary_.angles(batch);
+    for (const PostNormLayer& layer : layers_)
+      x = layer.forward(x, {.batch = batch, .rotary = &angles});
+    return x;
+  }
+
+ private:
+  BertEmbeddings embeddings_;
+  Rotary rotary_;
+  std::vector<PostNormLayer> layers_;
+};
+
+void refuse_variants(const JsonFields& json) {
+  if (json.string_or("position_embedding_type", "rope") != "rope") {
+    json.refuse("position_embedding_type", "rope",
+                "'" + json.string("position_embedding_type") + "'");
+  }
+  if (json.string_or("layer_norm_type", "layer_norm") != "layer_norm")
+    json.refuse("layer_norm_type", "layer_norm", "'" + json.string("layer_norm_type") + "'");
+  for (const char* key : {"logn_attention_scale", "logn_attention_clip1"}) {
+    if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
+  }
+  if (!json.boolean_or("pack_qkv", true)) json.refuse("pack_qkv", "true", "false");
+}
+
+}  // namespace
+
+std::unique_ptr<Model> load_gte_new(const ModelSource& source) {
+  refuse_variants(source.config);
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = {source.weights.root("embeddings.word_embeddings.weight", {"", "new."}),
+                             source.device};
+  auto model = std::make_unique<GteNew>(root, config, source);
+  source.weights.expect_all_taken(
+      {"pooler.*", "new.pooler.*", "lm_head.*", "classifier.*", "position_ids"});
+  return model;
+}
+
+}  // namespace encode

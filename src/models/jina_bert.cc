@@ -1,0 +1,75 @@
+// JinaBERT, jina-embeddings-v2 (Günther et al. 2023): BERT with ALiBi in place of learned positions
+// and a gated MLP. Reference: the modelling code that its makers publish beside the weights.
+#include "models/architectures.h"
+#include "models/bert_embeddings.h"
+#include "models/layers.h"
+#include "nn/relative_positions.h"
+
+namespace encode {
+namespace {
+
+PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
+                         Activation activation) {
+  const AttentionShape shape = config.attention();
+  const ModuleLoader self = layer.scope("attention.self");
+  const Dim gate_up = {"2 x intermediate_size", 2 * config.intermediate_size};
+  const auto norm = [&](const char* name) {
+    return layer.layer_norm(name, config.hidden(), config.layer_norm_eps);
+  };
+  return {
+      .attention = {self.fused({{"query", shape.query()},
+                                {"key", shape.key_value()},
+                                {"value", shape.key_value()}},
+                               config.hidden(), {}),
+                    layer.linear("attention.output.dense", config.hidden(), shape.query()), shape},
+      .attention_norm = norm("attention.output.LayerNorm"),
+      .mlp = FeedForward::gated(
+          layer.linear("mlp.gated_layers", gate_up, config.hidden(), {.bias = false}),
+          layer.linear("mlp.wo", config.hidden(), config.inner()), activation),
+      .mlp_norm = norm("mlp.layernorm")};
+}
+
+Activation gate_of(const JsonFields& json) {
+  const std::string type = json.string_or("feed_forward_type", "original");
+  if (type != "geglu" && type != "reglu")
+    json.refuse("feed_forward_type", "geglu or reglu", "'" + type + "'");
+  return type == "geglu" ? Activation::kGelu : Activation::kRelu;
+}
+
+class JinaBert : public Model {
+ public:
+  JinaBert(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
+      : embeddings_(root.scope("embeddings"), config,
+                    {.width = config.hidden(), .positions = false}),
+        relative_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)) {
+    for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
+      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config,
+                                   gate_of(source.config)));
+    }
+  }
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    at::Tensor x = embeddings_(batch);
+    for (const PostNormLayer& layer : layers_)
+      x = layer.forward(x, {.batch = batch, .relative = &relative_});
+    return x;
+  }
+
+ private:
+  BertEmbeddings embeddings_;
+  RelativePositions relative_;
+  std::vector<PostNormLayer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_jina_bert(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = {
+      source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source.device};
+  auto model = std::make_unique<JinaBert>(root, config, source);
+  source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
+  return model;
+}
+
+}  // namespace encode

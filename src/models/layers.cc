@@ -1,0 +1,73 @@
+#include "models/layers.h"
+
+#include <cmath>
+
+namespace encode {
+namespace {
+
+std::string heads_text(const char* name, int64_t heads, int64_t head_dim) {
+  return std::string(name) + " " + std::to_string(heads) + " x head_dim " +
+         std::to_string(head_dim);
+}
+
+}  // namespace
+
+AttentionShape AttentionShape::multi_head(int64_t hidden_size, int64_t num_attention_heads) {
+  const int64_t head_dim = hidden_size / num_attention_heads;
+  return {.hidden_size = hidden_size,
+          .num_attention_heads = num_attention_heads,
+          .num_key_value_heads = num_attention_heads,
+          .head_dim = head_dim,
+          .scale = 1 / std::sqrt(static_cast<double>(head_dim))};
+}
+
+Dim AttentionShape::query() const {
+  return {heads_text("num_attention_heads", num_attention_heads, head_dim),
+          num_attention_heads * head_dim};
+}
+
+Dim AttentionShape::key_value() const {
+  return {heads_text("num_key_value_heads", num_key_value_heads, head_dim),
+          num_key_value_heads * head_dim};
+}
+
+Dim AttentionShape::query_key_value() const {
+  return {query().label + " + 2 x " + key_value().label, query().size + 2 * key_value().size};
+}
+
+void SelfAttention::normalize_heads(RmsNorm query_norm, RmsNorm key_norm) {
+  query_norm_ = std::move(query_norm);
+  key_norm_ = std::move(key_norm);
+}
+
+at::Tensor SelfAttention::attend(const at::Tensor& x, const LayerContext& context) const {
+  const int64_t heads = shape_.num_attention_heads;
+  const int64_t kv_heads = shape_.num_key_value_heads;
+  at::Tensor qkv = qkv_(x).view({x.size(0), heads + 2 * kv_heads, shape_.head_dim});
+  const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
+                                .key = qkv.narrow(1, heads, kv_heads),
+                                .value = qkv.narrow(1, heads + kv_heads, kv_heads)};
+  if (query_norm_) input.query.copy_((*query_norm_)(input.query));
+  if (key_norm_) input.key.copy_((*key_norm_)(input.key));
+  if (context.rotary != nullptr) rotate(qkv, heads + kv_heads, *context.rotary);
+  return varlen_attention(input, context.batch,
+                          {.scale = shape_.scale,
+                           .window = context.window,
+                           .softcap = shape_.softcap,
+                           .relative = context.relative});
+}
+
+FeedForward FeedForward::gated(Linear gate_up, Linear down, Activation activation) {
+  FeedForward mlp(std::move(gate_up), std::move(down));
+  mlp.gate_ = activation;
+  return mlp;
+}
+
+at::Tensor FeedForward::inner(const at::Tensor& x) const {
+  const at::Tensor up = up_(x);
+  if (!gate_) return up;
+  const int64_t width = up.size(1) / 2;
+  return activate(up.narrow(1, 0, width), *gate_).mul_(up.narrow(1, width, width));
+}
+
+}  // namespace encode

@@ -1,0 +1,114 @@
+#include <ATen/ops/embedding.h>
+
+#include "models/architectures.h"
+#include "models/config_fields.h"
+#include "models/layers.h"
+
+namespace encode {
+namespace {
+
+struct ModernBertConfig : EncoderConfig {
+  Activation hidden_activation;
+  bool norm_bias;
+  bool attention_bias;
+  bool mlp_bias;
+  int64_t reach;  // of local attention, to either side
+  std::vector<bool> local;
+  RopeParameters global_rope;
+  RopeParameters local_rope;
+
+  explicit ModernBertConfig(const JsonFields& json)
+      : EncoderConfig(json),
+        hidden_activation(parse_activation_or(json, "hidden_activation", Activation::kGelu)),
+        norm_bias(json.boolean_or("norm_bias", false)),
+        attention_bias(json.boolean_or("attention_bias", false)),
+        mlp_bias(json.boolean_or("mlp_bias", false)),
+        reach(json.integer_or("local_attention", 128, 1, 1 << 20) / 2),
+        global_rope(parse_rope(json, {.head_dim = attention().head_dim,
+                                      .default_theta = 160000,
+                                      .layer_type = "full_attention",
+                                      .theta_key = "global_rope_theta"})),
+        local_rope(parse_rope(json, {.head_dim = attention().head_dim,
+                                     .layer_type = "sliding_attention",
+                                     .theta_key = "local_rope_theta"})) {
+    layer_norm_eps = json.number_or("norm_eps", 1e-5, 1e-30, 1);
+    const int64_t every = json.integer_or("global_attn_every_n_layers", 3, 1, 256);
+    for (int64_t i = 0; i < num_hidden_layers; ++i)
+      local.push_back(is_sliding(json, i, i % every != 0));
+  }
+};
+
+using Layer = PreNormLayer<LayerNorm>;
+
+Layer load_layer(const ModuleLoader& layer, const ModernBertConfig& config, bool first) {
+  const AttentionShape shape = config.attention();
+  const auto norm = [&](const char* name) {
+    return layer.layer_norm(name, shape.hidden(), config.layer_norm_eps, config.norm_bias);
+  };
+  const LinearOptions attention = {.bias = config.attention_bias};
+  const LinearOptions mlp = {.bias = config.mlp_bias};
+  const Dim gate_up = {"2 x intermediate_size", 2 * config.intermediate_size};
+  return {
+      .attention_norm = first ? std::nullopt : std::optional(norm("attn_norm")),
+      .attention = {layer.linear("attn.Wqkv", shape.query_key_value(), shape.hidden(), attention),
+                    layer.linear("attn.Wo", shape.hidden(), shape.query(), attention), shape},
+      .mlp_norm = norm("mlp_norm"),
+      .mlp = FeedForward::gated(layer.linear("mlp.Wi", gate_up, shape.hidden(), mlp),
+                                layer.linear("mlp.Wo", shape.hidden(), config.inner(), mlp),
+                                config.hidden_activation)};
+}
+
+// Most layers see a neighbourhood, every few all of the text; the two kinds turn their positions
+// with different bases.
+class ModernBert : public Model {
+ public:
+  ModernBert(const ModuleLoader& root, const ModernBertConfig& config, int64_t max_positions)
+      : words_(root.table("embeddings.tok_embeddings", {"vocab_size", config.vocab_size},
+                          config.hidden())),
+        embeddings_norm_(root.layer_norm("embeddings.norm", config.hidden(), config.layer_norm_eps,
+                                         config.norm_bias)),
+        global_rotary_(config.global_rope, max_positions, root.device()),
+        local_rotary_(config.local_rope, max_positions, root.device()),
+        local_(config.local),
+        reach_(config.reach),
+        norm_(root.layer_norm("final_norm", config.hidden(), config.layer_norm_eps,
+                              config.norm_bias)) {
+    for (int64_t i = 0; i < config.num_hidden_layers; ++i)
+      layers_.push_back(load_layer(root.scope("layers." + std::to_string(i)), config, i == 0));
+  }
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles global_angles = global_rotary_.angles(batch);
+    const RotaryAngles local_angles = local_rotary_.angles(batch);
+    const LayerContext global = {.batch = batch, .rotary = &global_angles};
+    const LayerContext local = {
+        .batch = batch, .window = {.left = reach_, .right = reach_}, .rotary = &local_angles};
+    at::Tensor x = embeddings_norm_(at::embedding(words_, batch.input_ids));
+    for (size_t i = 0; i < layers_.size(); ++i)
+      x = layers_[i].forward(x, local_[i] ? local : global);
+    return norm_(x);
+  }
+
+ private:
+  at::Tensor words_;
+  LayerNorm embeddings_norm_;
+  Rotary global_rotary_;
+  Rotary local_rotary_;
+  std::vector<bool> local_;
+  int64_t reach_;
+  std::vector<Layer> layers_;
+  LayerNorm norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_modernbert(const ModelSource& source) {
+  const ModernBertConfig config(source.config);
+  const ModuleLoader root = {
+      source.weights.root("embeddings.tok_embeddings.weight", {"", "model."}), source.device};
+  auto model = std::make_unique<ModernBert>(root, config, source.max_positions);
+  source.weights.expect_all_taken({"head.*", "decoder.*", "classifier.*"});
+  return model;
+}
+
+}  // namespace encode

@@ -1,0 +1,49 @@
+#include "models/module_loader.h"
+
+#include <ATen/ops/cat.h>
+
+namespace encode {
+
+at::Tensor ModuleLoader::tensor(const std::string& name, const std::vector<Dim>& shape) const {
+  return scope_.take(name, shape).to(device_);
+}
+
+at::Tensor ModuleLoader::table(const std::string& name, const Dim& rows, const Dim& width) const {
+  return tensor(name + ".weight", {rows, width});
+}
+
+Linear ModuleLoader::linear(const std::string& name, const Dim& out, const Dim& in,
+                            const LinearOptions& options) const {
+  return fused({{name, out}}, in, options);
+}
+
+Linear ModuleLoader::fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
+                           const LinearOptions& options) const {
+  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> biases;
+  for (const auto& [name, out] : outs) {
+    weights.push_back(scope_.take(name + ".weight", {out, in}));
+    if (options.bias) biases.push_back(scope_.take(name + ".bias", {out}));
+  }
+  const auto joined = [this](const std::vector<at::Tensor>& parts) {
+    return (parts.size() == 1 ? parts.front() : at::cat(parts)).to(device_);
+  };
+  return {joined(weights), options.bias ? joined(biases) : at::Tensor(), options.activation};
+}
+
+LayerNorm ModuleLoader::layer_norm(const std::string& name, const Dim& width, double eps,
+                                   bool bias) const {
+  // Checkpoints converted from TensorFlow call them gamma and beta (bert-base-uncased).
+  const bool converted = !scope_.has(name + ".weight") && scope_.has(name + ".gamma");
+  const at::Tensor weight = tensor(name + (converted ? ".gamma" : ".weight"), {width});
+  return {weight, bias ? tensor(name + (converted ? ".beta" : ".bias"), {width}) : at::Tensor(),
+          eps};
+}
+
+RmsNorm ModuleLoader::rms_norm(const std::string& name, const Dim& width, double eps,
+                               RmsWeight stored) const {
+  const at::Tensor weight = tensor(name + ".weight", {width});
+  return {stored == RmsWeight::kPlusOne ? weight.to(at::kFloat).add(1) : weight, eps};
+}
+
+}  // namespace encode

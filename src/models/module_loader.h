@@ -1,0 +1,55 @@
+// From the tensors of a checkpoint to the layers of nn, on the device.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/linear.h"
+#include "nn/norm.h"
+#include "weights/weights.h"
+
+namespace encode {
+
+// What is the same for one matrix or several stacked ones.
+struct LinearOptions {
+  bool bias = true;
+  Activation activation = Activation::kNone;
+};
+
+// How an RMS norm's weight is stored.
+enum class RmsWeight {
+  kPlain,
+  kPlusOne,  // the norm multiplies by 1 + weight, in float32 (Gemma)
+};
+
+// A scope of the checkpoint and the device that its layers go to. `name` is always the dotted name
+// of the layer below the scope. Every function throws what Weights throws for a tensor that is
+// missing or has another shape.
+class ModuleLoader {
+ public:
+  ModuleLoader(WeightScope scope, at::Device device) : scope_(std::move(scope)), device_(device) {}
+
+  ModuleLoader scope(const std::string& name) const { return {scope_.scope(name), device_}; }
+  bool has(const std::string& name) const { return scope_.has(name); }
+  at::Device device() const { return device_; }
+
+  at::Tensor tensor(const std::string& name, const std::vector<Dim>& shape) const;
+  // <name>.weight [rows, width].
+  at::Tensor table(const std::string& name, const Dim& rows, const Dim& width) const;
+  Linear linear(const std::string& name, const Dim& out, const Dim& in,
+                const LinearOptions& options = {}) const;
+  // Several layers that read the same input, as one product: their outputs side by side.
+  Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
+               const LinearOptions& options) const;
+  LayerNorm layer_norm(const std::string& name, const Dim& width, double eps,
+                       bool bias = true) const;
+  RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,
+                   RmsWeight stored = RmsWeight::kPlain) const;
+
+ private:
+  WeightScope scope_;
+  at::Device device_;
+};
+
+}  // namespace encode

@@ -1,0 +1,155 @@
+// The encoders of T5, mT5 and UMT5.
+#include <ATen/ops/embedding.h>
+
+#include "models/architectures.h"
+#include "models/config_fields.h"
+#include "models/layers.h"
+#include "nn/relative_positions.h"
+
+namespace encode {
+namespace {
+
+struct T5Config {
+  int64_t d_model;
+  int64_t d_kv;
+  int64_t d_ff;
+  int64_t num_layers;
+  int64_t num_heads;
+  int64_t vocab_size;
+  int64_t relative_attention_num_buckets;
+  int64_t relative_attention_max_distance;
+  double layer_norm_epsilon;
+  bool gated = false;
+  Activation activation = Activation::kRelu;
+
+  explicit T5Config(const JsonFields& json)
+      : d_model(json.integer("d_model", 1, 16384)),
+        d_kv(json.integer("d_kv", 1, 1024)),
+        d_ff(json.integer("d_ff", 1, 1 << 20)),
+        num_layers(json.integer("num_layers", 1, 256)),
+        num_heads(json.integer("num_heads", 1, 1024)),
+        vocab_size(json.integer("vocab_size", 1, 1 << 22)),
+        relative_attention_num_buckets(
+            json.integer_or("relative_attention_num_buckets", 32, 4, 1 << 16)),
+        relative_attention_max_distance(json.integer_or(
+            "relative_attention_max_distance", 128, relative_attention_num_buckets / 2, 1 << 20)),
+        layer_norm_epsilon(json.number_or("layer_norm_epsilon", 1e-6, 1e-30, 1)) {
+    const std::string form = json.string_or("feed_forward_proj", "relu");
+    gated = form.starts_with("gated-");
+    const Json name = {{"feed_forward_proj", gated ? form.substr(6) : form}};
+    // "gated-gelu" has always meant the tanh approximation.
+    activation = form == "gated-gelu"
+                     ? Activation::kGeluTanh
+                     : parse_activation(JsonFields(name, "config.json", "model.config"),
+                                        "feed_forward_proj");
+  }
+
+  // T5 does not scale its scores.
+  AttentionShape attention() const {
+    return {.hidden_size = d_model,
+            .num_attention_heads = num_heads,
+            .num_key_value_heads = num_heads,
+            .head_dim = d_kv,
+            .scale = 1};
+  }
+  Dim hidden() const { return {"d_model", d_model}; }
+  Dim inner() const { return {"d_ff", d_ff}; }
+};
+
+using Layer = PreNormLayer<RmsNorm>;
+constexpr LinearOptions kNoBias = {.bias = false};
+
+FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
+  Linear down = mlp.linear("wo", config.hidden(), config.inner(), kNoBias);
+  if (config.gated) {
+    return FeedForward::gated(
+        mlp.fused({{"wi_0", config.inner()}, {"wi_1", config.inner()}}, config.hidden(), kNoBias),
+        std::move(down), config.activation);
+  }
+  return {mlp.linear("wi", config.inner(), config.hidden(),
+                     {.bias = false, .activation = config.activation}),
+          std::move(down)};
+}
+
+Layer load_layer(const ModuleLoader& block, const T5Config& config) {
+  const AttentionShape shape = config.attention();
+  const ModuleLoader attention = block.scope("layer.0.SelfAttention");
+  const auto norm = [&](const char* name) {
+    return block.rms_norm(name, config.hidden(), config.layer_norm_epsilon);
+  };
+  return {
+      .attention_norm = norm("layer.0.layer_norm"),
+      .attention = {attention.fused(
+                        {{"q", shape.query()}, {"k", shape.key_value()}, {"v", shape.key_value()}},
+                        config.hidden(), kNoBias),
+                    attention.linear("o", config.hidden(), shape.query(), kNoBias), shape},
+      .mlp_norm = norm("layer.1.layer_norm"),
+      .mlp = load_mlp(block.scope("layer.1.DenseReluDense"), config)};
+}
+
+class T5Encoder : public Model {
+ public:
+  // T5 shares the biases of its first layer; UMT5 has a table in each.
+  T5Encoder(const WeightScope& root, const T5Config& config, at::Device device, bool own_biases)
+      : words_(root.take(words_name(root), {{"vocab_size", config.vocab_size}, config.hidden()})
+                   .to(device)),
+        norm_(
+            ModuleLoader(root, device)
+                .rms_norm("encoder.final_layer_norm", config.hidden(), config.layer_norm_epsilon)) {
+    const ModuleLoader encoder(root.scope("encoder"), device);
+    for (int64_t i = 0; i < config.num_layers; ++i) {
+      const ModuleLoader block = encoder.scope("block." + std::to_string(i));
+      layers_.push_back(load_layer(block, config));
+      if (i == 0 || own_biases) {
+        biases_.push_back(bucket_bias(
+            block.table("layer.0.SelfAttention.relative_attention_bias",
+                        {"relative_attention_num_buckets", config.relative_attention_num_buckets},
+                        {"num_heads", config.num_heads}),
+            config.relative_attention_max_distance));
+      }
+    }
+  }
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    at::Tensor x = at::embedding(words_, batch.input_ids);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const RelativePositions& bias = biases_.size() == 1 ? biases_.front() : biases_[i];
+      x = layers_[i].forward(x, {.batch = batch, .relative = &bias});
+    }
+    return norm_(x);
+  }
+
+ private:
+  // One table under two names; a checkpoint holds either, or both.
+  static const char* words_name(const WeightScope& root) {
+    return root.has("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight";
+  }
+
+  at::Tensor words_;
+  std::vector<Layer> layers_;
+  std::vector<RelativePositions> biases_;
+  RmsNorm norm_;
+};
+
+std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
+  const T5Config config(source.config);
+  const WeightScope root =
+      source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
+  auto model = std::make_unique<T5Encoder>(root, config, source.device, own_biases);
+  // The embeddings once more, and the half of the model that writes.
+  source.weights.expect_all_taken(
+      {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});
+  return model;
+}
+
+}  // namespace
+
+std::unique_ptr<Model> load_t5(const ModelSource& source) {
+  return load(source, /*own_biases=*/false);
+}
+
+std::unique_ptr<Model> load_umt5(const ModelSource& source) {
+  return load(source, /*own_biases=*/true);
+}
+
+}  // namespace encode

@@ -1,0 +1,61 @@
+#include "models/architectures.h"
+#include "models/bert_embeddings.h"
+#include "models/layers.h"
+
+namespace encode {
+namespace {
+
+using Layer = PreNormLayer<LayerNorm>;
+
+Layer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+  const AttentionShape shape = config.attention();
+  const Dim hidden = config.hidden();
+  const ModuleLoader attention = layer.scope("attention");
+  return {
+      .attention_norm = attention.layer_norm("self_attn_layer_norm", hidden, config.layer_norm_eps),
+      .attention = {attention.fused({{"self.query", shape.query()},
+                                     {"self.key", shape.key_value()},
+                                     {"self.value", shape.key_value()}},
+                                    hidden, {}),
+                    attention.linear("output.dense", hidden, shape.query()), shape},
+      .mlp_norm = layer.layer_norm("LayerNorm", hidden, config.layer_norm_eps),
+      .mlp = {layer.linear("intermediate.dense", config.inner(), hidden,
+                           {.activation = config.hidden_act}),
+              layer.linear("output.dense", hidden, config.inner())}};
+}
+
+// RoBERTa's embeddings, without their norm, in front of pre-norm layers and a closing norm.
+class XlmRobertaXl : public Model {
+ public:
+  XlmRobertaXl(const ModuleLoader& root, const EncoderConfig& config, int64_t padding_token)
+      : embeddings_(root.scope("embeddings"), config,
+                    {.width = config.hidden(), .padding_token = padding_token, .norm = false}),
+        norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {
+    for (int64_t i = 0; i < config.num_hidden_layers; ++i)
+      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config));
+  }
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    at::Tensor x = embeddings_(batch);
+    for (const Layer& layer : layers_) x = layer.forward(x, {.batch = batch});
+    return norm_(x);
+  }
+
+ private:
+  BertEmbeddings embeddings_;
+  std::vector<Layer> layers_;
+  LayerNorm norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = {
+      source.weights.root("embeddings.word_embeddings.weight", {"", "roberta."}), source.device};
+  auto model = std::make_unique<XlmRobertaXl>(root, config, padding_token_of(source.config));
+  source.weights.expect_all_taken({"pooler.*", "roberta.pooler.*", "lm_head.*", "position_ids"});
+  return model;
+}
+
+}  // namespace encode
