@@ -21,12 +21,12 @@ import numpy as np
 import torch
 import transformers
 
-HIDDEN = 64
 VOCAB = 128
 LENGTHS = (1, 2, 7, 19, 40)  # one token, fewer than a kernel's tile, odd ones, the model's limit
+WINDOW = 8
 SHAPE = {
     "vocab_size": VOCAB,
-    "hidden_size": HIDDEN,
+    "hidden_size": 64,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "intermediate_size": 80,
@@ -42,47 +42,130 @@ QWEN2 = {
 }
 
 
+def rope(theta, **scaling):
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **scaling}}
+
+
+# What most of the models below have, small and stored in 16 bits, since there are many of them.
+SMALL = {**SHAPE, "hidden_size": 32, "intermediate_size": 48}
+ROBERTA = {  # positions start at pad_token_id + 1
+    **SMALL, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1,
+    "max_position_embeddings": max(LENGTHS) + 2,
+}
+DECODER = {**SMALL, "num_key_value_heads": 2, "bos_token_id": 1, "eos_token_id": 2}
+WIDE = {**DECODER, "head_dim": 12}  # heads that are not hidden_size / num_attention_heads wide
+T5 = {
+    "vocab_size": VOCAB, "d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 2, "num_heads": 4, "pad_token_id": 0,
+    "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20,
+}
+GATED_T5 = {**T5, "feed_forward_proj": "gated-gelu"}
+TWO_BASES = {
+    "full_attention": {"rope_type": "default", "rope_theta": 160000.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+}
+GEMMA2 = {**WIDE, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": WINDOW,
+          "query_pre_attn_scalar": 20}
+GEMMA3 = {**GEMMA2, "rope_parameters": TWO_BASES}
+DEBERTA = {
+    **SMALL, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8,
+    "position_biased_input": False, "norm_rel_ebd": "layer_norm",
+}
+MODERNBERT = {
+    **SMALL, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2, "rope_parameters": TWO_BASES,
+    "local_attention": WINDOW, "layer_types": ["full_attention", "sliding_attention"],
+}
+
+
 @dataclass(frozen=True)
 class TinyModel:
     name: str
     architecture: str  # prefix of the transformers classes
     config: dict = field(default_factory=dict)
-    dtype: torch.dtype = torch.float32
+    dtype: torch.dtype = torch.float16
     shard_bytes: int = 1 << 30
     same_output_as: str = ""  # another model's name: no reference of its own
+    model_class: str = ""  # other than <architecture>Model
+
+    def classes(self):
+        model = self.model_class or self.architecture + "Model"
+        return getattr(transformers, model), getattr(transformers, self.architecture + "Config")
 
 
 MODELS = (
-    TinyModel("bert", "Bert", SHAPE),
-    TinyModel("bert_float16", "Bert", SHAPE, dtype=torch.float16),
+    TinyModel("bert", "Bert", SHAPE, dtype=torch.float32),
+    TinyModel("bert_float16", "Bert", SHAPE),
     TinyModel("bert_bfloat16", "Bert", SHAPE, dtype=torch.bfloat16),
-    TinyModel("bert_float16_sharded", "Bert", SHAPE, dtype=torch.float16, shard_bytes=60_000,
-              same_output_as="bert_float16"),
-    TinyModel("qwen2", "Qwen2", QWEN2),
-    TinyModel("qwen2_bidirectional", "Qwen2", {**QWEN2, "is_causal": False}),
+    TinyModel("bert_float16_sharded", "Bert", SHAPE, shard_bytes=60_000, same_output_as="bert_float16"),
+    TinyModel("qwen2", "Qwen2", QWEN2, dtype=torch.float32),
+    TinyModel("qwen2_bidirectional", "Qwen2", {**QWEN2, "is_causal": False}, dtype=torch.float32),
+    TinyModel("roberta", "Roberta", ROBERTA),
+    TinyModel("camembert", "Camembert", ROBERTA),
+    TinyModel("xlm_roberta", "XLMRoberta", ROBERTA),
+    TinyModel("xlm_roberta_xl", "XLMRobertaXL", ROBERTA),
+    TinyModel("mpnet", "MPNet", ROBERTA),
+    TinyModel("distilbert", "DistilBert", {
+        "vocab_size": VOCAB, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "pad_token_id": 0,
+        "max_position_embeddings": max(LENGTHS)}),
+    TinyModel("albert", "Albert", {**SMALL, "embedding_size": 24, "num_hidden_layers": 4, "num_hidden_groups": 2}),
+    TinyModel("electra", "Electra", {**SMALL, "embedding_size": 24}),
+    TinyModel("deberta_v2", "DebertaV2", {**DEBERTA, "share_att_key": True}),
+    TinyModel("deberta_v2_own_projections", "DebertaV2", {
+        **DEBERTA, "pos_att_type": ["c2p"], "position_buckets": -1, "norm_rel_ebd": "none",
+        "position_biased_input": True, "type_vocab_size": 2}),
+    TinyModel("nomic_bert", "NomicBert", {**SMALL, **rope(1000.0)}),
+    TinyModel("modernbert", "ModernBert", MODERNBERT),
+    TinyModel("eurobert", "EuroBert", {**DECODER, **rope(250000.0)}),
+    TinyModel("jina_embeddings_v3", "JinaEmbeddingsV3", {**ROBERTA, **rope(20000.0)}),
+    TinyModel("t5", "T5", {**T5, "feed_forward_proj": "relu"}, model_class="T5EncoderModel"),
+    TinyModel("t5_gated", "T5", GATED_T5, model_class="T5EncoderModel"),
+    TinyModel("mt5", "MT5", GATED_T5, model_class="MT5EncoderModel"),
+    TinyModel("umt5", "UMT5", GATED_T5, model_class="UMT5EncoderModel"),
+    TinyModel("llama", "Llama", {**DECODER, **rope(500000.0), "attention_bias": True, "mlp_bias": True}),
+    TinyModel("llama_bidirectional", "Llama", {**DECODER, **rope(500000.0), "is_causal": False}),
+    TinyModel("llama_rope_llama3", "Llama", {**DECODER, **rope(
+        500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=16)}),
+    TinyModel("llama_rope_linear", "Llama", {**DECODER, **rope(10000.0, rope_type="linear", factor=4.0)}),
+    TinyModel("llama_rope_dynamic", "Llama", {
+        **DECODER, "max_position_embeddings": 16, **rope(10000.0, rope_type="dynamic", factor=2.0)}),
+    TinyModel("llama_rope_yarn", "Llama", {**DECODER, **rope(
+        10000.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=16)}),
+    TinyModel("mistral", "Mistral", {**DECODER, **rope(10000.0), "sliding_window": None}),
+    TinyModel("mistral_window", "Mistral", {**DECODER, **rope(10000.0), "sliding_window": WINDOW}),
+    TinyModel("qwen2_window", "Qwen2", {
+        **DECODER, **rope(1000000.0), "use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1}),
+    TinyModel("qwen3", "Qwen3", {**WIDE, **rope(1000000.0)}),
+    TinyModel("gemma", "Gemma", {**WIDE, **rope(10000.0)}),
+    TinyModel("gemma2", "Gemma2", {**GEMMA2, **rope(10000.0), "attn_logit_softcapping": 5.0}),
+    TinyModel("gemma3", "Gemma3Text", GEMMA3),
+    TinyModel("embedding_gemma", "Gemma3Text", {**GEMMA3, "use_bidirectional_attention": True}),
 )
 
 
 def draw_parameters(model, generator):
     """Gives every parameter a visible scale: the library's own start (zero biases, unit norms, tiny matrices) would
     let a forgotten bias or a skipped norm pass."""
+    tables = {name + ".weight" for name, module in model.named_modules() if isinstance(module, torch.nn.Embedding)}
+    # Gemma multiplies its word embeddings by the square root of their width.
+    table_scale = model.config.hidden_size ** -0.5 if "gemma" in model.config.model_type else 1.0
     with torch.no_grad():
         for name, parameter in sorted(model.named_parameters()):
             noise = torch.randn(parameter.shape, generator=generator)
-            if "embed" in name and parameter.ndim == 2:
-                parameter.copy_(noise)
+            if name in tables:
+                parameter.copy_(noise * table_scale)
             elif parameter.ndim == 2:
                 parameter.copy_(noise * (1.5 / parameter.shape[1] ** 0.5))
             elif "norm" in name.lower() and name.endswith("weight"):
-                parameter.copy_(1 + 0.2 * noise)
+                parameter.add_(0.2 * noise)
             else:
                 parameter.copy_(0.2 * noise)
 
 
-def draw_inputs(generator):
-    ids = torch.zeros(len(LENGTHS), max(LENGTHS), dtype=torch.int64)
+def draw_inputs(generator, pad_token_id):
+    ids = torch.full((len(LENGTHS), max(LENGTHS)), pad_token_id)
     for row, length in enumerate(LENGTHS):
         ids[row, :length] = torch.randint(3, VOCAB, (length,), generator=generator)
+    ids[-1, 5] = pad_token_id  # spelled out in the text: RoBERTa's positions do not count it
     return ids
 
 
@@ -93,29 +176,36 @@ def run(model, ids, lengths):
     return hidden * mask[:, :, None]
 
 
-def check(name, model, ids, hidden):
-    """A padded batch must agree with each sequence on its own, or the reference itself is wrong."""
+def run_alone(model, ids):
+    """Each sequence on its own, the shortest first: dynamic rotary scaling depends on the longest sequence so far."""
+    hidden = torch.zeros(*ids.shape, model.config.hidden_size)
     for row, length in enumerate(LENGTHS):
-        alone = run(model, ids[row:row + 1, :length], [length])[0]
-        difference = (alone - hidden[row, :length]).abs().max().item()
-        assert difference < 5e-6, f"{name}: row {row} alone differs by {difference}"
+        hidden[row, :length] = run(model, ids[row:row + 1, :length], [length])[0]
     assert torch.isfinite(hidden).all()
+    return hidden
+
+
+def check(spec, model, ids, hidden):
+    """A padded batch must agree with each sequence on its own, or the reference itself is wrong."""
+    if "dynamic" in spec.name:
+        return
+    difference = (run(model, ids, LENGTHS) - hidden).abs().max().item()
+    assert difference < 5e-6 * max(1, hidden.abs().max().item()), f"{spec.name}: a batch differs by {difference}"
 
 
 def make(spec, output):
     folder = output / spec.name
-    model_class = getattr(transformers, spec.architecture + "Model")
-    config = getattr(transformers, spec.architecture + "Config")(**spec.config)
-    model = model_class(config)
+    model_class, config_class = spec.classes()
+    model = model_class(config_class(**spec.config))
     draw_parameters(model, torch.Generator().manual_seed(20))
     model.to(spec.dtype).save_pretrained(folder, max_shard_size=spec.shard_bytes)
     if spec.same_output_as:
         return
     # Read back, so that the reference includes what saving in a narrow type has rounded away.
     model = model_class.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-    ids = draw_inputs(torch.Generator().manual_seed(21))
-    hidden = run(model, ids, LENGTHS)
-    check(spec.name, model, ids, hidden)
+    ids = draw_inputs(torch.Generator().manual_seed(21), model.config.pad_token_id)
+    hidden = run_alone(model, ids)
+    check(spec, model, ids, hidden)
     np.save(folder / "input_ids.npy", ids.numpy().astype(np.int32))
     np.save(folder / "lengths.npy", np.array(LENGTHS, np.int32))
     np.save(folder / "last_hidden_state.npy", hidden.numpy())

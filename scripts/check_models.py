@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Compares `encode run` with Hugging Face transformers on random models of other sizes than the tests have.
+
+  scripts/check_models.py [--encode build/bin/encode] [--only NAME ..] [--keep DIR]
+
+Head widths 32 to 256, odd numbers of heads, several ratios of grouped queries, windows shorter and longer than the
+text, texts of 1 to 300 tokens; every model with a seed of its own. The four poolings side by side stand for the hidden
+states. Prints a table; the exit code is 1 where float32 differs by more than 1e-5 (relative to the largest value where
+that is above 1), or a row in bfloat16 or float16 has a cosine below 0.999.
+
+Needs torch 2.11, transformers 5.17, numpy, and no network.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts/golden"))
+import make_models as golden  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+VOCAB = 512
+LENGTHS = (1, 1, 2, 3, 31, 64, 65, 130, 300)
+LONGEST = max(LENGTHS)
+
+
+def shape(heads, head_dim, layers=3, **other):
+    return {"vocab_size": VOCAB, "hidden_size": heads * head_dim, "num_hidden_layers": layers,
+            "num_attention_heads": heads, "intermediate_size": 3 * heads * head_dim // 2 + 8,
+            "max_position_embeddings": LONGEST, "pad_token_id": 0, **other}
+
+
+def roberta(heads, head_dim, **other):
+    return shape(heads, head_dim, **{"pad_token_id": 1, "type_vocab_size": 1, "max_position_embeddings": LONGEST + 2,
+                                     **other})
+
+
+def decoder(heads, kv_heads, head_dim, hidden=None, **other):
+    base = shape(heads, head_dim, num_key_value_heads=kv_heads, head_dim=head_dim, bos_token_id=1, eos_token_id=2)
+    return {**base, **({"hidden_size": hidden} if hidden else {}), **other}
+
+
+def t5(heads, head_dim, hidden, **other):
+    return {"vocab_size": VOCAB, "d_model": hidden, "d_kv": head_dim, "d_ff": 2 * hidden, "num_layers": 3,
+            "num_heads": heads, "pad_token_id": 0, **other}
+
+
+GEMMA_ROPE = {"full_attention": {"rope_type": "default", "rope_theta": 1e6},
+              "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}
+DEBERTA = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0, "share_att_key": True,
+           "position_biased_input": False, "norm_rel_ebd": "layer_norm"}
+MODELS = (
+    ("bert 3x64", "Bert", shape(3, 64), ""),
+    ("bert 5x32 tanh", "Bert", shape(5, 32, hidden_act="gelu_new"), ""),
+    ("roberta 7x32", "Roberta", roberta(7, 32), ""),
+    ("xlm-roberta-xl 3x48", "XLMRobertaXL", roberta(3, 48), ""),
+    ("mpnet 3x64", "MPNet", roberta(3, 64), ""),
+    ("distilbert 6x32", "DistilBert", {"vocab_size": VOCAB, "dim": 192, "n_layers": 3, "n_heads": 6, "hidden_dim": 300,
+                                       "max_position_embeddings": LONGEST}, ""),
+    ("albert 4x48", "Albert", shape(4, 48, layers=6, embedding_size=64, num_hidden_groups=3), ""),
+    ("electra 2x128", "Electra", shape(2, 128, embedding_size=64), ""),
+    ("deberta-v2 3x64 buckets 32", "DebertaV2", shape(3, 64, position_buckets=32, **DEBERTA), ""),
+    ("deberta-v2 5x32 buckets 256", "DebertaV2", shape(5, 32, **{
+        **DEBERTA, "position_buckets": 256, "max_position_embeddings": 512}), ""),
+    ("nomic_bert 4x64", "NomicBert", shape(4, 64, **golden.rope(1000.0)), ""),
+    ("modernbert 3x64 window 1024", "ModernBert", shape(3, 64, layers=6, local_attention=1024, bos_token_id=1,
+                                                        eos_token_id=2, cls_token_id=1, sep_token_id=2), ""),
+    ("modernbert 5x32 window 16", "ModernBert", shape(5, 32, layers=6, local_attention=16, bos_token_id=1,
+                                                      eos_token_id=2, cls_token_id=1, sep_token_id=2), ""),
+    ("eurobert 6:2x64", "EuroBert", decoder(6, 2, 64, mask_token_id=3), ""),
+    ("jina_embeddings_v3 3x64", "JinaEmbeddingsV3", roberta(3, 64, **golden.rope(20000.0)), ""),
+    ("t5 3x128 gated", "T5", t5(3, 128, 96, feed_forward_proj="gated-gelu"), "T5EncoderModel"),
+    ("umt5 5x32", "UMT5", t5(5, 32, 128, feed_forward_proj="gated-gelu"), "UMT5EncoderModel"),
+    ("llama 8:1x128", "Llama", decoder(8, 1, 128, hidden=192), ""),
+    ("llama 3:3x64 llama3", "Llama", decoder(3, 3, 64, **golden.rope(
+        500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=64)), ""),
+    ("mistral 6:3x64 window 4096", "Mistral", decoder(6, 3, 64, sliding_window=4096), ""),
+    ("qwen2 12:2x128", "Qwen2", decoder(12, 2, 128, hidden=256), ""),
+    ("qwen3 16:8x128", "Qwen3", decoder(16, 8, 128, hidden=256), ""),
+    ("gemma 5:1x256", "Gemma", decoder(5, 1, 256, hidden=160), ""),
+    ("gemma2 4:2x256 window 32", "Gemma2", decoder(4, 2, 256, hidden=192, sliding_window=32), ""),
+    ("gemma3 3:1x256 window 64", "Gemma3Text", decoder(
+        3, 1, 256, hidden=192, sliding_window=64, rope_parameters=GEMMA_ROPE,
+        layer_types=["sliding_attention", "sliding_attention", "full_attention"]), ""),
+    ("embedding gemma 3:1x256 window 512", "Gemma3Text", decoder(
+        3, 1, 256, hidden=192, sliding_window=512, rope_parameters=GEMMA_ROPE, use_bidirectional_attention=True,
+        layer_types=["sliding_attention", "sliding_attention", "full_attention"]), ""),
+)
+
+
+def write_tokenizer(folder):
+    """A word "w17" is token 17, so that a text spells out its ids."""
+    vocab = {f"w{i}": i for i in range(VOCAB)}
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": None, "decoder": None,
+        "model": {"type": "WordPiece", "unk_token": "w0", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": vocab}}))
+
+
+def write_modules(folder, hidden):
+    (folder / "modules.json").write_text(json.dumps([
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps(
+        {"word_embedding_dimension": hidden, **{f"pooling_mode_{name}": True for name in (
+            "cls_token", "mean_tokens", "max_tokens", "lasttoken")}}))
+
+
+def pooled(model, sequences):
+    rows = []
+    for ids in sequences:
+        with torch.no_grad():
+            x = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+        rows.append(torch.cat([x[0], x.max(0).values, x.mean(0), x[-1]]))
+    return torch.stack(rows).numpy()
+
+
+def make(folder, spec, seed):
+    _, architecture, config, model_class = spec
+    classes = golden.TinyModel("", architecture, config, model_class=model_class).classes()
+    model = classes[0](classes[1](**config))
+    golden.draw_parameters(model, torch.Generator().manual_seed(seed))
+    model.save_pretrained(folder)
+    write_tokenizer(folder)
+    write_modules(folder, model.config.hidden_size)
+    model = classes[0].from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    numbers = np.random.default_rng(seed)
+    sequences = [numbers.integers(3, VOCAB, length).tolist() for length in LENGTHS]
+    (folder / "texts.txt").write_text("".join(" ".join(f"w{i}" for i in ids) + "\n" for ids in sequences))
+    return pooled(model, sequences)
+
+
+def encode(program, folder, dtype):
+    output = folder / f"{dtype}.npy"
+    command = [program, "run", "--model", folder, "--input", folder / "texts.txt", "--dtype", dtype, "--device", "cpu",
+               "--max-length", str(LONGEST), "--cache-dir", folder / "cache", "--output", output, "--quiet"]
+    subprocess.run([str(word) for word in command], check=True)
+    return np.load(output)
+
+
+def compare(program, folder, expected):
+    ours = encode(program, folder, "float32")
+    worst = float(np.abs(ours - expected).max() / max(1.0, np.abs(expected).max()))
+    cosines = []
+    for dtype in ("bfloat16", "float16"):
+        narrow = encode(program, folder, dtype)
+        norms = np.linalg.norm(narrow, axis=1) * np.linalg.norm(expected, axis=1)
+        cosines.append(float(((narrow * expected).sum(1) / norms).min()))
+    return worst, cosines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encode", type=pathlib.Path, default=ROOT / "build/bin/encode")
+    parser.add_argument("--only", nargs="*", default=[], help="models whose name starts with one of these")
+    parser.add_argument("--keep", type=pathlib.Path, help="make the models here and leave them")
+    args = parser.parse_args()
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    failed = 0
+    print(f"{'model':36} {'float32':>9} {'bfloat16':>9} {'float16':>9}")
+    for seed, spec in enumerate(MODELS, start=100):
+        if args.only and not spec[0].startswith(tuple(args.only)):
+            continue
+        folder = pathlib.Path(tempfile.mkdtemp(dir=args.keep))
+        worst, cosines = compare(args.encode, folder, make(folder, spec, seed))
+        if args.keep is None:
+            shutil.rmtree(folder)
+        good = worst <= 1e-5 and min(cosines) >= 0.999
+        failed += not good
+        print(f"{spec[0]:36} {worst:9.1e} {cosines[0]:9.6f} {cosines[1]:9.6f}{'' if good else '  FAILED'}", flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Makes tiny models of architectures that Hugging Face transformers does not have, and what they compute.
+
+    make_published.py [--output tests/data/models]
+
+The reference is the formulas below, written in plain torch from what the makers publish: GTE's "new" (the modelling
+code Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe
+(nomic-ai/nomic-bert-2048), with the tensor names and the config.json fields of their checkpoints. Needs torch 2.11,
+safetensors and numpy. The files of a model are those that make_models.py writes.
+"""
+import argparse
+import json
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+VOCAB, HIDDEN, LAYERS, HEADS, INNER, LONGEST = 128, 32, 2, 4, 48, 40
+LENGTHS = (1, 2, 7, 19, 40)
+EPS = 1e-12
+
+
+class Parameters:
+    """Tensors drawn as they are asked for, rounded to float16, which is what is saved."""
+
+    def __init__(self):
+        self.generator = torch.Generator().manual_seed(30)
+        self.tensors = {}
+
+    def __call__(self, name, *shape):
+        if name not in self.tensors:
+            noise = torch.randn(shape, generator=self.generator)
+            if "embeddings.weight" in name:
+                value = noise
+            elif len(shape) == 2:
+                value = noise * 1.5 / shape[1] ** 0.5
+            else:
+                value = 0.2 * noise + (1 if name.endswith("weight") else 0)
+            self.tensors[name] = value.half()
+        return self.tensors[name].float()
+
+
+def norm(p, name, x):
+    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), EPS)
+
+
+def linear(p, name, x, out, bias=True):
+    return F.linear(x, p(name + ".weight", out, x.shape[1]), p(name + ".bias", out) if bias else None)
+
+
+def rotate(x, frequencies):
+    angle = torch.outer(torch.arange(x.shape[1]).float(), frequencies)
+    cos, sin = angle.cos(), angle.sin()
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
+def attend(q, k, v, frequencies=None, bias=None):
+    q, k, v = (t.view(-1, HEADS, HIDDEN // HEADS).transpose(0, 1) for t in (q, k, v))
+    if frequencies is not None:
+        q, k = rotate(q, frequencies), rotate(k, frequencies)
+    scores = q @ k.transpose(1, 2) / (HIDDEN // HEADS) ** 0.5
+    scores = scores if bias is None else scores + bias
+    return (scores.softmax(-1) @ v).transpose(0, 1).reshape(-1, HIDDEN)
+
+
+def embed(p, ids, norm_name, segments=2):
+    x = p("embeddings.word_embeddings.weight", VOCAB, HIDDEN)[ids]
+    if segments:
+        x = x + p("embeddings.token_type_embeddings.weight", segments, HIDDEN)[0]
+    return norm(p, norm_name, x)
+
+
+def exponents():
+    return torch.arange(0, HIDDEN // HEADS, 2).float() / (HIDDEN // HEADS)
+
+
+def gte_new(p, ids):
+    """Post-norm, rotary with fixed NTK scaling by 2, gelu gate in the second half of up_gate_proj."""
+    frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
+    x = embed(p, ids, "embeddings.LayerNorm", segments=0)
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        q, k, v = linear(p, at + "attention.qkv_proj", x, 3 * HIDDEN).chunk(3, -1)
+        x = norm(p, at + "attn_ln", x + linear(p, at + "attention.o_proj", attend(q, k, v, frequencies), HIDDEN))
+        up, gate = linear(p, at + "mlp.up_gate_proj", x, 2 * INNER, bias=False).chunk(2, -1)
+        x = norm(p, at + "mlp_ln", x + linear(p, at + "mlp.down_proj", F.gelu(gate) * up, HIDDEN))
+    return x
+
+
+def jina_bert(p, ids):
+    """Post-norm, ALiBi to both sides, gelu gate in the first half of gated_layers."""
+    x = embed(p, ids, "embeddings.LayerNorm")
+    place = torch.arange(len(ids))
+    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
+    bias = -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
+        y = linear(p, at + "attention.output.dense", attend(q, k, v, bias=bias), HIDDEN)
+        x = norm(p, at + "attention.output.LayerNorm", x + y)
+        gate, up = linear(p, at + "mlp.gated_layers", x, 2 * INNER, bias=False).chunk(2, -1)
+        x = norm(p, at + "mlp.layernorm", x + linear(p, at + "mlp.wo", F.gelu(gate) * up, HIDDEN))
+    return x
+
+
+def experts(p, at, x, count=4, top_k=2):
+    """Every expert for every token, weighted by the router's softmax where it is among the token's best."""
+    probabilities = linear(p, at + "router.layer", x, count, bias=False).softmax(-1)
+    best = probabilities.topk(top_k, -1)
+    weights = torch.zeros_like(probabilities).scatter_(1, best.indices, best.values)
+    w1 = p(at + "experts.mlp.w1", count * INNER, HIDDEN).view(count, INNER, HIDDEN)
+    w2 = p(at + "experts.mlp.w2", count * INNER, HIDDEN).view(count, INNER, HIDDEN)
+    y = sum(weights[:, e:e + 1] * (F.gelu(x @ w1[e].T) @ w2[e]) for e in range(count))
+    return y + p(at + "experts.bias", HIDDEN)
+
+
+def nomic_moe(p, ids):
+    """Post-norm, rotary, experts in every second layer, biases everywhere."""
+    frequencies = 1 / 10000.0 ** exponents()
+    x = embed(p, ids, "emb_ln", segments=1)
+    for i in range(LAYERS):
+        at = f"encoder.layers.{i}."
+        q, k, v = linear(p, at + "attn.Wqkv", x, 3 * HIDDEN).chunk(3, -1)
+        x = norm(p, at + "norm1", x + linear(p, at + "attn.out_proj", attend(q, k, v, frequencies), HIDDEN))
+        if i % 2 == 1:
+            y = experts(p, at + "mlp.", x)
+        else:
+            y = linear(p, at + "mlp.fc2", F.gelu(linear(p, at + "mlp.fc1", x, INNER)), HIDDEN)
+        x = norm(p, at + "norm2", x + y)
+    return x
+
+
+BERT_SHAPE = {"vocab_size": VOCAB, "hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+              "intermediate_size": INNER, "max_position_embeddings": LONGEST, "layer_norm_eps": EPS,
+              "hidden_act": "gelu", "pad_token_id": 0}
+MODELS = {
+    "gte_new": (gte_new, {
+        **BERT_SHAPE, "model_type": "new", "architectures": ["NewModel"], "type_vocab_size": 0, "pack_qkv": True,
+        "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 500000.0,
+        "rope_scaling": {"type": "ntk", "factor": 2.0}, "logn_attention_scale": False}),
+    "jina_bert": (jina_bert, {
+        **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
+        "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
+    "nomic_bert_moe": (nomic_moe, {
+        "model_type": "nomic_bert", "architectures": ["NomicBertModel"], "vocab_size": VOCAB, "n_embd": HIDDEN,
+        "n_layer": LAYERS, "n_head": HEADS, "n_inner": INNER, "n_positions": LONGEST, "type_vocab_size": 1,
+        "layer_norm_epsilon": EPS, "activation_function": "gelu", "qkv_proj_bias": True, "mlp_fc1_bias": True,
+        "mlp_fc2_bias": True, "rotary_emb_base": 10000.0, "rotary_emb_fraction": 1.0, "rotary_scaling_factor": None,
+        "num_experts": 4, "moe_top_k": 2, "moe_every_n_layers": 2, "moe_normalize_expert_weights": False,
+        "prenorm": False, "causal": False}),
+}
+
+
+def make(folder, forward, config):
+    p = Parameters()
+    generator = torch.Generator().manual_seed(31)
+    ids = torch.zeros(len(LENGTHS), LONGEST, dtype=torch.int64)
+    hidden = torch.zeros(len(LENGTHS), LONGEST, HIDDEN)
+    for row, length in enumerate(LENGTHS):
+        ids[row, :length] = torch.randint(3, VOCAB, (length,), generator=generator)
+        hidden[row, :length] = forward(p, ids[row, :length])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    save_file(p.tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    np.save(folder / "input_ids.npy", ids.numpy().astype(np.int32))
+    np.save(folder / "lengths.npy", np.array(LENGTHS, np.int32))
+    np.save(folder / "last_hidden_state.npy", hidden.numpy())
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, default=root / "tests/data/models")
+    output = parser.parse_args().output
+    for name, (forward, config) in MODELS.items():
+        make(output / name, forward, config)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+// config.json as transformers 4 wrote it, and checkpoints with the prefixes and names of other
+// programs, load to the same model.
+#include <filesystem>
+#include <functional>
+
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include "loaded_model.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+struct OlderConfig {
+  std::string label;
+  std::string model;
+  std::function<void(Json&)> rewrite;
+  bool same = true;
+};
+
+class ConfigGenerations : public ::testing::TestWithParam<OlderConfig> {};
+
+TEST_P(ConfigGenerations, GiveTheSameBits) {
+  const auto& [label, model, rewrite, same] = GetParam();
+  const TempDir dir;
+  const std::string copy = dir.file(model);
+  std::filesystem::copy(test_data("models/" + model), copy);
+  Json config = Json::parse(read_bytes(copy + "/config.json"));
+  rewrite(config);
+  write_bytes(copy + "/config.json", config.dump());
+  const PackedBatch batch = pack_sequences(model, all_rows(model));
+  const at::Tensor current = LoadedModel(test_data("models/" + model), at::kFloat).forward(batch);
+  EXPECT_EQ(at::equal(LoadedModel(copy, at::kFloat).forward(batch), current), same);
+}
+
+void rope_theta_at_the_top(Json& c) {
+  c["rope_theta"] = c["rope_parameters"]["rope_theta"];
+  c["rope_scaling"] = c["rope_parameters"];
+  c["rope_scaling"].erase("rope_theta");
+  c["rope_scaling"]["type"] = c["rope_scaling"]["rope_type"];
+  c["rope_scaling"].erase("rope_type");
+  c.erase("rope_parameters");
+}
+
+void modernbert_of_2024(Json& c) {
+  c["global_rope_theta"] = c["rope_parameters"]["full_attention"]["rope_theta"];
+  c["local_rope_theta"] = c["rope_parameters"]["sliding_attention"]["rope_theta"];
+  c["global_attn_every_n_layers"] = 2;
+  c.erase("rope_parameters");
+  c.erase("layer_types");
+}
+
+void gemma3_of_2025(Json& c) {
+  c["rope_theta"] = c["rope_parameters"]["full_attention"]["rope_theta"];
+  c["rope_local_base_freq"] = c["rope_parameters"]["sliding_attention"]["rope_theta"];
+  c["sliding_window_pattern"] = 2;
+  c.erase("rope_parameters");
+  c.erase("layer_types");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Transformers4, ConfigGenerations,
+    ::testing::Values(OlderConfig{"Llama", "llama", rope_theta_at_the_top},
+                      OlderConfig{"Llama3", "llama_rope_llama3", rope_theta_at_the_top},
+                      OlderConfig{"Yarn", "llama_rope_yarn", rope_theta_at_the_top},
+                      OlderConfig{"ModernBert", "modernbert", modernbert_of_2024},
+                      OlderConfig{"Gemma3", "gemma3", gemma3_of_2025},
+                      OlderConfig{"Qwen2", "qwen2_window", [](Json& c) { c.erase("layer_types"); }},
+                      OlderConfig{"DebertaAttention", "deberta_v2",
+                                  [](Json& c) { c["pos_att_type"] = "p2c|c2p"; }},
+                      // The control: the same keys with another value tell.
+                      OlderConfig{"ControlOtherBase", "modernbert",
+                                  [](Json& c) {
+                                    modernbert_of_2024(c);
+                                    c["local_rope_theta"] = 500.0;
+                                  },
+                                  false},
+                      OlderConfig{"ControlOneTermLess", "deberta_v2",
+                                  [](Json& c) { c["pos_att_type"] = "c2p"; }, false}),
+    [](const auto& param) { return param.param.label; });
+
+}  // namespace
+}  // namespace encode::testing

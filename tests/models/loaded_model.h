@@ -1,0 +1,37 @@
+// A model of tests/data/models and the sequences of its reference.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "encode/batch.h"
+#include "encode/model_directory.h"
+
+#include "base/json.h"
+#include "models/model.h"
+
+namespace encode::testing {
+
+class LoadedModel {
+ public:
+  // `folder` is a model directory.
+  LoadedModel(const std::string& folder, at::ScalarType dtype);
+
+  // Hidden states of the batch's tokens, [tokens, hidden_size].
+  at::Tensor forward(const PackedBatch& batch) const;
+
+ private:
+  ModelDirectory directory_;
+  Json config_;
+  JsonFields fields_;
+  Weights weights_;
+  std::unique_ptr<Model> model_;
+};
+
+// The listed sequences of the reference of this name, packed.
+PackedBatch pack_sequences(const std::string& name, const std::vector<int64_t>& which);
+std::vector<int64_t> all_rows(const std::string& name);
+
+}  // namespace encode::testing
