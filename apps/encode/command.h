@@ -22,6 +22,7 @@ Command add_verify_command(CLI::App& main);
 Command add_compare_command(CLI::App& main);
 Command add_config_command(CLI::App& main);
 Command add_tokenize_command(CLI::App& main);
+Command add_models_command(CLI::App& main);
 
 // Flags that set a key of the config, shared by the verbs that read one.
 class ConfigFlags {

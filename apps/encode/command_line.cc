@@ -74,9 +74,9 @@ int run_command_line(std::vector<std::string> arguments) {
       "encode");
   main.set_version_flag("--version", "encode " ENCODE_VERSION);
   main.require_subcommand(1);
-  std::vector<Command> commands = {add_run_command(main), add_verify_command(main),
-                                   add_compare_command(main), add_config_command(main),
-                                   add_tokenize_command(main)};
+  std::vector<Command> commands = {add_run_command(main),      add_verify_command(main),
+                                   add_compare_command(main),  add_config_command(main),
+                                   add_tokenize_command(main), add_models_command(main)};
   commands.push_back({main.add_subcommand("version", "Print the version"), [] {
                         std::puts("encode " ENCODE_VERSION);
                         return 0;

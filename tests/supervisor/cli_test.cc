@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
+#include "model_dir/architectures.h"
 #include "supervisor/program.h"
 #include "support/temp_dir.h"
 
@@ -45,8 +46,18 @@ class Cli : public ::testing::Test {
   TempDir dir_;
 };
 
+TEST_F(Cli, ModelsListsEveryArchitecture) {
+  const ProgramEnd end = encode({"models"});
+  EXPECT_EQ(end.exit_code, 0);
+  for (const Architecture& architecture : architectures()) {
+    EXPECT_THAT(end.out, HasSubstr("\n" + std::string(architecture.model_type) + " "));
+    EXPECT_THAT(end.out, HasSubstr(std::string(architecture.examples)));
+  }
+}
+
 TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
-  for (const std::string verb : {"", "run", "verify", "compare", "config", "tokenize", "version"}) {
+  for (const std::string verb :
+       {"", "run", "verify", "compare", "config", "tokenize", "models", "version"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!verb.empty()) arguments.insert(arguments.begin(), verb);
     double best = 1;  // processor time, and the best of five: the machine may be busy

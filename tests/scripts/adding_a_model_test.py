@@ -1,0 +1,41 @@
+"""docs/adding-a-model.md: every piece of code in it is in the file that it names, and so is every name."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs/adding-a-model.md").read_text()
+
+
+def quoted_code(text):
+    """[(path, code)] of the blocks that open with a language and a path."""
+    return re.findall(r"^```\w+ (\S+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def sources(*folders):
+    return "".join(path.read_text() for folder in folders for path in sorted((ROOT / folder).rglob("*.[hc]*")))
+
+
+class AddingAModel(unittest.TestCase):
+    def test_code_is_quoted_as_it_is(self):
+        blocks = quoted_code(TEXT)
+        self.assertGreaterEqual(len(blocks), 6)
+        for path, code in blocks:
+            self.assertIn(code, (ROOT / path).read_text(), path)
+
+    def test_a_changed_quotation_is_noticed(self):
+        (path, code), = quoted_code("```cpp src/models/registry.cc\n    {\"distilbert\", load_nothing},\n```\n")
+        self.assertNotIn(code, (ROOT / path).read_text())
+
+    def test_files_exist(self):
+        for path in set(re.findall(r"`((?:src|tests|scripts|docs)/[\w/.]+\.\w+)`", TEXT)):
+            self.assertTrue((ROOT / path).exists(), path)
+
+    def test_names_exist(self):
+        code = sources("src/models", "src/nn", "src/weights", "tests/models")
+        for name in set(re.findall(r"`(?:\w+::)?(\w+)(?:<\w+>)?`", TEXT)) - {"encode", "nn"}:
+            self.assertIn(name, code, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
