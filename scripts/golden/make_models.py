@@ -81,7 +81,7 @@ class TinyModel:
     name: str
     architecture: str  # prefix of the transformers classes
     config: dict = field(default_factory=dict)
-    dtype: torch.dtype = torch.float16
+    dtype: torch.dtype = torch.bfloat16
     shard_bytes: int = 1 << 30
     same_output_as: str = ""  # another model's name: no reference of its own
     model_class: str = ""  # other than <architecture>Model
@@ -93,9 +93,9 @@ class TinyModel:
 
 MODELS = (
     TinyModel("bert", "Bert", SHAPE, dtype=torch.float32),
-    TinyModel("bert_float16", "Bert", SHAPE),
-    TinyModel("bert_bfloat16", "Bert", SHAPE, dtype=torch.bfloat16),
-    TinyModel("bert_float16_sharded", "Bert", SHAPE, shard_bytes=60_000, same_output_as="bert_float16"),
+    TinyModel("bert_float16", "Bert", SHAPE, dtype=torch.float16),
+    TinyModel("bert_bfloat16", "Bert", SHAPE),
+    TinyModel("bert_float16_sharded", "Bert", SHAPE, dtype=torch.float16, shard_bytes=60_000, same_output_as="bert_float16"),
     TinyModel("qwen2", "Qwen2", QWEN2, dtype=torch.float32),
     TinyModel("qwen2_bidirectional", "Qwen2", {**QWEN2, "is_causal": False}, dtype=torch.float32),
     TinyModel("roberta", "Roberta", ROBERTA),
@@ -154,7 +154,9 @@ def draw_parameters(model, generator):
             if name in tables:
                 parameter.copy_(noise * table_scale)
             elif parameter.ndim == 2:
-                parameter.copy_(noise * (1.5 / parameter.shape[1] ** 0.5))
+                # T5 does not divide its scores by sqrt(d_kv): the size of its queries does.
+                scale = model.config.d_kv ** -0.5 if name.endswith("SelfAttention.q.weight") else 1.0
+                parameter.copy_(noise * (scale / parameter.shape[1] ** 0.5))
             elif "norm" in name.lower() and name.endswith("weight"):
                 parameter.add_(0.2 * noise)
             else:
