@@ -66,6 +66,8 @@ char32_t compose(char32_t first, char32_t second);
 char32_t with_older_category(char32_t c);
 std::span<const uint32_t> lowercase(char32_t c);  // empty where `c` is its own lower case
 
+inline constexpr char32_t kMetaspace = 0x2581;  // sentencepiece's visible space
+
 inline constexpr char32_t kHangulBase = 0xAC00;
 inline constexpr char32_t kHangulCount = 11172;
 inline bool is_hangul_syllable(char32_t c) { return c - kHangulBase < kHangulCount; }
