@@ -16,8 +16,9 @@ class LargeTableAllocator {
   using value_type = T;
 
   LargeTableAllocator() = default;
+  // Implicit: containers convert allocators.
   template <typename Other>
-  LargeTableAllocator(const LargeTableAllocator<Other>& /*other*/) {}  // NOLINT: allocators convert
+  LargeTableAllocator(const LargeTableAllocator<Other>& /*other*/) {}
 
   T* allocate(size_t count) {
     if (count > static_cast<size_t>(-1) / 2 / sizeof(T)) throw std::bad_array_new_length();
