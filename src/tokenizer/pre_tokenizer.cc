@@ -190,8 +190,8 @@ class FixedLength final : public PreTokenizer {
   size_t code_points_;
 };
 
-// A piece begins where the script changes. What is before the first character with a script is in no
-// piece at all, as in Hugging Face `tokenizers`.
+// A piece begins where the script changes. What is before the first character with a script is in
+// no piece at all, as in Hugging Face `tokenizers`.
 class UnicodeScripts final : public PreTokenizer {
  public:
   void pre_tokenize(PreTokenizedText& text) const override {

@@ -1,7 +1,7 @@
 // Test tool: reads one JSON string a line, writes the ids of each as a JSON array.
 //   tokenize_lines TOKENIZER [--max-length N] [--no-special-tokens] [--lost] [--time] [--threads N]
-// With --lost each line is [[ids], lost tokens]. With --time nothing is written but the seconds of loading and, after a
-// few hundred rows to warm up, those of encoding all rows on N threads.
+// With --lost each line is [[ids], lost tokens]. With --time nothing is written but the seconds of
+// loading and, after a few hundred rows to warm up, those of encoding all rows on N threads.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
