@@ -115,7 +115,7 @@ def seconds(tool, path, lines):
     command = [tool, path, "--time"]
     runs = [json.loads(subprocess.run(command, stdin=open(lines, "rb"), capture_output=True, check=True).stdout)
             for _ in range(3)]
-    return min(run["encode"] for run in runs), runs[0]["load"]
+    return min(run["cpu"] for run in runs), runs[0]["load"]
 
 
 def compare(tool, path, name, rows, with_speed):

@@ -1,12 +1,21 @@
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "encode/error.h"
+#include "encode/model_directory.h"
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "command.h"
+#include "token_statistics.h"
 
 namespace encode {
 namespace {
@@ -18,69 +27,131 @@ struct TokenizeFlags {
   std::string field;
   std::string output;
   int64_t max_length = 0;
+  bool no_truncation = false;
   bool no_special_tokens = false;
+  bool tokens = false;
 };
 
-// {"row":0,"input_ids":[101,7592,102]}
-void append_line(std::string& line, int64_t row, std::span<const int32_t> ids) {
-  line = "{\"row\":" + std::to_string(row) + ",\"input_ids\":[";
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0) line += ',';
-    line += std::to_string(ids[i]);
-  }
-  line += "]}\n";
+[[noreturn]] void refuse_usage(std::string what, std::string expected, std::string found) {
+  throw Error({.exit_code = ExitCode::kUsage,
+               .code = "usage",
+               .what = std::move(what),
+               .where = "command line",
+               .expected = std::move(expected),
+               .found = std::move(found),
+               .hint = "see encode tokenize --help"});
 }
 
-int tokenize(const TokenizeFlags& flags) {
+void check(const TokenizeFlags& flags) {
   if (flags.model.empty() == flags.tokenizer.empty()) {
-    throw Error({.exit_code = ExitCode::kUsage,
-                 .code = "usage",
-                 .what = "tokenize needs a tokenizer",
-                 .where = "command line",
-                 .expected = "--model DIR or --tokenizer FILE",
-                 .found = flags.model.empty() ? "neither" : "both",
-                 .hint = "see encode tokenize --help"});
+    refuse_usage("tokenize needs a tokenizer", "--model DIR or --tokenizer FILE",
+                 flags.model.empty() ? "neither" : "both");
   }
+  if (flags.no_truncation && flags.max_length > 0)
+    refuse_usage("two options contradict each other", "--max-length or --no-truncation", "both");
+}
+
+// The model's own limit where it has one and nothing else is asked for, as `encode run` has it.
+int64_t length_limit(const TokenizeFlags& flags, const std::string& model_dir) {
+  if (flags.no_truncation) return 0;
+  const bool is_model = !model_dir.empty() &&
+                        std::filesystem::exists(std::filesystem::path(model_dir) / "config.json");
+  if (flags.max_length > 0 || !is_model) return flags.max_length;
+  return effective_result(open_model_directory(model_dir), {}).max_length;
+}
+
+// {"row":0,"input_ids":[101,7592,102]}, and with `tokens` their spelling.
+class LineWriter {
+ public:
+  LineWriter(const Tokenizer& tokenizer, bool tokens) : tokenizer_(tokenizer), tokens_(tokens) {}
+
+  const std::string& line(int64_t row, std::span<const int32_t> ids) {
+    line_ = "{\"row\":" + std::to_string(row) + ",\"input_ids\":[";
+    for (const int32_t id : ids) line_ += std::to_string(id) + ',';
+    close_list();
+    if (tokens_) {
+      line_ += ",\"tokens\":[";
+      for (const int32_t id : ids) {
+        // Byte tokens of a sentencepiece model may not be UTF-8 by themselves.
+        line_ += Json(tokenizer_.token(id)).dump(-1, ' ', false, Json::error_handler_t::replace);
+        line_ += ',';
+      }
+      close_list();
+    }
+    line_ += "}\n";
+    return line_;
+  }
+
+ private:
+  void close_list() {
+    if (line_.back() == ',') line_.pop_back();
+    line_ += ']';
+  }
+
+  const Tokenizer& tokenizer_;
+  bool tokens_;
+  std::string line_;
+};
+
+int tokenize(const TokenizeFlags& flags) {
+  using Clock = std::chrono::steady_clock;
+  check(flags);
+  const std::string model_dir =
+      flags.model.empty() ? std::string() : resolve_model(flags.model, std::nullopt);
   const std::unique_ptr<Tokenizer> tokenizer = flags.model.empty()
                                                    ? load_tokenizer(flags.tokenizer)
-                                                   : load_tokenizer_from_directory(flags.model);
+                                                   : load_tokenizer_from_directory(model_dir);
+  const TokenizeOptions options{.max_length = length_limit(flags, model_dir),
+                                .add_special_tokens = !flags.no_special_tokens};
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;
   const std::unique_ptr<TextReader> reader = open_texts(input);
-  const TokenizeOptions options{.max_length = flags.max_length,
-                                .add_special_tokens = !flags.no_special_tokens};
   AtomicFile output(flags.output, 0);
+  LineWriter writer(*tokenizer, flags.tokens);
+  TokenStatistics statistics;
+  Clock::duration tokenizing{};
   TokenizedRows rows;
   Text text;
-  std::string line;
   while (reader->next(text)) {
     rows.clear();
+    const Clock::time_point start = Clock::now();
     tokenizer->encode(text.utf8, options, rows);
-    append_line(line, text.row, rows.row(0));
+    tokenizing += Clock::now() - start;
+    statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],
+                   static_cast<int64_t>(text.utf8.size()));
+    const std::string& line = writer.line(text.row, rows.row(0));
     output.write(line.data(), line.size());
   }
   output.commit();
+  const double seconds = std::chrono::duration<double>(tokenizing).count();
+  std::fputs(
+      (tokenizer->description() + "\n" + statistics.render(options.max_length, seconds)).c_str(),
+      stdout);
   return 0;
 }
 
 }  // namespace
 
 Command add_tokenize_command(CLI::App& main) {
-  CLI::App* app =
-      main.add_subcommand("tokenize", "Write the token ids of every row, as JSON lines");
+  CLI::App* app = main.add_subcommand(
+      "tokenize", "Write the token ids of every row as JSON lines, and tell how long rows are");
   const auto flags = std::make_shared<TokenizeFlags>();
-  app->add_option("--model", flags->model, "Model directory");
+  app->add_option("--model", flags->model,
+                  "Model directory or hub id; truncates as the model does");
   app->add_option("--tokenizer", flags->tokenizer, "tokenizer.json, or a sentencepiece model");
   app->add_option("--input", flags->input, "Text file, as for encode run")->required();
   app->add_option("--field", flags->field, "JSONL: name or JSON pointer; CSV, TSV: column");
   app->add_option("--output", flags->output, "JSON lines {\"row\":0,\"input_ids\":[..]}")
       ->required();
   app->add_option("--max-length", flags->max_length,
-                  "Tokens at most, special tokens included; 0: all")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
+                  "Tokens at most, special tokens included (default: the model's limit)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app->add_flag("--no-truncation", flags->no_truncation,
+                "Keep all tokens, whatever the model takes");
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Leave out [CLS], [SEP], <s>, ...");
+  app->add_flag("--tokens", flags->tokens, "Write the tokens' spelling too: \"tokens\":[..]");
   return {app, [flags] { return tokenize(*flags); }};
 }
 

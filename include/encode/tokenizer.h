@@ -37,7 +37,9 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   // Appends one row to `rows`. `utf8` must be valid UTF-8; it may be empty and may contain NUL.
-  // Never fails on any valid UTF-8.
+  // Throws Error (kData), and appends nothing: "tokenizer.too_long" for a text over 64 MiB,
+  // "tokenizer.regex" where a split pattern without a scanner of its own needs too many steps,
+  // "tokenizer.sentencepiece" where libsentencepiece refuses. Nothing else fails on valid UTF-8.
   virtual void encode(std::string_view utf8, const TokenizeOptions& options,
                       TokenizedRows& rows) const = 0;
 

@@ -242,6 +242,14 @@ COMPONENTS = [
         P.Split(Regex(r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"
                       r" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"), "isolated")])),
 ]
+O200K_WORDS = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
+               r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|")
+COMPONENTS += [
+    ("Split tekken", None, P.Split(Regex(O200K_WORDS + r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+                                   "isolated")),
+    ("UnicodeScripts", None, P.UnicodeScripts()),
+    ("UnicodeScripts of digits", None, P.Sequence([P.Digits(True), P.UnicodeScripts()])),
+]
 BEHAVIORS = ["removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"]
 COMPONENTS += [(f"Punctuation {b}", None, P.Punctuation(b)) for b in BEHAVIORS]
 COMPONENTS += [(f"Split space {b}", None, P.Split(" ", b)) for b in BEHAVIORS]

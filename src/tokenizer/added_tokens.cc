@@ -55,7 +55,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<std::pair<std::string, AddedToken
     if (!is_first) first_bytes_.push_back(pattern.front());
     is_first = true;
   }
-  if (!entries.empty()) trie_ = ByteTrie(std::move(entries));
+  if (!entries.empty()) trie_ = ByteTrie(entries);
 }
 
 AddedTokenFinder::Found AddedTokenFinder::next(std::string_view text, size_t from) const {

@@ -7,6 +7,7 @@
 
 #include "tokenizer/bpe_merger.h"
 #include "tokenizer/byte_level.h"
+#include "tokenizer/merge_borders.h"
 #include "tokenizer/unicode.h"
 #include "tokenizer/word_cache.h"
 
@@ -14,6 +15,7 @@ namespace encode {
 namespace {
 
 constexpr int32_t kNoId = -1;
+constexpr std::string_view kMetaspace = "\xE2\x96\x81";
 
 class BpeScratch final : public Model::Scratch {
  public:
@@ -59,6 +61,9 @@ class Bpe final : public Model {
       read_byte_level_vocabulary(vocabulary);
     } else {
       read_vocabulary(vocabulary);
+      // A piece that is a token as a whole, or knows its place in the word, cannot be cut.
+      cuts_ = !options_.ignore_merges && !has_affixes();
+      if (cuts_) borders_ = MergeBorders(vocabulary, merges, byte_ids_);
     }
   }
 
@@ -69,22 +74,12 @@ class Bpe final : public Model {
   int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
                     int32_t* out) const override {
     auto& own = static_cast<BpeScratch&>(scratch);
-    const char* readable_end = text.data() + text.size();
-    for (const Piece& piece : pieces) {
-      const std::string_view word = text.substr(piece.begin, piece.end - piece.begin);
-      if (word.size() > WordKey::kMaxBytes) {
-        out = tokenize_word(word, own, out);
-        continue;
-      }
-      const WordKey key(word, readable_end);
-      if (int32_t* end = own.cache.find(key, out); end != nullptr) {
-        out = end;
-        continue;
-      }
-      const int32_t* begin = out;
-      out = tokenize_word(word, own, out);
-      own.cache.insert(key, begin, out);
-    }
+    const auto tokenize = [&](std::string_view word, int32_t* ids) {
+      return tokenize_word(word, own, ids);
+    };
+    if (!cuts_) return own.cache.tokenize(text, pieces, out, tokenize);
+    for (const Piece& piece : pieces)
+      out = tokenize_parts(text.substr(piece.begin, piece.end - piece.begin), own, out);
     return out;
   }
 
@@ -134,6 +129,28 @@ class Bpe final : public Model {
       take_apart(word, own.symbols);
     }
     return own.merger.merge(own.symbols, out);
+  }
+
+  int32_t* tokenize_parts(std::string_view text, BpeScratch& own, int32_t* out) const {
+    const auto tokenize = [&](std::string_view word, int32_t* ids) {
+      return tokenize_word(word, own, ids);
+    };
+    const char* readable_end = text.data() + text.size();
+    while (!text.empty()) {
+      const std::string_view part = text.substr(0, borders_.first_part(text));
+      text.remove_prefix(part.size());
+      std::string_view word = part;
+      size_t spaces = 0;
+      for (; word.starts_with(kMetaspace); ++spaces) word.remove_prefix(kMetaspace.size());
+      if (word.size() > WordKey::kMaxBytes || spaces > WordKey::kMaxSpaces) {
+        out = tokenize(part, out);
+        continue;
+      }
+      WordKey key(word, readable_end);
+      key.add_spaces(spaces);
+      out = own.cache.tokenize_keyed(key, part, out, tokenize);
+    }
+    return out;
   }
 
   // `after_unknown`: the symbol before stands for something without a token as well.
@@ -190,6 +207,8 @@ class Bpe final : public Model {
   PairTable pairs_;
   Vocabulary words_;  // whole tokens, where pieces or characters are looked up by their spelling
   Alphabet alphabet_;
+  MergeBorders borders_;
+  bool cuts_ = false;
   std::array<int32_t, 256>
       byte_ids_{};  // of the bytes (byte level) or of the <0xNN> tokens (byte fallback)
   bool has_byte_tokens_ = false;  // byte fallback, and it can be done

@@ -36,12 +36,12 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
   // what lies further out only adds candidates that lose to it. So a window's tokens stand once
   // they join with the token before.
   tokens_.clear();
+  window_.clear();
   uint32_t begin = 0;
   size_t size = kWindow;
   while (begin < symbols.size()) {
     size = std::min(size, symbols.size() - begin);
-    window_.clear();
-    merge_window(symbols.subspan(begin, size), begin, window_);
+    next_window(symbols, begin, size);
     const auto window_end = static_cast<uint32_t>(begin + size);
     const uint32_t first_end = window_.size() > 1 ? window_[1].begin : window_end;
     if (!tokens_.empty() && !joins(symbols, tokens_.back(), window_.front(), first_end)) {
@@ -55,24 +55,45 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
       size *= 2;
       continue;
     }
-    if (!last) {
-      begin = window_[window_.size() - kTokensToRedo].begin;
-      window_.resize(window_.size() - kTokensToRedo);
-    }
-    tokens_.insert(tokens_.end(), window_.begin(), window_.end());
+    const size_t kept = last ? window_.size() : window_.size() - kTokensToRedo;
+    tokens_.insert(tokens_.end(), window_.begin(), window_.begin() + static_cast<ptrdiff_t>(kept));
     if (last) break;
+    begin = window_[kept].begin;
     size = kWindow;
   }
   for (const Token& token : tokens_) *out++ = token.id;
   return out;
 }
 
+// Fills window_. Where the text repeats itself (a long run of one character) so do its windows: the
+// tokens of the last one are moved along.
+void BpeMerger::next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size) {
+  const auto here = symbols.subspan(begin, size);
+  if (!window_.empty() && size == window_size_ &&
+      std::ranges::equal(here, symbols.subspan(window_.front().begin, size))) {
+    const uint32_t moved = begin - window_.front().begin;
+    for (Token& token : window_) token.begin += moved;
+    return;
+  }
+  window_.clear();
+  window_size_ = size;
+  merge_window(here, begin, window_);
+}
+
 bool BpeMerger::joins(std::span<const int32_t> symbols, const Token& left, const Token& right,
                       uint32_t right_end) {
+  const auto both = symbols.subspan(left.begin, right_end - left.begin);
+  const uint32_t border = right.begin - left.begin;
+  if (border == joined_border_ && std::ranges::equal(both, joined_symbols_)) return true;
   joined_.clear();
-  merge_window(symbols.subspan(left.begin, right_end - left.begin), left.begin, joined_);
-  return joined_.size() == 2 && joined_[1].begin == right.begin && joined_[0].id == left.id &&
-         joined_[1].id == right.id;
+  merge_window(both, left.begin, joined_);
+  const bool stand = joined_.size() == 2 && joined_[1].begin == right.begin &&
+                     joined_[0].id == left.id && joined_[1].id == right.id;
+  if (stand) {
+    joined_symbols_.assign(both.begin(), both.end());
+    joined_border_ = border;
+  }
+  return stand;
 }
 
 // Repeats "find the pair of lowest rank, merge it" on arrays small enough to shift.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tokenizer/bpe.h"
+#include "tokenizer/large_table.h"
 
 namespace encode {
 
@@ -45,7 +46,7 @@ class PairTable {
     return key * 0x9E3779B97F4A7C15U;
   }
 
-  std::vector<Slot> slots_;  // a run of slots at the end lets a probe go past the last hash value
+  LargeTable<Slot> slots_;  // a run of slots at the end lets a probe go past the last hash value
   int shift_ = 0;
 };
 
@@ -78,6 +79,7 @@ class BpeMerger {
   // Appends the tokens of `symbols` (at most kWindowMax of them or more), their positions counted
   // from `base`.
   void merge_window(std::span<const int32_t> symbols, uint32_t base, std::vector<Token>& tokens);
+  void next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size);
   void merge_at(uint32_t position);
   void rank_pair(uint32_t position);
   void push(Candidate candidate);
@@ -89,8 +91,12 @@ class BpeMerger {
   std::vector<Node> nodes_;
   std::vector<Candidate> heap_;
   std::vector<Token> tokens_;
-  std::vector<Token> window_;
+  std::vector<Token> window_;  // of window_size_ symbols
+  size_t window_size_ = 0;
   std::vector<Token> joined_;
+  // The last two tokens that joined, as the symbols of both and those of the left one.
+  std::vector<int32_t> joined_symbols_;
+  uint32_t joined_border_ = 0;
 };
 
 }  // namespace encode

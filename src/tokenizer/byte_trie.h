@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tokenizer/large_table.h"
 
 namespace encode {
 
@@ -18,7 +21,7 @@ class ByteTrie {
 
   ByteTrie() = default;
   // `entries`: distinct, non-empty strings in any order, ids >= 0.
-  explicit ByteTrie(std::vector<Entry> entries);
+  explicit ByteTrie(const std::vector<Entry>& entries);
 
   bool empty() const { return nodes_.empty(); }
   // The child of `node` (which must not be kNoNode) by `byte`, kNoNode where there is none.
@@ -52,13 +55,15 @@ class ByteTrie {
     int32_t id = -1;
   };
   struct Range;
+  class SortedEntries;
 
-  uint32_t find_base(const std::vector<unsigned char>& bytes);
-  void place(uint32_t node, const Range& range, const std::vector<Entry>& entries,
-             std::vector<Range>& todo);
+  uint32_t next_free(uint32_t at);
+  uint32_t find_base(std::span<const unsigned char> bytes);
+  void place(const Range& range, const SortedEntries& entries, std::vector<Range>& todo);
 
-  std::vector<Node> nodes_;
-  uint32_t first_free_ = 1;  // nothing below it is free, or worth another look
+  LargeTable<Node> nodes_;
+  uint32_t first_gap_ = 1;   // for nodes with one child: nothing below it is free
+  uint32_t first_free_ = 1;  // for the others: nothing below it is worth another look
 };
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-#include <map>
+#include <array>
 #include <string>
 
 #include "base/units.h"
@@ -48,30 +48,6 @@ std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& com
   return make_unigram(json.vocabulary, json.scores, options);
 }
 
-std::vector<BpeMerge> load_merges(const ModelJson& json, size_t prefix_size,
-                                  const std::string& where) {
-  std::vector<BpeMerge> merges;
-  merges.reserve(json.merges.size());
-  std::string merged;
-  const auto find = [&](std::string_view token) {
-    const int32_t id = json.vocabulary.find(token);
-    if (id < 0) {
-      refuse_format(
-          "merge " + std::to_string(merges.size()) + " uses a token that is not in the vocabulary",
-          where, "a token of the vocabulary", "'" + preview(token) + "'");
-    }
-    return id;
-  };
-  for (const auto& [left, right] : json.merges) {
-    BpeMerge merge{find(left), find(right), 0};
-    merged.assign(left);
-    merged += right.substr(std::min(prefix_size, right.size()));
-    merge.merged = find(merged);
-    merges.push_back(merge);
-  }
-  return merges;
-}
-
 std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& component,
                                  bool byte_level) {
   component.allow({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
@@ -102,9 +78,7 @@ std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& compone
     refuse_format("byte_fallback with an incomplete set of byte tokens", component.where(),
                   "<0x00> to <0xFF>", std::to_string(bytes) + " of 256");
   }
-  return make_bpe(json.vocabulary,
-                  load_merges(json, options.continuing_subword_prefix.size(), component.where()),
-                  options);
+  return make_bpe(json.vocabulary, json.merges, options);
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ void load_steps(const Component& component, Steps& steps, bool& ends_with_alphab
       {"Metaspace", load_metaspace},
       {"Punctuation", load_punctuation},
       {"Split", load_split},
+      {"UnicodeScripts", load_plain<make_unicode_scripts>},
       {"Whitespace", load_plain<make_whitespace>},
       {"WhitespaceSplit", load_plain<make_whitespace_split>},
   };

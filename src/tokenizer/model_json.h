@@ -4,8 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -19,7 +17,7 @@ struct ModelJson {
   Json options = Json::object();  // all fields but the two below
   Vocabulary vocabulary;          // of Unigram too: ids are places in its list
   std::vector<double> scores;     // Unigram: by id
-  std::vector<std::pair<std::string_view, std::string_view>> merges;  // into the parsed document
+  std::vector<BpeMerge> merges;
   bool has_vocabulary = false;
   bool has_merges = false;
 };

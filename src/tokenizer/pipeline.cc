@@ -75,7 +75,7 @@ class Pipeline final : public Tokenizer {
   std::string description() const override { return parts_.description; }
   std::string token(int32_t id) const override {
     const bool exists = id >= 0 && static_cast<size_t>(id) < parts_.tokens.size();
-    return exists ? parts_.tokens[static_cast<size_t>(id)] : std::string();
+    return exists ? std::string(parts_.tokens[static_cast<size_t>(id)]) : std::string();
   }
 
  private:

@@ -15,6 +15,7 @@
 #include "tokenizer/normalizer.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/scratch_pool.h"
+#include "tokenizer/vocabulary.h"
 
 namespace encode {
 
@@ -35,7 +36,7 @@ struct PipelineParts {
   SpecialTokens special_tokens;
   AddedTokenFinder raw_tokens;         // looked for before normalization
   AddedTokenFinder normalized_tokens;  // and after it
-  std::vector<std::string> tokens;     // by id, "" for an id without one
+  TokenSpellings tokens;               // "" for an id without one
   std::string description;
 };
 

@@ -190,6 +190,29 @@ class FixedLength final : public PreTokenizer {
   size_t code_points_;
 };
 
+// A piece begins where the script changes. What is before the first character with a script is in
+// no piece at all, as in Hugging Face `tokenizers`.
+class UnicodeScripts final : public PreTokenizer {
+ public:
+  void pre_tokenize(PreTokenizedText& text) const override {
+    text.split_each([](std::string_view piece, uint32_t base, std::vector<Piece>& out) {
+      const char* end = piece.data() + piece.size();
+      uint8_t last = 0;
+      for (const char* p = piece.data(); p < end;) {
+        const Decoded d = unicode::decode(p, end);
+        const uint8_t script = unicode::script(d.code_point);
+        const uint32_t at = base + static_cast<uint32_t>(p - piece.data());
+        if (script != 0 && script != last) {
+          out.push_back({at, at});
+          last = script;
+        }
+        if (last != 0) out.back().end = at + d.size;
+        p += d.size;
+      }
+    });
+  }
+};
+
 class PreTokenizerSequence final : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> steps)
@@ -239,6 +262,7 @@ std::unique_ptr<PreTokenizer> make_char_delimiter_split(char32_t delimiter) {
 std::unique_ptr<PreTokenizer> make_fixed_length(size_t code_points) {
   return std::make_unique<FixedLength>(code_points);
 }
+std::unique_ptr<PreTokenizer> make_unicode_scripts() { return std::make_unique<UnicodeScripts>(); }
 std::unique_ptr<PreTokenizer> make_pre_tokenizer_sequence(
     std::vector<std::unique_ptr<PreTokenizer>> steps) {
   return std::make_unique<PreTokenizerSequence>(std::move(steps));

@@ -87,6 +87,7 @@ std::unique_ptr<PreTokenizer> make_punctuation(SplitBehavior behavior);
 std::unique_ptr<PreTokenizer> make_digits(bool individual_digits);
 std::unique_ptr<PreTokenizer> make_char_delimiter_split(char32_t delimiter);
 std::unique_ptr<PreTokenizer> make_fixed_length(size_t code_points);
+std::unique_ptr<PreTokenizer> make_unicode_scripts();
 std::unique_ptr<PreTokenizer> make_pre_tokenizer_sequence(
     std::vector<std::unique_ptr<PreTokenizer>> steps);
 

@@ -59,6 +59,8 @@ SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_con
   const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
                                    kTokenizerFormat);
   const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
+  // How text next to special tokens is cut, which is not looked for in text: either value is right.
+  static_cast<void>(fields.boolean_or("legacy", true));
   return {.add_bos = fields.boolean_or("add_bos_token", false),
           .add_eos = fields.boolean_or("add_eos_token", false)};
 }

@@ -55,6 +55,14 @@ class Reader {
     }
     return p;
   }
+  // The same for characters that have any of `properties` (unicode.h).
+  bool has(const char* p, uint32_t properties) const {
+    return p < end && (table_[unicode::decode(p, end).code_point] & properties) != 0;
+  }
+  const char* skip_all(const char* p, uint32_t properties) const {
+    while (has(p, properties)) p += unicode::decode(p, end).size;
+    return p;
+  }
   const char* skip_newlines(const char* p) const {
     while (p < end && is_newline(*p)) ++p;
     return p;
@@ -156,6 +164,66 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
   }
 }
 
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p, p where it does not match. Where
+// nothing but capitals follows the first part it gives back what it took behind the last character
+// that belongs to both.
+const char* skip_capitals_and_small(const Reader& reader, const char* p) {
+  const char* after_both = p;
+  const char* q = p;
+  while (reader.has(q, unicode::kUpperish)) {
+    const char* next = q + reader.at(q).size;
+    if (reader.has(q, unicode::kLowerish)) after_both = next;
+    q = next;
+  }
+  return reader.has(q, unicode::kLowerish) ? reader.skip_all(q, unicode::kLowerish) : after_both;
+}
+
+// The two first alternatives of o200k, less the contraction: p where neither matches. Either may
+// begin with one character that is not a letter, a number or a line break; a mark can be that
+// character or part of the word, and the first alternative goes before the second one.
+const char* skip_o200k_word(const Reader& reader, const char* p) {
+  const ClassAt here = reader.at(p);
+  const bool is_prefix =
+      here.char_class != kLetter && here.char_class != kNumber && !Reader::is_newline(*p);
+  const char* next = p + here.size;
+  if (is_prefix) {
+    if (const char* q = skip_capitals_and_small(reader, next); q != next) return q;
+  }
+  if (const char* q = skip_capitals_and_small(reader, p); q != p) return q;
+  if (is_prefix) {
+    if (const char* q = reader.skip_all(next, unicode::kUpperish); q != next) return q;
+  }
+  return reader.skip_all(p, unicode::kUpperish);
+}
+
+// [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+C|
+// [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*C|\p{N}{1,D}|
+// ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// where C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing.
+template <int kMaxDigits, bool kContractions>
+void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
+  Reader reader(text, base, pieces);
+  for (const char* p = reader.begin; p < reader.end;) {
+    const char* start = p;
+    const ClassAt here = reader.at(p);
+    const char* next = p + here.size;
+    p = skip_o200k_word(reader, p);
+    if (p != start) {
+      if (kContractions && p < reader.end && *p == '\'') p = skip_contraction<true>(p, reader.end);
+    } else if (here.char_class == kNumber) {
+      p = next;
+      for (int digits = 1; digits < kMaxDigits && reader.is(p, kNumber); ++digits)
+        p += reader.at(p).size;
+    } else if (here.char_class == kOther || (*p == ' ' && reader.is(next, kOther))) {
+      p = reader.skip(next, kOther);
+      while (p < reader.end && (Reader::is_newline(*p) || *p == '/')) ++p;
+    } else {
+      p = skip_spaces_and_lines(reader, p);
+    }
+    reader.push(start, p);
+  }
+}
+
 }  // namespace
 
 void scan_gpt2(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
@@ -231,6 +299,10 @@ SplitScanner find_split_scanner(std::string_view regex) {
        scan_cl100k<1>},
       {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
        scan_cl100k<3>},
+      {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+       scan_o200k<3, true>},
+      {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+       scan_o200k<1, false>},
   };
   for (const Known& known : kKnown) {
     if (known.regex == regex) return known.scanner;

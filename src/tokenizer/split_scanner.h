@@ -22,7 +22,8 @@ void scan_bert(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
 void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
 // The scanner of a pattern as it is spelled in tokenizer.json; null where it has none. Knows GPT-2,
-// cl100k (Llama 3: up to three digits a piece) and Qwen2 (one digit a piece).
+// cl100k (Llama 3: up to three digits a piece), Qwen2 (one digit a piece), o200k, and o200k as
+// Mistral's Tekken has it (no contractions, one digit a piece).
 SplitScanner find_split_scanner(std::string_view regex);
 
 }  // namespace encode

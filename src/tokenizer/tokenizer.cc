@@ -1,6 +1,7 @@
 #include "encode/tokenizer.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "base/file.h"
 #include "tokenizer/component.h"
@@ -16,9 +17,9 @@ constexpr std::string_view kFileCode = "tokenizer.file";
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file) {
-  const std::string content = read_file(file, kMaxFileBytes, kFileCode);
+  std::string content = read_file(file, kMaxFileBytes, kFileCode);
   if (file.ends_with(".model")) return load_sentencepiece(content, file, {});
-  return load_tokenizer_json(content, file);
+  return load_tokenizer_json(std::move(content), file);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "tokenizer/component.h"
+#include "tokenizer/merge_loader.h"
 #include "tokenizer/model_json.h"
 
 namespace encode {
@@ -22,14 +23,15 @@ constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 // The file in two parts: the model as ModelJson, every other field as a small document.
 class Reader {
  public:
-  Reader(const std::string& text, std::string where)
-      : where_(std::move(where)), text_(text), parser_(static_cast<size_t>(kLimits.max_bytes)) {}
+  explicit Reader(std::string where) : where_(std::move(where)) {}
 
-  void read() {
+  // Keeps no view of `text`, behind which simdjson may read SIMDJSON_PADDING bytes.
+  void read(std::string_view text) {
+    dom::parser parser(static_cast<size_t>(kLimits.max_bytes));
     try {
-      if (parser_.allocate(text_.size() + 1, kLimits.max_depth) != simdjson::SUCCESS)
+      if (parser.allocate(text.size() + 1, kLimits.max_depth) != simdjson::SUCCESS)
         throw std::bad_alloc();
-      for (const auto [name, value] : parser_.parse(text_).get_object()) {
+      for (const auto [name, value] : parser.parse(text.data(), text.size(), false).get_object()) {
         const std::string key(name);
         if (parts_.contains(key) || (key == "model" && has_model_))
           refuse_format("duplicate key", where_, "", key);
@@ -60,6 +62,7 @@ class Reader {
 
   void read_model(dom::object object) {
     has_model_ = true;
+    dom::element merges;
     for (const auto [name, value] : object) {
       const std::string key(name);
       const bool is_new = key == "vocab"    ? !model_.has_vocabulary
@@ -69,11 +72,13 @@ class Reader {
       if (key == "vocab") {
         read_vocabulary(value);
       } else if (key == "merges") {
-        read_merges(value);
+        model_.has_merges = true;
+        merges = value;
       } else {
         model_.options[key] = parse_small(value, "model." + key);
       }
     }
+    if (model_.has_merges) read_merges(merges);  // they need the other fields
   }
 
   void add_token(std::string_view token, int64_t id) {
@@ -97,7 +102,10 @@ class Reader {
       for (const auto [token, id] : tokens) add_token(token, id.get_int64());
       return;
     }
-    for (const dom::array pair : dom::array(value)) {  // Unigram: [[token, score], ..]
+    const dom::array pieces = value;  // Unigram: [[token, score], ..]
+    model_.vocabulary.reserve(pieces.size());
+    model_.scores.reserve(pieces.size());
+    for (const dom::array pair : pieces) {
       if (pair.size() != 2)
         refuse_format("bad entry of the vocabulary", where_, "[token, score]",
                       simdjson::minify(pair));
@@ -107,39 +115,40 @@ class Reader {
   }
 
   void read_merges(dom::element value) {
-    model_.has_merges = true;
+    const Json prefix = model_.options.value("continuing_subword_prefix", Json());
+    const size_t prefix_size = prefix.is_string() ? prefix.get_ref<const std::string&>().size() : 0;
+    MergeLoader loader(model_.vocabulary, prefix_size, where_ + ": model.merges");
     const dom::array merges = value;
-    model_.merges.reserve(merges.size());
+    loader.reserve(merges.size());
+    int64_t count = 0;
     for (const dom::element merge : merges) {
+      if (++count > kMaxTokens) {
+        refuse_format("too many merges", where_, "at most " + std::to_string(kMaxTokens), "more");
+      }
       if (merge.is_array()) {
         const dom::array pair = merge;
         if (pair.size() != 2)
           refuse_format("malformed merge", where_, "[left, right]", simdjson::minify(pair));
-        model_.merges.emplace_back(pair.at(0).get_string(), pair.at(1).get_string());
+        loader.add(pair.at(0).get_string(), pair.at(1).get_string());
       } else {
-        add_spelled_merge(merge.get_string());
+        add_spelled_merge(merge.get_string(), loader);
       }
     }
-    if (static_cast<int64_t>(model_.merges.size()) > kMaxTokens) {
-      refuse_format("too many merges", where_, "at most " + std::to_string(kMaxTokens),
-                    std::to_string(model_.merges.size()));
-    }
+    model_.merges = loader.finish();
   }
 
   // "left right"
-  void add_spelled_merge(std::string_view merge) {
+  void add_spelled_merge(std::string_view merge, MergeLoader& loader) const {
     if (merge.starts_with("#version")) return;
     const size_t space = merge.find(' ');
     if (space == std::string_view::npos || merge.find(' ', space + 1) != std::string_view::npos) {
       refuse_format("malformed merge", where_, "two tokens and a space between them",
                     "'" + preview(merge) + "'");
     }
-    model_.merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
+    loader.add(merge.substr(0, space), merge.substr(space + 1));
   }
 
   std::string where_;
-  simdjson::padded_string text_;
-  dom::parser parser_;
   std::map<std::string, Json> parts_;
   ModelJson model_;
   bool has_model_ = false;
@@ -227,13 +236,12 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
   return result;
 }
 
-// Spellings by id. Throws where two tokens share an id.
-std::vector<std::string> list_tokens(const Vocabulary& vocabulary,
-                                     const std::vector<AddedToken>& added,
-                                     const std::string& where) {
+// Throws where two tokens share an id.
+TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<AddedToken>& added,
+                           const std::string& where) {
   int32_t max_id = vocabulary.max_id();
   for (const AddedToken& token : added) max_id = std::max(max_id, token.id);
-  std::vector<std::string> tokens(static_cast<size_t>(max_id + 1));
+  std::vector<std::string_view> tokens(static_cast<size_t>(max_id + 1));
   std::vector<bool> taken(tokens.size());
   for (const auto& entry : vocabulary.entries()) {
     const auto id = static_cast<size_t>(entry.id);
@@ -246,7 +254,7 @@ std::vector<std::string> list_tokens(const Vocabulary& vocabulary,
     tokens[id] = vocabulary.token(entry);
   }
   for (const AddedToken& token : added) tokens[static_cast<size_t>(token.id)] = token.content;
-  return tokens;
+  return TokenSpellings(tokens);
 }
 
 void check_special_ids(const SpecialTokens& special, size_t vocab_size, const std::string& where) {
@@ -295,9 +303,11 @@ PipelineParts build_parts(const Reader& reader, const std::string& where) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_tokenizer_json(const std::string& text, const std::string& where) {
-  Reader reader(text, where);
-  reader.read();
+std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where) {
+  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  Reader reader(where);
+  reader.read(text);
+  text = {};  // the largest part of what loading takes: the model is built without it
   static const std::set<std::string, std::less<>> kKnown = {
       "version",    "truncation",    "padding",        "added_tokens",
       "normalizer", "pre_tokenizer", "post_processor", "decoder"};

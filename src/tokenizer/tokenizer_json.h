@@ -3,13 +3,12 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "encode/tokenizer.h"
 
 namespace encode {
 
 // `where` names the file in messages. Throws Error (kConfig).
-std::unique_ptr<Tokenizer> load_tokenizer_json(const std::string& text, const std::string& where);
+std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where);
 
 }  // namespace encode

@@ -93,6 +93,12 @@ char32_t with_older_category(char32_t c) {
   return c < kNewerEnds[run] ? kNewerSubstitutes[run] : c;
 }
 
+uint8_t script(char32_t c) {
+  const uint32_t* end = kScriptStarts + kScriptStartsSize;
+  const uint32_t* after = std::upper_bound(kScriptStarts, end, static_cast<uint32_t>(c));
+  return kScriptValues[after - kScriptStarts - 1];
+}
+
 std::span<const uint32_t> lowercase(char32_t c) {
   static const Mapping lower{{kLowerKeys, kLowerKeysSize}, kLowerOffsets, kLowerPool};
   return lower.find(c);

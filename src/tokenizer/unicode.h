@@ -64,7 +64,12 @@ char32_t compose(char32_t first, char32_t second);
 // A code point of the same general category and size in UTF-8 which regular expression engines with
 // older tables know as well; `c` itself where its category has been the same since Unicode 14.
 char32_t with_older_category(char32_t c);
+// A number for the script of `c`, as the pre-tokenizer UnicodeScripts tells them apart; 0 for a
+// character that goes with any script (a space, an unassigned one).
+uint8_t script(char32_t c);
 std::span<const uint32_t> lowercase(char32_t c);  // empty where `c` is its own lower case
+
+inline constexpr char32_t kMetaspace = 0x2581;  // sentencepiece's visible space
 
 inline constexpr char32_t kHangulBase = 0xAC00;
 inline constexpr char32_t kHangulCount = 11172;

@@ -40,6 +40,11 @@ extern const size_t kNewerEndsSize;
 extern const uint32_t kNewerSubstitutes[];
 extern const size_t kNewerSubstitutesSize;
 
+extern const uint32_t kScriptStarts[];  // ascending, the first is 0
+extern const size_t kScriptStartsSize;
+extern const uint8_t kScriptValues[];
+extern const size_t kScriptValuesSize;
+
 extern const uint64_t kCompositionKeys[];  // first << 32 | second, ascending
 extern const size_t kCompositionKeysSize;
 extern const uint32_t kCompositionValues[];

@@ -17,17 +17,17 @@ constexpr uint32_t kNowhere = UINT32_MAX;
 
 class Unigram final : public Model {
  public:
-  Unigram(Vocabulary vocabulary, std::vector<double> scores, const UnigramOptions& options)
-      : vocabulary_(std::move(vocabulary)), scores_(std::move(scores)), unk_id_(options.unk_id) {
+  Unigram(const Vocabulary& vocabulary, std::vector<double> scores, const UnigramOptions& options)
+      : scores_(std::move(scores)), unk_id_(options.unk_id) {
     std::vector<ByteTrie::Entry> entries;
-    entries.reserve(vocabulary_.size());
-    for (const auto& entry : vocabulary_.entries()) {
-      if (entry.size > 0) entries.emplace_back(vocabulary_.token(entry), entry.id);
+    entries.reserve(vocabulary.size());
+    for (const auto& entry : vocabulary.entries()) {
+      if (entry.size > 0) entries.emplace_back(vocabulary.token(entry), entry.id);
     }
-    trie_ = ByteTrie(std::move(entries));
+    trie_ = ByteTrie(entries);
     unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty;
     byte_ids_.fill(-1);
-    if (options.byte_fallback) find_byte_tokens(vocabulary_, byte_ids_);
+    if (options.byte_fallback) find_byte_tokens(vocabulary, byte_ids_);
   }
 
   std::unique_ptr<Scratch> make_scratch() const override {
@@ -37,23 +37,9 @@ class Unigram final : public Model {
   int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
                     int32_t* out) const override {
     auto& own = static_cast<UnigramScratch&>(scratch);
-    const char* readable_end = text.data() + text.size();
-    for (const Piece& piece : pieces) {
-      const std::string_view word = text.substr(piece.begin, piece.end - piece.begin);
-      if (word.size() > WordKey::kMaxBytes) {
-        out = tokenize_word(word, own, out);
-        continue;
-      }
-      const WordKey key(word, readable_end);
-      if (int32_t* end = own.cache.find(key, out); end != nullptr) {
-        out = end;
-        continue;
-      }
-      const int32_t* begin = out;
-      out = tokenize_word(word, own, out);
-      own.cache.insert(key, begin, out);
-    }
-    return out;
+    return own.cache.tokenize(text, pieces, out, [&](std::string_view word, int32_t* ids) {
+      return tokenize_word(word, own, ids);
+    });
   }
 
   std::string name() const override { return "Unigram"; }
@@ -125,7 +111,9 @@ class Unigram final : public Model {
 
   int32_t* write_unknown(std::string_view text, int32_t* out) const {
     const auto id_of = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
-    const int32_t known = vocabulary_.find(text);  // the unknown token itself, spelled out
+    const uint32_t node = trie_.walk(ByteTrie::kRoot, text);
+    // The unknown token itself, spelled out.
+    const int32_t known = node == ByteTrie::kNoNode ? -1 : trie_.id(node);
     if (known < 0 &&
         std::none_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) < 0; })) {
       for (size_t i = text.size(); i > 0; --i) *out++ = id_of(text[i - 1]);
@@ -135,7 +123,6 @@ class Unigram final : public Model {
     return out;
   }
 
-  Vocabulary vocabulary_;
   std::vector<double> scores_;
   ByteTrie trie_;
   int32_t unk_id_;
@@ -145,9 +132,9 @@ class Unigram final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_unigram(Vocabulary vocabulary, std::vector<double> scores,
+std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
                                     const UnigramOptions& options) {
-  return std::make_unique<Unigram>(std::move(vocabulary), std::move(scores), options);
+  return std::make_unique<Unigram>(vocabulary, std::move(scores), options);
 }
 
 }  // namespace encode

@@ -16,7 +16,7 @@ struct UnigramOptions {
 };
 
 // `scores` by id: log probabilities, one for each token of `vocabulary`, whose ids are 0, 1, 2, ..
-std::unique_ptr<Model> make_unigram(Vocabulary vocabulary, std::vector<double> scores,
+std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
                                     const UnigramOptions& options);
 
 }  // namespace encode

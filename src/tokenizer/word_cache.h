@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
+
+#include "tokenizer/text_pattern.h"
 
 namespace encode {
 
@@ -15,6 +18,7 @@ struct WordKey {
   uint64_t high = 0;
 
   static constexpr size_t kMaxBytes = 15;
+  static constexpr size_t kMaxSpaces = 15;
 
   // `readable_end` is the end of the memory that holds the word: with 16 bytes to read, no byte
   // loop is needed.
@@ -37,6 +41,9 @@ struct WordKey {
     }
     high |= static_cast<uint64_t>(size) << 56;
   }
+  // The word after so many spaces of three bytes each (U+2581), which take no bytes of the key;
+  // there the word may be empty.
+  void add_spaces(size_t count) { high |= static_cast<uint64_t>(count) << 60; }
   bool operator==(const WordKey&) const = default;
 };
 
@@ -46,6 +53,31 @@ class WordCache {
   static constexpr size_t kSizeBytes = size_t{2} << 20;
 
   WordCache() : sets_(new Set[kSets]) {}
+
+  // Writes the ids of all pieces of `text` to `out` and returns their end. Words that are not known
+  // are asked of `tokenize_word(word, out)`, which returns the end of its ids.
+  template <typename TokenizeWord>
+  int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, int32_t* out,
+                    TokenizeWord&& tokenize_word) {
+    const char* readable_end = text.data() + text.size();
+    for (const Piece& piece : pieces) {
+      const std::string_view word = text.substr(piece.begin, piece.end - piece.begin);
+      if (word.size() > WordKey::kMaxBytes) {
+        out = tokenize_word(word, out);
+      } else {
+        out = tokenize_keyed(WordKey(word, readable_end), word, out, tokenize_word);
+      }
+    }
+    return out;
+  }
+  template <typename TokenizeWord>
+  int32_t* tokenize_keyed(const WordKey& key, std::string_view word, int32_t* out,
+                          TokenizeWord&& tokenize_word) {
+    if (int32_t* end = find(key, out); end != nullptr) return end;
+    int32_t* end = tokenize_word(word, out);
+    insert(key, out, end);
+    return end;
+  }
 
   // Writes the ids of `key` to `out`, which must have room for kMaxIds, and returns their end;
   // null: not known.

@@ -19,7 +19,7 @@ class WordPiece final : public Model {
     for (const auto& entry : vocabulary.entries()) {
       if (entry.size > 0) entries.emplace_back(vocabulary.token(entry), entry.id);
     }
-    trie_ = ByteTrie(std::move(entries));
+    trie_ = ByteTrie(entries);
     inner_root_ = trie_.walk(ByteTrie::kRoot, options.continuing_subword_prefix);
   }
 
@@ -30,23 +30,9 @@ class WordPiece final : public Model {
   int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
                     int32_t* out) const override {
     WordCache& cache = static_cast<CacheScratch&>(scratch).cache;
-    const char* readable_end = text.data() + text.size();
-    for (const Piece& piece : pieces) {
-      const std::string_view word = text.substr(piece.begin, piece.end - piece.begin);
-      if (word.size() > WordKey::kMaxBytes) {
-        out = tokenize_word(word, out);
-        continue;
-      }
-      const WordKey key(word, readable_end);
-      if (int32_t* end = cache.find(key, out); end != nullptr) {
-        out = end;
-        continue;
-      }
-      const int32_t* begin = out;
-      out = tokenize_word(word, out);
-      cache.insert(key, begin, out);
-    }
-    return out;
+    return cache.tokenize(text, pieces, out, [this](std::string_view word, int32_t* ids) {
+      return tokenize_word(word, ids);
+    });
   }
 
   std::string name() const override { return "WordPiece"; }

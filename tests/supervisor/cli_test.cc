@@ -71,6 +71,54 @@ TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
   }
 }
 
+TEST_F(Cli, TokenizeWritesIdsAndTellsHowLongTheRowsAre) {
+  const std::string input = dir_.write("texts.txt", "a\none two three four five six seven\n\n");
+  const std::vector<std::string> arguments = {"tokenize",
+                                              "--tokenizer",
+                                              test_data("tokenizer/wordpiece/tokenizer.json"),
+                                              "--input",
+                                              input,
+                                              "--output",
+                                              dir_.file("ids.jsonl"),
+                                              "--tokens"};
+  const ProgramEnd whole = encode(arguments);
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("3 rows"));
+  EXPECT_THAT(whole.out, HasSubstr("no truncation"));
+  const std::string first_line = read_bytes(dir_.file("ids.jsonl")).substr(0, 200);
+  const Json row = Json::parse(first_line.substr(0, first_line.find('\n')));
+  EXPECT_EQ(row["row"], 0);
+  EXPECT_EQ(row["input_ids"].size(), 3U);
+  EXPECT_EQ(row["tokens"], Json::parse(R"(["[CLS]","a","[SEP]"])"));
+
+  std::vector<std::string> shorter = arguments;
+  shorter.insert(shorter.end(), {"--max-length", "4"});
+  const ProgramEnd cut = encode(shorter);
+  ASSERT_EQ(cut.exit_code, 0) << cut.err;
+  EXPECT_THAT(cut.out, HasSubstr("truncated at 4: 1 rows (33.3 %)"));
+  EXPECT_THAT(cut.out, HasSubstr("2 to 3           2   66.7 %  ####"));
+}
+
+TEST_F(Cli, TokenizeTruncatesAsTheModelDoes) {
+  for (const std::string name : {"config.json", "model.safetensors"})
+    dir_.write(name, read_bytes(test_data("models/bert/" + name)));
+  dir_.write("tokenizer.json", read_bytes(test_data("tokenizer/wordpiece/tokenizer.json")));
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "word ";
+  std::vector<std::string> arguments = {"tokenize",
+                                        "--model",
+                                        dir_.path(),
+                                        "--input",
+                                        dir_.write("texts.txt", text + "\n"),
+                                        "--output",
+                                        dir_.file("ids.jsonl")};
+  EXPECT_THAT(encode(arguments).out, HasSubstr("1 rows (100.0 %)"));
+  arguments.emplace_back("--no-truncation");
+  EXPECT_THAT(encode(arguments).out, HasSubstr("no truncation"));
+  arguments.insert(arguments.end(), {"--max-length", "8"});
+  EXPECT_EQ(encode(arguments).exit_code, 64);
+}
+
 TEST_F(Cli, RunWithFlagsOnly) {
   const ProgramEnd end = encode(run_flags());
   EXPECT_EQ(end.exit_code, 0) << end.err;

@@ -1,0 +1,49 @@
+// A vector for tables of megabytes that are read at random: on huge pages where the system lends
+// them, which saves most of the page faults of filling and of the address translation of reading.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <sys/mman.h>
+#include <vector>
+
+namespace encode {
+
+template <typename T>
+class LargeTableAllocator {
+ public:
+  using value_type = T;
+
+  LargeTableAllocator() = default;
+  // Implicit: containers convert allocators.
+  template <typename Other>
+  LargeTableAllocator(const LargeTableAllocator<Other>& /*other*/) {}
+
+  T* allocate(size_t count) {
+    if (count > static_cast<size_t>(-1) / 2 / sizeof(T)) throw std::bad_array_new_length();
+    const size_t bytes = count * sizeof(T);
+    if (bytes < kHugePage) return static_cast<T*>(::operator new(bytes));
+    const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    void* memory = std::aligned_alloc(kHugePage, rounded);
+    if (memory == nullptr) throw std::bad_alloc();
+    ::madvise(memory, rounded, MADV_HUGEPAGE);  // advice: without it the pages are small
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, size_t count) {
+    if (count * sizeof(T) < kHugePage) {
+      ::operator delete(memory);
+    } else {
+      std::free(memory);
+    }
+  }
+  bool operator==(const LargeTableAllocator&) const { return true; }
+
+ private:
+  static constexpr size_t kHugePage = size_t{2} << 20;
+};
+
+template <typename T>
+using LargeTable = std::vector<T, LargeTableAllocator<T>>;
+
+}  // namespace encode
