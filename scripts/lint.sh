@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks formatting (clang-format 14), C++ (clang-tidy 14, .clang-tidy) and shell scripts (shellcheck).
+# Checks formatting (clang-format 14), C++ (clang-tidy 23, .clang-tidy) and shell scripts (shellcheck).
 #
 # usage: scripts/lint.sh [--fix]
 #   --fix    rewrite the files as clang-format wants them, then check the rest
@@ -32,7 +32,23 @@ check_shell() {
   list_files '*.sh' .ci/run | xargs shellcheck -x
 }
 
+# Prints the path of clang-tidy, unpacked below .deps from its wheel.
+install_clang_tidy() {
+  local pins="$ROOT/scripts/deps/clang-tidy.txt" folder wheel
+  folder="$DEPS/clang-tidy-$(sha256sum "$pins" | cut -c1-12)"
+  if [[ ! -d $folder ]]; then
+    wheel=$(fetch_wheels "$pins")
+    rm -rf "$folder.partial"
+    mkdir -p "$folder.partial"
+    unzip -q "$wheel" 'clang_tidy/data/*' -d "$folder.partial"
+    chmod +x "$folder.partial/clang_tidy/data/bin/clang-tidy"
+    mv "$folder.partial" "$folder"
+  fi
+  printf '%s\n' "$folder/clang_tidy/data/bin/clang-tidy"
+}
+
 main() {
+  local tidy
   case ${1:-} in
     -h | --help) show_help && return ;;
     --fix) cd "$ROOT" && fix_format ;;
@@ -44,7 +60,8 @@ main() {
   check_format
   say "shellcheck"
   check_shell
-  "$PYTHON" scripts/lint/tidy.py --build build --cache "$CACHE/tidy" --jobs "$(job_count)"
+  tidy=$(install_clang_tidy)
+  "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build --cache "$CACHE/tidy" --jobs "$(job_count)"
 }
 
 main "$@"

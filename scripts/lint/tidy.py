@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the product's C++ sources, several at once, and remembers which ones passed.
 
-    tidy.py --build build --cache DIR [--jobs N]
+    tidy.py --clang-tidy PATH --build build --cache DIR [--jobs N]
 
 A source that passed is not read again until something it depends on changes: its text, the project's headers that the
 compiler saw, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project count by path and size: they
@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 
-CLANG_TIDY = "clang-tidy-14"
 # Sources of these folders are checked; the tests' headers and macros are GoogleTest's business.
 FOLDERS = ("src", "apps")
 # The flags are GCC's: clang does not know all of its warnings.
@@ -38,12 +37,12 @@ def dependencies(build):
 
 
 class Sources:
-    def __init__(self, root, build):
+    def __init__(self, clang_tidy, root, build):
         self.root = root
         self.build = build
         self.deps = dependencies(build)
         self.digests = {}
-        version = subprocess.run([CLANG_TIDY, "--version"], check=True, capture_output=True).stdout
+        version = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
         self.common = version + (root / ".clang-tidy").read_bytes()
 
     def entries(self):
@@ -78,8 +77,8 @@ class Sources:
         return state.hexdigest()
 
 
-def check(entry, build):
-    command = [CLANG_TIDY, "-p", str(build), *EXTRA, entry["file"]]
+def check(clang_tidy, entry, build):
+    command = [clang_tidy, "-p", str(build), *EXTRA, entry["file"]]
     started = time.monotonic()
     result = subprocess.run(command, capture_output=True, text=True)
     return result.returncode, result.stdout, time.monotonic() - started
@@ -87,6 +86,7 @@ def check(entry, build):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clang-tidy", required=True)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cache", type=pathlib.Path, required=True)
     parser.add_argument("--jobs", type=int, default=2)
@@ -94,7 +94,7 @@ def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     build = args.build.resolve()
     args.cache.mkdir(parents=True, exist_ok=True)
-    sources = Sources(root, build)
+    sources = Sources(args.clang_tidy, root, build)
     todo = []
     total = 0
     for entry in sources.entries():
@@ -106,7 +106,7 @@ def main():
     failed = 0
     started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        runs = {pool.submit(check, entry, build): (entry, key) for entry, key in todo}
+        runs = {pool.submit(check, args.clang_tidy, entry, build): (entry, key) for entry, key in todo}
         for run in concurrent.futures.as_completed(runs):
             entry, key = runs[run]
             code, output, seconds = run.result()

@@ -64,7 +64,7 @@ FeedForward FeedForward::gated(Linear gate_up, Linear down, Activation activatio
 }
 
 at::Tensor FeedForward::inner(const at::Tensor& x) const {
-  const at::Tensor up = up_(x);
+  at::Tensor up = up_(x);
   if (!gate_) return up;
   const int64_t width = up.size(1) / 2;
   return activate(up.narrow(1, 0, width), *gate_).mul_(up.narrow(1, width, width));

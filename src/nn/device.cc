@@ -167,7 +167,7 @@ void release_cached_memory(c10::Device device) noexcept {
   if (!device.is_cuda()) return;
   try {
     allocator(device).emptyCache();
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // The next real use of the device reports what is wrong with it.
   }
 }

@@ -85,12 +85,12 @@ class Translator {
                               std::string_view::npos;
       if (!digits || std::count(range.begin(), range.end(), ',') > 1) refuse("this use of '{'");
       copy(range.size());
-      if (rest().starts_with("+") || rest().starts_with("?")) refuse("a quantifier after '{..}'");
+      if (rest().starts_with('+') || rest().starts_with('?')) refuse("a quantifier after '{..}'");
       return;
     }
     copy(1);
-    if (rest().starts_with("?") || rest().starts_with("+")) copy(1);
-    if (rest().starts_with("?") || rest().starts_with("+") || rest().starts_with("*"))
+    if (rest().starts_with('?') || rest().starts_with('+')) copy(1);
+    if (rest().starts_with('?') || rest().starts_with('+') || rest().starts_with('*'))
       refuse("a nested quantifier");
   }
 
@@ -128,8 +128,8 @@ class Translator {
 
   void brackets() {
     copy(1);
-    if (rest().starts_with("^")) copy(1);
-    if (rest().starts_with("]")) refuse("']' as the first in brackets");
+    if (rest().starts_with('^')) copy(1);
+    if (rest().starts_with(']')) refuse("']' as the first in brackets");
     while (at_ < regex_.size() && regex_[at_] != ']') {
       if (regex_[at_] == '[') refuse("'[' in brackets");
       if (rest().starts_with("&&")) refuse("'&&' in brackets");

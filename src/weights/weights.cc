@@ -42,8 +42,8 @@ bool matches(const std::string& name, const std::string& pattern) {
 }
 
 at::Tensor read_tensor(const std::string& name, const TensorInfo& info) {
-  const auto type = scalar_type(info.dtype);
-  if (!type) {
+  const std::optional<at::ScalarType> type = scalar_type(info.dtype);
+  if (!type.has_value()) {
     throw Error(
         {.exit_code = ExitCode::kConfig,
          .code = "model.dtype",
@@ -53,7 +53,7 @@ at::Tensor read_tensor(const std::string& name, const TensorInfo& info) {
          .found = info.dtype,
          .hint = "quantized checkpoints are not supported; save the model in float32 or bfloat16"});
   }
-  at::Tensor tensor = at::empty(info.shape, at::TensorOptions().dtype(*type));
+  at::Tensor tensor = at::empty(info.shape, at::TensorOptions().dtype(type.value()));
   const UniqueFd fd = open_for_reading(info.file, "model.open");
   pread_all(fd, tensor.mutable_data_ptr(), static_cast<size_t>(info.size_bytes), info.offset_bytes,
             info.file);
