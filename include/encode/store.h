@@ -30,6 +30,7 @@ struct RowStats {
   int64_t truncated_rows = 0;
   int64_t lost_tokens = 0;      // cut off by max_length
   int64_t zero_token_rows = 0;  // rows without any token: their vector is zero
+  int64_t redone_rows = 0;      // not finite in a 16-bit type: computed in float32
   void add(const RowStats& other);
 };
 

@@ -6,8 +6,9 @@
 // quote, a CSV field over 16 MiB, a damaged .gz or .zst.
 // Per format:
 // - txt: a line is a row; a final line end makes no row.
-// - JSONL: a line is a document, at most 64 levels deep. Bad: a blank line that is not the last,
-//   and a line over 8 x max_row_bytes + 1 MiB, whatever its text.
+// - JSONL: a line is a document, at most 64 levels deep. The field is a string, or an array of
+//   integers in [0, 2^31): token ids, which are taken as they are. Bad: a blank line that is not
+//   the last, and a line over 8 x max_row_bytes + 1 MiB, whatever its text.
 // - CSV, TSV: RFC 4180 with a header. Bad: quotes in the wrong place, a wrong number of fields. A
 //   blank line is an empty row where there is one column, else bad unless it is the last.
 #pragma once
@@ -29,6 +30,8 @@ struct Text {
   int64_t row = 0;
   int64_t line = 0;
   std::string utf8;
+  bool tokenized = false;          // the row came as token ids; `utf8` is empty
+  std::vector<int32_t> input_ids;  // those, each >= 0
 };
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
@@ -36,9 +39,10 @@ struct InputScan {
   int64_t rows_in = 0;  // records in the file, up to limit_rows accepted ones
   int64_t rows = 0;     // accepted: the rows of the matrix
   int64_t rejected = 0;
-  int64_t empty = 0;          // accepted rows whose text is empty
+  int64_t empty = 0;          // accepted rows whose text, or list of ids, is empty
+  int64_t tokenized = 0;      // accepted rows that are token ids
   int64_t utf8_replaced = 0;  // accepted rows in which something was replaced by U+FFFD
-  int64_t text_bytes = 0;     // UTF-8 bytes of accepted rows
+  int64_t text_bytes = 0;     // UTF-8 bytes of accepted rows; 4 for a token id
   int64_t longest_bytes = 0;  // of one accepted row
   std::string sha256;         // hex, of the file's bytes as they lie on disk
   int64_t file_bytes = 0;

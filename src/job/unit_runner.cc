@@ -9,7 +9,9 @@
 #include "encode/model_directory.h"
 
 #include "base/host.h"
+#include "base/json.h"
 #include "job/commit_thread.h"
+#include "job/self_test.h"
 
 namespace encode {
 namespace {
@@ -90,10 +92,12 @@ bool UnitRunner::run(int64_t unit_number) {
   const ModelDirectory directory = open_model_directory(unit.config.result.model);
   const EffectiveResult effective = effective_result(directory, unit.config.result);
   const TokenizePlan plan = {
-      .tokenizer = *tokenizer_,
+      .tokenizer = tokenizer_.get(),
       .options = {.max_length = encoder_->max_length(), .add_special_tokens = true},
       .prompt = effective.prompt,
-      .prompt_tokens = effective.include_prompt ? 0 : prompt_tokens(*tokenizer_, effective.prompt),
+      .prompt_tokens = effective.include_prompt || tokenizer_ == nullptr
+                           ? 0
+                           : prompt_tokens(*tokenizer_, effective.prompt),
       .batch_tokens = encoder_->batch_tokens(),
       .window_text_bytes = std::max<int64_t>(unit.config.speed.prefetch_bytes / kTextShares, 1),
       .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
@@ -119,16 +123,21 @@ void UnitRunner::load(int64_t unit_number) {
   ResultOptions key = unit.config.result;
   key.prompt.reset();
   key.prompt_name.reset();
-  if (loaded_ == key) return;
+  const bool has_texts = unit.scan.tokenized < unit.scan.rows;
+  if (loaded_ == key && (tokenizer_ != nullptr || !has_texts)) return;
   const Clock::time_point start = Clock::now();
-  encoder_.reset();  // two models need not fit at once
+  wider_redo_.reset();  // two models need not fit at once
+  encoder_.reset();
   const ModelDirectory directory = open_model_directory(unit.config.result.model);
   const EffectiveResult effective = effective_result(directory, unit.config.result);
-  tokenizer_ = load_tokenizer_from_directory(directory.transformer_path);
-  encoder_ = load_encoder({.result = unit.config.result,
-                           .hardware = job_.hardware,
-                           .threads = unit.config.speed.threads,
-                           .batch_tokens = wished_batch_tokens(unit, effective.max_length)});
+  tokenizer_.reset();
+  if (has_texts) tokenizer_ = load_tokenizer_from_directory(directory.transformer_path);
+  const EncoderOptions options = {.result = unit.config.result,
+                                  .hardware = job_.hardware,
+                                  .threads = unit.config.speed.threads,
+                                  .batch_tokens = wished_batch_tokens(unit, effective.max_length)};
+  encoder_ = load_encoder(options);
+  wider_redo_ = std::make_unique<WiderRedo>(options);
   loaded_ = std::move(key);
   WorkerEvent event;
   event.kind = WorkerEvent::Kind::kModelLoaded;
@@ -136,8 +145,36 @@ void UnitRunner::load(int64_t unit_number) {
   event.device = encoder_->device_name();
   event.dim = encoder_->dim();
   event.seconds = seconds_since(start);
-  event.message = tokenizer_->description();
+  event.message = tokenizer_ != nullptr ? tokenizer_->description() : "";
   event.host_rss_bytes = resident_bytes();
+  events_.send(event);
+  self_test(unit_number);
+}
+
+void UnitRunner::self_test(int64_t unit_number) {
+  const JobUnit& unit = job_.units[static_cast<size_t>(unit_number)];
+  const Json fingerprint = Json::parse(unit.identity.fingerprint);
+  const SelfTest test = run_self_test(
+      *encoder_, tokenizer_.get(),
+      fingerprint.value("model", Json()).dump() + fingerprint.value("result", Json()).dump(),
+      job_.cache_dir + "/self_test.json");
+  if (test.outcome == SelfTest::Outcome::kSame) {
+    log(unit_number, "debug", "self-test: fixed texts have the vectors they had, to the bit");
+  } else if (test.outcome == SelfTest::Outcome::kRounded) {
+    log(unit_number, "warning",
+        "self-test: vectors of fixed texts differ by up to " +
+            Json(test.largest_difference).dump() +
+            " from those that this cache began with; a driver, a library or this program has "
+            "changed, so rows encoded from here on are not bit-identical to earlier ones");
+  }
+}
+
+void UnitRunner::log(int64_t unit_number, const std::string& level, const std::string& message) {
+  WorkerEvent event;
+  event.kind = WorkerEvent::Kind::kLog;
+  event.unit = unit_number;
+  event.level = level;
+  event.message = message;
   events_.send(event);
 }
 
@@ -163,8 +200,8 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
         .closes_chunk = window->closes_chunk(),
         .seconds = 0,
         .memory = {}};
-    if (!encode_window(unit_number, *window, encoded.values)) return false;
-    unit_stats_.add(window->stats);
+    if (!encode_window(unit_number, *window, encoded)) return false;
+    unit_stats_.add(encoded.stats);
     if (window->closes_chunk()) {
       encoder_->release_cached_memory();
       encoded.memory = encoder_->memory();
@@ -175,8 +212,7 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
   return true;
 }
 
-bool UnitRunner::encode_window(int64_t unit_number, const Window& window,
-                               std::vector<float>& values) {
+bool UnitRunner::encode_window(int64_t unit_number, const Window& window, EncodedWindow& encoded) {
   const auto batch_done = [&](const PackedBatch& batch) {
     unit_rows_ += batch.sequences();
     unit_tokens_ += batch.tokens();
@@ -188,8 +224,18 @@ bool UnitRunner::encode_window(int64_t unit_number, const Window& window,
     events_.send(event);
     return !stop_.load(std::memory_order_relaxed);
   };
+  const auto go_on = [&](const PackedBatch&) { return !stop_.load(std::memory_order_relaxed); };
   try {
-    if (!encoder_->encode(window.batches, values, batch_done)) return false;
+    if (!encoder_->encode(window.batches, encoded.values, batch_done)) return false;
+    const WiderRedo::Outcome redo =
+        wider_redo_->run(window.batches, encoder_->dim(), encoded.values, go_on);
+    if (!redo.finished) return false;
+    encoded.stats.redone_rows = redo.redone;
+    if (redo.redone > 0) {
+      log(unit_number, "warning",
+          std::to_string(redo.redone) + " of the rows from " + std::to_string(window.rows.begin) +
+              " on were not finite and are computed in float32");
+    }
   } catch (const Error& error) {
     ErrorDetail detail = error.detail();
     detail.where += " that begins at row " + std::to_string(window.rows.begin) + " of " +

@@ -11,6 +11,7 @@
 #include "encode/tokenizer.h"
 
 #include "job/event_pipe.h"
+#include "job/wider_redo.h"
 #include "job/window_producer.h"
 
 namespace encode {
@@ -29,7 +30,9 @@ class UnitRunner {
  private:
   void load(int64_t unit);
   bool encode_windows(int64_t unit, WindowProducer& producer, class CommitThread& committer);
-  bool encode_window(int64_t unit, const Window& window, std::vector<float>& values);
+  bool encode_window(int64_t unit, const Window& window, struct EncodedWindow& encoded);
+  void self_test(int64_t unit);
+  void log(int64_t unit, const std::string& level, const std::string& message);
 
   const JobSpec& job_;
   EventPipe& events_;
@@ -37,6 +40,7 @@ class UnitRunner {
   std::optional<ResultOptions> loaded_;  // what encoder_ was loaded for, prompts left out
   std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<WiderRedo> wider_redo_;
   RowStats unit_stats_;
   int64_t unit_rows_ = 0;
   int64_t unit_tokens_ = 0;

@@ -39,19 +39,33 @@ RowStats statistics(const TokenizedRows& rows) {
 
 }  // namespace
 
+// Ids that the input holds: as they are, except that no sequence is longer than the limit.
+void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRows& rows) {
+  const auto size = static_cast<int64_t>(ids.size());
+  const int64_t kept = max_length > 0 ? std::min(size, max_length) : size;
+  rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + kept);
+  rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+  rows.lost_tokens.push_back(static_cast<int32_t>(size - kept));
+}
+
 // Tokenizes the texts of a window on several threads, each a contiguous slice.
 class SliceTokenizer {
  public:
   explicit SliceTokenizer(const TokenizePlan& plan) : plan_(plan), pool_(plan.threads, [] {}) {}
 
-  TokenizedRows run(const std::vector<std::string>& texts) {
+  TokenizedRows run(const std::vector<Text>& texts) {
     const int64_t count = static_cast<int64_t>(texts.size());
     const int64_t slices = std::min<int64_t>(count, plan_.threads == 1 ? 1 : plan_.threads * 4);
     std::vector<TokenizedRows> parts(static_cast<size_t>(slices));
     pool_.run(slices, [&](int64_t slice) {
       TokenizedRows& part = parts[static_cast<size_t>(slice)];
       for (int64_t i = count * slice / slices; i < count * (slice + 1) / slices; ++i) {
-        plan_.tokenizer.encode(texts[static_cast<size_t>(i)], plan_.options, part);
+        const Text& text = texts[static_cast<size_t>(i)];
+        if (text.tokenized) {
+          append_ids(text.input_ids, plan_.options.max_length, part);
+        } else {
+          plan_.tokenizer->encode(text.utf8, plan_.options, part);
+        }
       }
     });
     if (parts.size() == 1) return std::move(parts.front());
@@ -94,7 +108,7 @@ void WindowProducer::produce() {
 void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
                                    SliceTokenizer& tokenizer) {
   Text text;
-  std::vector<std::string> texts;
+  std::vector<Text> texts;
   for (int64_t begin = task.rows.begin; begin < task.rows.end;
        begin += static_cast<int64_t>(texts.size())) {
     texts.clear();
@@ -110,8 +124,9 @@ void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
                      .found = std::to_string(begin + static_cast<int64_t>(texts.size())),
                      .hint = "do not change an input during a run; start again with --fresh"});
       }
-      texts.push_back(plan_.prompt + text.utf8);
-      bytes += static_cast<int64_t>(texts.back().size());
+      if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
+      bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
+      texts.push_back(text);
     }
     const TokenizedRows rows = tokenizer.run(texts);
     Window window = {.chunk = task,

@@ -35,7 +35,7 @@ struct Window {
 };
 
 struct TokenizePlan {
-  const Tokenizer& tokenizer;
+  const Tokenizer* tokenizer = nullptr;  // null where every row is token ids
   TokenizeOptions options;
   std::string prompt;             // put before every text
   int32_t prompt_tokens = 0;      // see PackedBatch
@@ -47,7 +47,7 @@ struct TokenizePlan {
 // Starts at once. next() is for one thread; destruction stops the reading.
 class WindowProducer {
  public:
-  // `unit` and `plan.tokenizer` must outlive it.
+  // `unit` and `*plan.tokenizer` must outlive it.
   WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks, const TokenizePlan& plan);
   WindowProducer(const WindowProducer&) = delete;
   WindowProducer& operator=(const WindowProducer&) = delete;

@@ -37,13 +37,15 @@ void RowStats::add(const RowStats& other) {
   truncated_rows += other.truncated_rows;
   lost_tokens += other.lost_tokens;
   zero_token_rows += other.zero_token_rows;
+  redone_rows += other.redone_rows;
 }
 
 Json to_json(const RowStats& stats) {
   return {{"tokens", stats.tokens},
           {"truncated_rows", stats.truncated_rows},
           {"lost_tokens", stats.lost_tokens},
-          {"zero_token_rows", stats.zero_token_rows}};
+          {"zero_token_rows", stats.zero_token_rows},
+          {"redone_rows", stats.redone_rows}};
 }
 
 RowStats row_stats_from_json(const Json& json, const std::string& where) {
@@ -51,7 +53,8 @@ RowStats row_stats_from_json(const Json& json, const std::string& where) {
   return {.tokens = fields.integer("tokens", 0, kMaxInteger),
           .truncated_rows = fields.integer("truncated_rows", 0, kMaxInteger),
           .lost_tokens = fields.integer("lost_tokens", 0, kMaxInteger),
-          .zero_token_rows = fields.integer("zero_token_rows", 0, kMaxInteger)};
+          .zero_token_rows = fields.integer("zero_token_rows", 0, kMaxInteger),
+          .redone_rows = fields.integer_or("redone_rows", 0, 0, kMaxInteger)};
 }
 
 void check_format(const Json& json, const std::string& where) {

@@ -47,6 +47,7 @@ void report(const StreamConfig& stream, const ScannedInput& input, double second
                      format_bytes(scan.file_bytes) + " in " + stream.input.path + " (" +
                      format_duration(seconds) + ")";
   if (scan.empty > 0) text += "; " + format_count(scan.empty) + " empty";
+  if (scan.tokenized > 0) text += "; " + format_count(scan.tokenized) + " of token ids";
   if (scan.utf8_replaced > 0)
     text += "; " + format_count(scan.utf8_replaced) + " with bytes that are not UTF-8";
   if (scan.rejected > 0)
@@ -58,6 +59,7 @@ void report(const StreamConfig& stream, const ScannedInput& input, double second
             {"rows", scan.rows},
             {"rejected", scan.rejected},
             {"empty", scan.empty},
+            {"tokenized", scan.tokenized},
             {"utf8_replaced", scan.utf8_replaced},
             {"file_bytes", scan.file_bytes},
             {"sha256", scan.sha256}});

@@ -133,9 +133,10 @@ void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<InputScan> auto& value) {
-  auto& [rows_in, rows, rejected, empty, utf8_replaced, text_bytes, longest_bytes, sha256,
-         file_bytes, checkpoints] = value;
+  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes,
+         sha256, file_bytes, checkpoints] = value;
   archive("rows_in", rows_in)("rows", rows)("rejected", rejected)("empty", empty);
+  archive("tokenized", tokenized);
   archive("utf8_replaced", utf8_replaced)("text_bytes", text_bytes)("longest_bytes", longest_bytes);
   archive("sha256", sha256)("file_bytes", file_bytes)("checkpoints", checkpoints);
 }
@@ -157,9 +158,9 @@ void fields(auto& archive, MaybeConst<RowRange> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<RowStats> auto& value) {
-  auto& [tokens, truncated_rows, lost_tokens, zero_token_rows] = value;
+  auto& [tokens, truncated_rows, lost_tokens, zero_token_rows, redone_rows] = value;
   archive("tokens", tokens)("truncated_rows", truncated_rows)("lost_tokens", lost_tokens);
-  archive("zero_token_rows", zero_token_rows);
+  archive("zero_token_rows", zero_token_rows)("redone_rows", redone_rows);
 }
 
 void fields(auto& archive, MaybeConst<ErrorDetail> auto& value) {

@@ -97,6 +97,20 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
   }
 }
 
+// Token ids are taken as they are: a prompt would have to be tokenized without its text.
+void check_prompt(const StreamPlan& stream) {
+  if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "text.prompt_and_ids",
+               .what = "a prompt cannot be put before token ids",
+               .where = stream.config.input.path,
+               .expected = "texts, or no prompt",
+               .found = format_count(stream.scan.tokenized) +
+                        " rows of token ids, and the prompt '" + preview(stream.effective.prompt) +
+                        "'",
+               .hint = "put the prompt's ids into the rows and set prompt: \"\""});
+}
+
 }  // namespace
 
 ResultOptions resolved_options(const ResultOptions& options, const EffectiveResult& effective,
@@ -167,6 +181,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     StreamPlan& planned = plan.streams[i];
     planned.scan = std::move(inputs[i].scan);
     planned.rejected_path = std::move(inputs[i].rejected_path);
+    check_prompt(planned);
     const OpenedModel& model = models.open(config.streams[i].result);
     planned.identity = {.name = planned.config.name(),
                         .fingerprint = stream_fingerprint(planned.config, planned.scan,

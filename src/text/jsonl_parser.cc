@@ -1,7 +1,9 @@
-// JSONL: a line is a JSON document, one of its strings is the row.
+// JSONL: a line is a JSON document, one of its strings, or of its arrays of token ids, is the row.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -65,7 +67,8 @@ class JsonlParser final : public RecordParser {
  private:
   void parse(std::string_view line, Record& record);
   void parse_repaired(std::string_view line, simdjson::error_code first_error, Record& record);
-  void find_text(dom::element root, Record& record) const;
+  void find_row(dom::element root, Record& record);
+  void take_ids(dom::array array, Record& record);
   bool step(dom::element& value, const std::string& token, Record& record) const;
   bool step_into_object(dom::element& value, const std::string& token, Record& record) const;
 
@@ -75,6 +78,7 @@ class JsonlParser final : public RecordParser {
   bool repair_;
   dom::parser parser_;
   std::string repaired_line_;
+  std::vector<int32_t> input_ids_;
 };
 
 bool JsonlParser::next(Record& record) {
@@ -83,6 +87,8 @@ bool JsonlParser::next(Record& record) {
   record.line = line.number;
   record.offset_bytes = line.offset_bytes;
   record.text = {};
+  record.tokenized = false;
+  record.input_ids = {};
   record.problem.code = {};
   if (line.too_long) {
     record.problem = too_long_problem(hold_bytes_);
@@ -103,7 +109,7 @@ void JsonlParser::parse(std::string_view line, Record& record) {
   if (error != simdjson::SUCCESS) {
     parse_repaired(line, error, record);
   } else {
-    find_text(root, record);
+    find_row(root, record);
   }
 }
 
@@ -144,13 +150,13 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
                       .found = simdjson::error_message(error)};
     return;
   }
-  find_text(root, record);
+  find_row(root, record);
   // Only the text matters to the row, not what was repaired beside it.
   record.replaced =
       (bad_bytes || bad_escapes) && record.text.find("\xEF\xBF\xBD") != std::string_view::npos;
 }
 
-void JsonlParser::find_text(dom::element value, Record& record) const {
+void JsonlParser::find_row(dom::element value, Record& record) {
   for (const std::string& token : path_.tokens()) {
     if (!step(value, token, record)) return;
   }
@@ -159,10 +165,33 @@ void JsonlParser::find_text(dom::element value, Record& record) const {
     record.text = text;
     return;
   }
+  if (dom::array array; value.get_array().get(array) == simdjson::SUCCESS) {
+    take_ids(array, record);
+    return;
+  }
   record.problem = {.code = "jsonl.type",
-                    .what = "the field '" + preview(path_.spelled()) + "' is not a string",
-                    .expected = "a string",
+                    .what = "the field '" + preview(path_.spelled()) + "' is no text",
+                    .expected = "a string, or an array of token ids",
                     .found = std::string(type_name(value))};
+}
+
+void JsonlParser::take_ids(dom::array array, Record& record) {
+  input_ids_.clear();
+  for (const dom::element element : array) {
+    int64_t id = -1;
+    if (element.get_int64().get(id) != simdjson::SUCCESS || id < 0 ||
+        id > std::numeric_limits<int32_t>::max()) {
+      record.problem = {.code = "jsonl.input_ids",
+                        .what = "the field '" + preview(path_.spelled()) + "' is no list of ids",
+                        .expected = "integers in [0, 2147483648)",
+                        .found = preview(simdjson::minify(element)) + " as entry " +
+                                 std::to_string(input_ids_.size())};
+      return;
+    }
+    input_ids_.push_back(static_cast<int32_t>(id));
+  }
+  record.tokenized = true;
+  record.input_ids = input_ids_;
 }
 
 bool JsonlParser::step(dom::element& value, const std::string& token, Record& record) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,11 +31,17 @@ struct RowProblem {
 };
 
 struct Record {
-  int64_t line = 0;          // 1-based physical line on which it starts
-  int64_t offset_bytes = 0;  // of its first byte in the decompressed input
-  std::string_view text;     // valid until the next call; perhaps not UTF-8
-  bool replaced = false;     // `text` holds U+FFFD where the record had no valid character
+  int64_t line = 0;                    // 1-based physical line on which it starts
+  int64_t offset_bytes = 0;            // of its first byte in the decompressed input
+  std::string_view text;               // valid until the next call; perhaps not UTF-8
+  bool tokenized = false;              // the record is `input_ids`, and `text` is empty
+  std::span<const int32_t> input_ids;  // valid until the next call; each >= 0
+  bool replaced = false;  // `text` holds U+FFFD where the record had no valid character
   RowProblem problem;
+
+  int64_t size_bytes() const {
+    return static_cast<int64_t>(tokenized ? input_ids.size_bytes() : text.size());
+  }
 };
 
 // One format's rules for cutting bytes into records and finding the text in each. Damage after

@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-const InputOptions& checked(const InputOptions& options) {
+InputOptions checked(InputOptions options) {
   if (options.path == "-") {
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "text.stdin",
@@ -93,6 +93,8 @@ bool RowReader::next(Text& text) {
   text.row = rows_ - 1;
   text.line = record_.line;
   text.utf8.assign(record_.text);
+  text.tokenized = record_.tokenized;
+  text.input_ids.assign(record_.input_ids.begin(), record_.input_ids.end());
   return true;
 }
 
@@ -118,11 +120,12 @@ bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_reject
 // Brings the record's text into the form of a row, or finds a problem.
 RowReader::Verdict RowReader::judge() {
   if (!record_.problem) judge_utf8();
-  if (!record_.problem && static_cast<int64_t>(record_.text.size()) > options_.max_row_bytes) {
+  if (!record_.problem && record_.size_bytes() > options_.max_row_bytes) {
     record_.problem = too_long_problem(options_.max_row_bytes);
   }
   if (record_.problem) return refuse(options_.bad_row == BadRowPolicy::kError);
-  if (!record_.text.empty() || options_.empty_row == EmptyRowPolicy::kKeep) return Verdict::kAccept;
+  if (record_.size_bytes() > 0 || options_.empty_row == EmptyRowPolicy::kKeep)
+    return Verdict::kAccept;
   record_.problem = {.code = "text.empty", .what = "empty row", .expected = "a text", .found = ""};
   return refuse(options_.empty_row == EmptyRowPolicy::kError);
 }
@@ -196,8 +199,9 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
                                   .rows_in = records_ - 1,
                                   .offset_bytes = record_.offset_bytes});
     }
-    const auto size = static_cast<int64_t>(record_.text.size());
+    const int64_t size = record_.size_bytes();
     scan.empty += size == 0 ? 1 : 0;
+    scan.tokenized += record_.tokenized ? 1 : 0;
     scan.utf8_replaced += record_.replaced ? 1 : 0;
     scan.text_bytes += size;
     scan.longest_bytes = std::max(scan.longest_bytes, size);

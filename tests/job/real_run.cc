@@ -62,11 +62,13 @@ RealRun::RealRun(const std::string& model, int64_t rows) {
 
 std::vector<std::string> RealRun::arguments(const std::string& name,
                                             const std::vector<std::string>& extra) const {
-  std::vector<std::string> words = {
-      "run",      "--model",    dir_.file("model"), "--input", dir_.file("texts.txt"),
-      "--output", matrix(name), "--no-progress"};
-  const bool has_device = std::find(extra.begin(), extra.end(), "--device") != extra.end();
-  if (!has_device) words.insert(words.end(), {"--device", "cpu"});
+  std::vector<std::string> words = {"run",      "--model",    dir_.file("model"),
+                                    "--output", matrix(name), "--no-progress"};
+  const auto gives = [&](const char* flag) {
+    return std::find(extra.begin(), extra.end(), flag) != extra.end();
+  };
+  if (!gives("--device")) words.insert(words.end(), {"--device", "cpu"});
+  if (!gives("--input")) words.insert(words.end(), {"--input", dir_.file("texts.txt")});
   words.insert(words.end(), extra.begin(), extra.end());
   return words;
 }

@@ -15,7 +15,8 @@ class RealRun {
  public:
   RealRun(const std::string& model, int64_t rows);
 
-  // Runs `encode run --model .. --input .. --output NAME.npy <extra>` to its end.
+  // Runs `encode run --model .. --input .. --output NAME.npy <extra>` to its end. An --input or
+  // --device in `extra` takes the place of the generated texts, or of the CPU.
   ProgramEnd run(const std::string& name, const std::vector<std::string>& extra) const;
   std::vector<std::string> arguments(const std::string& name,
                                      const std::vector<std::string>& extra) const;

@@ -50,6 +50,28 @@ TEST_F(Jsonl, TakesTheFieldByPointer) {
   EXPECT_EQ(code_of(R"({"a":["x"]})", "/a/99999999999999999999"), "jsonl.missing");
 }
 
+TEST_F(Jsonl, AnArrayOfIntegersIsARowOfTokenIds) {
+  const InputOptions options =
+      file("{\"text\":[0,7,2147483647]}\n{\"text\":\"a\"}\n{\"text\":[]}\n");
+  const auto reader = open_texts(options);
+  Text text;
+  ASSERT_TRUE(reader->next(text));
+  EXPECT_TRUE(text.tokenized);
+  EXPECT_THAT(text.input_ids, ElementsAre(0, 7, 2147483647));
+  ASSERT_TRUE(reader->next(text));
+  EXPECT_FALSE(text.tokenized);
+  EXPECT_EQ(text.utf8, "a");
+  EXPECT_THAT(text.input_ids, IsEmpty());
+  ASSERT_TRUE(reader->next(text));
+  EXPECT_TRUE(text.tokenized);
+  const InputScan scan = scan_texts(options, {});
+  EXPECT_EQ(scan.tokenized, 2);
+  EXPECT_EQ(scan.empty, 1);
+  for (const char* ids : {"[-1]", "[2147483648]", "[1.5]", "[\"a\"]", "[null]", "[[1]]"}) {
+    EXPECT_EQ(code_of("{\"text\":" + std::string(ids) + "}"), "jsonl.input_ids") << ids;
+  }
+}
+
 TEST_F(Jsonl, RefusesAFieldThatIsNoPointer) {
   EXPECT_EQ(error_of(file("{}", "")).exit_code, ExitCode::kConfig);
   EXPECT_EQ(code_of("{}", "/a~2"), "jsonl.pointer");
@@ -63,7 +85,7 @@ TEST_F(Jsonl, MissingNullAndOtherTypesAreBadRowsWithTheirLine) {
   EXPECT_THAT(rows_of(options), ElementsAre("line 1: a", "line 8: c"));
   EXPECT_THAT(rejections_of(options),
               ElementsAre(HasSubstr("2: the field 'text' is missing"),
-                          HasSubstr("3: the field 'text' is not a string: null"), HasSubstr("4: "),
+                          HasSubstr("3: the field 'text' is no text: null"), HasSubstr("4: "),
                           HasSubstr("5: "), HasSubstr("6: "), HasSubstr("7: ")));
   const ErrorDetail error = error_of(file("{\"text\":\"a\"}\n{\"txt\":\"b\"}\n"));
   EXPECT_EQ(error.code, "jsonl.missing");

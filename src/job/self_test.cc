@@ -1,0 +1,150 @@
+#include "job/self_test.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "batching/pack.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr std::array<std::string_view, 4> kTexts = {
+    "a", "The quick brown fox jumps over the lazy dog.", "int main() { return 0; }",
+    "Grüße, 世界! 1234"};
+constexpr int64_t kMaxFileBytes = 64 << 20;
+constexpr double kLeastCosine = 0.999;
+
+using Vectors = std::vector<float>;
+
+TokenizedRows fixed_rows(const Encoder& encoder, const Tokenizer* tokenizer) {
+  TokenizedRows rows;
+  for (size_t i = 0; i < kTexts.size(); ++i) {
+    if (tokenizer != nullptr) {
+      tokenizer->encode(kTexts[i], {.max_length = encoder.max_length(), .add_special_tokens = true},
+                        rows);
+      continue;
+    }
+    constexpr int64_t kStride = 7919;  // a prime: ids from all over the vocabulary
+    const auto length = static_cast<int64_t>(1 + 5 * i);
+    for (int64_t t = 0; t < std::min(length, encoder.max_length()); ++t) {
+      rows.ids.push_back(static_cast<int32_t>((t + 1) * kStride % encoder.vocab_size()));
+    }
+    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+    rows.lost_tokens.push_back(0);
+  }
+  return rows;
+}
+
+// Hexadecimal bytes: the bits matter.
+std::string to_hex(const Vectors& values) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const float value : values) {
+    std::array<unsigned char, sizeof(float)> bytes = {};
+    std::memcpy(bytes.data(), &value, sizeof value);
+    for (const unsigned char byte : bytes) {
+      text += kDigits[byte >> 4U];
+      text += kDigits[byte & 15U];
+    }
+  }
+  return text;
+}
+
+std::optional<Vectors> from_hex(const std::string& text, size_t count) {
+  if (text.size() != count * 2 * sizeof(float)) return std::nullopt;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string bytes(count * sizeof(float), '\0');
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(digit(text[2 * i]) * 16 + digit(text[2 * i + 1]));
+  Vectors values(count);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+Json read_entries(const std::string& path) {
+  try {
+    return unseal(read_file(path, kMaxFileBytes, "self_test.file"), path);
+  } catch (const Error&) {
+    return Json::object();
+  }
+}
+
+double least_cosine(const Vectors& a, const Vectors& b, int64_t dim) {
+  double least = 1;
+  for (size_t begin = 0; begin < a.size(); begin += static_cast<size_t>(dim)) {
+    double product = 0;
+    double norm_a = 0;
+    double norm_b = 0;
+    for (size_t i = begin; i < begin + static_cast<size_t>(dim); ++i) {
+      product += static_cast<double>(a[i]) * b[i];
+      norm_a += static_cast<double>(a[i]) * a[i];
+      norm_b += static_cast<double>(b[i]) * b[i];
+    }
+    least = std::min(least, product / std::sqrt(norm_a * norm_b));
+    if (!(least <= 1 + 1e-6)) return -1;  // NaN: a vector is zero or not finite
+  }
+  return least;
+}
+
+double largest_difference(const Vectors& a, const Vectors& b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  return largest;
+}
+
+SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encoder,
+                 const std::string& path) {
+  const size_t bytes = now.size() * sizeof(float);
+  if (std::memcmp(now.data(), before.data(), bytes) == 0)
+    return {.outcome = SelfTest::Outcome::kSame, .largest_difference = 0};
+  const double cosine = least_cosine(now, before, encoder.dim());
+  if (cosine < kLeastCosine) {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "self_test.changed",
+                 .what = "fixed texts have other vectors than when this cache began",
+                 .where = path + ", " + encoder.device_name(),
+                 .expected = "a cosine of " + std::to_string(kLeastCosine) + " at least",
+                 .found = std::to_string(cosine),
+                 .hint = "a driver, a library or this program has changed, or the device is "
+                         "broken; use another cache directory, or delete this file to accept it"});
+  }
+  return {.outcome = SelfTest::Outcome::kRounded,
+          .largest_difference = largest_difference(now, before)};
+}
+
+}  // namespace
+
+SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
+                       const std::string& path) {
+  const TokenizedRows rows = fixed_rows(encoder, tokenizer);
+  Vectors vectors(kTexts.size() * static_cast<size_t>(encoder.dim()));
+  encoder.encode(pack(rows, encoder.batch_tokens(), 0), vectors,
+                 [](const PackedBatch&) { return true; });
+
+  const std::string key = xxh3_hex(identity + '\n' + encoder.device_name());
+  Json entries = read_entries(path);
+  const auto known = entries.find(key);
+  if (known != entries.end() && known->is_object() && known->contains("vectors")) {
+    const auto before = from_hex(known->at("vectors").get<std::string>(), vectors.size());
+    if (before) return compare(vectors, *before, encoder, path);
+  }
+  entries[key] = {
+      {"device", encoder.device_name()}, {"dim", encoder.dim()}, {"vectors", to_hex(vectors)}};
+  write_file_durably(path, seal(entries, /*indent=*/1));
+  return {};
+}
+
+}  // namespace encode
