@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,6 +95,33 @@ void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
     }
     done += static_cast<size_t>(n);
   }
+}
+
+MappedRange::MappedRange(const std::string& path, int64_t offset, int64_t size,
+                         std::string_view code) {
+  const UniqueFd fd = open_for_reading(path, code);
+  if (const int64_t found = file_size(fd, path); found < offset + size) {
+    throw Error({.exit_code = ExitCode::kIoError,
+                 .code = std::string(code),
+                 .what = "the file is shorter than when it was looked at",
+                 .where = path,
+                 .expected = std::to_string(offset + size) + " bytes",
+                 .found = std::to_string(found),
+                 .hint = "do not change a model while it is loaded"});
+  }
+  if (size == 0) return;
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  const int64_t before = offset % page;
+  mapped_bytes_ = static_cast<size_t>(before + size);
+  pages_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd.get(),
+                  offset - before);
+  if (pages_ == MAP_FAILED) throw system_error(std::string(code), "map", path, errno);
+  ::madvise(pages_, mapped_bytes_, MADV_SEQUENTIAL);  // advice: reads ahead further
+  data_ = static_cast<std::byte*>(pages_) + before;
+}
+
+MappedRange::~MappedRange() {
+  if (data_ != nullptr) ::munmap(pages_, mapped_bytes_);
 }
 
 void write_all(const UniqueFd& fd, const void* data, size_t size, const std::string& path) {

@@ -43,6 +43,25 @@ std::string read_file(const std::string& path, int64_t max_bytes, std::string_vi
 // Exactly `size` bytes at `offset`, or Error kIoError. Retries EINTR and short reads.
 void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
                const std::string& path);
+// A part of a file in memory, without a copy of its own; a private mapping that may be written to
+// without a change of the file. Pages come from the file as they are read: a file that is changed
+// meanwhile shows, one that is cut off ends the process (SIGBUS). So take what lasts as a copy.
+class MappedRange {
+ public:
+  // Throws Error: as open_for_reading(); kIoError where the file ends before the range does.
+  MappedRange(const std::string& path, int64_t offset, int64_t size, std::string_view code);
+  MappedRange(const MappedRange&) = delete;
+  MappedRange& operator=(const MappedRange&) = delete;
+  ~MappedRange();
+
+  std::byte* data() const { return data_; }
+
+ private:
+  void* pages_ = nullptr;
+  size_t mapped_bytes_ = 0;
+  std::byte* data_ = nullptr;
+};
+
 // All bytes, or Error kIoError. Retries EINTR and short writes.
 void write_all(const UniqueFd& fd, const void* data, size_t size, const std::string& path);
 

@@ -15,7 +15,8 @@ using namespace ENCODE_ISA;
 constexpr int64_t kTileRows = 16;  // rows of a tile
 constexpr int64_t kInner = 32;     // bfloat16 numbers in a row of it
 constexpr int64_t kTileElements = kTileRows * kInner;
-constexpr int64_t kBlock = 32;       // rows and columns of one block of results: 2 x 2 tiles
+// Rows and columns of one block of results: 2 x 2 tiles.
+constexpr int64_t kBlock = PackedWeight::kBlockColumns;
 constexpr int64_t kPanelRows = 128;  // rows that are laid out in tiles at a time
 
 constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -63,27 +64,69 @@ void lay_out_rows(const T* x, int64_t rows, int64_t in_features, BFloat16* to) {
   }
 }
 
-// Pairs of consecutive inputs of one output side by side: [16 pairs][16 columns][2].
-inline void store_pairs(const BFloat16* values, BFloat16* column) {
-  for (int64_t pair = 0; pair < kInner / 2; ++pair)
-    __builtin_memcpy(column + pair * kInner, values + 2 * pair, 2 * sizeof(BFloat16));
+// Sixteen outputs with 32 inputs each -> pairs of consecutive inputs of one output side by side:
+// [16 columns][16 pairs] to [16 pairs][16 columns], a pair being 32 bits. Transposed within lanes
+// of 128 bits first, then lane by lane.
+void store_pairs(const BFloat16* columns, BFloat16* to) {
+  UintVec in[kTileRows];
+  UintVec out[kTileRows];
+  for (int64_t i = 0; i < kTileRows; ++i) in[i] = load_raw<UintVec>(columns + i * kInner);
+  for (int64_t i = 0; i < kTileRows; i += 2) {
+    const UintVec a = in[i];
+    const UintVec b = in[i + 1];
+    out[i] =
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    out[i + 1] =
+        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  const auto low = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+  };
+  const auto high = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30,
+                                   31);
+  };
+  for (int64_t i = 0; i < kTileRows; i += 4) {
+    in[i] = low(out[i], out[i + 2]);
+    in[i + 1] = high(out[i], out[i + 2]);
+    in[i + 2] = low(out[i + 1], out[i + 3]);
+    in[i + 3] = high(out[i + 1], out[i + 3]);
+  }
+  const auto even = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+  };
+  const auto odd = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30,
+                                   31);
+  };
+  for (int64_t i = 0; i < 4; ++i) {
+    out[i] = even(even(in[i], in[4 + i]), even(in[8 + i], in[12 + i]));
+    out[4 + i] = even(odd(in[i], in[4 + i]), odd(in[8 + i], in[12 + i]));
+    out[8 + i] = odd(even(in[i], in[4 + i]), even(in[8 + i], in[12 + i]));
+    out[12 + i] = odd(odd(in[i], in[4 + i]), odd(in[8 + i], in[12 + i]));
+  }
+  for (int64_t i = 0; i < kTileRows; ++i) store_raw(out[i], to + i * kInner);
 }
 
 // [column block][inner step][part][2 column tiles][tile].
 template <int64_t parts, typename T>
-void pack_weight(const T* weight, const PackedWeight& shape, BFloat16* to) {
+void pack_weight(const T* weight, const PackedWeight& shape, BlockRange range, BFloat16* to) {
   const int64_t steps = blocks(shape.in_features, kInner);
-  const int64_t padded = blocks(shape.out_features, kBlock) * kBlock;
-  alignas(64) BFloat16 values[parts * kInner];
-  for (int64_t n = 0; n < padded; ++n) {
-    BFloat16* out = to + n / kBlock * steps * parts * 2 * kTileElements +
-                    n % kBlock / kTileRows * kTileElements + n % kTileRows * 2;
-    const bool inside = n < shape.out_features;
-    const T* row = weight + (inside ? n : 0) * shape.in_features;
+  alignas(64) BFloat16 values[parts * kTileElements];
+  for (int64_t block = range.begin; block < range.end; ++block) {
+    BFloat16* out = to + block * steps * parts * 2 * kTileElements;
     for (int64_t step = 0; step < steps; ++step, out += parts * 2 * kTileElements) {
-      store_step<parts>(row, inside ? shape.in_features : 0, step, values, kInner);
-      for (int64_t p = 0; p < parts; ++p)
-        store_pairs(values + p * kInner, out + p * 2 * kTileElements);
+      for (int64_t tile = 0; tile < 2; ++tile) {
+        for (int64_t i = 0; i < kTileRows; ++i) {
+          const int64_t n = block * kBlock + tile * kTileRows + i;
+          const bool inside = n < shape.out_features;
+          store_step<parts>(weight + (inside ? n : 0) * shape.in_features,
+                            inside ? shape.in_features : 0, step, values + i * kInner,
+                            kTileElements);
+        }
+        for (int64_t p = 0; p < parts; ++p)
+          store_pairs(values + p * kTileElements, out + (p * 2 + tile) * kTileElements);
+      }
     }
   }
 }
@@ -275,13 +318,15 @@ int64_t scratch_size(const PackedWeight& weight) {
          static_cast<int64_t>(weight.parts);
 }
 
-void pack(const float* weight, const PackedWeight& shape, BFloat16* to) {
-  shape.parts == Parts::kTwo ? pack_weight<2>(weight, shape, to)
-                             : pack_weight<3>(weight, shape, to);
+int64_t PackedWeight::column_blocks() const { return blocks(out_features, kBlock); }
+
+void pack(const float* weight, const PackedWeight& shape, BlockRange range, BFloat16* to) {
+  shape.parts == Parts::kTwo ? pack_weight<2>(weight, shape, range, to)
+                             : pack_weight<3>(weight, shape, range, to);
 }
 
-void pack(const BFloat16* weight, const PackedWeight& shape, BFloat16* to) {
-  pack_weight<1>(weight, shape, to);
+void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, BFloat16* to) {
+  pack_weight<1>(weight, shape, range, to);
 }
 
 void linear(const PackedWeight& weight, const Linear<float>& call, BFloat16* scratch) {

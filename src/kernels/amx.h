@@ -31,11 +31,20 @@ struct PackedWeight {
   const BFloat16* data;  // packed_size() elements at a multiple of 64 bytes
 
   int64_t packed_size() const;
+  // Columns of the result that are packed together, and how many such blocks there are. Matrices
+  // whose out_features are whole blocks lie one behind the other when they are stacked.
+  static constexpr int64_t kBlockColumns = 32;
+  int64_t column_blocks() const;
 };
 
-// Fills `to` (packed_size() elements) from row-major weights.
-void pack(const float* weight, const PackedWeight& shape, BFloat16* to);
-void pack(const BFloat16* weight, const PackedWeight& shape, BFloat16* to);
+// Fills the column blocks [begin, end) of `to` (packed_size() elements in all) from row-major
+// weights: any number of threads may share the work.
+struct BlockRange {
+  int64_t begin;
+  int64_t end;
+};
+void pack(const float* weight, const PackedWeight& shape, BlockRange range, BFloat16* to);
+void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, BFloat16* to);
 
 // y = epilogue(x W^T + bias) + residual, with T BFloat16 for one part and float else. Row-major
 // with dense rows of in_features and out_features.

@@ -22,13 +22,10 @@ Linear ModuleLoader::fused(const std::vector<std::pair<std::string, Dim>>& outs,
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> biases;
   for (const auto& [name, out] : outs) {
-    weights.push_back(scope_.take(name + ".weight", {out, in}));
-    if (options.bias) biases.push_back(scope_.take(name + ".bias", {out}));
+    weights.push_back(scope_.view(name + ".weight", {out, in}).to(device_));
+    if (options.bias) biases.push_back(tensor(name + ".bias", {out}));
   }
-  const auto joined = [this](const std::vector<at::Tensor>& parts) {
-    return (parts.size() == 1 ? parts.front() : at::cat(parts)).to(device_);
-  };
-  return {joined(weights), options.bias ? joined(biases) : at::Tensor(), options.activation};
+  return {weights, options.bias ? at::cat(biases) : at::Tensor(), options.activation};
 }
 
 LayerNorm ModuleLoader::layer_norm(const std::string& name, const Dim& width, double eps,

@@ -1,10 +1,13 @@
 #include "nn/amx_linear.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <memory>
 #include <new>
+#include <sys/mman.h>
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
 #include "nn/cpu_rows.h"
@@ -40,6 +43,41 @@ class Scratch {
   std::unique_ptr<kernels::BFloat16, Free> data_;
   int64_t size_ = 0;
 };
+
+// Written once and read for the life of the model: in huge pages, a page fault for two megabytes
+// instead of one for every four kilobytes.
+std::shared_ptr<void> allocate_packed(int64_t elements) {
+  constexpr size_t kHugePageBytes = size_t{2} << 20;
+  const size_t bytes = static_cast<size_t>(elements) * sizeof(kernels::BFloat16);
+  const auto alignment =
+      bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kTileAlignment;
+  std::shared_ptr<void> memory(::operator new(bytes, alignment),
+                               [alignment](void* p) { ::operator delete(p, alignment); });
+  // Only advice: where it is not taken, small pages serve.
+  if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+// Matrices that can be packed one behind the other, or else their concatenation.
+std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
+  const bool whole_blocks =
+      std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {
+        return weight.size(0) % amx::PackedWeight::kBlockColumns == 0;
+      });
+  return whole_blocks ? weights : std::vector<at::Tensor>{at::cat(weights)};
+}
+
+// Returns the elements of `to` that were filled.
+template <typename T>
+int64_t pack_parallel(const at::Tensor& weight, amx::Parts parts, kernels::BFloat16* to) {
+  const at::Tensor dense = weight.contiguous();
+  const amx::PackedWeight shape = {
+      .parts = parts, .out_features = dense.size(0), .in_features = dense.size(1), .data = nullptr};
+  at::parallel_for(0, shape.column_blocks(), 1, [&](int64_t begin, int64_t end) {
+    amx::pack(rows_of<const T>(dense), shape, {begin, end}, to);
+  });
+  return shape.packed_size();
+}
 
 amx::Epilogue epilogue_for(Activation activation) {
   switch (activation) {
@@ -81,22 +119,25 @@ bool with_tile_type(at::ScalarType type, const Body& body) {
 
 bool has_amx() { return kernels::capability() == kernels::Capability::kAmx; }
 
-std::optional<AmxLinear> AmxLinear::make(const at::Tensor& weight, const at::Tensor& bias) {
-  if (!weight.device().is_cpu() || !has_amx()) return std::nullopt;
+std::optional<AmxLinear> AmxLinear::make(const std::vector<at::Tensor>& weights,
+                                         const at::Tensor& bias) {
+  const at::Tensor& first = weights.front();
+  if (!first.device().is_cpu() || !has_amx()) return std::nullopt;
   AmxLinear linear;
-  linear.type_ = weight.scalar_type();
-  linear.out_features_ = weight.size(0);
-  linear.in_features_ = weight.size(1);
-  linear.parts_ = static_cast<int64_t>(parts_for(linear.type_));
-  const at::Tensor dense = weight.contiguous();
+  linear.type_ = first.scalar_type();
+  linear.in_features_ = first.size(1);
+  for (const at::Tensor& weight : weights) linear.out_features_ += weight.size(0);
+  const amx::Parts parts = parts_for(linear.type_);
+  linear.parts_ = static_cast<int64_t>(parts);
   const bool packed = with_tile_type(linear.type_, [&](auto type) {
     using T = decltype(type);
-    const amx::PackedWeight shape = {.parts = amx::Parts{linear.parts_},
+    const amx::PackedWeight whole = {.parts = parts,
                                      .out_features = linear.out_features_,
                                      .in_features = linear.in_features_,
                                      .data = nullptr};
-    linear.packed_ = at::empty({shape.packed_size()}, at::kBFloat16);
-    amx::pack(rows_of<const T>(dense), shape, rows_of<kernels::BFloat16>(linear.packed_));
+    linear.packed_ = allocate_packed(whole.packed_size());
+    auto* to = static_cast<kernels::BFloat16*>(linear.packed_.get());
+    for (const at::Tensor& weight : stackable(weights)) to += pack_parallel<T>(weight, parts, to);
   });
   if (!packed) return std::nullopt;
   if (bias.defined()) linear.bias_ = bias.to(at::kFloat).contiguous();
@@ -114,7 +155,7 @@ at::Tensor AmxLinear::operator()(const at::Tensor& x, const at::Tensor& residual
     const amx::PackedWeight weight = {.parts = amx::Parts{parts_},
                                       .out_features = out_features_,
                                       .in_features = in_features_,
-                                      .data = rows_of<const kernels::BFloat16>(packed_)};
+                                      .data = static_cast<const kernels::BFloat16*>(packed_.get())};
     const amx::Linear<T> call = {.x = rows_of<const T>(in),
                                  .bias = bias_.defined() ? rows_of<const float>(bias_) : nullptr,
                                  .residual = added.defined() ? rows_of<const T>(added) : nullptr,
@@ -134,7 +175,9 @@ namespace encode {
 
 bool has_amx() { return false; }
 
-std::optional<AmxLinear> AmxLinear::make(const at::Tensor&, const at::Tensor&) { return {}; }
+std::optional<AmxLinear> AmxLinear::make(const std::vector<at::Tensor>&, const at::Tensor&) {
+  return {};
+}
 
 at::Tensor AmxLinear::operator()(const at::Tensor&, const at::Tensor&, Activation) const {
   return {};

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -13,10 +15,11 @@ enum class Activation;
 // Immutable; any number of threads. A row's result does not depend on how many rows there are.
 class AmxLinear {
  public:
-  // Nothing where the processor or the type has no such path. weight [out_features, in_features] in
-  // float32 or bfloat16; bias [out_features] or undefined. LibTorch's float32 matmul precision is
-  // read here: highest takes three parts, any other two.
-  static std::optional<AmxLinear> make(const at::Tensor& weight, const at::Tensor& bias);
+  // Nothing where the processor or the type has no such path. weights [.., in_features] in float32
+  // or bfloat16, stacked to [out_features, in_features]; bias [out_features] or undefined.
+  // LibTorch's float32 matmul precision is read here: highest takes three parts, any other two.
+  static std::optional<AmxLinear> make(const std::vector<at::Tensor>& weights,
+                                       const at::Tensor& bias);
 
   // x [T, in_features] and residual [T, out_features] or undefined, in the weight's type.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
@@ -25,8 +28,8 @@ class AmxLinear {
  private:
   AmxLinear() = default;
 
-  at::Tensor packed_;  // bfloat16, in the order of the tiles
-  at::Tensor bias_;    // float32 or undefined
+  std::shared_ptr<void> packed_;  // bfloat16, in the order of the tiles
+  at::Tensor bias_;               // float32 or undefined
   at::ScalarType type_ = at::kFloat;
   int64_t parts_ = 0;
   int64_t out_features_ = 0;

@@ -93,20 +93,18 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
   return x;
 }
 
-Linear::Linear(at::Tensor weight, at::Tensor bias, Activation activation)
-    : weight_(std::move(weight)),
-      bias_(std::move(bias)),
-      activation_(activation),
-      out_features_(weight_.size(0)) {
+Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation)
+    : amx_(AmxLinear::make(weights, bias)), activation_(activation) {
+  for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
+  if (amx_) return;
+  weight_ = weights.size() == 1 ? weights.front() : at::cat(weights);
+  bias_ = std::move(bias);
   if (!weight_.device().is_cpu()) return;
-  amx_ = AmxLinear::make(weight_, bias_);
-  if (amx_) {
-    weight_ = bias_ = at::Tensor();
-    return;
-  }
   if (auto packed = pack_weight(weight_)) {
     weight_ = *packed;
     packed_ = true;
+  } else {
+    weight_ = weight_.clone();
   }
 }
 

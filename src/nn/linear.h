@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -25,9 +26,13 @@ int64_t cpu_slots(int64_t tokens);
 // kernels or else for oneDNN, and the original let go.
 class Linear {
  public:
-  // weight [out_features, in_features]; bias [out_features] or undefined; both on the device and in
-  // the compute type.
-  Linear(at::Tensor weight, at::Tensor bias, Activation activation = Activation::kNone);
+  // weight [out_features, in_features], which is not kept on CPU; bias [out_features] or undefined;
+  // both on the device and in the compute type.
+  Linear(const at::Tensor& weight, const at::Tensor& bias,
+         Activation activation = Activation::kNone)
+      : Linear(std::vector<at::Tensor>{weight}, bias, activation) {}
+  // The same with the rows of several weights [.., in_features] one below the other.
+  Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation);
 
   // [T, in_features] -> [T, out_features]: activation(x W^T + b).
   at::Tensor operator()(const at::Tensor& x) const;
@@ -48,7 +53,7 @@ class Linear {
   at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with amx_
   at::Tensor bias_;
   Activation activation_;
-  int64_t out_features_;
+  int64_t out_features_ = 0;
   bool packed_ = false;
 };
 

@@ -1,10 +1,11 @@
 #include "weights/weights.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include "encode/error.h"
 
@@ -41,23 +42,25 @@ bool matches(const std::string& name, const std::string& pattern) {
   return name.ends_with(pattern);
 }
 
-at::Tensor read_tensor(const std::string& name, const TensorInfo& info) {
+at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
   const std::optional<at::ScalarType> type = scalar_type(info.dtype);
-  if (!type.has_value()) {
-    throw Error(
-        {.exit_code = ExitCode::kConfig,
-         .code = "model.dtype",
-         .what = "tensor '" + name + "' has a type that cannot be computed with",
-         .where = info.file,
-         .expected = "F32, F16 or BF16",
-         .found = info.dtype,
-         .hint = "quantized checkpoints are not supported; save the model in float32 or bfloat16"});
-  }
-  at::Tensor tensor = at::empty(info.shape, at::TensorOptions().dtype(type.value()));
-  const UniqueFd fd = open_for_reading(info.file, "model.open");
-  pread_all(fd, tensor.mutable_data_ptr(), static_cast<size_t>(info.size_bytes), info.offset_bytes,
-            info.file);
-  return tensor;
+  if (type.has_value()) return type.value();
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "model.dtype",
+       .what = "tensor '" + name + "' has a type that cannot be computed with",
+       .where = info.file,
+       .expected = "F32, F16 or BF16",
+       .found = info.dtype,
+       .hint = "quantized checkpoints are not supported; save the model in float32 or bfloat16"});
+}
+
+at::Tensor map_tensor(const std::string& name, const TensorInfo& info) {
+  const auto range = std::make_shared<const MappedRange>(info.file, info.offset_bytes,
+                                                         info.size_bytes, "model.open");
+  return at::from_blob(
+      range->data(), info.shape, [range](void*) {},
+      at::TensorOptions().dtype(scalar_type_of(name, info)));
 }
 
 }  // namespace
@@ -67,7 +70,12 @@ bool WeightScope::has(const std::string& name) const {
 }
 
 at::Tensor WeightScope::take(const std::string& name, const std::vector<Dim>& shape) const {
-  return weights_->take(prefix_ + name, shape);
+  const at::Tensor mapped = map_tensor(prefix_ + name, weights_->find(prefix_ + name, shape));
+  return mapped.to(weights_->dtype(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+at::Tensor WeightScope::view(const std::string& name, const std::vector<Dim>& shape) const {
+  return map_tensor(prefix_ + name, weights_->find(prefix_ + name, shape)).to(weights_->dtype());
 }
 
 Weights::Weights(const std::map<std::string, TensorInfo>& tensors, at::ScalarType dtype,
@@ -91,7 +99,7 @@ WeightScope Weights::root(const std::string& probe, const std::vector<std::strin
        .hint = "check that config.json and the .safetensors files belong together"});
 }
 
-at::Tensor Weights::take(const std::string& name, const std::vector<Dim>& shape) {
+const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>& shape) {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     throw Error(
@@ -116,7 +124,7 @@ at::Tensor Weights::take(const std::string& name, const std::vector<Dim>& shape)
                  .hint = "check that config.json belongs to this checkpoint"});
   }
   taken_.insert(name);
-  return read_tensor(name, found->second).to(dtype_);
+  return found->second;
 }
 
 void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const {

@@ -38,6 +38,9 @@ class WeightScope {
   // (ExitCode::kConfig, "model.tensor" or "model.shape") where it is missing or its shape is not
   // `shape`.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
+  // The same for a tensor that is repacked or moved at once: it may be the file's own pages, which
+  // must not be kept (see MappedRange).
+  at::Tensor view(const std::string& name, const std::vector<Dim>& shape) const;
 
  private:
   Weights* weights_;
@@ -66,7 +69,8 @@ class Weights {
 
  private:
   friend class WeightScope;
-  at::Tensor take(const std::string& name, const std::vector<Dim>& shape);
+  // Checks name and shape, and marks the tensor as used.
+  const TensorInfo& find(const std::string& name, const std::vector<Dim>& shape);
 
   const std::map<std::string, TensorInfo>& tensors_;
   at::ScalarType dtype_;

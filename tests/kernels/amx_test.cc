@@ -75,7 +75,9 @@ struct Problem {
                                 .in_features = size.in_features,
                                 .data = nullptr};
     const TileMemory memory(packed.packed_size());
-    amx::pack(weight.data(), packed, memory.get());
+    const int64_t middle = packed.column_blocks() / 2;
+    amx::pack(weight.data(), packed, {middle, packed.column_blocks()}, memory.get());
+    amx::pack(weight.data(), packed, {0, middle}, memory.get());
     packed.data = memory.get();
     const TileMemory scratch(amx::scratch_size(packed));
     std::vector<T> y(residual.size());
