@@ -1,6 +1,7 @@
 // Test tool: reads one JSON string a line, writes the ids of each as a JSON array.
-//   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--binary] [--time]
-//                  [--threads N]
+//   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
+//   [--binary]
+//                  [--time] [--threads N]
 // With --binary each row is int32 numbers: how many ids, lost tokens, the ids. With --time nothing
 // is written but the seconds of loading and, after a few hundred rows to warm up, those of encoding
 // all rows on N threads.
@@ -42,6 +43,8 @@ Arguments parse(int argc, char** argv) {
       arguments.threads = static_cast<size_t>(std::max(1, std::atoi(argv[++i])));
     } else if (flag == "--no-special-tokens") {
       arguments.options.add_special_tokens = false;
+    } else if (flag == "--no-lost-count") {
+      arguments.options.count_lost_tokens = false;
     } else if (flag == "--binary") {
       arguments.binary = true;
     } else if (flag == "--time") {
