@@ -1,175 +1,222 @@
 #!/usr/bin/env python3
-"""Compares encode's tokenizers with Hugging Face `tokenizers` token for token, and their speed (CPU time of one thread).
+"""Compares encode's tokenizers with Hugging Face `tokenizers`, or with `sentencepiece` for .model files, token for token.
 
-  scripts/check_tokenizers.py [--tool build/bin/tokenize_lines] [--corpus NAME ..] [--rows N] TOKENIZER.json ..
+  scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER] TOKENIZER.json|FILE.model ..
 
-Corpora: functions (of CPython's Lib/test), changelogs (/usr/share/doc, an entry a row), descriptions (apt-cache
-dumpavail), random (Unicode of every kind), long (runs and texts without a space). Each is tokenized with and without
-special tokens, and truncated to 8, 128 and 512 tokens. Prints a table; the exit code is 1 if anything differs.
+Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all; the number
+of tokens that truncation cut off is compared too. What the reference gives:
+  plain            encode_batch_fast without special tokens, not truncated
+  the other seven  `post_process` of that, which is where `tokenizers` truncates and adds special tokens (a text that is
+                   not longer than the truncation is as it was). On every 37th text and the 50 longest this is checked
+                   against encode_batch_fast with these settings.
+`sentencepiece` does not truncate and adds no special tokens when asked for ids: there the reference is BOS, the first
+tokens, EOS. Where a text is truncated, the ids without counting what is lost are compared as well. Prints a Markdown table; the exit code is 1 if anything differs.
 """
 import argparse
-import ast
-import glob
-import gzip
+import array
+import collections
 import json
 import os
-import random
+import pathlib
 import subprocess
 import sys
 import tempfile
-import time
+import zlib
 
 os.environ.setdefault("RAYON_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-import tokenizers  # noqa: E402
+
+from tokenizer_texts import CORPORA, randoms, read_texts, thin_out  # noqa: E402
+
+Setting = collections.namedtuple("Setting", "length special")
+SETTINGS = [Setting(length, special) for special in (True, False) for length in (0, 8, 128, 512)]
+BLOCK = 2000  # rows: `tokenizers` keeps far more than ids
 
 
-def functions():
-    import test
-    rows = []
-    for path in sorted(glob.glob(os.path.join(os.path.dirname(test.__file__), "**", "*.py"), recursive=True)):
-        try:
-            source = open(path, encoding="utf-8").read()
-            tree = ast.parse(source)
-        except (SyntaxError, ValueError):
-            continue
-        lines = source.splitlines(keepends=True)
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                rows.append("".join(lines[node.lineno - 1:node.end_lineno]))
-    return rows
+class HuggingFace:
+    def __init__(self, path):
+        import tokenizers
+        self.tokenizer = tokenizers.Tokenizer.from_file(path)
+        self.tokenizer.no_padding()
+        self.wrong_shortcuts = 0
 
+    def encode(self, rows, setting):
+        """Ids of rows by encode_batch_fast."""
+        self.truncate(setting.length)
+        return [e.ids for e in self.tokenizer.encode_batch_fast(rows, add_special_tokens=setting.special)]
 
-def changelogs():
-    rows = []
-    for path in sorted(glob.glob("/usr/share/doc/*/changelog*.gz")):
-        if os.path.islink(path):
-            continue
-        text = gzip.open(path, "rt", encoding="utf-8", errors="replace").read()
-        rows += [entry for entry in text.split("\n\n") if entry]
-    return rows
-
-
-def descriptions():
-    text = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, errors="replace").stdout
-    return [line.split(": ", 1)[1] for line in text.splitlines() if line.startswith("Description:")]
-
-
-INTERESTING = ([0, 9, 10, 11, 12, 13, 0x1C, 0x1F, 0x20, 0x27, 0x7F, 0x85, 0xA0, 0xAD, 0xDF, 0x130, 0x131, 0x17F, 0x1E9E,
-                0x300, 0x301, 0x323, 0x327, 0x345, 0x3A3, 0x3C2, 0x1100, 0x1161, 0x11A8, 0xAC00, 0xAC01, 0x1F3FB, 0x1F468,
-                0x200B, 0x200C, 0x200D, 0x200E, 0x2028, 0x202E, 0x2060, 0x2581, 0x3000, 0x30C9, 0x3099, 0xFB01, 0xFDFA,
-                0xFE0F, 0xFEFF, 0xFFFD, 0xFFFF, 0x1D400, 0x2F800, 0x10FFFF])
-BLOCKS = [(0x20, 0x7F), (0x20, 0x7F), (0x41, 0x7B), (0x30, 0x3A), (0xA0, 0x250), (0x250, 0x370), (0x370, 0x530),
-          (0x530, 0x800), (0x900, 0x1000), (0x1000, 0x1400), (0x1D00, 0x2070), (0x2000, 0x2C00), (0x3000, 0x3400),
-          (0x4E00, 0x9FFF), (0xA000, 0xABFF), (0xAC00, 0xD7A4), (0xF900, 0x10000), (0x10000, 0x12000), (0x1D000, 0x1E000),
-          (0x1F000, 0x1FB00), (0x20000, 0x2FA20), (0, 0xD800), (0xE000, 0x110000)]
-SNIPPETS = ["don't", "I'LL", "we'Ve", "'s", "<s>", "</s>", "<pad>", "[CLS]", "[MASK]", "<|endoftext|>", "<unk>", "  ",
-            "\r\n", "\n\n", "\t\t", " \n ", "123456", "3.14", "foo_bar", "camelCase", "\U0001F468\u200d\U0001F469\u200d"
-            "\U0001F467", "e\u0301", "\u1100\u1161\u11a8", "##ing", "\u2581", "\u0120", "<0x41>", "http://x.y/?a=b&c"]
-
-
-def random_string(rng):
-    parts = []
-    for _ in range(rng.choice([1, 2, 3, 5, 8, 13, 21])):
-        kind = rng.random()
-        if kind < 0.25:
-            parts.append(rng.choice(SNIPPETS))
-        elif kind < 0.45:
-            parts.append(chr(rng.choice(INTERESTING)))
+    def truncate(self, length):
+        if length:
+            self.tokenizer.enable_truncation(length)
         else:
-            low, high = rng.choice(BLOCKS)
-            parts.append("".join(chr(rng.randrange(low, high)) for _ in range(rng.randint(1, 6))))
-        if rng.random() < 0.3:
-            parts.append(" ")
-    return "".join(c for c in "".join(parts) if not 0xD800 <= ord(c) <= 0xDFFF)
+            self.tokenizer.no_truncation()
+
+    def all_settings(self, rows):
+        """{setting: ids of each row}"""
+        self.truncate(0)
+        plain = self.tokenizer.encode_batch_fast(rows, add_special_tokens=False)
+        found = {Setting(0, False): [e.ids for e in plain],
+                 Setting(0, True): [self.tokenizer.post_process(e, None, True).ids for e in plain]}
+        for setting in SETTINGS:
+            if setting.length:
+                self.truncate(setting.length)
+                full = found[Setting(0, setting.special)]
+                found[setting] = [ids if len(ids) <= setting.length
+                                  else self.tokenizer.post_process(encoding, None, setting.special).ids
+                                  for encoding, ids in zip(plain, full)]
+        return found
+
+    def check_shortcut(self, rows):
+        """Truncation by post_process is truncation by encode_batch_fast."""
+        derived = self.all_settings(rows)
+        for setting in SETTINGS:
+            self.wrong_shortcuts += self.encode(rows, setting) != derived[setting]
 
 
-def randoms():
-    rng = random.Random(20240607)
-    return [random_string(rng) for _ in range(50_000)]
+class SentencePiece:
+    def __init__(self, path):
+        import sentencepiece
+        self.processor = sentencepiece.SentencePieceProcessor(model_file=path)
+        self.wrong_shortcuts = 0
+
+    def all_settings(self, rows):
+        ids = self.processor.encode(rows, num_threads=1)
+        found = {}
+        for setting in SETTINGS:
+            bos = [self.processor.bos_id()] if setting.special else []
+            eos = [self.processor.eos_id()] if setting.special else []
+            room = setting.length - 2 * setting.special if setting.length else None
+            found[setting] = [bos + row[:room] + eos for row in ids]
+        return found
+
+    def check_shortcut(self, rows):
+        pass
 
 
-def long_rows():
-    rng = random.Random(5)
-    rows = [c * n for c in ("a", " ", "\n", "1", "=", "\u4e2d", "\u00e9", "\U0001F600", "ab", "a ") for n in (100, 5000)]
-    rows += ["".join(rng.choice("abcdefghij") for _ in range(20_000)) for _ in range(3)]
-    rows += ["".join(rng.choice("aab") for _ in range(5_000)) for _ in range(3)]
-    rows += ["".join(chr(rng.randrange(0x4E00, 0x9FFF)) for _ in range(5_000)) for _ in range(3)]
-    return rows
+def append_rows(stream, full, cut):
+    """The form of `tokenize_lines --binary`: count, lost tokens, ids of each row as int32."""
+    for all_ids, ids in zip(full, cut):
+        stream.append(len(ids))
+        stream.append(len(all_ids) - len(ids))
+        stream.extend(ids)
 
 
-CORPORA = dict(functions=functions, changelogs=changelogs, descriptions=descriptions, random=randoms, long=long_rows)
-SETTINGS = [(0, True), (0, False), (8, True), (128, True), (512, True), (128, False)]
+def record(path, rows, folder):
+    """Writes what the reference gives for each setting; returns how often its two ways to truncate differed."""
+    reference = SentencePiece(path) if path.endswith(".model") else HuggingFace(path)
+    streams = {setting: open(file_of(folder, setting), "wb") for setting in SETTINGS}
+    for begin in range(0, len(rows), BLOCK):
+        found = reference.all_settings(rows[begin:begin + BLOCK])
+        for setting, stream in streams.items():
+            block = array.array("i")
+            append_rows(block, found[Setting(0, setting.special)], found[setting])
+            block.tofile(stream)
+    for stream in streams.values():
+        stream.close()
+    reference.check_shortcut(thin_out(rows, len(rows) // 37, 50))
+    return reference.wrong_shortcuts
 
 
-def ours(tool, path, lines, length, special):
-    command = [tool, path, "--lost"] + (["--max-length", str(length)] if length else [])
-    command += [] if special else ["--no-special-tokens"]
-    with tempfile.TemporaryFile() as out:
-        subprocess.run(command, stdin=open(lines, "rb"), stdout=out, stderr=subprocess.DEVNULL, check=True)
-        out.seek(0)
-        return [json.loads(line) for line in out]
+def file_of(folder, setting):
+    return os.path.join(folder, f"{setting.length}-{'special' if setting.special else 'plain'}.i32")
 
 
-def seconds(tool, path, lines):
-    command = [tool, path, "--time"]
-    runs = [json.loads(subprocess.run(command, stdin=open(lines, "rb"), capture_output=True, check=True).stdout)
-            for _ in range(3)]
-    return min(run["cpu"] for run in runs), runs[0]["load"]
+def ours(arguments, path, lines, setting, out, options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        if path.endswith(".model"):
+            # Special tokens are asked for beside a .model file.
+            os.symlink(os.path.abspath(path), os.path.join(folder, "tokenizer.model"))
+            pathlib.Path(folder, "tokenizer_config.json").write_text('{"add_bos_token": true, "add_eos_token": true}')
+            path = folder
+        command = [arguments.tool, path, "--binary", *options] + ["--no-special-tokens"] * (not setting.special)
+        command += ["--max-length", str(setting.length)] * bool(setting.length)
+        with open(lines, "rb") as texts, open(out, "wb") as output:
+            subprocess.run(command, stdin=texts, stdout=output, stderr=subprocess.DEVNULL, check=True)
 
 
-def compare(tool, path, name, rows, with_speed):
-    reference = tokenizers.Tokenizer.from_file(path)
-    reference.no_padding()
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as lines:
-        for row in rows:
-            lines.write(json.dumps(row) + "\n")
-        lines.flush()
-        mismatches = []
-        for length, special in SETTINGS:
-            reference.no_truncation()
-            full = [e.ids for e in reference.encode_batch_fast(rows, add_special_tokens=special)]
-            if length:
-                reference.enable_truncation(length)
-            want = [e.ids for e in reference.encode_batch_fast(rows, add_special_tokens=special)] if length else full
-            got = ours(tool, path, lines.name, length, special)
-            for row, w, f, (ids, lost) in zip(rows, want, full, got):
-                if ids != w or lost != len(f) - len(w):
-                    mismatches.append((length, special, row, w, ids, lost))
-        line = f"{name:13} {len(rows):7} rows x {len(SETTINGS)}: {len(mismatches)} mismatches"
-        if with_speed:
-            reference.no_truncation()
-            megabytes = sum(len(row.encode()) for row in rows) / 1e6
-            start = time.process_time()
-            reference.encode_batch_fast(rows)
-            theirs = time.process_time() - start
-            mine, load = seconds(tool, path, lines.name)
-            line += (f"; {megabytes:.1f} MB, ours {megabytes / mine:.1f} MB/s, tokenizers {megabytes / theirs:.2f} MB/s, "
-                     f"{theirs / mine:.1f}x; load {load * 1000:.0f} ms")
-        print(line, flush=True)
-        for length, special, row, w, ids, lost in mismatches[:3]:
-            at = next((i for i, (a, b) in enumerate(zip(w, ids)) if a != b), min(len(w), len(ids)))
-            print(f"   max_length {length} special {special} lost {lost} at token {at}\n   row  {ascii(row[:300])}\n"
-                  f"   want {w[max(0, at - 3):at + 8]}\n   got  {ids[max(0, at - 3):at + 8]}")
-    return len(mismatches)
+def rows_of(stream):
+    at = 0
+    while at < len(stream):
+        count, lost = stream[at:at + 2]
+        yield lost, stream[at + 2:at + 2 + count]
+        at += 2 + count
+
+
+def mismatches(expected, found, rows, setting):
+    expected, found = pathlib.Path(expected).read_bytes(), pathlib.Path(found).read_bytes()
+    if expected == found:
+        return 0
+    count = 0
+    pairs = zip(rows, rows_of(array.array("i", expected)), rows_of(array.array("i", found)), strict=True)
+    for row, (want_lost, want), (lost, ids) in pairs:
+        if (want_lost, want) == (lost, ids):
+            continue
+        count += 1
+        if count <= 3:
+            at = next((i for i, (a, b) in enumerate(zip(want, ids)) if a != b), min(len(want), len(ids)))
+            around = slice(max(0, at - 3), at + 8)
+            print(f"{setting}: lost {lost}, expected {want_lost}; at token {at}\n   row  {ascii(row[:300])}\n"
+                  f"   want {list(want[around])}\n   got  {list(ids[around])}", file=sys.stderr)
+    return count
+
+
+def compare(arguments, path, texts):
+    name = name_of(path)
+    rows = texts + randoms(zlib.crc32(name.encode()), arguments.random)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = os.path.join(arguments.record, name) if arguments.record else scratch
+        os.makedirs(folder, exist_ok=True)
+        note = pathlib.Path(folder, "done.json")
+        wrong = json.loads(note.read_text()) if note.exists() else record(path, rows, folder)
+        note.write_text(json.dumps(wrong))
+        lines, out = os.path.join(scratch, "rows.jsonl"), os.path.join(scratch, "ids.i32")
+        with open(lines, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        bad = 0
+        for setting in SETTINGS:
+            ours(arguments, path, lines, setting, out)
+            bad += mismatches(file_of(folder, setting), out, rows, setting)
+            if setting.length:
+                ours(arguments, path, lines, setting, out, ["--no-lost-count"])
+                bad += wrong_beginnings(file_of(folder, setting), out)
+        ids = os.path.getsize(file_of(folder, Setting(0, True))) // 4 - 2 * len(rows)
+    comparisons = sum(2 if setting.length else 1 for setting in SETTINGS)
+    megabytes = sum(len(row.encode()) for row in rows) / 1e6
+    print(f"| {name} | {len(rows):,} | {megabytes:.1f} | {ids:,} | {comparisons * len(rows):,} | {bad} | {wrong} |",
+          flush=True)
+    return bad + wrong
+
+
+def wrong_beginnings(expected, found):
+    """Rows whose ids differ, or whose lost tokens are not: none for none, else at least one and not too many."""
+    pairs = zip(*(rows_of(array.array("i", pathlib.Path(file).read_bytes())) for file in (expected, found)), strict=True)
+    return sum(want != ids or not min(want_lost, 1) <= lost <= want_lost
+               for (want_lost, want), (lost, ids) in pairs)
+
+
+def name_of(path):
+    path = pathlib.Path(path)
+    return path.parent.name if path.name == "tokenizer.json" else path.name
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tokenizers", nargs="+")
     parser.add_argument("--tool", default="build/bin/tokenize_lines")
-    parser.add_argument("--corpus", nargs="+", default=list(CORPORA))
-    parser.add_argument("--rows", type=int, default=0, help="at most so many rows of each corpus, spread over it")
-    parser.add_argument("--no-speed", action="store_true")
+    parser.add_argument("--texts", nargs="+", default=list(CORPORA), help=f"{', '.join(CORPORA)}, or files")
+    parser.add_argument("--rows", type=int, default=0, help="at most so many of each, the longest among them")
+    parser.add_argument("--random", type=int, default=200_000, help="random strings for each vocabulary")
+    parser.add_argument("--record", help="keep here what the reference gives, and use it if it is there")
     arguments = parser.parse_args()
+    texts = []
+    for name in arguments.texts:
+        rows = read_texts(name)
+        texts += thin_out(rows, arguments.rows) if arguments.rows else rows
+    print("| vocabulary | texts | MB | tokens | comparisons | mismatches | of the reference's two ways |")
+    print("|---|---|---|---|---|---|---|")
     bad = 0
-    for name in arguments.corpus:
-        rows = CORPORA[name]()
-        if arguments.rows and len(rows) > arguments.rows:
-            rows = rows[::len(rows) // arguments.rows][:arguments.rows]
-        for path in arguments.tokenizers:
-            print(path)
-            bad += compare(arguments.tool, path, name, rows, not arguments.no_speed)
+    for path in arguments.tokenizers:
+        bad += compare(arguments, path, texts)
     sys.exit(1 if bad else 0)
 
 

@@ -34,6 +34,19 @@ struct RowStats {
   void add(const RowStats& other);
 };
 
+// A row that max_length cut; one line of a truncation ledger.
+struct TruncatedRow {
+  int64_t row = 0;          // of the stream
+  int64_t tokens = 0;       // encoded, special tokens included
+  int64_t lost_tokens = 0;  // at least 1
+};
+
+// What a truncation ledger must look like.
+struct LedgerSeal {
+  int64_t file_bytes = 0;
+  std::string xxh3_128;  // 32 hex digits, of the whole file
+};
+
 // One committed chunk; one line of chunks.log.
 struct ChunkRecord {
   int64_t index = 0;
@@ -41,7 +54,8 @@ struct ChunkRecord {
   int64_t file_bytes = 0;
   std::string xxh3_128;  // 32 hex digits, of the whole chunk file
   RowStats stats;
-  std::string device;  // "cpu (amx)", "NVIDIA H100 80GB HBM3"
+  std::string device;                // "cpu (amx)", "NVIDIA H100 80GB HBM3"
+  std::optional<LedgerSeal> ledger;  // of its truncated rows; none where it has none
 };
 
 // An exclusive lock on a cache directory (an OFD lock on <cache>/LOCK), freed by the kernel when
@@ -73,19 +87,21 @@ class MatrixWriter {
   // `values` is a whole number of rows, row-major. Throws Error kIoError (disk full, quota), kData
   // for a non-finite value, naming the row.
   virtual void append(std::span<const float> values) = 0;
+  // Rows that were truncated, for the ledger; in ascending order, all before the end.
+  virtual void append_truncated(std::span<const TruncatedRow> rows) = 0;
   virtual int64_t rows_written() const = 0;
 };
 
 class ChunkWriter : public MatrixWriter {
  public:
-  // Publishes the file, then appends its record to chunks.log and syncs that. On return the chunk
-  // survives power loss.
+  // Publishes the ledger, if it has one, and the file, then appends its record to chunks.log and
+  // syncs that. On return the chunk survives power loss.
   virtual ChunkRecord commit(const RowStats& stats, const std::string& device) = 0;
 };
 
 class FinalWriter : public MatrixWriter {
  public:
-  // Publishes the matrix, then its manifest (the mark that it is complete).
+  // Publishes the matrix, its ledger, then its manifest (the mark that it is complete).
   virtual void publish(const RowStats& stats, const std::string& device) = 0;
 };
 
@@ -135,6 +151,7 @@ std::string chunks_dir(const std::string& cache_dir, const std::string& stream_n
 std::string final_path(const std::string& cache_dir,
                        const std::string& stream_name);     // ..._embeddings.npy
 std::string manifest_path(const std::string& matrix_path);  // ....npy.manifest.json
+std::string ledger_path(const std::string& matrix_path);    // x.npy -> x.truncated.jsonl
 
 // The manifest beside a published matrix.
 struct Manifest {
@@ -143,7 +160,8 @@ struct Manifest {
   std::string xxh3_128;
   RowStats stats;
   std::vector<std::string> devices;
-  std::vector<std::string> parts;  // combined matrices: the finals they were made of; else empty
+  std::vector<std::string> parts;    // combined matrices: the finals they were made of; else empty
+  std::optional<LedgerSeal> ledger;  // none for combined matrices: their parts have theirs
 };
 
 // No manifest there -> nullopt. Throws Error kData where it is damaged.

@@ -14,13 +14,18 @@ namespace encode {
 struct TokenizeOptions {
   int64_t max_length = 0;  // tokens with special tokens included; 0: no truncation
   bool add_special_tokens = true;
+  // False: what is beyond max_length need not be tokenized, which saves most of the time that very
+  // long rows take. The ids are the same; `lost_tokens` is then what was seen of the lost.
+  bool count_lost_tokens = true;
 };
 
 // The ids of many rows, flat: row i is ids[offsets[i], offsets[i + 1]).
 struct TokenizedRows {
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets = {0};  // size() + 1 entries
-  std::vector<int32_t> lost_tokens;    // per row: tokens cut off by max_length, 0 where nothing was
+  // Per row: tokens cut off by max_length, 0 where nothing was. Without count_lost_tokens it is at
+  // least 1, and at most their number, for a row that was truncated.
+  std::vector<int32_t> lost_tokens;
 
   int64_t size() const { return static_cast<int64_t>(lost_tokens.size()); }
   std::span<const int32_t> row(int64_t i) const {

@@ -21,7 +21,7 @@ from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normaliz
                         trainers)
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from check_tokenizers import INTERESTING, SNIPPETS, random_string  # noqa: E402
+from tokenizer_texts import INTERESTING, SNIPPETS, random_string  # noqa: E402
 
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
          r"|\s+(?!\S)|\s+")

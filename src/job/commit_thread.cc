@@ -12,7 +12,10 @@ class ChunkSink : public RowSink {
   explicit ChunkSink(ChunkStore& store) : store_(store) {}
 
   void begin(const ChunkTask& chunk) override { writer_ = store_.begin(chunk.index); }
-  void append(std::span<const float> values) override { writer_->append(values); }
+  void append(std::span<const float> values, std::span<const TruncatedRow> truncated) override {
+    writer_->append(values);
+    writer_->append_truncated(truncated);
+  }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     const ChunkRecord record = writer_->commit(stats, device);
     writer_.reset();
@@ -34,7 +37,10 @@ class FinalSink : public RowSink {
   void begin(const ChunkTask& /*chunk*/) override {
     writer_ = begin_final(unit_.final_path, unit_.identity);
   }
-  void append(std::span<const float> values) override { writer_->append(values); }
+  void append(std::span<const float> values, std::span<const TruncatedRow> truncated) override {
+    writer_->append(values);
+    writer_->append_truncated(truncated);
+  }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     writer_->publish(stats, device);
     writer_.reset();
@@ -95,7 +101,7 @@ void CommitThread::write(const EncodedWindow& window) {
     chunk_stats_ = {};
     sink_.begin(window.chunk);
   }
-  sink_.append(window.values);
+  sink_.append(window.values, window.truncated);
   chunk_stats_.add(window.stats);
   if (!window.closes_chunk) return;
   WorkerEvent event = sink_.commit(chunk_stats_, device_);

@@ -22,6 +22,7 @@ struct EncodedWindow {
   RowRange rows;
   std::vector<float> values;  // [rows.size(), dim]
   RowStats stats;
+  std::vector<TruncatedRow> truncated;
   bool opens_chunk = false;
   bool closes_chunk = false;
   double seconds = 0;   // since the chunk was begun; of its last window
@@ -33,7 +34,7 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
-  virtual void append(std::span<const float> values) = 0;
+  virtual void append(std::span<const float> values, std::span<const TruncatedRow> truncated) = 0;
   // Durable on return. The event is complete but for what only the worker knows.
   virtual WorkerEvent commit(const RowStats& stats, const std::string& device) = 0;
 };

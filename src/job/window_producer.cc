@@ -37,6 +37,18 @@ RowStats statistics(const TokenizedRows& rows) {
   return stats;
 }
 
+std::vector<TruncatedRow> truncated_rows(const TokenizedRows& rows, int64_t first_row) {
+  std::vector<TruncatedRow> truncated;
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    const int32_t lost = rows.lost_tokens[static_cast<size_t>(i)];
+    if (lost == 0) continue;
+    truncated.push_back({.row = first_row + i,
+                         .tokens = static_cast<int64_t>(rows.row(i).size()),
+                         .lost_tokens = lost});
+  }
+  return truncated;
+}
+
 }  // namespace
 
 // Ids that the input holds: as they are, except that no sequence is longer than the limit.
@@ -132,7 +144,8 @@ void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
     Window window = {.chunk = task,
                      .rows = {begin, begin + rows.size()},
                      .batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens),
-                     .stats = statistics(rows)};
+                     .stats = statistics(rows),
+                     .truncated = truncated_rows(rows, begin)};
     if (!queue_.push(std::move(window))) {
       abandoned_ = true;
       return;

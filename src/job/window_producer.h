@@ -29,6 +29,7 @@ struct Window {
   std::vector<PackedBatch>
       batches;  // rows counted from rows.begin; a row without tokens is in none
   RowStats stats;
+  std::vector<TruncatedRow> truncated;
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }

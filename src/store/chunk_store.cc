@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "store/final.h"
 #include "store/layout.h"
+#include "store/ledger.h"
 #include "store/matrix_file.h"
 #include "store/records.h"
 #include "store/recovery.h"
@@ -75,6 +76,9 @@ class ChunkStoreImpl : public ChunkStore {
   std::string chunk_path(int64_t index) const override {
     return join_path(directory_, chunk_file_name(index));
   }
+  std::string ledger_path(int64_t index) const {
+    return join_path(directory_, chunk_ledger_name(index));
+  }
   std::vector<int64_t> pending() const override;
   std::unique_ptr<ChunkWriter> begin(int64_t index) override;
   void assemble(const std::string& final_path,
@@ -102,18 +106,23 @@ class ChunkWriterImpl : public ChunkWriter {
   ChunkWriterImpl(ChunkStoreImpl& store, int64_t index)
       : store_(store),
         index_(index),
-        writer_(store.chunk_path(index), store.chunk(index), store.stream().identity.dim) {}
+        writer_(store.chunk_path(index), store.chunk(index), store.stream().identity.dim),
+        ledger_(store.ledger_path(index)) {}
 
   void append(std::span<const float> values) override { writer_.append(values); }
+  void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   ChunkRecord commit(const RowStats& stats, const std::string& device) override {
+    std::optional<LedgerSeal> seal;
+    if (!ledger_.empty()) seal = ledger_.publish();
     writer_.publish();
     ChunkRecord record = {.index = index_,
                           .rows = store_.chunk(index_),
                           .file_bytes = writer_.bytes_written(),
                           .xxh3_128 = writer_.xxh3_hex(),
                           .stats = stats,
-                          .device = device};
+                          .device = device,
+                          .ledger = std::move(seal)};
     store_.record(record);
     return record;
   }
@@ -122,6 +131,7 @@ class ChunkWriterImpl : public ChunkWriter {
   ChunkStoreImpl& store_;
   int64_t index_ = 0;
   NpyWriter writer_;
+  LedgerWriter ledger_;
 };
 
 bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
@@ -190,18 +200,20 @@ void ChunkStoreImpl::assemble(const std::string& final_path,
   if (!pending().empty()) throw misuse("chunks are missing", directory_);
   create_directories_durably(parent_directory(final_path));
   remove_final_temp_files(final_path);
+  LedgerWriter ledger(encode::ledger_path(final_path));
   NpyWriter writer(final_path, {.begin = 0, .end = stream_.identity.rows}, stream_.identity.dim);
   Manifest manifest;
   manifest.identity = stream_.identity;
   for (const ChunkRecord& record : committed_) {
     copy_chunk(record, writer);
+    if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
     manifest.stats.add(record.stats);
     const bool known = std::find(manifest.devices.begin(), manifest.devices.end(), record.device) !=
                        manifest.devices.end();
     if (!known) manifest.devices.push_back(record.device);
     if (on_chunk) on_chunk(record.index);
   }
-  publish_final(writer, final_path, std::move(manifest));
+  publish_final(writer, &ledger, std::move(manifest));
 }
 
 }  // namespace

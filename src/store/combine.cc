@@ -129,7 +129,7 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
     writer.append(block);
   }
   for (const PartColumns& part : parts) part.check_hash();
-  publish_final(writer, combined_path, std::move(combined));
+  publish_final(writer, /*ledger=*/nullptr, std::move(combined));
 }
 
 }  // namespace encode

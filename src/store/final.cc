@@ -25,6 +25,7 @@ bool exists(const std::string& path) {
 }
 
 std::string manifest_text(const Manifest& manifest) {
+  const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
   return seal({{"format", kStoreFormat},
                {"name", manifest.identity.name},
                {"rows", manifest.identity.rows},
@@ -35,6 +36,7 @@ std::string manifest_text(const Manifest& manifest) {
                {"stats", to_json(manifest.stats)},
                {"devices", manifest.devices},
                {"parts", manifest.parts},
+               {"ledger", ledger},
                {"fingerprint", Json::parse(manifest.identity.fingerprint)}},
               /*indent=*/2) +
          "\n";
@@ -52,6 +54,9 @@ std::vector<std::string> strings(const JsonFields& fields, const std::string& ke
 Manifest parse_manifest(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "store.damaged");
   if (fields.string("dtype") != kElementType) fields.refuse("dtype", "<f4", fields.string("dtype"));
+  std::optional<LedgerSeal> ledger;
+  if (!json.value("ledger", Json()).is_null())
+    ledger = ledger_seal_from_json(fields.object("ledger"), where);
   return {.identity = {.name = fields.string("name"),
                        .fingerprint = fields.object("fingerprint").dump(),
                        .rows = fields.integer("rows", 0, kMaxInteger),
@@ -60,7 +65,8 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
           .xxh3_128 = fields.string("xxh3_128"),
           .stats = row_stats_from_json(fields.object("stats"), where),
           .devices = strings(fields, "devices"),
-          .parts = strings(fields, "parts")};
+          .parts = strings(fields, "parts"),
+          .ledger = std::move(ledger)};
 }
 
 bool same_identity(const StreamIdentity& a, const StreamIdentity& b) {
@@ -72,24 +78,28 @@ class StandardFinalWriter : public FinalWriter {
   StandardFinalWriter(std::string matrix_path, StreamIdentity identity)
       : matrix_path_(std::move(matrix_path)),
         identity_(std::move(identity)),
-        writer_(matrix_path_, {.begin = 0, .end = identity_.rows}, identity_.dim) {}
+        writer_(matrix_path_, {.begin = 0, .end = identity_.rows}, identity_.dim),
+        ledger_(ledger_path(matrix_path_)) {}
 
   void append(std::span<const float> values) override { writer_.append(values); }
+  void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   void publish(const RowStats& stats, const std::string& device) override {
-    publish_final(writer_, matrix_path_,
+    publish_final(writer_, &ledger_,
                   {.identity = identity_,
                    .file_bytes = 0,
                    .xxh3_128 = "",
                    .stats = stats,
                    .devices = {device},
-                   .parts = {}});
+                   .parts = {},
+                   .ledger = {}});
   }
 
  private:
   std::string matrix_path_;
   StreamIdentity identity_;
   NpyWriter writer_;
+  LedgerWriter ledger_;
 };
 
 }  // namespace
@@ -97,15 +107,17 @@ class StandardFinalWriter : public FinalWriter {
 void remove_final_temp_files(const std::string& matrix_path) {
   remove_temp_files(matrix_path);
   remove_temp_files(manifest_path(matrix_path));
+  remove_temp_files(ledger_path(matrix_path));
 }
 
-void publish_final(NpyWriter& writer, const std::string& matrix_path, Manifest manifest) {
-  const std::string path = manifest_path(matrix_path);
+void publish_final(NpyWriter& writer, LedgerWriter* ledger, Manifest manifest) {
+  const std::string path = manifest_path(writer.path());
   if (exists(path)) {
     remove_file(path);
     sync_directory(parent_directory(path));
   }
   writer.publish();
+  if (ledger != nullptr) manifest.ledger = ledger->publish();
   manifest.file_bytes = writer.bytes_written();
   manifest.xxh3_128 = writer.xxh3_hex();
   write_file_durably(path, manifest_text(manifest));
@@ -140,6 +152,8 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     const bool fits = header.rows == identity.rows && header.cols == identity.dim &&
                       header.descr == kElementType && header.file_bytes() == manifest->file_bytes;
     if (!fits || (check_hash && xxh3_file(matrix_path) != manifest->xxh3_128))
+      return FinalState::kDamaged;
+    if (manifest->ledger && !check_ledger(ledger_path(matrix_path), *manifest->ledger).empty())
       return FinalState::kDamaged;
     return FinalState::kValid;
   } catch (const Error& error) {

@@ -6,6 +6,7 @@
 
 #include "encode/store.h"
 
+#include "store/ledger.h"
 #include "store/matrix_file.h"
 
 namespace encode {
@@ -13,8 +14,9 @@ namespace encode {
 // Deletes what crashed writers of a final left beside it.
 void remove_final_temp_files(const std::string& matrix_path);
 
-// Withdraws an older manifest, publishes the matrix, then its manifest: at no moment stands a
-// manifest beside a matrix that it does not describe. Fills in file_bytes and xxh3_128.
-void publish_final(NpyWriter& writer, const std::string& matrix_path, Manifest manifest);
+// Withdraws an older manifest, publishes the matrix, its ledger (null: it has none) and then its
+// manifest: at no moment stands a manifest beside a matrix that it does not describe. Fills in
+// file_bytes, xxh3_128 and the ledger's seal.
+void publish_final(NpyWriter& writer, LedgerWriter* ledger, Manifest manifest);
 
 }  // namespace encode

@@ -13,9 +13,29 @@ namespace {
 
 constexpr std::string_view kChunkPrefix = "chunk_";
 constexpr std::string_view kMatrixSuffix = ".npy";
+constexpr std::string_view kLedgerSuffix = ".truncated.jsonl";
 constexpr size_t kMaxNameBytes = 200;
 constexpr std::string_view kNameCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+std::string chunk_name(int64_t index, std::string_view suffix) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%04lld", static_cast<long long>(index));
+  return std::string(kChunkPrefix) + digits + std::string(suffix);
+}
+
+std::optional<int64_t> parse_chunk_name(std::string_view name, std::string_view suffix) {
+  if (!name.starts_with(kChunkPrefix) || !name.ends_with(suffix)) return std::nullopt;
+  if (name.size() <= kChunkPrefix.size() + suffix.size()) return std::nullopt;
+  const std::string_view digits =
+      name.substr(kChunkPrefix.size(), name.size() - kChunkPrefix.size() - suffix.size());
+  int64_t index = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  // "chunk_00017.npy" and "chunk_-001.npy" are numbers too, but no names of ours.
+  if (index < 0 || chunk_name(index, suffix) != name) return std::nullopt;
+  return index;
+}
 
 }  // namespace
 
@@ -31,23 +51,19 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
 
 std::string manifest_path(const std::string& matrix_path) { return matrix_path + ".manifest.json"; }
 
-std::string chunk_file_name(int64_t index) {
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "%04lld", static_cast<long long>(index));
-  return std::string(kChunkPrefix) + digits + std::string(kMatrixSuffix);
+std::string ledger_path(const std::string& matrix_path) {
+  const bool has_suffix = matrix_path.ends_with(kMatrixSuffix);
+  return matrix_path.substr(0, matrix_path.size() - (has_suffix ? kMatrixSuffix.size() : 0)) +
+         std::string(kLedgerSuffix);
 }
 
+std::string chunk_file_name(int64_t index) { return chunk_name(index, kMatrixSuffix); }
 std::optional<int64_t> parse_chunk_file_name(std::string_view name) {
-  if (!name.starts_with(kChunkPrefix) || !name.ends_with(kMatrixSuffix)) return std::nullopt;
-  if (name.size() <= kChunkPrefix.size() + kMatrixSuffix.size()) return std::nullopt;
-  const std::string_view digits =
-      name.substr(kChunkPrefix.size(), name.size() - kChunkPrefix.size() - kMatrixSuffix.size());
-  int64_t index = -1;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  // "chunk_00017.npy" and "chunk_-001.npy" are numbers too, but no names of ours.
-  if (index < 0 || chunk_file_name(index) != name) return std::nullopt;
-  return index;
+  return parse_chunk_name(name, kMatrixSuffix);
+}
+std::string chunk_ledger_name(int64_t index) { return chunk_name(index, kLedgerSuffix); }
+std::optional<int64_t> parse_chunk_ledger_name(std::string_view name) {
+  return parse_chunk_name(name, kLedgerSuffix);
 }
 
 std::string join_path(const std::string& directory, std::string_view name) {
@@ -57,7 +73,8 @@ std::string join_path(const std::string& directory, std::string_view name) {
 bool is_chunk_folder_name(std::string_view name) {
   const std::optional<std::string> target = temp_file_target(name);
   const std::string_view plain = target ? std::string_view(*target) : name;
-  return plain == kLogFile || plain == kStreamFile || parse_chunk_file_name(plain).has_value();
+  return plain == kLogFile || plain == kStreamFile || parse_chunk_file_name(plain) ||
+         parse_chunk_ledger_name(plain);
 }
 
 void check_stream_name(const std::string& name) {

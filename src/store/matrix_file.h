@@ -31,6 +31,7 @@ class NpyWriter {
   // Throws Error kInternal where rows are missing. On return the file survives power loss.
   void publish();
 
+  const std::string& path() const { return file_.path(); }
   int64_t rows_written() const { return rows_written_; }
   int64_t bytes_written() const { return file_.bytes_written(); }
   std::string xxh3_hex() const { return hash_.hex(); }

@@ -40,6 +40,16 @@ void RowStats::add(const RowStats& other) {
   redone_rows += other.redone_rows;
 }
 
+Json to_json(const LedgerSeal& seal) {
+  return {{"file_bytes", seal.file_bytes}, {"xxh3_128", seal.xxh3_128}};
+}
+
+LedgerSeal ledger_seal_from_json(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, kCode);
+  return {.file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
+          .xxh3_128 = fields.string("xxh3_128")};
+}
+
 Json to_json(const RowStats& stats) {
   return {{"tokens", stats.tokens},
           {"truncated_rows", stats.truncated_rows},
@@ -139,14 +149,15 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
 
 std::string to_line(const LogRecord& record) {
   const ChunkRecord& chunk = record.chunk;
-  return seal({{"stream", record.stream},
+  Json json = {{"stream", record.stream},
                {"index", chunk.index},
                {"rows", {chunk.rows.begin, chunk.rows.end}},
                {"file_bytes", chunk.file_bytes},
                {"xxh3_128", chunk.xxh3_128},
                {"stats", to_json(chunk.stats)},
-               {"device", chunk.device.substr(0, kMaxDeviceBytes)}}) +
-         "\n";
+               {"device", chunk.device.substr(0, kMaxDeviceBytes)}};
+  if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
+  return seal(std::move(json)) + "\n";
 }
 
 LogRecord parse_log_line(std::string_view line, const std::string& where) {
@@ -164,7 +175,10 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
                     .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
                     .xxh3_128 = fields.string("xxh3_128"),
                     .stats = row_stats_from_json(fields.object("stats"), where),
-                    .device = fields.string("device")};
+                    .device = fields.string("device"),
+                    .ledger = {}};
+    if (fields.has("ledger"))
+      record.chunk.ledger = ledger_seal_from_json(fields.object("ledger"), where);
     return record;
   });
 }

@@ -13,6 +13,8 @@
 
 namespace encode {
 
+Json to_json(const LedgerSeal& seal);
+LedgerSeal ledger_seal_from_json(const Json& json, const std::string& where);
 Json to_json(const RowStats& stats);
 RowStats row_stats_from_json(const Json& json, const std::string& where);
 

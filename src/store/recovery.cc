@@ -14,6 +14,7 @@
 #include "store/final.h"
 #include "store/fingerprint_diff.h"
 #include "store/layout.h"
+#include "store/ledger.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -77,7 +78,10 @@ void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& c
   bool changed = false;
   for (const std::string& name : list_directory(directory)) {
     const std::optional<int64_t> index = parse_chunk_file_name(name);
-    const bool stray_chunk = index && !committed.contains(*index);
+    const std::optional<int64_t> ledger = parse_chunk_ledger_name(name);
+    const bool stray_chunk =
+        (index && !committed.contains(*index)) ||
+        (ledger && !(committed.contains(*ledger) && committed.at(*ledger).ledger));
     const bool temp_file = temp_file_target(name).has_value() && is_chunk_folder_name(name);
     if (!stray_chunk && !temp_file) continue;
     remove_file(join_path(directory, name));
@@ -112,7 +116,10 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
              std::to_string(record.file_bytes);
     }
     if (xxh3_file(path) != record.xxh3_128) return "its checksum differs from its record's";
-    return "";
+    if (!record.ledger) return "";
+    const std::string wrong =
+        check_ledger(join_path(directory, chunk_ledger_name(record.index)), *record.ledger);
+    return wrong.empty() ? "" : "its truncation ledger: " + wrong;
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
     if (error.exit_code() == ExitCode::kIoError) return error.detail().what;

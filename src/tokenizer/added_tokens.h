@@ -35,6 +35,15 @@ class AddedTokenFinder {
   // Each token with what to look for. Patterns are distinct and not empty.
   explicit AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens);
 
+  // `predicate(what is looked for)` holds for one token at least.
+  template <typename Predicate>
+  bool any_pattern(Predicate&& predicate) const {
+    for (const auto& token : tokens_) {
+      if (predicate(token.first)) return true;
+    }
+    return false;
+  }
+
   // Appends the sections of `text`, in order; a text without an added token is one section, an
   // empty one none.
   void split(std::string_view text, std::vector<Section>& sections) const;

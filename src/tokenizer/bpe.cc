@@ -83,6 +83,10 @@ class Bpe final : public Model {
     return out;
   }
 
+  bool cuts_between(char letter, WordBorder border) const override {
+    return cuts_ && border == WordBorder::kMetaspace && borders_.cuts_before_metaspace(letter);
+  }
+
   std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }
 
  private:

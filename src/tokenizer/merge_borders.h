@@ -25,6 +25,12 @@ class MergeBorders {
   // The bytes of `text` (not empty) up to its first cut.
   size_t first_part(std::string_view text) const;
 
+  // A cut is always between this ASCII character and U+2581.
+  bool cuts_before_metaspace(char character) const {
+    const uint8_t last = ascii_[static_cast<unsigned char>(character) & 0x7FU];
+    return cuts_ && last != kOtherClass && !joined_[last][kMetaspaceClass];
+  }
+
  private:
   // Characters by what they do at a border. Sentencepiece's space begins most words: a class of
   // its own. The others are always taken to be joined: there are many of them, and those without a

@@ -14,6 +14,12 @@ class Metaspace final : public PreTokenizer {
     unicode::append_utf8(replacement_, replacement);
   }
 
+  // With any other replacement than U+2581 the border looks like none that is known.
+  WordBorder word_border(char /*letter*/, WordBorder /*border*/) const override {
+    if (replacement_ != "\xE2\x96\x81") return WordBorder::kUnknown;
+    return split_ ? WordBorder::kCut : WordBorder::kMetaspace;
+  }
+
   void pre_tokenize(PreTokenizedText& text) const override {
     text.rewrite_each([this](std::string_view piece, bool at_origin, std::string& out) {
       const bool starts_with_it = piece.front() == ' ' || piece.starts_with(replacement_);

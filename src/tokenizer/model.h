@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tokenizer/text_pattern.h"
+#include "tokenizer/word_border.h"
 
 namespace encode {
 
@@ -33,6 +34,14 @@ class Model {
   static constexpr size_t kSlackIds = 8;
   virtual int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
                             int32_t* out) const = 0;
+
+  // True where no token of a piece reaches from `letter` (ASCII) into the space or U+2581 after it,
+  // and the tokens before such a border do not depend on what follows.
+  virtual bool cuts_between(char letter, WordBorder border) const {
+    static_cast<void>(letter);
+    static_cast<void>(border);
+    return false;
+  }
 
   virtual std::string name() const = 0;  // "WordPiece", ...
 };

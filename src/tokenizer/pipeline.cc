@@ -5,12 +5,16 @@
 
 #include "encode/error.h"
 
+#include "tokenizer/prefix_cut.h"
+
 namespace encode {
 namespace {
 
 // Rows are far shorter (the reader's hard limit is 64 MiB a line); offsets in the pipeline have 32
 // bits, and no normalizer makes a text more than 18 times as long.
 constexpr size_t kMaxTextBytes = size_t{64} << 20;
+// Where nothing is counted beyond max_length, so many bytes a token are tried first.
+constexpr size_t kLikelyTokenBytes = 6;
 constexpr size_t kKeptBytes = size_t{1} << 20;  // by each buffer of a scratch, after a longer row
 
 // Ids with room for more, not initialized.
@@ -50,23 +54,15 @@ class IdBuffer {
 
 class Pipeline final : public Tokenizer {
  public:
-  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)) {}
+  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)), prefix_cut_(parts_) {}
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
     if (utf8.size() > kMaxTextBytes) refuse_length(utf8.size());
     const auto scratch =
         pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
-    scratch->ids.clear();
-    scratch->raw.clear();
-    parts_.raw_tokens.split(utf8, scratch->raw);
-    for (const auto& section : scratch->raw) {
-      if (section.id >= 0) {
-        scratch->ids.push(section.id);
-      } else {
-        encode_raw(section.text, section.text.data() == utf8.data(), *scratch);
-      }
-    }
+    if (options.count_lost_tokens || !encode_beginning(utf8, options, *scratch))
+      encode_text(utf8, *scratch);
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
@@ -95,6 +91,34 @@ class Pipeline final : public Tokenizer {
     IdBuffer ids;
     std::unique_ptr<Model::Scratch> model;
   };
+
+  // The ids of as much of the text as shows that, and where, the row will be truncated; false where
+  // all of it is needed.
+  bool encode_beginning(std::string_view utf8, const TokenizeOptions& options,
+                        Scratch& scratch) const {
+    if (options.max_length <= 0) return false;
+    const auto wanted = static_cast<size_t>(options.max_length);
+    for (size_t bytes = (wanted + 1) * kLikelyTokenBytes; bytes < utf8.size() / 2; bytes *= 4) {
+      const size_t cut = prefix_cut_.find(utf8, bytes);
+      if (cut == 0) return false;
+      encode_text(utf8.substr(0, cut), scratch);
+      if (scratch.ids.view().size() > wanted) return true;
+    }
+    return false;
+  }
+
+  void encode_text(std::string_view utf8, Scratch& scratch) const {
+    scratch.ids.clear();
+    scratch.raw.clear();
+    parts_.raw_tokens.split(utf8, scratch.raw);
+    for (const auto& section : scratch.raw) {
+      if (section.id >= 0) {
+        scratch.ids.push(section.id);
+      } else {
+        encode_raw(section.text, section.text.data() == utf8.data(), scratch);
+      }
+    }
+  }
 
   void encode_raw(std::string_view text, bool at_origin, Scratch& scratch) const {
     scratch.normalized.reset(text, at_origin);
@@ -133,6 +157,7 @@ class Pipeline final : public Tokenizer {
   }
 
   PipelineParts parts_;
+  PrefixCut prefix_cut_;
   mutable ScratchPool<Scratch> pool_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "tokenizer/text_buffer.h"
 #include "tokenizer/text_pattern.h"
+#include "tokenizer/word_border.h"
 
 namespace encode {
 
@@ -65,6 +66,15 @@ class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
+
+  // What becomes of the border between `letter` (ASCII, lower or upper case) and kSpace or
+  // kMetaspace: kCut where a piece always ends after the letter, else what stands there now;
+  // kUnknown where what follows may have an effect on the pieces before.
+  virtual WordBorder word_border(char letter, WordBorder border) const {
+    static_cast<void>(letter);
+    static_cast<void>(border);
+    return WordBorder::kUnknown;
+  }
 };
 
 // What becomes of the matches of a split; the names are tokenizer.json's.

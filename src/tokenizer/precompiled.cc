@@ -1,5 +1,6 @@
 #include "tokenizer/precompiled.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -28,6 +29,19 @@ class Unit {
   uint32_t bits_;
 };
 
+// They take the next character into their cluster.
+constexpr std::array<char32_t, 27> kPrepended = {
+    0x600,   0x601,   0x602,   0x603,   0x604,   0x605,   0x6DD,   0x70F,   0x890,
+    0x891,   0x8E2,   0xD4E,   0x110BD, 0x110CD, 0x111C2, 0x111C3, 0x113D1, 0x1193F,
+    0x11941, 0x11A84, 0x11A85, 0x11A86, 0x11A87, 0x11A88, 0x11A89, 0x11D46, 0x11F02};
+
+// Beyond the property table, which ends where a cluster of less than six bytes does.
+bool is_rare_control(char32_t c) {
+  return c == 0 || (c >= 0x13430 && c <= 0x1343F) || (c >= 0x1BCA0 && c <= 0x1BCA3) ||
+         (c >= 0x1D173 && c <= 0x1D17A) || (c >= 0xE0000 && c <= 0xE001F) ||
+         (c >= 0xE0080 && c <= 0xE00FF) || (c >= 0xE01F0 && c <= 0xE0FFF);
+}
+
 class Precompiled final : public Normalizer {
  public:
   Precompiled(std::string_view charsmap, const std::string& where) {
@@ -51,6 +65,7 @@ class Precompiled final : public Normalizer {
     refuse_prepended(where);
   }
 
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();
@@ -130,16 +145,29 @@ class Precompiled final : public Normalizer {
     return end > i ? end - i - 1 : 0;
   }
 
+  static bool is_prepended(char32_t c) {
+    return c >= kPrepended.front() && std::binary_search(kPrepended.begin(), kPrepended.end(), c);
+  }
+
   // The grapheme cluster at `i`. Longer clusters than kMaxClusterBytes need not be right, as they
   // are taken apart.
   static std::string_view cluster_at(std::string_view in, size_t i) {
     const unicode::PropertyTable& table = unicode::properties();
+    const auto is_control = [&table](char32_t c) {
+      return (table[c] & unicode::kGraphemeControl) != 0 || is_rare_control(c);
+    };
     const char* begin = in.data() + i;
     const char* end = in.data() + in.size();
     if (in.substr(i).starts_with("\r\n")) return in.substr(i, 2);
-    const unicode::Decoded first = unicode::decode(begin, end);
+    unicode::Decoded first = unicode::decode(begin, end);
     const char* p = begin + first.size;
-    if ((table[first.code_point] & unicode::kGraphemeControl) != 0) return in.substr(i, first.size);
+    while (is_prepended(first.code_point) && p < end) {
+      const unicode::Decoded next = unicode::decode(p, end);
+      if (is_control(next.code_point)) break;
+      first = next;
+      p += next.size;
+    }
+    if (is_control(first.code_point)) return in.substr(i, first.size);
     while (p < end && static_cast<unsigned char>(*p) >= 0x80) {
       const unicode::Decoded next = unicode::decode(p, end);
       if ((table[next.code_point] & unicode::kGraphemeExtend) == 0) break;
@@ -148,14 +176,9 @@ class Precompiled final : public Normalizer {
     return in.substr(i, static_cast<size_t>(p - begin));
   }
 
-  // Characters that take the next one into their cluster are not looked for: no charsmap has rules
-  // for them.
+  // A cluster that one of them begins is then always taken apart.
   void refuse_prepended(const std::string& where) const {
-    constexpr char32_t kPrepend[] = {0x600,   0x601,   0x602,   0x603,   0x604,   0x605,
-                                     0x6DD,   0x70F,   0x890,   0x891,   0x8E2,   0xD4E,
-                                     0x110BD, 0x110CD, 0x111C2, 0x111C3, 0x113D1, 0x1193F,
-                                     0x11941, 0x11A3A, 0x11D46, 0x11F02};
-    for (const char32_t c : kPrepend) {
+    for (const char32_t c : kPrepended) {
       std::string utf8;
       unicode::append_utf8(utf8, c);
       if (find(utf8).has_value())

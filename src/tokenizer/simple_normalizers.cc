@@ -26,6 +26,7 @@ void for_each_code_point(std::string_view in, Function&& on) {
 
 class Lowercase final : public Normalizer {
  public:
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     std::string& out = text.spare();
     out.reserve(text.view().size());
@@ -46,6 +47,7 @@ class Lowercase final : public Normalizer {
 
 class StripAccents final : public Normalizer {
  public:
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     if (unicode::ascii_prefix(in) == in.size()) return;
@@ -66,6 +68,7 @@ class Strip final : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
 
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     const unicode::PropertyTable& table = unicode::properties();
@@ -97,6 +100,7 @@ class Prepend final : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
 
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     if (text.view().empty()) return;
     std::string& out = text.spare();
@@ -114,6 +118,8 @@ class Replace final : public Normalizer {
  public:
   Replace(std::unique_ptr<TextPattern> pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  bool is_local() const override { return pattern_->is_local(); }
 
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
@@ -146,6 +152,7 @@ class ReplaceByte final : public Normalizer {
  public:
   ReplaceByte(char from, std::string content) : from_(from), content_(std::move(content)) {}
 
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     size_t at = in.find(from_);
@@ -170,6 +177,7 @@ class ReplaceByte final : public Normalizer {
 
 class Nmt final : public Normalizer {
  public:
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     const std::string_view in = text.view();
     std::string& out = text.spare();
@@ -202,6 +210,7 @@ class Nmt final : public Normalizer {
 
 class ByteLevelNormalizer final : public Normalizer {
  public:
+  bool is_local() const override { return true; }
   void normalize(TextBuffer& text) const override {
     std::string& out = text.spare();
     append_byte_level(text.view(), out);
@@ -215,6 +224,10 @@ class NormalizerSequence final : public Normalizer {
       : steps_(std::move(steps)) {}
   void normalize(TextBuffer& text) const override {
     for (const auto& step : steps_) step->normalize(text);
+  }
+  bool is_local() const override {
+    return std::all_of(steps_.begin(), steps_.end(),
+                       [](const auto& step) { return step->is_local(); });
   }
 
  private:

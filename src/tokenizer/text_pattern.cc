@@ -19,6 +19,10 @@ class LiteralPattern final : public TextPattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
 
+  // One byte reaches nowhere; longer literals are not looked into.
+  bool is_local() const override { return literal_.size() == 1; }
+  bool is_space() const override { return literal_ == " "; }
+
   void find_all(std::string_view text, uint32_t base, std::vector<Match>& matches) const override {
     size_t done = 0;
     const auto push = [&](size_t begin, size_t end, bool is_match) {
@@ -43,6 +47,11 @@ class LiteralPattern final : public TextPattern {
 class ScannerPattern final : public TextPattern {
  public:
   explicit ScannerPattern(SplitScanner scanner) : scanner_(scanner) {}
+
+  // In each of the patterns words are runs of letters, a space can only begin what is after them,
+  // and only white space looks ahead.
+  bool is_local() const override { return true; }
+  bool ends_at_space() const override { return true; }
 
   void find_all(std::string_view text, uint32_t base, std::vector<Match>& matches) const override {
     std::vector<Piece> pieces;

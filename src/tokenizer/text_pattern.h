@@ -29,6 +29,14 @@ class TextPattern {
                         std::vector<Match>& matches) const = 0;
   // The same as pieces, matches and others alike.
   virtual void isolate(std::string_view text, uint32_t base, std::vector<Piece>& pieces) const;
+
+  // True where no match reaches from an ASCII letter into the space, or U+2581, after it, and none
+  // depends on what is beyond such a border.
+  virtual bool is_local() const { return false; }
+  // True where, besides, a match or the text between two matches always ends after a letter that a
+  // space follows.
+  virtual bool ends_at_space() const { return false; }
+  virtual bool is_space() const { return false; }  // matches nothing but single spaces
 };
 
 std::unique_ptr<TextPattern> make_literal_pattern(

@@ -93,6 +93,12 @@ std::string render_table(const VerifyReport& report) {
   for (const MatrixSummary& matrix : report.matrices) {
     if (!matrix.sha256.empty()) text += "sha256  " + matrix.sha256 + "  " + matrix.path + "\n";
   }
+  for (const MatrixSummary& matrix : report.matrices) {
+    if (matrix.ledger_path.empty()) continue;
+    text += "truncated  " + matrix.name + "  " + format_count(matrix.truncated_rows) + " rows, " +
+            format_count(matrix.lost_tokens) + " tokens lost";
+    text += matrix.truncated_rows > 0 ? ": " + matrix.ledger_path + "\n" : "\n";
+  }
   for (const CheckStatus status : {CheckStatus::kWarning, CheckStatus::kFailed}) {
     for (const Finding& finding : report.findings) {
       if (finding.status == status) text += describe(finding);
@@ -115,6 +121,9 @@ std::string render_json(const VerifyReport& report) {
                         {"norm_mean", matrix.norms.mean},
                         {"norm_max", matrix.norms.max},
                         {"xxh3_128", matrix.xxh3_128},
+                        {"truncated_rows", matrix.truncated_rows},
+                        {"lost_tokens", matrix.lost_tokens},
+                        {"truncation_ledger", matrix.ledger_path},
                         {"sha256", matrix.sha256}});
   }
   Json findings = Json::array();

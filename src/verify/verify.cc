@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "store/fingerprint_diff.h"
+#include "store/ledger.h"
 #include "store/matrix_file.h"
 #include "verify/chunk_check.h"
 #include "verify/matrix_scan.h"
@@ -116,6 +117,18 @@ std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool requir
   }
 }
 
+// Which rows were truncated, and how many tokens they lost.
+void check_truncation(const std::string& path, const Manifest& manifest, MatrixSummary& summary,
+                      Findings& findings) {
+  summary.truncated_rows = manifest.stats.truncated_rows;
+  summary.lost_tokens = manifest.stats.lost_tokens;
+  if (!manifest.ledger) return;
+  summary.ledger_path = ledger_path(path);
+  const std::string wrong = check_ledger(summary.ledger_path, *manifest.ledger);
+  findings.check("truncation_ledger", wrong.empty(), "the ledger that the manifest names",
+                 wrong.empty() ? "the same" : wrong, summary.ledger_path);
+}
+
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
@@ -202,7 +215,10 @@ bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
   }
   report.matrices.push_back(scan->summary);
   const std::optional<Manifest> manifest = check_manifest(matrix, manifest_required, findings);
-  if (manifest) check_against_manifest(scan->summary, *manifest, findings);
+  if (manifest) {
+    check_against_manifest(scan->summary, *manifest, findings);
+    check_truncation(matrix.path, *manifest, report.matrices.back(), findings);
+  }
   check_expectations(matrix, scan->summary, manifest, findings);
   check_values(*scan, manifest, findings);
   if (manifest) check_combined(matrix.path, *manifest, findings);

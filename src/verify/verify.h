@@ -55,7 +55,10 @@ struct MatrixSummary {
   int64_t zero_rows = 0;
   NormSummary norms;
   std::string xxh3_128;
-  std::string sha256;  // "" unless asked for
+  std::string sha256;          // "" unless asked for
+  int64_t truncated_rows = 0;  // as the manifest says
+  int64_t lost_tokens = 0;
+  std::string ledger_path = {};  // names them; "" without a manifest, and for a combined matrix
 };
 
 struct VerifyReport {

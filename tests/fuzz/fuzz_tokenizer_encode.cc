@@ -1,10 +1,12 @@
-// Any text: the same ids from a warm word cache as from a cold one, all within the vocabulary, and
-// a truncated row is the whole one cut where the header says. The first byte picks the tokenizer
-// (tests/data/tokenizer).
+// Any text between two recorded ones, and a special token at each border: before and after it stand
+// the ids that Hugging Face `tokenizers` gave for the recorded texts (tests/data/tokenizer), every
+// id is within the vocabulary, a warm word cache changes nothing, and a truncated row is the whole
+// one cut where the header says, whether or not the lost tokens are counted.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,41 +14,115 @@
 #include "encode/error.h"
 #include "encode/tokenizer.h"
 
+#include "base/json.h"
+
 namespace {
 
-constexpr std::array<const char*, 8> kFamilies = {
-    "wordpiece", "gpt2", "roberta", "qwen2", "llama3", "gemma", "llama2", "wordpiece_cased"};
+struct Family {
+  const char* name;
+  const char* separator;  // an added token that takes no white space along
+};
+constexpr std::array<Family, 10> kFamilies = {{{"wordpiece", "[SEP]"},
+                                               {"gpt2", "<|endoftext|>"},
+                                               {"roberta", "</s>"},
+                                               {"qwen2", "<|endoftext|>"},
+                                               {"llama3", "<|end_of_text|>"},
+                                               {"gemma", "<eos>"},
+                                               {"llama2", "<eos>"},
+                                               {"wordpiece_cased", "[SEP]"},
+                                               {"unigram", "</s>"},
+                                               {"unigram_bytes", "</s>"}}};
 
-const encode::Tokenizer& tokenizer_of(size_t index) {
-  static std::array<std::unique_ptr<encode::Tokenizer>, kFamilies.size()> loaded;
-  auto& tokenizer = loaded[index];
-  if (tokenizer == nullptr) {
-    tokenizer = encode::load_tokenizer_from_directory(std::string(ENCODE_TEST_DATA "/tokenizer/") +
-                                                      kFamilies[index]);
-  }
-  return *tokenizer;
-}
+using Ids = std::vector<int32_t>;
 
 void require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
+struct Recorded {
+  std::string text;
+  Ids ids;  // without special tokens
+};
+
+struct Subject {
+  std::unique_ptr<encode::Tokenizer> tokenizer;
+  std::string separator;
+  Ids separator_ids;
+  std::vector<Recorded> cases;
+};
+
+Ids encode_one(const Subject& subject, const std::string& text,
+               const encode::TokenizeOptions& options) {
+  encode::TokenizedRows rows;
+  subject.tokenizer->encode(text, options, rows);
+  return rows.ids;
+}
+
+Subject load(const Family& family) {
+  const std::string folder = std::string(ENCODE_TEST_DATA "/tokenizer/") + family.name;
+  Subject subject;
+  subject.tokenizer = encode::load_tokenizer_from_directory(folder);
+  subject.separator = family.separator;
+  subject.separator_ids = encode_one(subject, subject.separator, {.add_special_tokens = false});
+  require(subject.separator_ids.size() == 1);
+  std::ifstream lines(folder + "/cases.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = encode::Json::parse(line);
+    subject.cases.push_back({json["text"].get<std::string>(), json["plain"].get<Ids>()});
+  }
+  return subject;
+}
+
+const Subject& subject_of(size_t index) {
+  static std::array<Subject, kFamilies.size()> loaded;
+  Subject& subject = loaded[index];
+  if (subject.tokenizer == nullptr) subject = load(kFamilies[index]);
+  return subject;
+}
+
+// Where the recorded text's ids have to be: at the begin or at the end of `ids`.
+void require_recorded(const Subject& subject, const Recorded& before, const Ids& ids,
+                      const Recorded& after) {
+  Ids head = before.ids;
+  head.push_back(subject.separator_ids[0]);
+  Ids tail = subject.separator_ids;
+  tail.insert(tail.end(), after.ids.begin(), after.ids.end());
+  require(ids.size() >= head.size() + tail.size() - 1);
+  require(std::equal(head.begin(), head.end(), ids.begin()));
+  require(std::equal(tail.rbegin(), tail.rend(), ids.rbegin()));
+}
+
+void require_truncation(const Subject& subject, const std::string& text, int64_t max_length) {
+  encode::TokenizedRows rows;
+  subject.tokenizer->encode(text, {}, rows);
+  subject.tokenizer->encode(text, {.max_length = max_length}, rows);
+  subject.tokenizer->encode(text, {.max_length = max_length, .count_lost_tokens = false}, rows);
+  const auto whole = rows.row(0);
+  const auto cut = rows.row(1);
+  for (const int32_t id : whole) require(id >= 0 && id < subject.tokenizer->vocab_size());
+  require(cut.size() == std::min<size_t>(static_cast<size_t>(max_length), whole.size()));
+  require(static_cast<size_t>(rows.lost_tokens[1]) == whole.size() - cut.size());
+  require(cut.empty() || cut.front() == whole.front());
+  require(std::ranges::equal(cut, rows.row(2)));
+  require(rows.lost_tokens[2] >= std::min(rows.lost_tokens[1], 1));
+  require(rows.lost_tokens[2] <= rows.lost_tokens[1]);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0) return 0;
-  const encode::Tokenizer& tokenizer = tokenizer_of(data[0] % kFamilies.size());
-  const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  encode::TokenizedRows rows;
-  tokenizer.encode(text, {}, rows);
-  tokenizer.encode(text, {}, rows);
-  tokenizer.encode(text, {.max_length = 8}, rows);
-  const auto whole = rows.row(0);
-  const auto cut = rows.row(2);
-  require(std::ranges::equal(whole, rows.row(1)));
-  for (const int32_t id : whole) require(id >= 0 && id < tokenizer.vocab_size());
-  require(cut.size() == std::min<size_t>(8, whole.size()));
-  require(static_cast<size_t>(rows.lost_tokens[2]) == whole.size() - cut.size());
-  require(cut.empty() || cut.front() == whole.front());
+  constexpr size_t kChoices = 4;
+  if (size < kChoices) return 0;
+  const Subject& subject = subject_of(data[0] % kFamilies.size());
+  const Recorded& before = subject.cases[data[1] % subject.cases.size()];
+  const Recorded& after = subject.cases[data[2] % subject.cases.size()];
+  const auto max_length = static_cast<int64_t>(data[3] % 64 + 1);
+  const std::string any(reinterpret_cast<const char*>(data) + kChoices, size - kChoices);
+  const std::string text = before.text + subject.separator + any + subject.separator + after.text;
+  const Ids ids = encode_one(subject, text, {.add_special_tokens = false});
+  require_recorded(subject, before, ids, after);
+  require(ids == encode_one(subject, text, {.add_special_tokens = false}));
+  require_truncation(subject, any, max_length);
+  require_truncation(subject, text, max_length);
   return 0;
 }

@@ -33,6 +33,7 @@ class Damage : public ::testing::Test {
     unfinished_ = finished_;
     unfinished_.erase("train_tc_embeddings.npy");
     unfinished_.erase("train_tc_embeddings.npy.manifest.json");
+    unfinished_.erase("train_tc_embeddings.truncated.jsonl");
   }
 
   // The chunks that a resumed run encodes again; nullopt where it refuses to run. Either way, a
@@ -41,6 +42,7 @@ class Damage : public ::testing::Test {
     try {
       std::vector<int64_t> encoded = run_fake_job(cache_, job_);
       EXPECT_EQ(read_bytes(final_), expected_final(job_));
+      EXPECT_EQ(read_bytes(ledger_path(final_)), expected_ledger(job_));
       return encoded;
     } catch (const Error& error) {
       EXPECT_TRUE(error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kConfig)

@@ -38,7 +38,21 @@ std::vector<float> fake_rows(RowRange rows, int64_t dim) {
 }
 
 RowStats fake_stats(RowRange rows) {
-  return {.tokens = rows.size() * 7, .truncated_rows = 1, .lost_tokens = 2, .zero_token_rows = 0};
+  RowStats stats;
+  stats.tokens = rows.size() * 7;
+  for (const TruncatedRow& row : fake_truncated(rows)) {
+    ++stats.truncated_rows;
+    stats.lost_tokens += row.lost_tokens;
+  }
+  return stats;
+}
+
+std::vector<TruncatedRow> fake_truncated(RowRange rows) {
+  std::vector<TruncatedRow> truncated;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    if (row % 9 == 0) truncated.push_back({.row = row, .tokens = 7, .lost_tokens = row + 1});
+  }
+  return truncated;
 }
 
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim) {
@@ -46,6 +60,7 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim) {
   const RowRange rows = store.chunk(index);
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     writer->append(fake_rows({.begin = row, .end = row + 1}, dim));
+    writer->append_truncated(fake_truncated({.begin = row, .end = row + 1}));
   }
   return writer->commit(fake_stats(rows), "cpu");
 }
@@ -74,6 +89,15 @@ std::string expected_final(const FakeJob& job) {
   std::string bytes = make_npy_header(job.identity.rows, job.identity.dim, "<f4");
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   return bytes;
+}
+
+std::string expected_ledger(const FakeJob& job) {
+  std::string lines;
+  for (const TruncatedRow& row : fake_truncated({.begin = 0, .end = job.identity.rows})) {
+    lines += R"({"row":)" + std::to_string(row.row) + R"(,"tokens":7,"lost_tokens":)" +
+             std::to_string(row.row + 1) + "}\n";
+  }
+  return lines;
 }
 
 }  // namespace encode::testing

@@ -24,6 +24,8 @@ struct FakeJob {
 // Unit vectors, row-major [rows.size(), dim].
 std::vector<float> fake_rows(RowRange rows, int64_t dim);
 RowStats fake_stats(RowRange rows);
+// Every ninth row, so that there are chunks with a ledger and chunks without.
+std::vector<TruncatedRow> fake_truncated(RowRange rows);
 
 // Encodes and commits one chunk, its rows appended one by one.
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim);
@@ -35,5 +37,6 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
 
 // What the final of the job must be, made without the store.
 std::string expected_final(const FakeJob& job);
+std::string expected_ledger(const FakeJob& job);
 
 }  // namespace encode::testing

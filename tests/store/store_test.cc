@@ -74,8 +74,35 @@ TEST(Store, ManifestTellsWhatTheMatrixIs) {
   EXPECT_EQ(manifest.identity.dim, 4);
   EXPECT_EQ(manifest.xxh3_128, xxh3_file(path));
   EXPECT_EQ(manifest.stats.tokens, 30 * 7);
-  EXPECT_EQ(manifest.stats.lost_tokens, 8 * 2);
+  EXPECT_EQ(manifest.stats.truncated_rows, 4);
+  EXPECT_EQ(manifest.stats.lost_tokens, 1 + 10 + 19 + 28);
+  EXPECT_EQ(manifest.ledger.value().xxh3_128, xxh3_file(ledger_path(path)));
   EXPECT_THAT(manifest.devices, ElementsAre("cpu"));
+}
+
+TEST(Store, LedgerNamesTheTruncatedRowsHoweverTheRunWasCutUp) {
+  for (const int64_t chunk_rows : {1, 7, 30}) {
+    const TempDir dir;
+    FakeJob job;
+    job.chunk_rows = chunk_rows;
+    run_fake_job(dir.path(), job);
+    EXPECT_EQ(read_bytes(ledger_path(job.final_path(dir.path()))), expected_ledger(job))
+        << chunk_rows;
+  }
+}
+
+TEST(Store, ChunkWithoutItsLedgerIsEncodedAgain) {
+  const TempDir dir;
+  const FakeJob job;
+  {
+    const auto store = open_store(dir.path(), job);
+    for (const int64_t index : {0, 1, 2}) commit_chunk(*store, index, job.identity.dim);
+  }
+  const std::string folder = chunks_dir(dir.path(), job.identity.name);
+  write_bytes(folder + "/chunk_0000.truncated.jsonl", "{}\n");
+  std::filesystem::remove(folder + "/chunk_0002.truncated.jsonl");
+  EXPECT_THAT(run_fake_job(dir.path(), job), ElementsAre(0, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(read_bytes(ledger_path(job.final_path(dir.path()))), expected_ledger(job));
 }
 
 TEST(Store, ResumeEncodesOnlyWhatIsMissing) {
@@ -213,9 +240,11 @@ TEST(Final, StandardModeWritesTheSameBytes) {
   const std::string path = dir.file("out/final.npy");
   const auto writer = begin_final(path, job.identity);
   writer->append(fake_rows({.begin = 0, .end = 30}, job.identity.dim));
+  writer->append_truncated(fake_truncated({.begin = 0, .end = 30}));
   EXPECT_FALSE(std::filesystem::exists(path));
   writer->publish(fake_stats({.begin = 0, .end = 30}), "cpu");
   EXPECT_EQ(read_bytes(path), expected_final(job));
+  EXPECT_EQ(read_bytes(ledger_path(path)), expected_ledger(job));
   EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
 }
 

@@ -1,12 +1,16 @@
 // Test tool: reads one JSON string a line, writes the ids of each as a JSON array.
-//   tokenize_lines TOKENIZER [--max-length N] [--no-special-tokens] [--lost] [--time] [--threads N]
-// With --lost each line is [[ids], lost tokens]. With --time nothing is written but the seconds of
-// loading and, after a few hundred rows to warm up, those of encoding all rows on N threads.
+//   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
+//   [--binary]
+//                  [--time] [--threads N]
+// With --binary each row is int32 numbers: how many ids, lost tokens, the ids. With --time nothing
+// is written but the seconds of loading and, after a few hundred rows to warm up, those of encoding
+// all rows on N threads.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -24,7 +28,7 @@ namespace {
 struct Arguments {
   std::string tokenizer;
   encode::TokenizeOptions options;
-  bool lost = false;
+  bool binary = false;
   bool time = false;
   size_t threads = 1;
 };
@@ -39,8 +43,10 @@ Arguments parse(int argc, char** argv) {
       arguments.threads = static_cast<size_t>(std::max(1, std::atoi(argv[++i])));
     } else if (flag == "--no-special-tokens") {
       arguments.options.add_special_tokens = false;
-    } else if (flag == "--lost") {
-      arguments.lost = true;
+    } else if (flag == "--no-lost-count") {
+      arguments.options.count_lost_tokens = false;
+    } else if (flag == "--binary") {
+      arguments.binary = true;
     } else if (flag == "--time") {
       arguments.time = true;
     } else {
@@ -59,12 +65,17 @@ std::vector<std::string> read_lines() {
   return texts;
 }
 
-void print(const encode::TokenizedRows& rows, bool lost) {
-  std::string line = lost ? "[[" : "[";
+void print(const encode::TokenizedRows& rows) {
+  std::string line = "[";
   for (const int32_t id : rows.row(0)) line += std::to_string(id) + ",";
   if (line.back() == ',') line.pop_back();
-  line += lost ? "]," + std::to_string(rows.lost_tokens[0]) + "]\n" : "]\n";
-  std::fputs(line.c_str(), stdout);
+  std::fputs((line + "]\n").c_str(), stdout);
+}
+
+void print_binary(const encode::TokenizedRows& rows) {
+  const int32_t head[] = {static_cast<int32_t>(rows.ids.size()), rows.lost_tokens[0]};
+  std::fwrite(head, sizeof head, 1, stdout);
+  std::fwrite(rows.ids.data(), sizeof(int32_t), rows.ids.size(), stdout);
 }
 
 void print_all(const encode::Tokenizer& tokenizer, const Arguments& arguments) {
@@ -72,7 +83,11 @@ void print_all(const encode::Tokenizer& tokenizer, const Arguments& arguments) {
   for (const std::string& text : read_lines()) {
     rows.clear();
     tokenizer.encode(text, arguments.options, rows);
-    print(rows, arguments.lost);
+    if (arguments.binary) {
+      print_binary(rows);
+    } else {
+      print(rows);
+    }
   }
 }
 
@@ -121,7 +136,9 @@ int main(int argc, char** argv) {
   try {
     const Arguments arguments = parse(argc, argv);
     const double start = encode::testing::cpu_seconds();
-    const auto tokenizer = encode::load_tokenizer(arguments.tokenizer);
+    const auto tokenizer = std::filesystem::is_directory(arguments.tokenizer)
+                               ? encode::load_tokenizer_from_directory(arguments.tokenizer)
+                               : encode::load_tokenizer(arguments.tokenizer);
     const double load = encode::testing::cpu_seconds() - start;
     if (arguments.time) {
       time_all(*tokenizer, arguments, load);

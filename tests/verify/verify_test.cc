@@ -131,9 +131,25 @@ TEST_F(Verify, AnyChangedByteOfAManifestIsDamage) {
   }
 }
 
+TEST_F(Verify, AnyChangedByteOfALedgerIsDamageAndSoIsNone) {
+  const std::string path = ledger_path(path_of(tc_));
+  const std::string whole = read_bytes(path);
+  EXPECT_THAT(render_table(verify_files({path_of(tc_)}, {})),
+              HasSubstr("4 rows, 58 tokens lost: " + path));
+  for (size_t byte = 0; byte < whole.size(); ++byte) {
+    std::string bytes = whole;
+    bytes[byte] = static_cast<char>(bytes[byte] ^ 1);
+    write_bytes(path, bytes);
+    EXPECT_EQ(verify_files({path_of(tc_)}, {}).exit_code(), ExitCode::kData) << "byte " << byte;
+  }
+  std::filesystem::remove(path);
+  EXPECT_THAT(failed(verify_files({path_of(tc_)}, {})), ElementsAre("truncation_ledger"));
+}
+
 TEST_F(Verify, AnyChangedByteInAChunkFolderIsNoticed) {
   const std::string folder = chunks_dir(dir_.path(), tc_.identity.name);
-  for (const char* name : {"/chunk_0003.npy", "/chunks.log", "/stream.json"}) {
+  for (const char* name :
+       {"/chunk_0003.npy", "/chunk_0000.truncated.jsonl", "/chunks.log", "/stream.json"}) {
     const std::string whole = read_bytes(folder + name);
     for (size_t byte = 0; byte < whole.size(); ++byte) {
       std::string bytes = whole;
