@@ -14,7 +14,12 @@ namespace encode {
 void remove_final_temp_files(const std::string& matrix_path);
 
 // Withdraws an older manifest, publishes the matrix, then its manifest: at no moment stands a
-// manifest beside a matrix that it does not describe. Fills in file_bytes and xxh3_128.
-void publish_final(NpyWriter& writer, const std::string& matrix_path, Manifest manifest);
+// manifest beside a matrix that it does not describe. `ranges_bytes` is the file beside it that
+// comes first, or "" for none; one of an older final goes. Fills in file_bytes and the hashes.
+void publish_final(NpyWriter& writer, const std::string& matrix_path, Manifest manifest,
+                   const std::string& ranges_bytes);
+
+// Where the manifest names a ranges file: it is there, and its hash fits.
+bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 
 }  // namespace encode
