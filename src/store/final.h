@@ -14,9 +14,18 @@ namespace encode {
 // Deletes what crashed writers of a final left beside it.
 void remove_final_temp_files(const std::string& matrix_path);
 
-// Withdraws an older manifest, publishes the matrix, its ledger (null: it has none) and then its
-// manifest: at no moment stands a manifest beside a matrix that it does not describe. Fills in
-// file_bytes, xxh3_128 and the ledger's seal.
-void publish_final(NpyWriter& writer, LedgerWriter* ledger, Manifest manifest);
+// What lies beside a final.
+struct BesideFinal {
+  LedgerWriter* ledger = nullptr;  // null: it has none
+  std::string ranges_bytes = "";   // "": it has none
+};
+
+// Withdraws an older manifest and ranges file, publishes the ranges, the matrix, its ledger and
+// then its manifest: at no moment stands a manifest beside a matrix that it does not describe.
+// Fills in file_bytes, the hashes and the ledger's seal.
+void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
+
+// Where the manifest names a ranges file: it is there, and its hash fits.
+bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 
 }  // namespace encode

@@ -30,7 +30,7 @@ class Filler {
   double number() { return static_cast<double>(random_()) / 977.0; }
 
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
                       integer(), integer(), text(),    integer(), {}};
     for (int i = 0; i < 3; ++i)
       scan.checkpoints.push_back({integer(), integer(), integer(), integer()});
@@ -41,8 +41,8 @@ class Filler {
             .stream = text(),
             .input = {text(), text(), TextFormat::kTsv, BadRowPolicy::kReject,
                       EmptyRowPolicy::kError, Utf8Policy::kError, integer(), integer()},
-            .result = {text(), text(), PoolingMode::kLastToken, true, integer(), text(), text(),
-                       false, ComputeType::kFloat16, MatmulPrecision::kHigh},
+            .result = {text(), text(), PoolingMode::kLastToken, true, integer(), integer(), text(),
+                       text(), false, ComputeType::kFloat16, MatmulPrecision::kHigh},
             .speed = {integer(), integer(), integer(), integer(), integer()}};
   }
   JobSpec job() {
