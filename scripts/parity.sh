@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Compares `encode run` with sentence-transformers on real rows: float32 on the CPU, all-MiniLM-L6-v2.
+# Compares `encode run` with sentence-transformers on real rows, float32 on the CPU: poolings and concatenations, prompts,
+# truncate_dim, int8, uint8, binary, ubinary. Without --model: all-MiniLM-L6-v2 and all-mpnet-base-v2 (438 MB download).
 #
-# usage: scripts/parity.sh [--rows N] [--model DIR] [--max-difference D]
+# usage: scripts/parity.sh [--rows N] [--model DIR] [--input FILE] [--variant-rows N] [--max-difference D]
 #   --rows N             half functions, half changelog entries (default 2000)
-#   --model DIR          a sentence-transformers directory (default: the demo model)
+#   --model DIR          this sentence-transformers directory alone
+#   --input FILE         JSONL of {"text": ...} instead of those rows
+#   --variant-rows N     rows for the poolings, prompts and cuts (default: all; 200 for all-mpnet-base-v2)
 #   --max-difference D   largest allowed |difference| of two elements (default 1e-5)
 #
 # The reference environment is made in .deps/reference (about 3 GB); ENCODE_REFERENCE_PYTHON names an interpreter that
@@ -14,28 +17,35 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=bench/common.sh
 . "$ROOT/scripts/bench/common.sh"
 
+check() { # MODEL VARIANT_ROWS
+  phase "$(basename "$1")" "$REFERENCE" "$ROOT/scripts/bench/check_directory.py" --model "$1" --input "$INPUT" \
+    --variant-rows "$2" --max-difference "$LIMIT"
+}
+
 main() {
-  local rows=2000 model="$DEPS/models/all-MiniLM-L6-v2" limit=1e-5 python input
+  local rows=2000 model='' input='' variant_rows=''
+  LIMIT=1e-5
   while (($#)); do
     case $1 in
       -h | --help) show_help && return ;;
       --rows) rows=$2 && shift 2 ;;
       --model) model=$2 && shift 2 ;;
-      --max-difference) limit=$2 && shift 2 ;;
+      --input) input=$2 && shift 2 ;;
+      --variant-rows) variant_rows=$2 && shift 2 ;;
+      --max-difference) LIMIT=$2 && shift 2 ;;
       *) die "unknown option '$1'; see --help" ;;
     esac
   done
   [[ -x $ROOT/build/bin/encode ]] || die "no build/bin/encode: run scripts/build.sh first"
-  "$ROOT/scripts/models.sh"
-  python=$(reference_python)
-  input=$(real_rows "$rows")
-  WORK=$(mktemp -d)
-  trap 'rm -rf "$WORK"' EXIT
-  phase "encode" "$ROOT/build/bin/encode" run --model "$model" --input "$input" --field text --device cpu \
-    --dtype float32 --cache-dir "$WORK/cache" --output "$WORK/ours.npy"
-  phase "sentence-transformers" "$python" "$ROOT/scripts/bench/peer_sentence_transformers.py" \
-    --model "$model" --input "$input" --output "$WORK/reference.npy"
-  "$python" "$ROOT/scripts/bench/compare_embeddings.py" "$WORK/ours.npy" "$WORK/reference.npy" --max-difference "$limit"
+  REFERENCE=$(reference_python)
+  INPUT=${input:-$(real_rows "$rows")}
+  if [[ -n $model ]]; then
+    check "$model" "${variant_rows:-0}"
+  else
+    "$ROOT/scripts/models.sh" --mpnet
+    check "$DEPS/models/all-MiniLM-L6-v2" "${variant_rows:-0}"
+    check "$DEPS/models/all-mpnet-base-v2" "${variant_rows:-200}"
+  fi
 }
 
 main "$@"

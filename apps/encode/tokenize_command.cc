@@ -51,13 +51,20 @@ void check(const TokenizeFlags& flags) {
     refuse_usage("two options contradict each other", "--max-length or --no-truncation", "both");
 }
 
-// The model's own limit where it has one and nothing else is asked for, as `encode run` has it.
-int64_t length_limit(const TokenizeFlags& flags, const std::string& model_dir) {
-  if (flags.no_truncation) return 0;
-  const bool is_model = !model_dir.empty() &&
-                        std::filesystem::exists(std::filesystem::path(model_dir) / "config.json");
-  if (flags.max_length > 0 || !is_model) return flags.max_length;
-  return effective_result(open_model_directory(model_dir), {}).max_length;
+// The model's own limit where it has one and nothing else is asked for, and its special tokens, as
+// `encode run` has them.
+TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& model_dir) {
+  TokenizeOptions options{.max_length = flags.max_length,
+                          .add_special_tokens = !flags.no_special_tokens};
+  const auto has = [&](const char* name) {
+    return !model_dir.empty() && std::filesystem::exists(std::filesystem::path(model_dir) / name);
+  };
+  if (!has("config.json") && !has("modules.json")) return options;
+  const ModelDirectory directory = open_model_directory(model_dir);
+  if (!directory.add_special_tokens) options.add_special_tokens = false;
+  const bool limited = flags.no_truncation || flags.max_length > 0;
+  if (!limited) options.max_length = effective_result(directory, {}).max_length;
+  return options;
 }
 
 // {"row":0,"input_ids":[101,7592,102]}, and with `tokens` their spelling.
@@ -101,8 +108,7 @@ int tokenize(const TokenizeFlags& flags) {
   const std::unique_ptr<Tokenizer> tokenizer = flags.model.empty()
                                                    ? load_tokenizer(flags.tokenizer)
                                                    : load_tokenizer_from_directory(model_dir);
-  const TokenizeOptions options{.max_length = length_limit(flags, model_dir),
-                                .add_special_tokens = !flags.no_special_tokens};
+  const TokenizeOptions options = tokenize_options(flags, model_dir);
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;

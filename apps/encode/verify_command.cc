@@ -43,7 +43,8 @@ std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
                         .group = stream.config.split,
                         .rows = stream.identity.rows,
                         .dim = stream.identity.dim,
-                        .fingerprint = stream.identity.fingerprint});
+                        .fingerprint = stream.identity.fingerprint,
+                        .format = config.store.final_format});
   }
   for (const StreamConfig& stream : config.streams) {
     if (stream.input.path != "-") continue;

@@ -38,6 +38,7 @@ struct ResultOptions {
   std::optional<std::string> revision;  // hub id only
   std::optional<PoolingMode> pooling;
   std::optional<bool> normalize;
+  std::optional<int64_t> truncate_dim;     // columns that are kept (Matryoshka models)
   std::optional<int64_t> max_length;       // tokens, special tokens included
   std::optional<std::string> prompt;       // literal text put before every row
   std::optional<std::string> prompt_name;  // a name in the model's `prompts`
@@ -87,7 +88,8 @@ struct StoreOptions {
   int64_t chunk_size = 1000;  // rows; 0: chosen
   bool save_chunks = true;
   bool keep_chunk_cache = false;
-  bool fresh = false;  // throw away what an earlier, different run left
+  FinalFormat final_format;  // changes the finals only, never the chunks
+  bool fresh = false;        // throw away what an earlier, different run left
 
   bool operator==(const StoreOptions&) const = default;
 };

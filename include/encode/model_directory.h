@@ -22,22 +22,56 @@ struct TensorInfo {
   int64_t size_bytes = 0;
 };
 
-// The activation after a sentence-transformers Dense module.
-enum class DenseActivation { kIdentity, kTanh, kRelu, kGelu, kSigmoid };
+// The activation after a sentence-transformers Dense module: the classes of
+// torch.nn.modules.activation that need no argument and have no weights, with PyTorch's defaults.
+enum class DenseActivation {
+  kIdentity,
+  kCelu,
+  kElu,
+  kGelu,  // the exact erf form
+  kHardshrink,
+  kHardsigmoid,
+  kHardswish,
+  kHardtanh,
+  kLeakyRelu,
+  kLogSigmoid,
+  kLogSoftmax,  // over the row
+  kMish,
+  kRelu,
+  kRelu6,
+  kRrelu,  // as in inference: a fixed slope
+  kSelu,
+  kSigmoid,
+  kSilu,
+  kSoftmax,  // over the row
+  kSoftmin,  // over the row
+  kSoftplus,
+  kSoftshrink,
+  kSoftsign,
+  kTanh,
+  kTanhshrink,
+};
 
 // One module after the transformer, in the order of modules.json.
 struct SentenceModule {
-  enum class Kind { kPooling, kDense, kNormalize };
+  enum class Kind { kPooling, kDense, kLayerNorm, kNormalize, kTruncate };
   Kind kind = Kind::kPooling;
-  std::string path;                  // its folder, for messages and for a Dense module's weights
+  std::string path;                  // its folder, for messages and for a module's weights
   std::vector<PoolingMode> pooling;  // kPooling: concatenated in this order
   bool include_prompt = true;        // kPooling
-  int64_t in_features = 0;           // kPooling: width of the token vectors; kDense
-  int64_t out_features = 0;          // kDense
-  bool bias = true;
-  DenseActivation activation = DenseActivation::kTanh;
-  std::map<std::string, TensorInfo> tensors;  // kDense: linear.weight, linear.bias
+  int64_t in_features = 0;           // kPooling: width of the token vectors; kDense, kLayerNorm
+  int64_t out_features = 0;          // kDense; kTruncate: the first columns that are kept
+  bool bias = true;                  // kDense
+  bool residual = false;             // kDense: what goes in is added to what comes out
+  DenseActivation activation = DenseActivation::kTanh;  // kDense
+  // kDense: linear.weight, linear.bias, and residual.weight where widths differ; kLayerNorm:
+  // norm.weight, norm.bias.
+  std::map<std::string, TensorInfo> tensors;
 };
+
+// ModelDirectory::model_type of a directory whose first module is a StaticEmbedding: a row for each
+// token, and their mean. It needs no config.json; one is made up from the table's shape.
+inline constexpr const char* kStaticEmbedding = "static_embedding";
 
 struct ModelFile {
   std::string name;  // relative to the directory: "model.safetensors", "1_Pooling/config.json"
@@ -50,13 +84,14 @@ struct ModelDirectory {
   std::string transformer_path;  // folder of config.json, weights and tokenizer: `path` or one
                                  // level below it
   std::string config_json;  // text of config.json of the transformer, checked to be strict JSON
-  std::string model_type;   // "bert", "qwen2", ...
+  std::string model_type;   // "bert", "qwen2", ...; kStaticEmbedding
   int64_t hidden_size = 0;  // width of last_hidden_state: hidden_size, d_model, dim or n_embd
   int64_t vocab_size = 0;
   int64_t max_position_embeddings = 0;  // 0: no limit stated
   // Tokens that fit the table of learned absolute positions (RoBERTa's starts at padding_idx + 1,
   // which is taken off). 0: positions are rotary or relative, so longer texts can be computed.
   int64_t position_limit = 0;
+  bool add_special_tokens = true;  // false for a StaticEmbedding
   std::map<std::string, TensorInfo> tensors;
   std::vector<SentenceModule> modules;  // always holds exactly one kPooling, first
   // Tokens, as sentence-transformers 6 works it out: sentence_bert_config.json's max_seq_length,
@@ -65,8 +100,10 @@ struct ModelDirectory {
   std::optional<int64_t> max_seq_length;
   std::map<std::string, std::string> prompts;
   std::optional<std::string> default_prompt_name;
-  std::vector<ModelFile> files;       // every file that can change a result, sorted by name
-  std::vector<std::string> warnings;  // "no modules.json: mean pooling is assumed", ...
+  std::string similarity = "cosine";    // that the model was trained for: see SentenceSettings
+  std::optional<int64_t> truncate_dim;  // the directory's own
+  std::vector<ModelFile> files;         // every file that can change a result, sorted by name
+  std::vector<std::string> warnings;    // "no modules.json: mean pooling is assumed", ...
 };
 
 // `model` is a directory, or a hub id ("org/name") that is looked up in the local Hugging Face
@@ -88,8 +125,13 @@ ModelDirectory open_model_directory(const std::string& path);
 struct EffectiveResult {
   std::vector<PoolingMode> pooling;
   bool normalize = false;  // the last step is an L2 norm
+  // Columns that are kept, as the options or else the directory say; the whole width where it is
+  // that. nullopt: nobody said anything.
+  std::optional<int64_t> truncate_dim;
   // What runs after the transformer, in this order, overrides applied: the directory's modules with
-  // `pooling` in the first, and a kNormalize last exactly where `normalize` is true.
+  // `pooling` in the first, a kTruncate where columns are cut off, and a kNormalize last exactly
+  // where `normalize` is true. A directory's Normalize stands before the cut, so that a cut row has
+  // length 1 only where the options ask for it, as in sentence-transformers' encode().
   std::vector<SentenceModule> modules;
   int64_t max_length =
       0;  // tokens, special tokens included; 0: neither model nor options state a limit
@@ -97,10 +139,13 @@ struct EffectiveResult {
   bool include_prompt = true;  // false: the prompt's tokens are left out of the pooling
   ComputeType dtype = ComputeType::kFloat32;
   int64_t dim = 0;  // width of an embedding
+
+  bool is_cut() const;  // `modules` has a kTruncate
 };
 // A literal prompt goes before prompt_name, and that before default_prompt_name. Throws Error
 // (kConfig): "model.prompt_name" (lists the valid names), "model.max_length" (above
-// position_limit), "model.dim" (the pooling asked for does not fit a Dense module).
+// position_limit), "model.dim" (the pooling asked for does not fit a Dense module),
+// "model.truncate_dim" (wider than the embedding).
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
 // Canonical JSON of what the model contributes to a fingerprint: name, size and SHA-256 of every

@@ -133,9 +133,10 @@ class ChunkStore {
   virtual std::unique_ptr<ChunkWriter> begin(int64_t index) = 0;
 
   // Streams all chunks, each hash checked again, into the final matrix at final_path and publishes
-  // it with its manifest. `on_chunk` is called after each chunk. Throws Error kData naming a
-  // damaged chunk.
-  virtual void assemble(const std::string& final_path,
+  // it with its manifest; twice where the format needs the ranges of all rows first. `on_chunk` is
+  // called after each chunk that was read. Throws Error: kData naming a damaged chunk, kConfig
+  // "store.ranges".
+  virtual void assemble(const std::string& final_path, const FinalFormat& format,
                         const std::function<void(int64_t)>& on_chunk) = 0;
 
   // remove_chunks() of this stream. Called once the final is published and chunks are not kept.
@@ -152,16 +153,21 @@ std::string final_path(const std::string& cache_dir,
                        const std::string& stream_name);     // ..._embeddings.npy
 std::string manifest_path(const std::string& matrix_path);  // ....npy.manifest.json
 std::string ledger_path(const std::string& matrix_path);    // x.npy -> x.truncated.jsonl
+std::string ranges_path(const std::string& matrix_path);    // ....npy.ranges.npy
 
 // The manifest beside a published matrix.
 struct Manifest {
   StreamIdentity identity;
+  OutputType type = OutputType::kFloat32;
+  int64_t columns = 0;               // of the file: identity.dim, or bytes of packed bits
+  bool ranges_given = false;         // has_ranges(type): by the user, not taken from the rows
+  std::string ranges_xxh3_128 = {};  // of the file beside the matrix that holds them, or ""
   int64_t file_bytes = 0;
-  std::string xxh3_128;
-  RowStats stats;
-  std::vector<std::string> devices;
-  std::vector<std::string> parts;    // combined matrices: the finals they were made of; else empty
-  std::optional<LedgerSeal> ledger;  // none for combined matrices: their parts have theirs
+  std::string xxh3_128 = {};
+  RowStats stats = {};
+  std::vector<std::string> devices = {};
+  std::vector<std::string> parts = {};    // combined matrices: the finals they were made of
+  std::optional<LedgerSeal> ledger = {};  // none for combined matrices: their parts have theirs
 };
 
 // No manifest there -> nullopt. Throws Error kData where it is damaged.
@@ -173,6 +179,8 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 // not finished.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
+// Is the final that is there, and valid, of this format?
+bool has_format(const Manifest& manifest, const FinalFormat& format);
 // For FinalState::kForeign: "model.sha256: cache has ab.., this run has cd..", one line per field
 // that differs.
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity);
@@ -182,14 +190,22 @@ std::string explain_foreign(const std::string& matrix_path, const StreamIdentity
 std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
                                          const StreamIdentity& identity);
 
+// Makes a final of another format of a float32 one, whose hash is checked; the paths may be equal.
+// Throws Error: kData where the float32 one is missing or damaged, kConfig "store.ranges". Requires
+// the CacheLock.
+void reformat_final(const std::string& float32_path, const std::string& matrix_path,
+                    const FinalFormat& format);
+
 // What combine_finals() would make of these finals: ask final_state() with it whether that is there
 // already. It changes with every byte of a part. Reads manifests only; throws Error kData where one
 // is missing, or N differs.
 StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 
-// Writes [N, sum of dims] from finals of equal N, streaming, each part's hash checked; publishes it
-// with a manifest naming the parts. Throws Error kData where a part is damaged.
+// Writes the columns of finals of equal N and type side by side, streaming, each part's hash
+// checked; publishes it with a manifest naming the parts, and their ranges side by side. Packed
+// bits of a part begin at a byte. Throws Error kData where a part is damaged, or types differ
+// ("store.combine_type").
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

@@ -27,6 +27,16 @@ enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrt
 std::string_view to_string(
     PoolingMode mode);  // "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"
 
+// The type of a final matrix, in sentence-transformers' words. int8 and uint8 hold the bucket of a
+// value among 256 equal ones between the lowest and the highest value of its column; binary and
+// ubinary pack "above zero" of eight columns into a byte, the first column in the highest bit,
+// binary less 128.
+enum class OutputType { kFloat32, kFloat16, kInt8, kUint8, kBinary, kUbinary };
+std::string_view to_string(OutputType type);           // "float32", "float16", "int8", ...
+std::string_view npy_type(OutputType type);            // "<f4", "<f2", "|i1", "|u1", "|i1", "|u1"
+bool has_ranges(OutputType type);                      // int8, uint8
+int64_t output_columns(OutputType type, int64_t dim);  // dim, or bytes of packed bits
+
 // Parse the names above and their aliases ("fp32", "bf16", "fp16"; "last", "mean_sqrt_len"). Throw
 // Error (ExitCode::kConfig) that lists the valid names; `where` is the config key or file that
 // holds the value.
@@ -39,5 +49,14 @@ std::string_view to_string(MatmulPrecision precision);  // "highest", "high"
 MatmulPrecision parse_matmul_precision(std::string_view name, const std::string& where);
 ComputeType parse_compute_type(std::string_view name, const std::string& where);
 PoolingMode parse_pooling_mode(std::string_view name, const std::string& where);
+OutputType parse_output_type(std::string_view name, const std::string& where);
+
+// How a final matrix is made of float32 rows.
+struct FinalFormat {
+  OutputType type = OutputType::kFloat32;
+  std::string ranges_file;  // for has_ranges(type); "": the ranges of all its rows
+
+  bool operator==(const FinalFormat&) const = default;
+};
 
 }  // namespace encode

@@ -21,7 +21,7 @@ constexpr int64_t kMaxHeaderBytes = 10000;
                .where = path,
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "the file is damaged or is not a float .npy matrix"});
+               .hint = "the file is damaged or is not a matrix that encode writes"});
 }
 
 // A cursor over the header's dictionary, which NumPy writes as a Python literal:
@@ -108,7 +108,10 @@ class HeaderParser {
 
 }  // namespace
 
-int64_t NpyHeader::item_bytes() const { return descr == "<f4" ? 4 : 2; }
+int64_t NpyHeader::item_bytes() const {
+  if (descr == "<f4") return 4;
+  return descr == "<f2" ? 2 : 1;
+}
 
 int64_t NpyHeader::data_bytes() const {
   int64_t elements = 0;
@@ -166,8 +169,10 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   NpyHeader header = parser.parse();
   if (!parser.complete())
     refuse(path, "malformed .npy header", "descr, fortran_order and shape, once each", text);
-  if (header.descr != "<f4" && header.descr != "<f2") {
-    refuse(path, "unsupported element type", "'<f4' or '<f2'", "'" + header.descr + "'");
+  static constexpr std::array<std::string_view, 4> kTypes = {"<f4", "<f2", "|i1", "|u1"};
+  if (std::find(kTypes.begin(), kTypes.end(), header.descr) == kTypes.end()) {
+    refuse(path, "unsupported element type", "'<f4', '<f2', '|i1' or '|u1'",
+           "'" + header.descr + "'");
   }
   header.data_offset = 10 + length;
   // Compared without the sum, which overflows for shapes near 2^63 bytes.

@@ -31,6 +31,13 @@ constexpr std::array<Names<PoolingMode>, 8> kPoolingModes = {
      {"last", PoolingMode::kLastToken},
      {"mean_sqrt_len", PoolingMode::kMeanSqrtLen}}};
 
+constexpr std::array<Names<OutputType>, 6> kOutputTypes = {{{"float32", OutputType::kFloat32},
+                                                            {"float16", OutputType::kFloat16},
+                                                            {"int8", OutputType::kInt8},
+                                                            {"uint8", OutputType::kUint8},
+                                                            {"binary", OutputType::kBinary},
+                                                            {"ubinary", OutputType::kUbinary}}};
+
 template <typename Table, typename Value>
 std::string_view name_of(const Table& table, Value value) {
   for (const auto& [name, candidate] : table) {
@@ -64,6 +71,30 @@ std::string_view to_string(MatmulPrecision precision) {
 }
 std::string_view to_string(ComputeType type) { return name_of(kComputeTypes, type); }
 std::string_view to_string(PoolingMode mode) { return name_of(kPoolingModes, mode); }
+std::string_view to_string(OutputType type) { return name_of(kOutputTypes, type); }
+
+std::string_view npy_type(OutputType type) {
+  switch (type) {
+    case OutputType::kFloat16:
+      return "<f2";
+    case OutputType::kInt8:
+    case OutputType::kBinary:
+      return "|i1";
+    case OutputType::kUint8:
+    case OutputType::kUbinary:
+      return "|u1";
+    case OutputType::kFloat32:
+      break;
+  }
+  return "<f4";
+}
+
+bool has_ranges(OutputType type) { return type == OutputType::kInt8 || type == OutputType::kUint8; }
+
+int64_t output_columns(OutputType type, int64_t dim) {
+  const bool packed = type == OutputType::kBinary || type == OutputType::kUbinary;
+  return packed ? (dim + 7) / 8 : dim;
+}
 
 MatmulPrecision parse_matmul_precision(std::string_view name, const std::string& where) {
   return parse(kMatmulPrecisions, name, "float32_matmul_precision", where);
@@ -74,6 +105,17 @@ ComputeType parse_compute_type(std::string_view name, const std::string& where) 
 }
 PoolingMode parse_pooling_mode(std::string_view name, const std::string& where) {
   return parse(kPoolingModes, name, "pooling mode", where);
+}
+OutputType parse_output_type(std::string_view name, const std::string& where) {
+  if (name != "bfloat16") return parse(kOutputTypes, name, "output dtype", where);
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "config.value",
+               .what = "a matrix cannot be bfloat16",
+               .where = where,
+               .expected = "float32, float16, int8, uint8, binary or ubinary",
+               .found = "'bfloat16'",
+               .hint = "NumPy has no such type. float16 is as small and more exact for embeddings; "
+                       "to compute in bfloat16 set semantic.dtype"});
 }
 
 }  // namespace encode

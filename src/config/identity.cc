@@ -33,10 +33,11 @@ Json input_identity(const InputOptions& options, const InputScan& scan) {
 }
 
 Json result_identity(const ResultOptions& options) {
-  const auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype,
-               float32_matmul_precision] = options;
+  const auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name,
+               causal, dtype, float32_matmul_precision] = options;
   return {{"pooling", pooling ? Json(std::string(to_string(*pooling))) : Json()},
           {"normalize", or_null(normalize)},
+          {"truncate_dim", or_null(truncate_dim)},
           {"max_length", or_null(max_length)},
           {"prompt", or_null(prompt)},
           {"prompt_name", or_null(prompt_name)},

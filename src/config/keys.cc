@@ -1,7 +1,6 @@
 // The table of keys. A new key is one entry here; docs/config.md and configs/schema.json are then
 // refreshed as the failing test says.
-#include <optional>
-
+#include "config/key_values.h"
 #include "config/names.h"
 #include "config/schema.h"
 
@@ -11,41 +10,6 @@ namespace {
 constexpr int64_t kMaxBatch = 1 << 20;
 constexpr int64_t kMaxRows = 1'000'000'000'000;
 constexpr int64_t kMaxThreads = 1024;
-
-bool boolean(const Value& value) { return std::get<bool>(value); }
-int64_t integer(const Value& value) { return std::get<int64_t>(value); }
-const std::string& text(const Value& value) { return std::get<std::string>(value); }
-
-template <typename T>
-std::optional<T> optional(const Value& value) {
-  if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
-  return std::get<T>(value);
-}
-
-ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
-ValueSpec integer_of(int64_t min, int64_t max) {
-  return {.type = ValueType::kInteger, .min = min, .max = max};
-}
-ValueSpec boolean_value() { return {.type = ValueType::kBoolean}; }
-ValueSpec choice_of(std::vector<std::string> choices) {
-  return {.type = ValueType::kChoice, .choices = std::move(choices)};
-}
-ValueSpec or_null(ValueSpec spec) {
-  spec.nullable = true;
-  return spec;
-}
-
-ValueSpec device_value() {
-  return {.type = ValueType::kText,
-          .min = 1,
-          .max = 16,
-          .choices = {"auto", "cpu", "cuda"},
-          .pattern = "^(auto|cpu|cuda(:(0|[1-9][0-9]?))?)$",
-          .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
-}
-
-ValueSpec prompt_value() { return or_null({.type = ValueType::kText, .min = 0, .max = 1 << 16}); }
-ValueSpec max_length_value() { return or_null(integer_of(1, 1 << 20)); }
 
 std::vector<KeySpec> model_keys() {
   return {
@@ -103,6 +67,34 @@ std::vector<KeySpec> model_keys() {
        .help = "Scale every vector to length 1; null: as the model directory says.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.result.normalize = optional<bool>(v); }},
+      {.sections = {"semantic"},
+       .name = "truncate_dim",
+       .value = or_null(integer_of(1, 6 << 14)),
+       .default_text = "null",
+       .help =
+           "Columns of an embedding that are kept, the first ones, for Matryoshka models; null: as "
+           "the model directory says. A cut row is normalized again only with normalize: true.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.truncate_dim = optional<int64_t>(v); }},
+      {.sections = {"semantic"},
+       .name = "output_dtype",
+       .value = output_type_value(),
+       .default_text = "float32",
+       .help =
+           "Type of the final matrix, as quantize_embeddings of sentence-transformers makes it; "
+           "chunks stay float32.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             r.store.final_format.type = parse_output_type(text(v), "semantic.output_dtype");
+           }},
+      {.sections = {"semantic"},
+       .name = "quantization_ranges",
+       .value = text_of(0),
+       .default_text = "",
+       .help =
+           "For int8 and uint8: .npy of float32 [2, dim], the lowest and the highest value of each "
+           "column; empty: those of all rows of the matrix.",
+       .set_run = [](RunConfig& r, const Value& v) { r.store.final_format.ranges_file = text(v); }},
   };
 }
 

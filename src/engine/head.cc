@@ -1,73 +1,113 @@
 #include "engine/head.h"
 
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/tanh.h>
+#include <optional>
+#include <utility>
 
+#include "engine/dense_activation.h"
+#include "nn/linear.h"
+#include "nn/norm.h"
 #include "nn/pooling.h"
 #include "weights/weights.h"
 
 namespace encode {
 namespace {
 
-Linear load_dense(const SentenceModule& module, at::Device device) {
+using Kind = SentenceModule::Kind;
+
+constexpr double kLayerNormEps = 1e-5;  // torch.nn.LayerNorm's; the module has no setting for it
+
+class Dense {
+ public:
+  Dense(const SentenceModule& module, at::Device device)
+      : linear_(load(module, device)), activation_(module.activation), residual_(module.residual) {
+    if (!residual_ || module.in_features == module.out_features) return;
+    Weights weights(module.tensors, at::kFloat, module.path);
+    const WeightScope root(weights, "");
+    projection_.emplace(root.take("residual.weight", {{"out_features", module.out_features},
+                                                      {"in_features", module.in_features}})
+                            .to(device),
+                        at::Tensor());
+  }
+
+  at::Tensor operator()(const at::Tensor& x) const {
+    const at::Tensor out = apply(linear_.in_blocks(x), activation_);
+    if (!residual_) return out;
+    return out.add(projection_ ? projection_->in_blocks(x) : x);
+  }
+
+ private:
+  static Linear load(const SentenceModule& module, at::Device device) {
+    Weights weights(module.tensors, at::kFloat, module.path);
+    const WeightScope root(weights, "");
+    const Dim out = {"out_features", module.out_features};
+    const at::Tensor weight =
+        root.take("linear.weight", {out, {"in_features", module.in_features}}).to(device);
+    const at::Tensor bias = module.bias ? root.take("linear.bias", {out}).to(device) : at::Tensor();
+    return {weight, bias};
+  }
+
+  Linear linear_;
+  DenseActivation activation_;
+  bool residual_;
+  std::optional<Linear> projection_;  // of the residual, where widths differ
+};
+
+LayerNorm load_layer_norm(const SentenceModule& module, at::Device device) {
   Weights weights(module.tensors, at::kFloat, module.path);
-  const WeightScope root = weights.root("linear.weight", {""});
-  const Dim out = {"out_features", module.out_features};
-  const at::Tensor weight =
-      root.take("linear.weight", {out, {"in_features", module.in_features}}).to(device);
-  const at::Tensor bias = module.bias ? root.take("linear.bias", {out}).to(device) : at::Tensor();
-  return {weight, bias};
+  const WeightScope root(weights, "");
+  const Dim width = {"dimension", module.in_features};
+  return {root.take("norm.weight", {width}).to(device), root.take("norm.bias", {width}).to(device),
+          kLayerNormEps};
 }
 
-at::Tensor apply(const at::Tensor& x, DenseActivation activation) {
-  switch (activation) {
-    case DenseActivation::kTanh:
-      return at::tanh(x);
-    case DenseActivation::kSigmoid:
-      return at::sigmoid(x);
-    case DenseActivation::kRelu:
-      return activate(x, Activation::kRelu);
-    case DenseActivation::kGelu:
-      return activate(x, Activation::kGelu);
-    case DenseActivation::kIdentity:
+at::Tensor normalize(const at::Tensor& x) {
+  at::Tensor rows = x;
+  l2_normalize(rows);
+  return rows;
+}
+
+std::function<at::Tensor(const at::Tensor&)> load_step(const SentenceModule& module,
+                                                       at::Device device) {
+  switch (module.kind) {
+    case Kind::kDense:
+      return Dense(module, device);
+    case Kind::kLayerNorm:
+      return load_layer_norm(module, device);
+    case Kind::kTruncate:
+      return [width = module.out_features](const at::Tensor& x) {
+        return x.narrow(1, 0, width).contiguous();
+      };
+    case Kind::kNormalize:
+    case Kind::kPooling:
       break;
   }
-  return x;
+  return normalize;
+}
+
+bool has_weights(const SentenceModule& module) {
+  return module.kind == Kind::kDense || module.kind == Kind::kLayerNorm;
 }
 
 }  // namespace
 
 EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, at::Device device)
-    : modules_(effective.modules) {
-  normalize_last_ = modules_.back().kind == SentenceModule::Kind::kNormalize;
-  if (normalize_last_) modules_.pop_back();
-  for (const SentenceModule& module : modules_) {
-    if (module.kind == SentenceModule::Kind::kDense) dense_.push_back(load_dense(module, device));
+    : pooling_(effective.pooling) {
+  size_t first_on_host = effective.modules.size();
+  while (first_on_host > 1 && !has_weights(effective.modules[first_on_host - 1])) --first_on_host;
+  for (size_t i = 1; i < effective.modules.size(); ++i) {
+    (i < first_on_host ? on_device_ : on_host_).push_back(load_step(effective.modules[i], device));
   }
 }
 
 at::Tensor EmbeddingHead::operator()(const at::Tensor& hidden_states,
                                      const PackedInput& batch) const {
-  at::Tensor x;
-  size_t next_dense = 0;
-  for (const SentenceModule& module : modules_) {
-    switch (module.kind) {
-      case SentenceModule::Kind::kPooling:
-        x = pool(hidden_states, batch, module.pooling);
-        break;
-      case SentenceModule::Kind::kDense:
-        x = apply(dense_[next_dense++].in_blocks(x), module.activation);
-        break;
-      case SentenceModule::Kind::kNormalize:
-        l2_normalize(x);
-        break;
-    }
-  }
+  at::Tensor x = pool(hidden_states, batch, pooling_);
+  for (const Step& step : on_device_) x = step(x);
   return x.contiguous();
 }
 
 void EmbeddingHead::finish(at::Tensor& embeddings) const {
-  if (normalize_last_) l2_normalize(embeddings);
+  for (const Step& step : on_host_) embeddings = step(embeddings);
 }
 
 }  // namespace encode

@@ -2,13 +2,13 @@
 // the options say.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "encode/model_directory.h"
 
-#include "nn/linear.h"
 #include "nn/packed_input.h"
 
 namespace encode {
@@ -16,22 +16,25 @@ namespace encode {
 // Immutable after loading; any number of threads.
 class EmbeddingHead {
  public:
-  // Dense weights are read in float32 whatever the compute type: they are small, and what they make
-  // is the result.
+  // The modules' weights are read in float32 whatever the compute type: they are small, and what
+  // they make is the result.
   EmbeddingHead(const EffectiveResult& effective, at::Device device);
 
-  // hidden_states [T, hidden_size] -> [B, dim] float32, on the device; finish() is still to be
+  // hidden_states [T, hidden_size] -> float32 [B, width], on the device; finish() is still to be
   // done.
   at::Tensor operator()(const at::Tensor& hidden_states, const PackedInput& batch) const;
 
-  // The closing normalization, where there is one, in place on the host: a device's reduction
-  // kernels may split a row's sum in another way for another number of rows.
+  // The closing normalizations and the cut to truncate_dim, where there are any, on the host: a
+  // device's reduction kernels may split a row's sum in another way for another number of rows.
+  // `embeddings` becomes [B, dim], contiguous.
   void finish(at::Tensor& embeddings) const;
 
  private:
-  std::vector<SentenceModule> modules_;  // without the closing normalization
-  bool normalize_last_ = false;
-  std::vector<Linear> dense_;  // of the kDense modules, in their order
+  using Step = std::function<at::Tensor(const at::Tensor&)>;  // [B, n] float32 -> [B, m]
+
+  std::vector<PoolingMode> pooling_;
+  std::vector<Step> on_device_;
+  std::vector<Step> on_host_;
 };
 
 }  // namespace encode

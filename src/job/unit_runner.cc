@@ -48,6 +48,7 @@ int64_t tokenizer_threads(const SpeedOptions& speed, bool on_cpu) {
 // Tokens that a prompt takes at the head of a sequence: its own and the special tokens before it,
 // not one that closes the sequence. As sentence-transformers counts them.
 int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
+  if (prompt.empty()) return 0;
   TokenizedRows rows;
   tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = true}, rows);
   tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = false}, rows);
@@ -93,7 +94,8 @@ bool UnitRunner::run(int64_t unit_number) {
   const EffectiveResult effective = effective_result(directory, unit.config.result);
   const TokenizePlan plan = {
       .tokenizer = tokenizer_.get(),
-      .options = {.max_length = encoder_->max_length(), .add_special_tokens = true},
+      .options = {.max_length = encoder_->max_length(),
+                  .add_special_tokens = directory.add_special_tokens},
       .prompt = effective.prompt,
       .prompt_tokens = effective.include_prompt || tokenizer_ == nullptr
                            ? 0

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "encode/model_directory.h"
+
 namespace encode {
 namespace {
 
@@ -53,6 +55,8 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
      "Yang et al. 2025", "Qwen3-Embedding-0.6B"},
     {"roberta", Positions::kTableAfterPadding, "post-norm", "Liu et al. 2019",
      "all-distilroberta-v1"},
+    {kStaticEmbedding, Positions::kUnbounded, "none: the mean of a table's rows",
+     "Tulkens & van Dongen 2024", "static-retrieval-mrl-en-v1, potion-base-8M"},
     {"t5", Positions::kUnbounded, "pre-RMSNorm, relative biases, plain or gated",
      "Raffel et al. 2020", "sentence-t5-base, gtr-t5-base"},
     {"umt5", Positions::kUnbounded, "T5's, gated, biases of each layer", "Chung et al. 2023",

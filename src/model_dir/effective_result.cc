@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "encode/model_directory.h"
@@ -44,16 +45,38 @@ int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions
        .hint = "leave max_length out to use the model's own limit"});
 }
 
-// Takes the normalization at the end away, or adds one.
-void override_normalize(std::vector<SentenceModule>& modules, bool normalize) {
-  while (modules.back().kind == SentenceModule::Kind::kNormalize) modules.pop_back();
-  if (!normalize) return;
+bool ends_normalized(const std::vector<SentenceModule>& modules) {
+  return modules.back().kind == SentenceModule::Kind::kNormalize;
+}
+
+void append(std::vector<SentenceModule>& modules, SentenceModule::Kind kind, int64_t width = 0) {
   SentenceModule module;
-  module.kind = SentenceModule::Kind::kNormalize;
+  module.kind = kind;
+  module.out_features = width;
   modules.push_back(std::move(module));
 }
 
+// Cuts the embedding of `dim` columns where that was asked for.
+void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
+  if (!result.truncate_dim || *result.truncate_dim == dim) return;
+  if (*result.truncate_dim < 1 || *result.truncate_dim > dim) {
+    throw refusal({.code = "model.truncate_dim",
+                   .what = "truncate_dim is wider than the embedding",
+                   .where = where,
+                   .expected = "1 to " + std::to_string(dim) + ", the model's own width",
+                   .found = std::to_string(*result.truncate_dim),
+                   .hint = "leave truncate_dim out to keep all columns"});
+  }
+  append(result.modules, SentenceModule::Kind::kTruncate, *result.truncate_dim);
+}
+
 }  // namespace
+
+bool EffectiveResult::is_cut() const {
+  return std::any_of(modules.begin(), modules.end(), [](const SentenceModule& module) {
+    return module.kind == SentenceModule::Kind::kTruncate;
+  });
+}
 
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options) {
   EffectiveResult result;
@@ -62,9 +85,15 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   if (options.pooling) pooling.pooling = {*options.pooling};
   result.pooling = pooling.pooling;
   result.include_prompt = pooling.include_prompt;
-  result.normalize =
-      options.normalize.value_or(result.modules.back().kind == SentenceModule::Kind::kNormalize);
-  override_normalize(result.modules, result.normalize);
+  result.truncate_dim = options.truncate_dim ? options.truncate_dim : directory.truncate_dim;
+  if (options.normalize == false) {
+    while (ends_normalized(result.modules)) result.modules.pop_back();
+  }
+  truncate(result, output_dim(result.modules, directory.hidden_size, directory.path),
+           directory.path);
+  if (options.normalize == true && !ends_normalized(result.modules))
+    append(result.modules, SentenceModule::Kind::kNormalize);
+  result.normalize = ends_normalized(result.modules);
   result.max_length = max_length_in_force(directory, options);
   result.prompt = prompt_in_force(directory, options);
   result.dtype = options.dtype;

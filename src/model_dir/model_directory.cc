@@ -4,10 +4,13 @@
 #include <array>
 #include <utility>
 
+#include "base/json.h"
 #include "base/units.h"
+#include "model_dir/limits.h"
 #include "model_dir/model_folder.h"
-#include "model_dir/prompts.h"
 #include "model_dir/sentence_modules.h"
+#include "model_dir/sentence_settings.h"
+#include "model_dir/static_embedding.h"
 #include "model_dir/transformer_config.h"
 #include "model_dir/weight_files.h"
 
@@ -33,21 +36,21 @@ void visit_tokenizer_files(const ModelFolder& folder) {
 }
 
 // What sentence-transformers makes of a directory without modules.json.
-ModuleList default_modules(const ModelFolder& root, const TransformerConfig& config) {
+void use_default_modules(const ModelFolder& root, const TransformerConfig& config,
+                         ModelDirectory& directory) {
   SentenceModule pooling;
   pooling.kind = SentenceModule::Kind::kPooling;
   pooling.pooling = {config.causal_lm ? PoolingMode::kLastToken : PoolingMode::kMean};
   pooling.in_features = config.hidden_size;
-  ModuleList list;
-  list.warnings.push_back(
+  directory.warnings.push_back(
       root.path() + " has no modules.json: '" + std::string(to_string(pooling.pooling[0])) +
       "' pooling without normalization is assumed, as sentence-transformers does; "
       "set pooling and normalize if the model was trained otherwise");
-  if (root.has(kPromptsFile)) {
-    list.warnings.push_back(root.path_of(kPromptsFile) + " is not used: there is no modules.json");
+  if (root.has(kSettingsFile)) {
+    directory.warnings.push_back(root.path_of(kSettingsFile) +
+                                 " is not used: there is no modules.json");
   }
-  list.modules.push_back(std::move(pooling));
-  return list;
+  directory.modules.push_back(std::move(pooling));
 }
 
 // See ModelDirectory::max_seq_length. `stated` is sentence_bert_config.json's, which goes before
@@ -75,37 +78,72 @@ std::optional<int64_t> max_seq_length(std::optional<int64_t> stated,
   return limit;
 }
 
-}  // namespace
-
-ModelDirectory open_model_directory(const std::string& path) {
-  const ModelFolder root = ModelFolder::open(path);
-  std::optional<ModuleList> listed = read_modules(root);
-  const bool plain = !listed || listed->transformer_folder.empty();
-  const ModelFolder folder = plain ? root : root.subfolder(listed->transformer_folder);
-  const TransformerConfig config = read_transformer_config(folder);
-  // Like sentence-transformers, its settings and prompts are read only where there is a
-  // modules.json.
-  const std::optional<int64_t> stated = listed ? read_sentence_bert_config(folder) : std::nullopt;
-  Prompts prompts = listed ? read_prompts(root) : Prompts{};
-  ModuleList list = listed ? std::move(*listed) : default_modules(root, config);
-  output_dim(list.modules, config.hidden_size, root.path());
-
-  ModelDirectory directory;
-  directory.path = root.path();
-  directory.transformer_path = folder.path();
+// What follows from the transformer's folder.
+void describe_transformer(const ModelFolder& folder, const TransformerConfig& config,
+                          std::optional<int64_t> stated_length, ModelDirectory& directory) {
   directory.model_type = config.model_type;
   directory.hidden_size = config.hidden_size;
   directory.vocab_size = config.vocab_size;
   directory.max_position_embeddings = config.max_position_embeddings;
   directory.position_limit = config.position_limit;
-  directory.modules = std::move(list.modules);
-  directory.warnings = std::move(list.warnings);
   directory.max_seq_length =
-      max_seq_length(stated, read_model_max_length(folder), config, directory.warnings);
-  directory.prompts = std::move(prompts.texts);
-  directory.default_prompt_name = std::move(prompts.default_name);
+      max_seq_length(stated_length, read_model_max_length(folder), config, directory.warnings);
   directory.tensors = read_weights(folder);
   directory.config_json = config.text;
+}
+
+void describe_static(const ModelFolder& folder, ModelDirectory& directory) {
+  StaticEmbedding embedding = read_static_embedding(folder);
+  directory.model_type = kStaticEmbedding;
+  directory.hidden_size = embedding.hidden_size;
+  directory.vocab_size = embedding.vocab_size;
+  directory.add_special_tokens = false;
+  directory.modules.front().in_features = embedding.hidden_size;
+  directory.max_seq_length = embedding.max_length.value_or(kMaxPositions);
+  directory.tensors = std::move(embedding.tensors);
+  directory.config_json = Json{
+      {"model_type", kStaticEmbedding},
+      {"hidden_size", embedding.hidden_size},
+      {"vocab_size",
+       embedding.vocab_size}}.dump();
+}
+
+// A directory with modules.json; like sentence-transformers, its settings are read only there.
+void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& directory) {
+  SentenceSettings settings = read_sentence_settings(root);
+  directory.modules = std::move(list.modules);
+  directory.warnings = std::move(list.warnings);
+  directory.warnings.insert(directory.warnings.end(), settings.warnings.begin(),
+                            settings.warnings.end());
+  directory.prompts = std::move(settings.prompts);
+  directory.default_prompt_name = std::move(settings.default_prompt_name);
+  directory.similarity = std::move(settings.similarity);
+  directory.truncate_dim = settings.truncate_dim;
+}
+
+}  // namespace
+
+ModelDirectory open_model_directory(const std::string& path) {
+  const ModelFolder root = ModelFolder::open(path);
+  std::optional<ModuleList> list = read_modules(root);
+  const bool plain = !list;
+  const bool is_static = list && list->is_static;
+  const std::string input_folder = list ? list->input_folder : "";
+  const ModelFolder folder = input_folder.empty() ? root : root.subfolder(input_folder);
+
+  ModelDirectory directory;
+  directory.path = root.path();
+  directory.transformer_path = folder.path();
+  if (list) describe_modules(root, std::move(*list), directory);
+  if (is_static) {
+    describe_static(folder, directory);
+  } else {
+    const TransformerConfig config = read_transformer_config(folder);
+    if (plain) use_default_modules(root, config, directory);
+    describe_transformer(folder, config, plain ? std::nullopt : read_sentence_bert_config(folder),
+                         directory);
+  }
+  output_dim(directory.modules, directory.hidden_size, root.path());
   visit_tokenizer_files(folder);
   directory.files = root.opened_files();
   return directory;

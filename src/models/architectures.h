@@ -29,6 +29,7 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source);
 std::unique_ptr<Model> load_qwen2(const ModelSource& source);
 std::unique_ptr<Model> load_qwen3(const ModelSource& source);
 std::unique_ptr<Model> load_roberta(const ModelSource& source);
+std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
 std::unique_ptr<Model> load_t5(const ModelSource& source);
 std::unique_ptr<Model> load_umt5(const ModelSource& source);
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source);

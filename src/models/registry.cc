@@ -35,6 +35,7 @@ constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"qwen2", load_qwen2},
     {"qwen3", load_qwen3},
     {"roberta", load_roberta},
+    {"static_embedding", load_static_embedding},
     {"t5", load_t5},
     {"umt5", load_umt5},
     {"xlm-roberta", load_roberta},

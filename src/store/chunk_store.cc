@@ -9,7 +9,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
-#include "store/final.h"
+#include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"
 #include "store/matrix_file.h"
@@ -81,7 +81,7 @@ class ChunkStoreImpl : public ChunkStore {
   }
   std::vector<int64_t> pending() const override;
   std::unique_ptr<ChunkWriter> begin(int64_t index) override;
-  void assemble(const std::string& final_path,
+  void assemble(const std::string& final_path, const FinalFormat& format,
                 const std::function<void(int64_t)>& on_chunk) override;
   void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
 
@@ -90,7 +90,7 @@ class ChunkStoreImpl : public ChunkStore {
   const StreamFile& stream() const { return stream_; }
 
  private:
-  void copy_chunk(const ChunkRecord& record, NpyWriter& writer) const;
+  void read_chunk(const ChunkRecord& record, const RowBlock& block) const;
 
   std::string cache_dir_;
   std::string directory_;
@@ -106,7 +106,8 @@ class ChunkWriterImpl : public ChunkWriter {
   ChunkWriterImpl(ChunkStoreImpl& store, int64_t index)
       : store_(store),
         index_(index),
-        writer_(store.chunk_path(index), store.chunk(index), store.stream().identity.dim),
+        writer_(store.chunk_path(index),
+                {.rows = store.chunk(index), .columns = store.stream().identity.dim}),
         ledger_(store.ledger_path(index)) {}
 
   void append(std::span<const float> values) override { writer_.append(values); }
@@ -178,7 +179,7 @@ void ChunkStoreImpl::record(const ChunkRecord& record) {
                     record);
 }
 
-void ChunkStoreImpl::copy_chunk(const ChunkRecord& record, NpyWriter& writer) const {
+void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block) const {
   NpyReader reader(chunk_path(record.index));
   if (reader.rows() != record.rows.size() || reader.dim() != stream_.identity.dim) {
     throw damage("a chunk does not have the shape of its record", reader.path(),
@@ -187,33 +188,37 @@ void ChunkStoreImpl::copy_chunk(const ChunkRecord& record, NpyWriter& writer) co
   }
   for (auto values = reader.next(reader.block_rows()); !values.empty();
        values = reader.next(reader.block_rows())) {
-    writer.append(values);
+    block(values);
   }
-  // The bytes that were hashed are the bytes that were copied; nothing is published yet.
+  // The bytes that were hashed are the bytes that were given; nothing is published yet.
   if (const std::string found = reader.xxh3_hex(); found != record.xxh3_128) {
     throw damage("a chunk is damaged", reader.path(), "XXH3-128 " + record.xxh3_128, found);
   }
 }
 
-void ChunkStoreImpl::assemble(const std::string& final_path,
+void ChunkStoreImpl::assemble(const std::string& final_path, const FinalFormat& format,
                               const std::function<void(int64_t)>& on_chunk) {
   if (!pending().empty()) throw misuse("chunks are missing", directory_);
-  create_directories_durably(parent_directory(final_path));
-  remove_final_temp_files(final_path);
-  LedgerWriter ledger(encode::ledger_path(final_path));
-  NpyWriter writer(final_path, {.begin = 0, .end = stream_.identity.rows}, stream_.identity.dim);
   Manifest manifest;
   manifest.identity = stream_.identity;
   for (const ChunkRecord& record : committed_) {
-    copy_chunk(record, writer);
-    if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
     manifest.stats.add(record.stats);
     const bool known = std::find(manifest.devices.begin(), manifest.devices.end(), record.device) !=
                        manifest.devices.end();
     if (!known) manifest.devices.push_back(record.device);
-    if (on_chunk) on_chunk(record.index);
   }
-  publish_final(writer, &ledger, std::move(manifest));
+  const auto rows = [&](const RowBlock& block) {
+    for (const ChunkRecord& record : committed_) {
+      read_chunk(record, block);
+      if (on_chunk) on_chunk(record.index);
+    }
+  };
+  const auto truncated = [&](LedgerWriter& ledger) {
+    for (const ChunkRecord& record : committed_) {
+      if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
+    }
+  };
+  write_final({.rows = rows, .truncated = truncated}, final_path, std::move(manifest), format);
 }
 
 }  // namespace

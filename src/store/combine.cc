@@ -9,6 +9,7 @@
 #include "store/final.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"
+#include "store/quantize.h"
 #include "store/records.h"
 #include "store/sealed_json.h"
 
@@ -32,6 +33,16 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
                                matrix_paths.front(),
                    .found = std::to_string(manifest->identity.rows) + " rows",
                    .hint = "the inputs of one split must have one row per sample each"});
+    }
+    if (!manifests.empty() && manifest->type != manifests.front().type) {
+      throw Error({.exit_code = ExitCode::kData,
+                   .code = "store.combine_type",
+                   .what = "matrices of different types cannot be combined",
+                   .where = path,
+                   .expected = std::string(to_string(manifests.front().type)) + ", as " +
+                               matrix_paths.front(),
+                   .found = std::string(to_string(manifest->type)),
+                   .hint = "encode the streams of one split with the same output_dtype"});
     }
     manifests.push_back(std::move(*manifest));
   }
@@ -57,21 +68,24 @@ StreamIdentity identity_of(const std::vector<Manifest>& parts, const std::string
 class PartColumns {
  public:
   PartColumns(const std::string& path, const Manifest& manifest)
-      : reader_(path), manifest_(manifest) {
-    if (reader_.rows() != manifest.identity.rows || reader_.dim() != manifest.identity.dim) {
-      throw damage(
-          "a matrix does not have the shape that its manifest says", path,
-          std::to_string(manifest.identity.rows) + " x " + std::to_string(manifest.identity.dim),
-          std::to_string(reader_.rows()) + " x " + std::to_string(reader_.dim()));
+      : reader_(path, Elements::kAny), manifest_(manifest) {
+    if (reader_.rows() != manifest.identity.rows || reader_.dim() != manifest.columns ||
+        reader_.descr() != npy_type(manifest.type)) {
+      throw damage("a matrix does not have the shape that its manifest says", path,
+                   std::to_string(manifest.identity.rows) + " x " +
+                       std::to_string(manifest.columns) + " of " +
+                       std::string(npy_type(manifest.type)),
+                   std::to_string(reader_.rows()) + " x " + std::to_string(reader_.dim()) + " of " +
+                       reader_.descr());
     }
   }
 
-  int64_t dim() const { return reader_.dim(); }
+  int64_t row_bytes() const { return reader_.row_bytes(); }
 
-  void copy_rows(int64_t rows, float* first_row, int64_t stride) {
-    const std::span<const float> values = reader_.next(rows);
+  void copy_rows(int64_t rows, std::byte* first_row, int64_t stride) {
+    const std::span<const std::byte> values = reader_.next_bytes(rows);
     for (int64_t row = 0; row < rows; ++row) {
-      std::copy_n(values.data() + row * dim(), dim(), first_row + row * stride);
+      std::copy_n(values.data() + row * row_bytes(), row_bytes(), first_row + row * stride);
     }
   }
 
@@ -95,41 +109,75 @@ StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
   return identity_of(part_manifests(matrix_paths), name);
 }
 
-void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
-                    const std::string& name) {
-  const std::vector<Manifest> manifests = part_manifests(matrix_paths);
+namespace {
+
+// What the manifests of the parts say together.
+Manifest combined_manifest(const std::vector<Manifest>& parts,
+                           const std::vector<std::string>& matrix_paths, const std::string& name) {
   Manifest combined;
-  combined.identity = identity_of(manifests, name);
-  check_identity(combined.identity);
-  std::vector<PartColumns> parts;
-  for (size_t i = 0; i < manifests.size(); ++i) {
-    parts.emplace_back(matrix_paths[i], manifests[i]);
-    combined.stats.add(manifests[i].stats);
+  combined.identity = identity_of(parts, name);
+  combined.type = parts.front().type;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    combined.columns += parts[i].columns;
+    combined.ranges_given = combined.ranges_given || parts[i].ranges_given;
+    combined.stats.add(parts[i].stats);
     combined.parts.push_back(std::filesystem::path(matrix_paths[i]).filename().string());
-    for (const std::string& device : manifests[i].devices) {
+    for (const std::string& device : parts[i].devices) {
       const bool known = std::find(combined.devices.begin(), combined.devices.end(), device) !=
                          combined.devices.end();
       if (!known) combined.devices.push_back(device);
     }
   }
+  return combined;
+}
+
+std::string combined_ranges(const std::vector<Manifest>& parts,
+                            const std::vector<std::string>& matrix_paths) {
+  if (!has_ranges(parts.front().type)) return "";
+  std::vector<Ranges> ranges;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string path = ranges_path(matrix_paths[i]);
+    if (!ranges_fit(matrix_paths[i], parts[i]))
+      throw damage("the ranges of a matrix to combine are damaged or missing", path,
+                   "XXH3-128 " + parts[i].ranges_xxh3_128, "none, or another");
+    ranges.push_back(Ranges::read(path, parts[i].identity.dim));
+  }
+  return Ranges::side_by_side(ranges).npy_bytes();
+}
+
+}  // namespace
+
+void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
+                    const std::string& name) {
+  const std::vector<Manifest> manifests = part_manifests(matrix_paths);
+  Manifest combined = combined_manifest(manifests, matrix_paths, name);
+  check_identity(combined.identity);
+  std::vector<PartColumns> parts;
+  int64_t row_bytes = 0;
+  for (size_t i = 0; i < manifests.size(); ++i) {
+    parts.emplace_back(matrix_paths[i], manifests[i]);
+    row_bytes += parts.back().row_bytes();
+  }
   create_directories_durably(parent_directory(combined_path));
   remove_final_temp_files(combined_path);
-  const int64_t dim = combined.identity.dim;
-  NpyWriter writer(combined_path, {.begin = 0, .end = combined.identity.rows}, dim);
-  const int64_t block_rows = std::max<int64_t>(1, kBlockBytes / (dim * 4));
-  std::vector<float> block;
+  NpyWriter writer(combined_path, {.rows = {.begin = 0, .end = combined.identity.rows},
+                                   .columns = combined.columns,
+                                   .descr = std::string(npy_type(combined.type))});
+  const int64_t block_rows = std::max<int64_t>(1, kBlockBytes / row_bytes);
+  std::vector<std::byte> block;
   while (writer.rows_written() < combined.identity.rows) {
     const int64_t rows = std::min(block_rows, combined.identity.rows - writer.rows_written());
-    block.resize(static_cast<size_t>(rows * dim));
-    float* column = block.data();
+    block.resize(static_cast<size_t>(rows * row_bytes));
+    std::byte* column = block.data();
     for (PartColumns& part : parts) {
-      part.copy_rows(rows, column, dim);
-      column += part.dim();
+      part.copy_rows(rows, column, row_bytes);
+      column += part.row_bytes();
     }
-    writer.append(block);
+    writer.append_bytes(block);
   }
   for (const PartColumns& part : parts) part.check_hash();
-  publish_final(writer, /*ledger=*/nullptr, std::move(combined));
+  publish_final(writer, /*ledger=*/nullptr, std::move(combined),
+                combined_ranges(manifests, matrix_paths));
 }
 
 }  // namespace encode

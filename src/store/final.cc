@@ -7,6 +7,7 @@
 
 #include "encode/error.h"
 
+#include "store/final_values.h"
 #include "store/fingerprint_diff.h"
 #include "store/layout.h"
 #include "store/records.h"
@@ -24,13 +25,21 @@ bool exists(const std::string& path) {
   throw system_error("store.final", "look for", path, errno);
 }
 
+Json ranges_json(const Manifest& manifest) {
+  if (!has_ranges(manifest.type)) return nullptr;
+  return {{"given", manifest.ranges_given}, {"xxh3_128", manifest.ranges_xxh3_128}};
+}
+
 std::string manifest_text(const Manifest& manifest) {
   const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
   return seal({{"format", kStoreFormat},
                {"name", manifest.identity.name},
                {"rows", manifest.identity.rows},
                {"dim", manifest.identity.dim},
-               {"dtype", kElementType},
+               {"dtype", npy_type(manifest.type)},
+               {"output_dtype", to_string(manifest.type)},
+               {"columns", manifest.columns},
+               {"ranges", ranges_json(manifest)},
                {"file_bytes", manifest.file_bytes},
                {"xxh3_128", manifest.xxh3_128},
                {"stats", to_json(manifest.stats)},
@@ -53,20 +62,32 @@ std::vector<std::string> strings(const JsonFields& fields, const std::string& ke
 
 Manifest parse_manifest(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "store.damaged");
-  if (fields.string("dtype") != kElementType) fields.refuse("dtype", "<f4", fields.string("dtype"));
-  std::optional<LedgerSeal> ledger;
+  Manifest manifest = {
+      .identity = {.name = fields.string("name"),
+                   .fingerprint = fields.object("fingerprint").dump(),
+                   .rows = fields.integer("rows", 0, kMaxInteger),
+                   .dim = fields.integer("dim", 1, kMaxInteger)},
+      // Absent before there were other types than float32.
+      .type = parse_output_type(fields.string_or("output_dtype", "float32"), where),
+      .columns = 0,
+      .ranges_given = false,
+      .ranges_xxh3_128 = "",
+      .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
+      .xxh3_128 = fields.string("xxh3_128"),
+      .stats = row_stats_from_json(fields.object("stats"), where),
+      .devices = strings(fields, "devices"),
+      .parts = strings(fields, "parts")};
+  manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
+  if (fields.string("dtype") != npy_type(manifest.type))
+    fields.refuse("dtype", std::string(npy_type(manifest.type)), fields.string("dtype"));
+  if (has_ranges(manifest.type)) {
+    const JsonFields ranges(fields.object("ranges"), where + ", ranges", "store.damaged");
+    manifest.ranges_given = ranges.boolean_or("given", false);
+    manifest.ranges_xxh3_128 = ranges.string("xxh3_128");
+  }
   if (!json.value("ledger", Json()).is_null())
-    ledger = ledger_seal_from_json(fields.object("ledger"), where);
-  return {.identity = {.name = fields.string("name"),
-                       .fingerprint = fields.object("fingerprint").dump(),
-                       .rows = fields.integer("rows", 0, kMaxInteger),
-                       .dim = fields.integer("dim", 1, kMaxInteger)},
-          .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
-          .xxh3_128 = fields.string("xxh3_128"),
-          .stats = row_stats_from_json(fields.object("stats"), where),
-          .devices = strings(fields, "devices"),
-          .parts = strings(fields, "parts"),
-          .ledger = std::move(ledger)};
+    manifest.ledger = ledger_seal_from_json(fields.object("ledger"), where);
+  return manifest;
 }
 
 bool same_identity(const StreamIdentity& a, const StreamIdentity& b) {
@@ -78,21 +99,20 @@ class StandardFinalWriter : public FinalWriter {
   StandardFinalWriter(std::string matrix_path, StreamIdentity identity)
       : matrix_path_(std::move(matrix_path)),
         identity_(std::move(identity)),
-        writer_(matrix_path_, {.begin = 0, .end = identity_.rows}, identity_.dim),
+        writer_(matrix_path_,
+                {.rows = {.begin = 0, .end = identity_.rows}, .columns = identity_.dim}),
         ledger_(ledger_path(matrix_path_)) {}
 
   void append(std::span<const float> values) override { writer_.append(values); }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   void publish(const RowStats& stats, const std::string& device) override {
-    publish_final(writer_, &ledger_,
-                  {.identity = identity_,
-                   .file_bytes = 0,
-                   .xxh3_128 = "",
-                   .stats = stats,
-                   .devices = {device},
-                   .parts = {},
-                   .ledger = {}});
+    Manifest manifest;
+    manifest.identity = identity_;
+    manifest.columns = identity_.dim;
+    manifest.stats = stats;
+    manifest.devices = {device};
+    publish_final(writer_, &ledger_, std::move(manifest), "");
   }
 
  private:
@@ -108,13 +128,21 @@ void remove_final_temp_files(const std::string& matrix_path) {
   remove_temp_files(matrix_path);
   remove_temp_files(manifest_path(matrix_path));
   remove_temp_files(ledger_path(matrix_path));
+  remove_temp_files(ranges_path(matrix_path));
 }
 
-void publish_final(NpyWriter& writer, LedgerWriter* ledger, Manifest manifest) {
+void publish_final(NpyWriter& writer, LedgerWriter* ledger, Manifest manifest,
+                   const std::string& ranges_bytes) {
   const std::string path = manifest_path(writer.path());
-  if (exists(path)) {
-    remove_file(path);
-    sync_directory(parent_directory(path));
+  const std::string ranges = ranges_path(writer.path());
+  for (const std::string& old : {path, ranges}) {
+    if (!exists(old)) continue;
+    remove_file(old);
+    sync_directory(parent_directory(old));
+  }
+  if (!ranges_bytes.empty()) {
+    write_file_durably(ranges, ranges_bytes);
+    manifest.ranges_xxh3_128 = xxh3_hex(ranges_bytes);
   }
   writer.publish();
   if (ledger != nullptr) manifest.ledger = ledger->publish();
@@ -140,6 +168,20 @@ std::optional<Manifest> read_manifest(const std::string& matrix_path) {
   }
 }
 
+bool ranges_fit(const std::string& matrix_path, const Manifest& manifest) {
+  if (!has_ranges(manifest.type)) return true;
+  const std::string path = ranges_path(matrix_path);
+  return exists(path) && xxh3_file(path) == manifest.ranges_xxh3_128;
+}
+
+bool has_format(const Manifest& manifest, const FinalFormat& format) {
+  if (manifest.type != format.type) return false;
+  if (!has_ranges(format.type)) return true;
+  if (manifest.ranges_given != !format.ranges_file.empty()) return false;
+  return !manifest.ranges_given ||
+         xxh3_hex(ranges_bytes_of_file(format, manifest.identity.dim)) == manifest.ranges_xxh3_128;
+}
+
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash) {
   if (!exists(matrix_path)) return FinalState::kAbsent;
@@ -149,8 +191,10 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     if (!same_identity(manifest->identity, identity)) return FinalState::kForeign;
     const UniqueFd fd = open_for_reading(matrix_path, "npy.open");
     const NpyHeader header = read_npy_header(fd, matrix_path);
-    const bool fits = header.rows == identity.rows && header.cols == identity.dim &&
-                      header.descr == kElementType && header.file_bytes() == manifest->file_bytes;
+    const bool fits = header.rows == identity.rows && header.cols == manifest->columns &&
+                      header.descr == npy_type(manifest->type) &&
+                      header.file_bytes() == manifest->file_bytes &&
+                      ranges_fit(matrix_path, *manifest);
     if (!fits || (check_hash && xxh3_file(matrix_path) != manifest->xxh3_128))
       return FinalState::kDamaged;
     if (manifest->ledger && !check_ledger(ledger_path(matrix_path), *manifest->ledger).empty())

@@ -49,6 +49,8 @@ std::string final_path(const std::string& cache_dir, const std::string& stream_n
   return join_path(cache_dir, stream_name + "_embeddings.npy");
 }
 
+std::string ranges_path(const std::string& matrix_path) { return matrix_path + ".ranges.npy"; }
+
 std::string manifest_path(const std::string& matrix_path) { return matrix_path + ".manifest.json"; }
 
 std::string ledger_path(const std::string& matrix_path) {

@@ -27,12 +27,11 @@ Error misuse(std::string what, const std::string& where, std::string expected, s
                 .hint = ""});
 }
 
-int64_t whole_file_bytes(RowRange rows, int64_t dim) {
-  return NpyHeader{.descr = std::string(kElementType),
-                   .rows = rows.size(),
-                   .cols = dim,
-                   .data_offset = kNpyHeaderBytes}
-      .file_bytes();
+NpyHeader header_of(const MatrixShape& shape) {
+  return {.descr = shape.descr,
+          .rows = shape.rows.size(),
+          .cols = shape.columns,
+          .data_offset = kNpyHeaderBytes};
 }
 
 }  // namespace
@@ -58,57 +57,66 @@ std::optional<size_t> find_non_finite(std::span<const float> values) {
   return static_cast<size_t>(found - values.begin());
 }
 
-NpyWriter::NpyWriter(const std::string& path, RowRange rows, int64_t dim)
-    : rows_(rows), dim_(dim), file_(path, whole_file_bytes(rows, dim)) {
-  const std::string header = make_npy_header(rows.size(), dim, kElementType);
+NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
+    : shape_(std::move(shape)),
+      row_bytes_(shape_.columns * header_of(shape_).item_bytes()),
+      file_(path, header_of(shape_).file_bytes()) {
+  const std::string header = make_npy_header(shape_.rows.size(), shape_.columns, shape_.descr);
   hash_.update(header.data(), header.size());
   file_.write(header.data(), header.size());
 }
 
 void NpyWriter::append(std::span<const float> values) {
-  const auto dim = static_cast<size_t>(dim_);
-  const auto count = static_cast<int64_t>(values.size() / dim);
-  if (values.size() % dim != 0 || count > rows_.size() - rows_written_) {
-    throw misuse("append of values that do not fit the matrix", file_.path(),
-                 "whole rows of " + std::to_string(dim_) + ", at most " +
-                     std::to_string(rows_.size() - rows_written_),
-                 std::to_string(values.size()) + " values");
-  }
+  const auto dim = static_cast<size_t>(shape_.columns);
   if (const auto bad = find_non_finite(values)) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "store.nonfinite",
                  .what = "the vector of a row is not finite",
-                 .where = "row " + std::to_string(rows_.begin + rows_written_ +
+                 .where = "row " + std::to_string(shape_.rows.begin + rows_written_ +
                                                   static_cast<int64_t>(*bad / dim)),
                  .expected = "finite numbers",
                  .found = std::to_string(values[*bad]) + " in column " + std::to_string(*bad % dim),
                  .hint = "nothing of this chunk was stored; float16 overflows where bfloat16 and "
                          "float32 do not"});
   }
-  hash_.update(values.data(), values.size_bytes());
-  file_.write(values.data(), values.size_bytes());
+  append_bytes(std::as_bytes(values));
+}
+
+void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  const int64_t count = size / row_bytes_;
+  if (size % row_bytes_ != 0 || count > shape_.rows.size() - rows_written_) {
+    throw misuse("append of values that do not fit the matrix", file_.path(),
+                 "whole rows of " + std::to_string(row_bytes_) + " bytes, at most " +
+                     std::to_string(shape_.rows.size() - rows_written_),
+                 std::to_string(size) + " bytes");
+  }
+  hash_.update(bytes.data(), bytes.size());
+  file_.write(bytes.data(), bytes.size());
   rows_written_ += count;
 }
 
 void NpyWriter::publish() {
-  if (rows_written_ != rows_.size()) {
+  if (rows_written_ != shape_.rows.size()) {
     throw misuse("publish of an unfinished matrix", file_.path(),
-                 std::to_string(rows_.size()) + " rows", std::to_string(rows_written_) + " rows");
+                 std::to_string(shape_.rows.size()) + " rows",
+                 std::to_string(rows_written_) + " rows");
   }
   file_.commit();
 }
 
-NpyReader::NpyReader(std::string path)
+NpyReader::NpyReader(std::string path, Elements elements)
     : path_(std::move(path)),
       fd_(open_for_reading(path_, "npy.open")),
       header_(read_npy_header(fd_, path_)) {
-  if (header_.descr != kElementType || header_.cols == 0) {
+  const bool right_type = elements == Elements::kAny || header_.descr == kElementType;
+  if (!right_type || header_.cols == 0) {
     throw Error(
         {.exit_code = ExitCode::kData,
          .code = "npy.matrix",
-         .what = "not a float32 matrix",
+         .what = right_type ? "a matrix without columns" : "not a float32 matrix",
          .where = path_,
-         .expected = "'<f4' with at least one column",
+         .expected = right_type ? "at least one column" : "'<f4' with at least one column",
          .found = "'" + header_.descr + "' with " + std::to_string(header_.cols) + " columns",
          .hint = ""});
   }
@@ -117,18 +125,21 @@ NpyReader::NpyReader(std::string path)
   hash_.update(header_bytes_.data(), header_bytes_.size());
 }
 
-int64_t NpyReader::block_rows() const {
-  return std::max<int64_t>(1, kBlockBytes / (header_.cols * 4));
-}
+int64_t NpyReader::block_rows() const { return std::max<int64_t>(1, kBlockBytes / row_bytes()); }
 
 std::span<const float> NpyReader::next(int64_t max_rows) {
+  const size_t bytes = next_bytes(max_rows).size();
+  return {buffer_.data(), bytes / sizeof(float)};
+}
+
+std::span<const std::byte> NpyReader::next_bytes(int64_t max_rows) {
   const int64_t count = std::min(max_rows, header_.rows - row_);
-  buffer_.resize(static_cast<size_t>(count * header_.cols));
-  const size_t bytes = buffer_.size() * sizeof(float);
-  pread_all(fd_, buffer_.data(), bytes, header_.data_offset + row_ * header_.cols * 4, path_);
+  const auto bytes = static_cast<size_t>(count * row_bytes());
+  buffer_.resize((bytes + sizeof(float) - 1) / sizeof(float));
+  pread_all(fd_, buffer_.data(), bytes, header_.data_offset + row_ * row_bytes(), path_);
   hash(buffer_.data(), bytes);
   row_ += count;
-  return buffer_;
+  return std::as_bytes(std::span(buffer_)).first(bytes);
 }
 
 void NpyReader::also_hash(Sha256& sha256) {

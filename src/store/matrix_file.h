@@ -1,7 +1,8 @@
-// Streaming .npy matrices of float32: NpyWriter publishes one, NpyReader reads one, both hash every
-// byte on the way.
+// Streaming .npy matrices: NpyWriter publishes one, NpyReader reads one, both hash every byte on
+// the way.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,15 +20,22 @@ namespace encode {
 // The first value that is not finite, as an offset into `values`; nullopt where all are.
 std::optional<size_t> find_non_finite(std::span<const float> values);
 
+struct MatrixShape {
+  RowRange rows;  // of the stream that a file holds: they give its shape and name rows in messages
+  int64_t columns = 0;
+  std::string descr = "<f4";  // one that read_npy_header() takes
+};
+
 class NpyWriter {
  public:
-  // `rows` are the rows of a stream that the file holds; they give its shape and name rows in
-  // messages. Reserves the whole file's space.
-  NpyWriter(const std::string& path, RowRange rows, int64_t dim);
+  // Reserves the whole file's space.
+  NpyWriter(const std::string& path, MatrixShape shape);
 
-  // Whole rows. Throws Error: kData for a value that is not finite, kIoError, kInternal beyond the
-  // last row.
+  // Whole rows, for a matrix of float32. Throws Error: kData for a value that is not finite,
+  // kIoError, kInternal beyond the last row.
   void append(std::span<const float> values);
+  // Whole rows of any type, as they stand in the file.
+  void append_bytes(std::span<const std::byte> bytes);
   // Throws Error kInternal where rows are missing. On return the file survives power loss.
   void publish();
 
@@ -37,28 +45,35 @@ class NpyWriter {
   std::string xxh3_hex() const { return hash_.hex(); }
 
  private:
-  RowRange rows_;
-  int64_t dim_ = 0;
+  MatrixShape shape_;
+  int64_t row_bytes_ = 0;
   int64_t rows_written_ = 0;
   AtomicFile file_;
   Xxh3 hash_;
 };
 
+enum class Elements { kFloat32, kAny };
+
 class NpyReader {
  public:
-  // Throws Error: kNoInput, kData for anything but a float32 matrix whose size fits its header.
-  explicit NpyReader(std::string path);
+  // Throws Error: kNoInput, kData for anything but a matrix whose size fits its header, of float32
+  // unless other elements are welcome.
+  explicit NpyReader(std::string path, Elements elements = Elements::kFloat32);
 
   const std::string& path() const { return path_; }
   int64_t rows() const { return header_.rows; }
   int64_t dim() const { return header_.cols; }
+  const std::string& descr() const { return header_.descr; }
+  int64_t row_bytes() const { return header_.cols * header_.item_bytes(); }
   int64_t file_bytes() const { return header_.file_bytes(); }
   // Rows that fit in about 1 MB, at least 1.
   int64_t block_rows() const;
 
-  // The next rows, at most `max_rows`, valid until the next call; empty at the end.
+  // The next rows, at most `max_rows`, valid until the next call; empty at the end. next() is for
+  // float32.
   std::span<const float> next(int64_t max_rows);
-  // Of all bytes up to and including the rows that next() has given.
+  std::span<const std::byte> next_bytes(int64_t max_rows);
+  // Of all bytes up to and including the rows that were given.
   std::string xxh3_hex() const { return hash_.hex(); }
   // Called with the same bytes that are hashed, the header's first.
   void also_hash(Sha256& sha256);
@@ -71,7 +86,7 @@ class NpyReader {
   NpyHeader header_;
   std::string header_bytes_;
   int64_t row_ = 0;
-  std::vector<float> buffer_;
+  std::vector<float> buffer_;  // floats, so that their bytes are aligned for next()
   Xxh3 hash_;
   Sha256* sha256_ = nullptr;
 };

@@ -98,9 +98,10 @@ void fields(auto& archive, MaybeConst<InputOptions> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<ResultOptions> auto& value) {
-  auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype,
-         matmul_precision] = value;
+  auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name, causal,
+         dtype, matmul_precision] = value;
   archive("model", model)("revision", revision)("pooling", pooling)("normalize", normalize);
+  archive("truncate_dim", truncate_dim);
   archive("max_length", max_length)("prompt", prompt)("prompt_name", prompt_name);
   archive("causal", causal)("dtype", dtype)("float32_matmul_precision", matmul_precision);
 }

@@ -33,11 +33,14 @@ class Models {
     for (const ModelFile& file : model.directory.files) bytes += file.bytes;
     log_.info("model",
               "model " + path + ": " + model.directory.model_type + ", hidden size " +
-                  std::to_string(model.directory.hidden_size) + ", " + format_bytes(bytes),
+                  std::to_string(model.directory.hidden_size) + ", " + format_bytes(bytes) +
+                  ", similarity " + model.directory.similarity,
               {{"path", path},
                {"model_type", model.directory.model_type},
                {"hidden_size", model.directory.hidden_size},
-               {"bytes", bytes}});
+               {"bytes", bytes},
+               {"similarity", model.directory.similarity}});
+    for (const std::string& warning : model.directory.warnings) log_.warning("model", warning);
     model.identity = model_identity(model.directory, hash_cache_);
     return models_.emplace(path, std::move(model)).first->second;
   }
@@ -53,6 +56,7 @@ Json effective_json(const EffectiveResult& effective) {
   for (const PoolingMode mode : effective.pooling) pooling.push_back(to_string(mode));
   return {{"pooling", pooling},
           {"normalize", effective.normalize},
+          {"truncate_dim", effective.truncate_dim ? Json(*effective.truncate_dim) : Json()},
           {"max_length", effective.max_length},
           {"prompt", effective.prompt},
           {"include_prompt", effective.include_prompt},
@@ -120,7 +124,10 @@ ResultOptions resolved_options(const ResultOptions& options, const EffectiveResu
   resolved.revision.reset();
   // Concatenated poolings can only come from the directory, and stay as it says.
   if (effective.pooling.size() == 1) resolved.pooling = effective.pooling.front();
-  resolved.normalize = effective.normalize;
+  resolved.truncate_dim = effective.truncate_dim;
+  // Before a cut the directory normalizes, after it only the options do: false would undo the first
+  // as well.
+  if (options.normalize || !effective.is_cut()) resolved.normalize = effective.normalize;
   resolved.max_length = effective.max_length;
   resolved.prompt = effective.prompt;
   resolved.prompt_name.reset();

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "encode/error.h"
@@ -30,6 +31,8 @@ void remove_durably(const std::string& path) {
 void remove_final(const std::string& path) {
   remove_durably(manifest_path(path));
   remove_durably(path);
+  remove_durably(ranges_path(path));
+  remove_durably(ledger_path(path));
 }
 
 }  // namespace
@@ -38,15 +41,46 @@ int64_t StreamFinisher::chunk_rows() const {
   return options_.chunk_size > 0 ? options_.chunk_size : kDefaultChunkRows;
 }
 
+std::string StreamFinisher::standard_path(const StreamPlan& stream) const {
+  return is_float32() ? stream.final_path : stream.final_path + ".float32.npy";
+}
+
+bool StreamFinisher::has_final(const StreamPlan& stream) const {
+  if (final_state(stream.final_path, stream.identity, /*check_hash=*/false) != FinalState::kValid)
+    return false;
+  return has_format(*read_manifest(stream.final_path), options_.final_format);
+}
+
+// The rows are right, the type is not: of float32 rows any other type can be made.
+bool StreamFinisher::reformat(const StreamPlan& stream) const {
+  const std::optional<Manifest> manifest = read_manifest(stream.final_path);
+  const std::string wanted(to_string(options_.final_format.type));
+  if (manifest->type == OutputType::kFloat32) {
+    reformat_final(stream.final_path, stream.final_path, options_.final_format);
+    log_.info("final_reformatted",
+              stream.config.name() + ": made " + wanted + " of the float32 matrix in " +
+                  stream.final_path,
+              {{"stream", stream.config.name()}, {"output_dtype", wanted}});
+    return true;
+  }
+  log_.info("final_other_type",
+            stream.final_path + " is " + std::string(to_string(manifest->type)) + " and " + wanted +
+                " is asked for: it is made again, from the chunks that are kept",
+            {{"path", stream.final_path}, {"output_dtype", wanted}});
+  return false;
+}
+
 bool StreamFinisher::keep_final(const StreamPlan& stream) const {
   if (options_.fresh) {
     remove_final(stream.final_path);
+    if (!is_float32()) remove_final(standard_path(stream));
     return false;
   }
   switch (final_state(stream.final_path, stream.identity, /*check_hash=*/true)) {
     case FinalState::kAbsent:
       return false;
     case FinalState::kValid:
+      if (!has_final(stream)) return reformat(stream);
       log_.info("stream_skipped",
                 stream.config.name() + ": already done, " + shape(stream.identity) + " in " +
                     stream.final_path,
@@ -109,13 +143,17 @@ StreamState StreamFinisher::finish(const StreamPlan& stream) const {
 
 StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
   StreamState state{.finished = false, .rows_done = 0, .chunk_rows = chunk_rows(), .chunks = 1};
-  state.finished =
-      final_state(stream.final_path, stream.identity, /*check_hash=*/false) == FinalState::kValid;
-  if (!state.finished && stream.identity.rows == 0) {
-    begin_final(stream.final_path, stream.identity)->publish({}, "none");
-    state.finished = true;
+  const std::string path = standard_path(stream);
+  const bool encoded =
+      final_state(path, stream.identity, /*check_hash=*/false) == FinalState::kValid &&
+      read_manifest(path)->type == OutputType::kFloat32;
+  if (!encoded && stream.identity.rows > 0) return state;
+  if (!encoded) begin_final(path, stream.identity)->publish({}, "none");
+  if (path != stream.final_path) {
+    reformat_final(path, stream.final_path, options_.final_format);
+    remove_final(path);
   }
-  if (!state.finished) return state;
+  state.finished = true;
   state.rows_done = stream.identity.rows;
   log_.info("stream_done",
             stream.config.name() + ": saved to " + stream.final_path + ", " +
@@ -134,7 +172,7 @@ StreamState StreamFinisher::from_chunks(const StreamPlan& stream, ChunkStore& st
   for (const ChunkRecord& record : store.committed()) state.rows_done += record.rows.size();
   if (!store.pending().empty()) return state;
 
-  store.assemble(stream.final_path, [this](int64_t /*chunk*/) {
+  store.assemble(stream.final_path, options_.final_format, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });
   state.finished = true;

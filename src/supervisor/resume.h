@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "encode/config.h"
 #include "encode/store.h"
@@ -31,9 +32,16 @@ class StreamFinisher {
 
   bool chunk_files() const { return options_.use_chunked_encoding && options_.save_chunks; }
 
-  // At the start: a valid final is kept, chunks are gone on with, or the stream starts from scratch
-  // (as it always does with StoreOptions::fresh). Throws Error kConfig where what is there belongs
-  // to another run, naming what differs.
+  // Where a worker without chunk files puts its float32 rows: the final itself, or a matrix beside
+  // it that a final of another type is then made of.
+  std::string standard_path(const StreamPlan& stream) const;
+
+  // Is the final there, of this stream and in the type that is asked for? Its hash is not checked.
+  bool has_final(const StreamPlan& stream) const;
+
+  // At the start: a valid final is kept, or turned into the type that is asked for, chunks are gone
+  // on with, or the stream starts from scratch (as it always does with StoreOptions::fresh). Throws
+  // Error kConfig where what is there belongs to another run, naming what differs.
   StreamState resume(const StreamPlan& stream) const;
 
   // After a worker: assembles the final where every chunk is there. Throws Stopped between two
@@ -42,6 +50,8 @@ class StreamFinisher {
 
  private:
   bool keep_final(const StreamPlan& stream) const;
+  bool reformat(const StreamPlan& stream) const;
+  bool is_float32() const { return options_.final_format.type == OutputType::kFloat32; }
   StreamState finish_standard(const StreamPlan& stream) const;
   StreamState from_chunks(const StreamPlan& stream, ChunkStore& store) const;
   int64_t chunk_rows() const;

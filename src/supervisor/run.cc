@@ -159,7 +159,7 @@ JobSpec Run::make_job(const std::vector<size_t>& pending) const {
                          .scan = stream.scan,
                          .chunk_rows = states_[i].chunk_rows,
                          .chunk_files = finisher_->chunk_files(),
-                         .final_path = stream.final_path});
+                         .final_path = finisher_->standard_path(stream)});
   }
   return job;
 }
@@ -284,8 +284,7 @@ void Run::combine_all() {
 
 void Run::self_check() const {
   for (const StreamPlan& stream : plan_.streams) {
-    if (final_state(stream.final_path, stream.identity, /*check_hash=*/false) == FinalState::kValid)
-      continue;
+    if (finisher_->has_final(stream)) continue;
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "run.self_check",
                  .what = "a final matrix is not what was just written",

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <span>
 
+#include "base/half.h"
 #include "base/hash.h"
 #include "store/matrix_file.h"
 
@@ -23,10 +25,27 @@ double norm_of(std::span<const float> row) {
   return std::sqrt(sum);
 }
 
+// The values of some rows; `buffer` may hold them. Integers have no norm worth telling: none.
+std::span<const float> floats_of(std::span<const std::byte> bytes, const std::string& descr,
+                                 std::vector<float>& buffer) {
+  buffer.clear();
+  if (descr == "<f4") {
+    buffer.resize(bytes.size() / sizeof(float));
+    std::memcpy(buffer.data(), bytes.data(), bytes.size());
+  } else if (descr == "<f2") {
+    for (size_t at = 0; at + 1 < bytes.size(); at += 2) {
+      uint16_t half = 0;
+      std::memcpy(&half, bytes.data() + at, sizeof half);
+      buffer.push_back(half_value(half));
+    }
+  }
+  return buffer;
+}
+
 }  // namespace
 
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
-  NpyReader reader(path);
+  NpyReader reader(path, Elements::kAny);
   Sha256 sha256;
   if (options.sha256) reader.also_hash(sha256);
   MatrixScan scan;
@@ -34,8 +53,10 @@ MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
   double norm_min = std::numeric_limits<double>::infinity();
   const auto dim = static_cast<size_t>(reader.dim());
   int64_t row = 0;
-  for (auto block = reader.next(reader.block_rows()); !block.empty();
-       block = reader.next(reader.block_rows())) {
+  std::vector<float> buffer;
+  for (auto bytes = reader.next_bytes(reader.block_rows()); !bytes.empty();
+       bytes = reader.next_bytes(reader.block_rows())) {
+    const std::span<const float> block = floats_of(bytes, reader.descr(), buffer);
     for (size_t at = 0; at < block.size(); at += dim, ++row) {
       const std::span<const float> values = block.subspan(at, dim);
       if (find_non_finite(values)) {
@@ -64,6 +85,7 @@ MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
   scan.summary.path = path;
   scan.summary.rows = reader.rows();
   scan.summary.dim = reader.dim();
+  scan.summary.dtype = reader.descr();
   scan.summary.file_bytes = reader.file_bytes();
   scan.summary.xxh3_128 = reader.xxh3_hex();
   if (options.sha256) scan.summary.sha256 = sha256.hex();

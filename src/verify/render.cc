@@ -71,10 +71,11 @@ Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
   }
   const std::string verdict = good == checks ? "ok" : "FAILED";
   const std::string passed = std::to_string(good) + "/" + std::to_string(checks);
-  if (matrix.dim == 0) return {matrix.name, "-", "-", "-", "-", "-", "-", passed, verdict};
+  if (matrix.dim == 0) return {matrix.name, "-", "-", "-", "-", "-", "-", "-", passed, verdict};
   return {matrix.name,
           format_count(matrix.rows),
           std::to_string(matrix.dim),
+          matrix.dtype,
           format_bytes(matrix.file_bytes),
           number("%.4f", matrix.norms.min),
           number("%.4f", matrix.norms.mean),
@@ -87,7 +88,7 @@ Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
 
 std::string render_table(const VerifyReport& report) {
   std::vector<Row> rows = {
-      {"matrix", "rows", "dim", "size", "norm min", "mean", "max", "checks", "result"}};
+      {"matrix", "rows", "dim", "dtype", "size", "norm min", "mean", "max", "checks", "result"}};
   for (const MatrixSummary& matrix : report.matrices) rows.push_back(matrix_row(matrix, report));
   std::string text = align(rows);
   for (const MatrixSummary& matrix : report.matrices) {
@@ -114,6 +115,7 @@ std::string render_json(const VerifyReport& report) {
                         {"path", matrix.path},
                         {"rows", matrix.rows},
                         {"dim", matrix.dim},
+                        {"dtype", matrix.dtype},
                         {"file_bytes", matrix.file_bytes},
                         {"non_finite_rows", matrix.non_finite_rows},
                         {"zero_rows", matrix.zero_rows},

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "store/final.h"
 #include "store/fingerprint_diff.h"
 #include "store/ledger.h"
 #include "store/matrix_file.h"
@@ -53,7 +54,7 @@ std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyO
     MatrixScan scan = scan_matrix(matrix.path, options);
     scan.summary.name = matrix.name;
     findings.check("exists", true, "a file", "a file");
-    findings.check("header", true, "float32 .npy whose size fits its shape",
+    findings.check("header", true, ".npy whose size fits its shape",
                    shape_text(scan.summary.rows, scan.summary.dim));
     return scan;
   } catch (const Error& error) {
@@ -73,7 +74,8 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
   findings.check("finite", summary.non_finite_rows == 0, "0 rows with NaN or infinity",
                  count(summary.non_finite_rows),
                  list_rows(scan.non_finite_examples, summary.non_finite_rows));
-  if (!manifest) return;
+  const bool floats = summary.dtype.find('f') != std::string::npos;
+  if (!manifest || !floats) return;
   const int64_t allowed = manifest->stats.zero_token_rows;
   findings.check("zero_rows", summary.zero_rows <= allowed,
                  "at most " + count(allowed) + ", those without tokens", count(summary.zero_rows),
@@ -88,11 +90,16 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
 
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
-  const std::string expected = shape_text(manifest.identity.rows, manifest.identity.dim);
-  const std::string found = shape_text(summary.rows, summary.dim);
+  const std::string expected = shape_text(manifest.identity.rows, manifest.columns) + " " +
+                               std::string(npy_type(manifest.type));
+  const std::string found = shape_text(summary.rows, summary.dim) + " " + summary.dtype;
   findings.check("manifest_shape", expected == found, expected, found, summary.path);
   findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128, manifest.xxh3_128,
                  summary.xxh3_128, summary.path + ": changed after it was written");
+  if (!has_ranges(manifest.type)) return;
+  const bool fit = ranges_fit(summary.path, manifest);
+  findings.check("ranges", fit, manifest.ranges_xxh3_128,
+                 fit ? manifest.ranges_xxh3_128 : "none, or another", ranges_path(summary.path));
 }
 
 // The manifest; nullopt, with a finding, where there is none that can be used.
@@ -136,8 +143,15 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
                    std::to_string(summary.rows), "the input has another number of rows");
   }
   if (matrix.dim) {
-    findings.check("dim", *matrix.dim == summary.dim, std::to_string(*matrix.dim),
-                   std::to_string(summary.dim), "the model has another dimension");
+    const int64_t dim = manifest ? manifest->identity.dim : summary.dim;
+    findings.check("dim", *matrix.dim == dim, std::to_string(*matrix.dim), std::to_string(dim),
+                   "the model has another dimension");
+  }
+  if (matrix.format && manifest) {
+    const bool same = has_format(*manifest, *matrix.format);
+    findings.check("output_dtype", same, std::string(to_string(matrix.format->type)),
+                   std::string(to_string(manifest->type)) + (same ? "" : ", or other ranges"),
+                   "the config asks for another type: run encode again");
   }
   if (!matrix.fingerprint || !manifest) return;
   StreamIdentity wanted = manifest->identity;
@@ -150,42 +164,43 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
 // Column by column, to the bit.
 void check_parts(const std::string& path, const std::vector<std::string>& part_names,
                  Findings& findings) {
-  NpyReader combined(path);
+  NpyReader combined(path, Elements::kAny);
   std::vector<NpyReader> parts;
-  int64_t dim = 0;
+  int64_t row_bytes = 0;
   for (const std::string& name : part_names) {
     const std::string part_path =
         parent_directory(path) + "/" + std::filesystem::path(name).filename().string();
     if (!exists(part_path))
       return findings.warn("parts", "the matrices it was made of", "missing", part_path);
-    parts.emplace_back(part_path);
-    dim += parts.back().dim();
-    if (parts.back().rows() != combined.rows()) {
-      return findings.check("parts", false, std::to_string(combined.rows()) + " rows",
-                            std::to_string(parts.back().rows()) + " rows", part_path);
-    }
+    const NpyReader& part = parts.emplace_back(part_path, Elements::kAny);
+    row_bytes += part.row_bytes();
+    const auto text = [](const NpyReader& matrix) {
+      return std::to_string(matrix.rows()) + " rows of " + matrix.descr();
+    };
+    if (text(part) != text(combined))
+      return findings.check("parts", false, text(combined), text(part), part_path);
   }
-  if (dim == 0 || dim != combined.dim()) {
-    return findings.check("parts", false, std::to_string(dim) + " columns",
-                          std::to_string(combined.dim()), path);
+  if (row_bytes == 0 || row_bytes != combined.row_bytes()) {
+    return findings.check("parts", false, std::to_string(row_bytes) + " bytes in a row",
+                          std::to_string(combined.row_bytes()), path);
   }
   const int64_t block_rows = combined.block_rows();
   for (int64_t first = 0; first < combined.rows(); first += block_rows) {
-    const std::span<const float> values = combined.next(block_rows);
+    const std::span<const std::byte> values = combined.next_bytes(block_rows);
     int64_t column = 0;
     for (NpyReader& part : parts) {
-      const std::span<const float> columns = part.next(block_rows);
-      const auto rows = static_cast<int64_t>(values.size()) / dim;
+      const std::span<const std::byte> columns = part.next_bytes(block_rows);
+      const auto rows = static_cast<int64_t>(values.size()) / row_bytes;
       for (int64_t row = 0; row < rows; ++row) {
-        const bool same =
-            std::memcmp(values.data() + row * dim + column, columns.data() + row * part.dim(),
-                        static_cast<size_t>(part.dim()) * sizeof(float)) == 0;
+        const bool same = std::memcmp(values.data() + row * row_bytes + column,
+                                      columns.data() + row * part.row_bytes(),
+                                      static_cast<size_t>(part.row_bytes())) == 0;
         if (same) continue;
         return findings.check("parts", false, "the columns of its parts",
                               "row " + std::to_string(first + row) + " differs",
                               path + " against " + part.path());
       }
-      column += part.dim();
+      column += part.row_bytes();
     }
   }
   findings.check("parts", true, "the columns of its parts", "the same");
@@ -209,8 +224,12 @@ bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
   const size_t first_finding = report.findings.size();
   const std::optional<MatrixScan> scan = check_file(matrix, options, findings);
   if (!scan) {
-    report.matrices.push_back(
-        {.name = matrix.name, .path = matrix.path, .norms = {}, .xxh3_128 = "", .sha256 = ""});
+    report.matrices.push_back({.name = matrix.name,
+                               .path = matrix.path,
+                               .dtype = "",
+                               .norms = {},
+                               .xxh3_128 = "",
+                               .sha256 = ""});
     return false;
   }
   report.matrices.push_back(scan->summary);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "encode/error.h"
+#include "encode/types.h"
 
 namespace encode {
 
@@ -19,6 +20,7 @@ struct ExpectedMatrix {
   std::optional<int64_t> rows;  // of the input
   std::optional<int64_t> dim;
   std::optional<std::string> fingerprint;  // canonical JSON, as in StreamIdentity
+  std::optional<FinalFormat> format = {};
 };
 
 struct VerifyOptions {
@@ -44,12 +46,14 @@ struct NormSummary {
   double max = 0;
 };
 
-// What was measured of a matrix; zeros where it could not be read.
+// What was measured of a matrix; zeros where it could not be read. Rows of integers are counted and
+// hashed; norms are of floating-point rows.
 struct MatrixSummary {
   std::string name;
   std::string path;
   int64_t rows = 0;
-  int64_t dim = 0;
+  int64_t dim = 0;    // columns of the file: bytes of packed bits for binary and ubinary
+  std::string dtype;  // of the file: "<f4", "<f2", "|i1", "|u1"
   int64_t file_bytes = 0;
   int64_t non_finite_rows = 0;
   int64_t zero_rows = 0;

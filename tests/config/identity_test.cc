@@ -69,15 +69,17 @@ TEST(InputIdentity, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
 
 TEST(ResultIdentity, ChangesWithEveryFieldButTheModelsName) {
   const ResultOptions base;
-  const auto& [model, revision, pooling, normalize, max_length, prompt, prompt_name, causal, dtype,
-               float32_matmul_precision] = base;
+  const auto& [model, revision, pooling, normalize, truncate_dim, max_length, prompt, prompt_name,
+               causal, dtype, float32_matmul_precision] = base;
   static_cast<void>(dtype);
   static_cast<void>(float32_matmul_precision);
-  ASSERT_FALSE(pooling || normalize || max_length || prompt || prompt_name || causal);
+  ASSERT_FALSE(pooling || normalize || truncate_dim || max_length || prompt || prompt_name ||
+               causal);
   const std::string identity = result_identity(base).dump();
   const std::vector<std::function<void(ResultOptions&)>> changes = {
       [](ResultOptions& o) { o.pooling = PoolingMode::kCls; },
       [](ResultOptions& o) { o.normalize = false; },
+      [](ResultOptions& o) { o.truncate_dim = 64; },
       [](ResultOptions& o) { o.max_length = 128; },
       [](ResultOptions& o) { o.prompt = ""; },
       [](ResultOptions& o) { o.prompt_name = "query"; },
@@ -100,7 +102,7 @@ TEST(ResultIdentity, IsCanonical) {
   EXPECT_EQ(
       result_identity({}).dump(),
       R"({"causal":null,"dtype":"float32","float32_matmul_precision":"highest","max_length":null,"normalize":null,"pooling":null,)"
-      R"("prompt":null,"prompt_name":null})");
+      R"("prompt":null,"prompt_name":null,"truncate_dim":null})");
 }
 
 }  // namespace

@@ -190,6 +190,9 @@ const std::vector<Override> every_key = {
     {"semantic.float32_matmul_precision", "high", "-3a"},
     {"semantic.pooling", "cls", "-4"},
     {"semantic.normalize", "false", "-5"},
+    {"semantic.truncate_dim", "128", "-5a"},
+    {"semantic.output_dtype", "int8", "-5b"},
+    {"semantic.quantization_ranges", "ranges.npy", "-5c"},
     {"semantic.max_length", "64", "-6"},
     {"semantic.causal", "true", "-7"},
     {"semantic.batch_size", "1", "-8"},
@@ -250,19 +253,20 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_TRUE(format == TextFormat::kJsonl && bad_row == BadRowPolicy::kReject);
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
-  const auto& [model, revision, pooling, normalize, length, prompt, name, causal, dtype,
+  const auto& [model, revision, pooling, normalize, truncate, length, prompt, name, causal, dtype,
                precision] = run.streams[0].result;
   EXPECT_TRUE(model == "other" && revision == "main" && pooling == PoolingMode::kCls &&
-              normalize == false);
+              normalize == false && truncate == 128);
   EXPECT_TRUE(length == 64 && prompt == "other: " && !name && causal == true &&
               dtype == ComputeType::kFloat16 && precision == MatmulPrecision::kHigh);
   const auto& [batch_size, batch_tokens, threads, tokenizer_threads, prefetch] =
       run.streams[0].speed;
   EXPECT_TRUE(batch_size == 1 && batch_tokens == 2 && threads == 4 && tokenizer_threads == 5 &&
               prefetch == 6000000);
-  const auto& [cache_dir, output, chunked, chunk_size, save, keep, fresh] = run.store;
+  const auto& [cache_dir, output, chunked, chunk_size, save, keep, final_format, fresh] = run.store;
   EXPECT_TRUE(cache_dir == "elsewhere" && output == "other.npy" && !chunked && chunk_size == 3 &&
               !save && keep);
+  EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh) << "starting over is an action of one command, not a setting";
   const auto& [device, expandable, conf, restarts] = run.hardware;
   EXPECT_TRUE(device == "cuda:1" && !expandable && conf == "max_split_size_mb:64" && restarts == 7);

@@ -102,6 +102,50 @@ TEST(EffectiveResult, MaxLengthOfARotaryModelIsFree) {
             4096);
 }
 
+// --- truncate_dim
+// -----------------------------------------------------------------------------------------------------
+
+TEST(TruncateDim, IsADirectorysUnlessOneIsGiven) {
+  const TinyModel model;
+  EXPECT_FALSE(effective_result(model.open(), {}).truncate_dim);
+  model.write("config_sentence_transformers.json", R"({"truncate_dim": 2})");
+  const ModelDirectory directory = model.open();
+  EXPECT_EQ(effective_result(directory, {}).dim, 2);
+  EXPECT_EQ(effective_result(directory, with(&ResultOptions::truncate_dim, 3)).dim, 3);
+  const EffectiveResult whole = effective_result(directory, with(&ResultOptions::truncate_dim, 4));
+  EXPECT_EQ(whole.dim, 4);
+  EXPECT_THAT(kinds(whole), ElementsAre(Kind::kPooling, Kind::kNormalize));
+}
+
+// As encode() of sentence-transformers: the directory's Normalize, the cut, then only what the
+// caller asks for.
+TEST(TruncateDim, ComesAfterTheDirectorysNormalize) {
+  const ModelDirectory directory = TinyModel().open();
+  ResultOptions options = with(&ResultOptions::truncate_dim, 3);
+  const EffectiveResult cut = effective_result(directory, options);
+  EXPECT_THAT(kinds(cut), ElementsAre(Kind::kPooling, Kind::kNormalize, Kind::kTruncate));
+  EXPECT_FALSE(cut.normalize);
+  options.normalize = true;
+  EXPECT_THAT(kinds(effective_result(directory, options)),
+              ElementsAre(Kind::kPooling, Kind::kNormalize, Kind::kTruncate, Kind::kNormalize));
+  EXPECT_TRUE(effective_result(directory, options).normalize);
+  options.normalize = false;
+  EXPECT_THAT(kinds(effective_result(directory, options)),
+              ElementsAre(Kind::kPooling, Kind::kTruncate));
+}
+
+TEST(TruncateDim, WiderThanTheEmbeddingIsRefused) {
+  const TinyModel model;
+  const ModelDirectory directory = model.open();
+  for (const int64_t wrong : {5, 0}) {
+    testing::expect_refused(
+        [&] { effective_result(directory, with(&ResultOptions::truncate_dim, wrong)); },
+        {"model.truncate_dim", "wider than the embedding", "1 to 4", std::to_string(wrong)});
+  }
+  model.write("config_sentence_transformers.json", R"({"truncate_dim": 0})");
+  testing::expect_refused([&model] { model.open(); }, {"model.prompts", "'truncate_dim'", "", "0"});
+}
+
 // --- Prompts
 // ----------------------------------------------------------------------------------------------------------
 
@@ -155,14 +199,25 @@ TEST(Prompts, DefaultMustBeAPromptExceptTheTwoThatAlwaysExist) {
 
 TEST(Prompts, OtherKindsOfModelsAreRefused) {
   const TinyModel model;
-  for (const char* text : {R"({"model_type": "CrossEncoder"})",
-                           R"({"model_type": "SparseEncoder"})", R"({"truncate_dim": 2})"}) {
+  for (const char* text :
+       {R"({"model_type": "CrossEncoder"})", R"({"model_type": "SparseEncoder"})"}) {
     model.write("config_sentence_transformers.json", text);
     testing::expect_refused([&model] { model.open(); }, {"model.unsupported", "", "", ""});
   }
   model.write("config_sentence_transformers.json",
               R"({"model_type": "SentenceTransformer", "truncate_dim": null})");
   EXPECT_NO_THROW(model.open());
+}
+
+TEST(Similarity, IsNotedAndCosineByDefault) {
+  const TinyModel model;
+  EXPECT_EQ(model.open().similarity, "cosine");
+  model.write("config_sentence_transformers.json", R"({"similarity_fn_name": "dot"})");
+  EXPECT_EQ(model.open().similarity, "dot");
+  model.write("config_sentence_transformers.json", R"({"similarity_fn_name": "maxsim"})");
+  EXPECT_EQ(model.open().similarity, "cosine");
+  ASSERT_EQ(model.open().warnings.size(), 1u);
+  EXPECT_NE(model.open().warnings[0].find("'maxsim'"), std::string::npos);
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ const std::string kTransformer = "sentence_transformers.models.Transformer";
 const std::string kPooling = "sentence_transformers.models.Pooling";
 const std::string kDense = "sentence_transformers.models.Dense";
 const std::string kNormalize = "sentence_transformers.models.Normalize";
+const std::string kLayerNorm = "sentence_transformers.models.LayerNorm";
+const std::string kStaticModule = "sentence_transformers.models.StaticEmbedding";
 
 std::vector<PoolingMode> pooling_of(const std::string& config) {
   const TinyModel model;
@@ -131,7 +133,7 @@ TEST(Modules, UnknownTypesAreRefusedByName) {
     const TinyModel model;
     model.write("modules.json", modules_json({{kTransformer, ""}, {type, "1_Pooling"}}));
     expect_open_refused(model, {"model.modules", "module type '" + type + "' is not supported",
-                                "Dense and Normalize", type});
+                                "Dense, LayerNorm, Normalize", type});
   }
 }
 
@@ -240,11 +242,24 @@ TEST_F(DenseModule, WidthMustFitThePoolingAlsoAfterAnOverride) {
 }
 
 TEST_F(DenseModule, WhatIsNotImplementedIsRefused) {
-  config("torch.nn.modules.linear.Identity", R"(, "use_residual": true)");
-  expect_open_refused(model_, {"model.unsupported", "residual", "use_residual false", "true"});
   config("torch.nn.modules.linear.Identity", R"(, "module_input_name": "token_embeddings")");
   expect_open_refused(
       model_, {"model.unsupported", "sentence embedding", "module_input_name", "token_embeddings"});
+}
+
+TEST_F(DenseModule, ResidualIsProjectedWhereWidthsDiffer) {
+  config("torch.nn.modules.linear.Identity", R"(, "use_residual": true)");
+  expect_open_refused(model_, {"model.dense", "do not fit", "residual.weight [2,4]", "linear"});
+  weights({zeros_tensor("linear.weight", {2, 4}), zeros_tensor("linear.bias", {2}),
+           zeros_tensor("residual.weight", {2, 4})});
+  EXPECT_TRUE(model_.open().modules[1].residual);
+}
+
+TEST_F(DenseModule, MissingFilesAreNamed) {
+  model_.remove("2_Dense/model.safetensors");
+  expect_open_refused(model_, {"model.missing", "", "", "", ExitCode::kNoInput});
+  model_.remove("2_Dense");
+  expect_open_refused(model_, {"model.missing", "", "", "", ExitCode::kNoInput});
 }
 
 TEST_F(DenseModule, UnknownKeyIsAWarning) {
@@ -259,6 +274,99 @@ TEST_F(DenseModule, PickledWeightsAreRefused) {
   model_.write("2_Dense/pytorch_model.bin", "\x80");
   expect_open_refused(model_,
                       {"model.format", "Dense module", "model.safetensors", "pytorch_model.bin"});
+}
+
+// --- LayerNorm, Dropout
+// ---------------------------------------------------------------------------------------------
+
+TEST(LayerNormModule, IsReadAndChecked) {
+  const TinyModel model;
+  model.write("modules.json", modules_json({{kTransformer, ""},
+                                            {kPooling, "1_Pooling"},
+                                            {kLayerNorm, "2_LayerNorm"},
+                                            {kNormalize, "3"},
+                                            {kLayerNorm, "2_LayerNorm"}}));
+  model.write("2_LayerNorm/config.json", R"({"dimension": 4})");
+  const auto weights = [&model](int64_t width) {
+    model.write("2_LayerNorm/model.safetensors",
+                safetensors_bytes(
+                    {zeros_tensor("norm.bias", {width}), zeros_tensor("norm.weight", {width})}));
+  };
+  weights(4);
+  const ModelDirectory directory = model.open();
+  ASSERT_EQ(directory.modules.size(), 4u);
+  EXPECT_EQ(directory.modules[1].kind, Kind::kLayerNorm);
+  EXPECT_EQ(directory.modules[3].tensors.at("norm.bias").shape, std::vector<int64_t>{4});
+  EXPECT_EQ(effective_result(directory, {}).dim, 4);
+  weights(8);
+  expect_open_refused(model, {"model.layer_norm", "do not fit", "norm.bias [4]", "norm.bias [8]"});
+  model.write("2_LayerNorm/config.json", R"({"dimension": 8})");
+  expect_open_refused(model, {"model.dim", "'2_LayerNorm'", "dimension 4", "8"});
+  model.write("2_LayerNorm/config.json", R"({"dimension": "4"})");
+  expect_open_refused(model, {"model.layer_norm", "'dimension'", "", ""});
+}
+
+TEST(DropoutModule, DoesNothing) {
+  const TinyModel model;
+  model.write("modules.json",
+              modules_json({{kTransformer, ""},
+                            {kPooling, "1_Pooling"},
+                            {"sentence_transformers.models.Dropout", "2_Dropout"}}));
+  EXPECT_EQ(model.open().modules.size(), 1u);
+}
+
+// --- StaticEmbedding
+// ------------------------------------------------------------------------------------------------
+
+class StaticModule : public ::testing::Test {
+ protected:
+  StaticModule() {
+    model_.write("modules.json", modules_json({{kStaticModule, "."}, {kNormalize, "1"}}));
+    model_.remove("config.json");
+    table("embedding.weight", "F32", 4);
+  }
+  void table(const std::string& name, const std::string& dtype, size_t item_bytes) const {
+    model_.write("model.safetensors",
+                 safetensors_bytes({{name, dtype, {10, 6}, std::string(60 * item_bytes, '\0')}}));
+  }
+  TinyModel model_;
+};
+
+TEST_F(StaticModule, IsATableAndItsMean) {
+  const ModelDirectory directory = model_.open();
+  EXPECT_EQ(directory.model_type, kStaticEmbedding);
+  EXPECT_EQ(directory.hidden_size, 6);
+  EXPECT_EQ(directory.vocab_size, 10);
+  EXPECT_FALSE(directory.add_special_tokens);
+  EXPECT_THAT(directory.modules.front().pooling, ElementsAre(PoolingMode::kMean));
+  EXPECT_EQ(effective_result(directory, {}).dim, 6);
+  EXPECT_TRUE(effective_result(directory, {}).normalize);
+  table("embeddings", "F16", 2);  // model2vec's own name
+  EXPECT_EQ(model_.open().hidden_size, 6);
+}
+
+TEST_F(StaticModule, TruncatesAsItsTokenizerWasSaved) {
+  EXPECT_GT(*model_.open().max_seq_length, 100'000);
+  model_.write("tokenizer.json", R"({"truncation": {"max_length": 12, "direction": "Right"}})");
+  EXPECT_EQ(model_.open().max_seq_length, 12);
+  model_.write("tokenizer.json", R"({"truncation": {"max_length": 12, "direction": "Left"}})");
+  expect_open_refused(model_, {"model.tokenizer", "'direction'", "Right", "'Left'"});
+}
+
+TEST_F(StaticModule, OtherTensorsAreRefused) {
+  for (const auto& [name, dtype, bytes] :
+       {std::tuple{"embedding.weight", "I8", size_t{1}}, {"embedding.table", "F32", size_t{4}}}) {
+    table(name, dtype, bytes);
+    expect_open_refused(
+        model_, {"model.static_embedding", "not a StaticEmbedding's", "embedding.weight", name});
+  }
+  model_.remove("model.safetensors");
+  expect_open_refused(model_, {"model.missing", "", "", "", ExitCode::kNoInput});
+}
+
+TEST_F(StaticModule, APoolingAfterItIsRefused) {
+  model_.write("modules.json", modules_json({{kStaticModule, ""}, {kPooling, "1_Pooling"}}));
+  expect_open_refused(model_, {"model.modules", "StaticEmbedding is followed", "", "1 of them"});
 }
 
 TEST(Normalize, OfTokenEmbeddingsIsRefused) {

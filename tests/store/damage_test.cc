@@ -180,7 +180,7 @@ TEST_F(Damage, ChunkDamagedAfterOpenIsFoundByAssembly) {
   std::string bytes = unfinished_.at(kChunk);
   bytes[130] = static_cast<char>(bytes[130] ^ 1);
   write_bytes(cache_ + "/" + kChunk, bytes);
-  EXPECT_THROW(store->assemble(final_, {}), Error);
+  EXPECT_THROW(store->assemble(final_, {}, {}), Error);
   EXPECT_FALSE(std::filesystem::exists(final_));
 }
 

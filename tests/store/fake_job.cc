@@ -77,7 +77,7 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
       encoded.push_back(index);
       if (on_commit) on_commit(index);
     }
-    store->assemble(final_path, {});
+    store->assemble(final_path, {}, {});
   }
   if (!job.keep_chunks) remove_chunks(cache_dir, job.identity.name);
   return encoded;

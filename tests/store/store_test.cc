@@ -212,7 +212,7 @@ TEST(Store, MisuseIsAnErrorAndNoCorruption) {
       << "too many rows";
   EXPECT_EQ(code([&] { store->begin(0)->commit({}, "cpu"); }), "store.misuse")
       << "rows are missing";
-  EXPECT_EQ(code([&] { store->assemble(dir.file("x.npy"), {}); }), "store.misuse")
+  EXPECT_EQ(code([&] { store->assemble(dir.file("x.npy"), {}, {}); }), "store.misuse")
       << "chunks are missing";
   commit_chunk(*store, 0, job.identity.dim);
   EXPECT_EQ(code([&] { store->begin(0); }), "store.misuse") << "committed already";

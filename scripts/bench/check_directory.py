@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Compares `encode run` with sentence-transformers on one model directory, variant by variant, float32 on the CPU.
+
+    check_directory.py --model DIR --input rows.jsonl [--variant-rows N] [--encode build/bin/encode]
+                       [--max-difference 1e-5]
+
+All rows: the directory as it is, and every output type made from that. All rows, or the first --variant-rows of them:
+each pooling, two concatenations, two prompts by name, a prompt that the pooling leaves out, truncate_dim 64 with and
+without normalization. The reference's poolings are its own modules over one pass of its own transformer.
+
+A quantized matrix must equal quantize_embeddings of our float32 matrix byte by byte. How far it agrees with
+quantize_embeddings of the reference is printed: a last bit can move a number over the border of its bucket.
+
+Prints a table; the exit code is 1 where anything differs by more. Needs sentence-transformers 6.0.1.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+from sentence_transformers.util import quantize_embeddings
+
+POOLINGS = (("cls",), ("mean",), ("max",), ("lasttoken",), ("weightedmean",), ("mean_sqrt_len_tokens",),
+            ("mean", "max"), ("cls", "weightedmean", "lasttoken"))
+PROMPTS = {"query": "Represent this sentence for searching relevant passages: ", "passage": "passage: "}
+BATCH = 32
+
+
+class Failures:
+    def __init__(self):
+        self.count = 0
+
+    def line(self, name, rows, good, text):
+        self.count += not good
+        print(f"{name:34} {rows:6} rows  {text}  {'ok' if good else 'FAIL'}", flush=True)
+
+
+def run_encode(program, model, rows, output, *extra):
+    command = [str(program), "run", "--model", str(model), "--input", str(rows), "--field", "text", "--device", "cpu",
+               "--dtype", "float32", "--output", str(output), "--no-progress", "--quiet", "--keep-chunks", *extra]
+    subprocess.run(command, check=True)
+    return np.load(output)
+
+
+def variant(model, folder, pooling=None, prompts=None, include_prompt=True):
+    """The directory with another pooling or other prompts; the large files are links to the same bytes."""
+    target = pathlib.Path(folder)
+    shutil.copytree(model, target, copy_function=lambda a, b: os.link(a, b) if a.endswith(".safetensors") else
+                    shutil.copy2(a, b))
+    config_path = next(target.glob("*_Pooling")) / "config.json"
+    config = json.loads(config_path.read_text())
+    width = config.get("embedding_dimension", config.get("word_embedding_dimension"))
+    config_path.write_text(json.dumps({"embedding_dimension": width, "pooling_mode": list(pooling or ("mean",)),
+                                       "include_prompt": include_prompt}))
+    if prompts:
+        settings = target / "config_sentence_transformers.json"
+        settings.write_text(json.dumps({**json.loads(settings.read_text()), "prompts": prompts}))
+    return target
+
+
+def reference_poolings(model, texts):
+    """The reference's sentence embeddings with each of POOLINGS, in the order of the texts."""
+    transformer = model[0]
+    closing = [module for module in model if isinstance(module, Normalize)]
+    order = np.argsort([-len(text) for text in texts], kind="stable")
+    results = {modes: [None] * len(texts) for modes in POOLINGS}
+    for start in range(0, len(order), BATCH):
+        batch = order[start:start + BATCH]
+        with torch.inference_mode():
+            features = transformer(transformer.preprocess([texts[i] for i in batch]))
+            for modes in POOLINGS:
+                out = Pooling(transformer.get_embedding_dimension(), modes)(dict(features))
+                for module in closing:
+                    out = module(out)
+                for row, values in zip(batch, out["sentence_embedding"].numpy()):
+                    results[modes][row] = values
+    return {modes: np.stack(rows) for modes, rows in results.items()}
+
+
+def check_floats(failures, name, ours, theirs, limit):
+    if ours.shape != theirs.shape:
+        failures.line(name, len(ours), False, f"shape {ours.shape}, not {theirs.shape}")
+        return
+    # Poolings that are not normalized can be large: relative to the largest value where that is above 1.
+    difference = np.abs(ours.astype(np.float64) - theirs).max() / max(1.0, np.abs(theirs).max())
+    failures.line(name, len(ours), bool(difference <= limit), f"max |difference| {difference:.3g}")
+
+
+def check_types(args, failures, scratch, ours, reference):
+    """Each type in turn in the same cache: nothing is encoded again."""
+    output = scratch / "plain.npy"
+    for precision in ("int8", "uint8", "binary", "ubinary"):
+        made = run_encode(args.encode, args.model, args.input, output, "--cache-dir", str(scratch / "plain"),
+                          "--output-dtype", precision)
+        equal = made.tobytes() == quantize_embeddings(ours, precision).tobytes()
+        theirs = quantize_embeddings(reference, precision)
+        bits = np.unpackbits(made.view(np.uint8) ^ theirs.view(np.uint8)).sum() if "binary" in precision else None
+        agreement = (1 - bits / ours.size) if bits is not None else (made == theirs).mean()
+        farthest = "" if bits is not None else f", farthest {np.abs(made.astype(int) - theirs).max()} buckets"
+        failures.line(precision, len(made), equal,
+                      f"{'bytes equal' if equal else 'bytes differ'}; with the reference's floats "
+                      f"{100 * agreement:.5f} % agree{farthest}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    root = pathlib.Path(__file__).resolve().parents[2]
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--input", type=pathlib.Path, required=True)
+    parser.add_argument("--variant-rows", type=int, default=0)
+    parser.add_argument("--encode", type=pathlib.Path, default=root / "build/bin/encode")
+    parser.add_argument("--max-difference", type=float, default=1e-5)
+    args = parser.parse_args()
+
+    lines = args.input.read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    some = texts[:args.variant_rows or len(texts)]
+    failures = Failures()
+    model = SentenceTransformer(str(args.model), device="cpu")
+    with tempfile.TemporaryDirectory(dir=args.model.parent) as folder:
+        scratch = pathlib.Path(folder)
+        few = scratch / "few.jsonl"
+        few.write_text("\n".join(lines[:len(some)]) + "\n", encoding="utf-8")
+
+        reference = model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+        ours = run_encode(args.encode, args.model, args.input, scratch / "plain.npy", "--cache-dir",
+                          str(scratch / "plain"))
+        check_floats(failures, "as it is", ours, reference, args.max_difference)
+        check_types(args, failures, scratch, ours, reference)
+
+        for modes, theirs in reference_poolings(model, some).items():
+            name = " + ".join(modes)
+            if len(modes) == 1:
+                made = run_encode(args.encode, args.model, few, scratch / f"{name}.npy", "--pooling", name)
+            else:
+                made = run_encode(args.encode, variant(args.model, scratch / name, modes), few, scratch / f"{name}.npy")
+            check_floats(failures, name, made, theirs, args.max_difference)
+
+        cut = scratch / "cut.npy"
+        made = run_encode(args.encode, args.model, few, cut, "--truncate-dim", "64")
+        check_floats(failures, "truncate_dim 64", made, model.encode(some, truncate_dim=64), args.max_difference)
+        made = run_encode(args.encode, args.model, few, cut, "--truncate-dim", "64", "--normalize", "--fresh")
+        check_floats(failures, "truncate_dim 64, normalized", made,
+                     model.encode(some, truncate_dim=64, normalize_embeddings=True), args.max_difference)
+
+        for include_prompt, names in ((True, ("query", "passage")), (False, ("query",))):
+            directory = variant(args.model, scratch / f"prompts-{include_prompt}", prompts=PROMPTS,
+                                include_prompt=include_prompt)
+            prompted = SentenceTransformer(str(directory), device="cpu")
+            for name in names:
+                made = run_encode(args.encode, directory, few, scratch / f"{include_prompt}-{name}.npy",
+                                  "--prompt-name", name)
+                theirs = prompted.encode(some, prompt_name=name, show_progress_bar=False)
+                label = f"prompt {name}" + ("" if include_prompt else " left out of the pooling")
+                check_floats(failures, label, made, theirs, args.max_difference)
+    print(f"FAIL: {failures.count} of the above" if failures.count else "PASS")
+    sys.exit(bool(failures.count))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+#include "base/half.h"
+
+#include <bit>
+
+namespace encode {
+namespace {
+
+constexpr uint32_t kFloatInfinity = 0x7f800000;
+constexpr uint32_t kHalfInfinity = 0x7c00;
+constexpr int kDroppedBits = 13;                           // 23 bits of fraction become 10
+constexpr uint32_t kExponentShift = (127 - 15) << 23;      // between the two biases
+constexpr uint32_t kSmallestNormal = (127 - 14) << 23;     // 2^-14 as a float
+constexpr uint32_t kFirstInfinite = 0x477ff000;            // 65520
+constexpr float kSubnormalUnit = 5.9604644775390625e-08F;  // 2^-24
+
+}  // namespace
+
+uint16_t half_bits(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000U);
+  const uint32_t magnitude = bits & 0x7fffffffU;
+  uint32_t half = 0;
+  if (magnitude > kFloatInfinity) {
+    half = kHalfInfinity | 0x200U;  // NaN
+  } else if (magnitude >= kFirstInfinite) {
+    half = kHalfInfinity;
+  } else if (magnitude < kSmallestNormal) {
+    // Adding 0.5 leaves 24 bits below it: exactly the units of 2^-24, rounded by the addition.
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+    half = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5F);
+  } else {
+    const uint32_t odd = magnitude >> kDroppedBits & 1U;
+    half = (magnitude - kExponentShift + 0xfffU + odd) >> kDroppedBits;
+  }
+  return static_cast<uint16_t>(sign | half);
+}
+
+float half_value(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
+  const uint32_t magnitude = bits & 0x7fffU;
+  uint32_t value = 0;
+  if (magnitude >= kHalfInfinity) {
+    value = kFloatInfinity | (magnitude & 0x3ffU) << kDroppedBits;
+  } else if (magnitude < 0x400U) {
+    value = std::bit_cast<uint32_t>(static_cast<float>(magnitude) * kSubnormalUnit);
+  } else {
+    value = (magnitude << kDroppedBits) + kExponentShift;
+  }
+  return std::bit_cast<float>(sign | value);
+}
+
+}  // namespace encode

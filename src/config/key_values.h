@@ -1,0 +1,61 @@
+// The kinds of values that the entries of the table of keys are made of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/value.h"
+
+namespace encode {
+
+inline bool boolean(const Value& value) { return std::get<bool>(value); }
+inline int64_t integer(const Value& value) { return std::get<int64_t>(value); }
+inline const std::string& text(const Value& value) { return std::get<std::string>(value); }
+
+template <typename T>
+std::optional<T> optional(const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
+  return std::get<T>(value);
+}
+
+inline ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
+inline ValueSpec integer_of(int64_t min, int64_t max) {
+  return {.type = ValueType::kInteger, .min = min, .max = max};
+}
+inline ValueSpec boolean_value() { return {.type = ValueType::kBoolean}; }
+inline ValueSpec choice_of(std::vector<std::string> choices) {
+  return {.type = ValueType::kChoice, .choices = std::move(choices)};
+}
+inline ValueSpec or_null(ValueSpec spec) {
+  spec.nullable = true;
+  return spec;
+}
+
+inline ValueSpec device_value() {
+  return {.type = ValueType::kText,
+          .min = 1,
+          .max = 16,
+          .choices = {"auto", "cpu", "cuda"},
+          .pattern = "^(auto|cpu|cuda(:(0|[1-9][0-9]?))?)$",
+          .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
+}
+
+// bfloat16 passes here and is refused by parse_output_type(), which says why.
+inline ValueSpec output_type_value() {
+  return {.type = ValueType::kText,
+          .min = 1,
+          .max = 16,
+          .choices = {"float32", "float16", "int8", "uint8", "binary", "ubinary"},
+          .pattern = "^(float32|float16|int8|uint8|binary|ubinary|bfloat16)$",
+          .pattern_words = "float32, float16, int8, uint8, binary or ubinary"};
+}
+
+inline ValueSpec prompt_value() {
+  return or_null({.type = ValueType::kText, .min = 0, .max = 1 << 16});
+}
+inline ValueSpec max_length_value() { return or_null(integer_of(1, 1 << 20)); }
+
+}  // namespace encode

@@ -1,0 +1,13 @@
+// The activations of sentence-transformers' Dense module.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "encode/model_directory.h"
+
+namespace encode {
+
+// x [B, n] float32 -> the same shape. The bits of a row do not depend on the other rows.
+at::Tensor apply(const at::Tensor& x, DenseActivation activation);
+
+}  // namespace encode

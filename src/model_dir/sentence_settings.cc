@@ -1,0 +1,84 @@
+#include "model_dir/sentence_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "model_dir/refusal.h"
+
+namespace encode {
+namespace {
+
+void require_embedding_model(const JsonFields& fields, const std::string& where) {
+  const std::string type = fields.string_or("model_type", "SentenceTransformer");
+  if (type == "SentenceTransformer") return;
+  throw refusal({.code = "model.unsupported",
+                 .what = "the model is not an embedding model",
+                 .where = where,
+                 .expected = "SentenceTransformer",
+                 .found = "'" + preview(type) + "'",
+                 .hint = "encode it with sentence-transformers"});
+}
+
+std::map<std::string, std::string> read_prompts(const JsonFields& fields) {
+  std::map<std::string, std::string> prompts;
+  if (!fields.has("prompts")) return prompts;
+  const Json& texts = fields.object("prompts");
+  if (static_cast<int64_t>(texts.size()) > kMaxPrompts) {
+    fields.refuse("prompts", "at most " + std::to_string(kMaxPrompts),
+                  std::to_string(texts.size()));
+  }
+  for (const auto& [name, text] : texts.items()) {
+    if (!text.is_string() && !text.is_null())
+      fields.refuse("prompts", "strings", preview(text.dump()));
+    prompts[name] = text.is_null() ? "" : text.get<std::string>();
+  }
+  return prompts;
+}
+
+void read_default_prompt(const JsonFields& fields, SentenceSettings& settings) {
+  if (!fields.has("default_prompt_name")) return;
+  const std::string name = fields.string("default_prompt_name");
+  // sentence-transformers has these two, empty.
+  if (name == "query" || name == "document") settings.prompts.try_emplace(name);
+  if (settings.prompts.count(name) == 0)
+    fields.refuse("default_prompt_name", "a name in 'prompts'", "'" + preview(name) + "'");
+  settings.default_prompt_name = name;
+}
+
+// A name that sentence-transformers does not know leaves it at its default, and so it does here.
+void read_similarity(const JsonFields& fields, const std::string& where,
+                     SentenceSettings& settings) {
+  static constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean",
+                                                             "manhattan"};
+  const std::string name = fields.string_or("similarity_fn_name", settings.similarity);
+  if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+    settings.similarity = name;
+    return;
+  }
+  settings.warnings.push_back(where + ": the similarity '" + preview(name) + "' is not known, " +
+                              settings.similarity + " is assumed");
+}
+
+}  // namespace
+
+SentenceSettings read_sentence_settings(const ModelFolder& root) {
+  SentenceSettings settings;
+  if (!root.has(kSettingsFile)) return settings;
+  const std::string where = root.path_of(kSettingsFile);
+  const Json config = root.read_json(kSettingsFile, kConfigJson, "model.prompts");
+  const JsonFields fields(config, where, "model.prompts");
+  require_embedding_model(fields, where);
+  settings.prompts = read_prompts(fields);
+  read_default_prompt(fields, settings);
+  read_similarity(fields, where, settings);
+  if (fields.has("truncate_dim"))
+    settings.truncate_dim = fields.integer("truncate_dim", 1, kMaxEmbeddingDim);
+  return settings;
+}
+
+}  // namespace encode

@@ -1,0 +1,64 @@
+#include "model_dir/static_embedding.h"
+
+#include <utility>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "model_dir/refusal.h"
+#include "model_dir/weighted_modules.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kCode = "model.static_embedding";
+constexpr const char* kTokenizerFile = "tokenizer.json";
+
+// transformers' tokenizers take the truncation that a caller asks for; this module calls the
+// tokenizer as it was saved.
+std::optional<int64_t> stated_truncation(const ModelFolder& folder) {
+  const std::string where = folder.path_of(kTokenizerFile);
+  const Json tokenizer = folder.read_json(kTokenizerFile, kTokenizerJson, "model.tokenizer");
+  const JsonFields fields(tokenizer, where, "model.tokenizer");
+  if (!fields.has("truncation")) return std::nullopt;
+  const JsonFields truncation(fields.object("truncation"), where + ", truncation",
+                              "model.tokenizer");
+  if (const std::string side = truncation.string_or("direction", "Right"); side != "Right")
+    truncation.refuse("direction", "Right", "'" + preview(side) + "'");
+  return truncation.integer("max_length", 1, kMaxPositions);
+}
+
+}  // namespace
+
+StaticEmbedding read_static_embedding(const ModelFolder& folder) {
+  StaticEmbedding embedding;
+  embedding.tensors = read_module_weights(folder, "StaticEmbedding");
+  const auto& tensors = embedding.tensors;
+  std::string found;
+  for (const auto& [name, info] : tensors)
+    found += (found.empty() ? "" : ", ") + preview(name) + " " + info.dtype + " " +
+             Json(info.shape).dump();
+  const auto table = tensors.count("embedding.weight") != 0 ? tensors.find("embedding.weight")
+                                                            : tensors.find("embeddings");
+  const bool fits = tensors.size() == 1 && table != tensors.end() &&
+                    table->second.shape.size() == 2 && table->second.shape[0] <= kMaxVocabSize &&
+                    table->second.shape[1] <= kMaxHiddenSize &&
+                    (table->second.dtype == "F32" || table->second.dtype == "F16" ||
+                     table->second.dtype == "BF16");
+  if (!fits) {
+    throw refusal({.code = kCode,
+                   .what = "the weights are not a StaticEmbedding's",
+                   .where = folder.path_of("model.safetensors"),
+                   .expected = "embedding.weight (or embeddings) [tokens, dim] in F32, F16 or "
+                               "BF16, and no other tensor",
+                   .found = found.substr(0, 400),
+                   .hint = "a model2vec model with token weights, a mapping or 8-bit numbers must "
+                           "be saved with sentence-transformers first"});
+  }
+  embedding.vocab_size = table->second.shape[0];
+  embedding.hidden_size = table->second.shape[1];
+  embedding.max_length = stated_truncation(folder);
+  return embedding;
+}
+
+}  // namespace encode

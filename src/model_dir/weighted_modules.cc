@@ -1,0 +1,174 @@
+#include "model_dir/weighted_modules.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "model_dir/refusal.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kWeightsFile = "model.safetensors";
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+constexpr auto kActivations = std::to_array<std::pair<std::string_view, DenseActivation>>({
+    {"CELU", DenseActivation::kCelu},
+    {"ELU", DenseActivation::kElu},
+    {"GELU", DenseActivation::kGelu},
+    {"Hardshrink", DenseActivation::kHardshrink},
+    {"Hardsigmoid", DenseActivation::kHardsigmoid},
+    {"Hardswish", DenseActivation::kHardswish},
+    {"Hardtanh", DenseActivation::kHardtanh},
+    {"Identity", DenseActivation::kIdentity},
+    {"LeakyReLU", DenseActivation::kLeakyRelu},
+    {"LogSigmoid", DenseActivation::kLogSigmoid},
+    {"LogSoftmax", DenseActivation::kLogSoftmax},
+    {"Mish", DenseActivation::kMish},
+    {"RReLU", DenseActivation::kRrelu},
+    {"ReLU", DenseActivation::kRelu},
+    {"ReLU6", DenseActivation::kRelu6},
+    {"SELU", DenseActivation::kSelu},
+    {"SiLU", DenseActivation::kSilu},
+    {"Sigmoid", DenseActivation::kSigmoid},
+    {"Softmax", DenseActivation::kSoftmax},
+    {"Softmin", DenseActivation::kSoftmin},
+    {"Softplus", DenseActivation::kSoftplus},
+    {"Softshrink", DenseActivation::kSoftshrink},
+    {"Softsign", DenseActivation::kSoftsign},
+    {"Tanh", DenseActivation::kTanh},
+    {"Tanhshrink", DenseActivation::kTanhshrink},
+});
+
+// A Python path as sentence-transformers saves it: "torch.nn.modules.activation.Tanh".
+DenseActivation dense_activation(const JsonFields& fields) {
+  const std::string name =
+      fields.string_or("activation_function", "torch.nn.modules.activation.Tanh");
+  for (const std::string_view package :
+       {"torch.nn.modules.activation.", "torch.nn.modules.linear.", "torch.nn."}) {
+    if (!std::string_view(name).starts_with(package)) continue;
+    for (const auto& [activation, value] : kActivations) {
+      if (std::string_view(name).substr(package.size()) == activation) return value;
+    }
+  }
+  std::string names;
+  for (const auto& [activation, value] : kActivations)
+    names += (names.empty() ? "" : ", ") + std::string(activation);
+  fields.refuse("activation_function", "torch.nn.modules.activation. and one of: " + names,
+                "'" + preview(name) + "'");
+}
+
+std::string text(const Shapes& shapes) {
+  std::string list;
+  for (const auto& [name, shape] : shapes)
+    list += (list.empty() ? "" : ", ") + preview(name) + " " + Json(shape).dump();
+  return list;
+}
+
+// These tensors and nothing else.
+void require_tensors(const TensorMap& tensors, const Shapes& expected, const std::string& code,
+                     const std::string& where) {
+  Shapes found;
+  bool floating = true;
+  for (const auto& [name, info] : tensors) {
+    found[name] = info.shape;
+    floating = floating && (info.dtype == "F32" || info.dtype == "F16" || info.dtype == "BF16");
+  }
+  if (found == expected && floating) return;
+  throw refusal(
+      {.code = code,
+       .what = floating ? "the weights of a module do not fit its config.json"
+                        : "the weights of a module are not floating point",
+       .where = where,
+       .expected = text(expected) + " in F32, F16 or BF16",
+       .found = text(found).substr(0, 400),
+       .hint = "config.json and model.safetensors of this folder are from different models"});
+}
+
+void warn_of_unknown_keys(const Json& config, const std::string& where,
+                          std::vector<std::string>& warnings) {
+  static constexpr std::array<std::string_view, 7> kKnown = {
+      "in_features",       "out_features",       "bias",        "activation_function",
+      "module_input_name", "module_output_name", "use_residual"};
+  for (const auto& [key, value] : config.items()) {
+    if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
+      warnings.push_back(where + ": the key '" + preview(key) +
+                         "' is not known and ignored, as sentence-transformers does");
+    }
+  }
+}
+
+}  // namespace
+
+void require_sentence_embedding(const JsonFields& fields, const std::string& where) {
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    const std::string name = fields.string_or(key, "sentence_embedding");
+    if (name == "sentence_embedding") continue;
+    throw refusal({.code = "model.unsupported",
+                   .what = "a module does not work on the sentence embedding",
+                   .where = where,
+                   .expected = "\"sentence_embedding\" as " + std::string(key),
+                   .found = "'" + preview(name) + "'",
+                   .hint = "multi-vector models are not supported"});
+  }
+}
+
+TensorMap read_module_weights(const ModelFolder& folder, std::string_view module) {
+  if (!folder.has(kWeightsFile) && folder.has("pytorch_model.bin")) {
+    throw refusal({.code = "model.format",
+                   .what = "the weights of a " + std::string(module) +
+                           " module are not in the safetensors format",
+                   .where = folder.path(),
+                   .expected = kWeightsFile,
+                   .found = "pytorch_model.bin",
+                   .hint = "pickle files can run code and are never opened. Convert once, with a "
+                           "copy you trust:\n"
+                           "python -c \"from sentence_transformers import SentenceTransformer; "
+                           "SentenceTransformer('DIR').save('NEW_DIR')\""});
+  }
+  return read_safetensors(folder.open_file(kWeightsFile), folder.path_of(kWeightsFile));
+}
+
+SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings) {
+  constexpr const char* kCode = "model.dense";
+  const std::string where = folder.path_of(kConfigFile);
+  const Json config = folder.read_json(kConfigFile, kConfigJson, kCode);
+  const JsonFields fields(config, where, kCode);
+  SentenceModule module;
+  module.kind = SentenceModule::Kind::kDense;
+  module.in_features = fields.integer("in_features", 1, kMaxEmbeddingDim);
+  module.out_features = fields.integer("out_features", 1, kMaxHiddenSize);
+  module.bias = fields.boolean_or("bias", true);
+  module.residual = fields.boolean_or("use_residual", false);
+  module.activation = dense_activation(fields);
+  require_sentence_embedding(fields, where);
+  warn_of_unknown_keys(config, where, warnings);
+  module.tensors = read_module_weights(folder, "Dense");
+  Shapes expected = {{"linear.weight", {module.out_features, module.in_features}}};
+  if (module.bias) expected["linear.bias"] = {module.out_features};
+  if (module.residual && module.in_features != module.out_features)
+    expected["residual.weight"] = {module.out_features, module.in_features};
+  require_tensors(module.tensors, expected, kCode, folder.path_of(kWeightsFile));
+  return module;
+}
+
+SentenceModule read_layer_norm(const ModelFolder& folder) {
+  constexpr const char* kCode = "model.layer_norm";
+  const Json config = folder.read_json(kConfigFile, kConfigJson, kCode);
+  const JsonFields fields(config, folder.path_of(kConfigFile), kCode);
+  SentenceModule module;
+  module.kind = SentenceModule::Kind::kLayerNorm;
+  module.in_features = fields.integer("dimension", 1, kMaxEmbeddingDim);
+  module.tensors = read_module_weights(folder, "LayerNorm");
+  require_tensors(module.tensors,
+                  {{"norm.weight", {module.in_features}}, {"norm.bias", {module.in_features}}},
+                  kCode, folder.path_of(kWeightsFile));
+  return module;
+}
+
+}  // namespace encode

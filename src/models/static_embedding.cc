@@ -1,0 +1,37 @@
+// sentence-transformers' StaticEmbedding (model2vec): the hidden state of a token is its row of the
+// table. The mean that makes an embedding of them is the pooling's.
+#include <ATen/ops/embedding.h>
+
+#include "encode/model_directory.h"
+
+#include "models/architectures.h"
+#include "models/module_loader.h"
+
+namespace encode {
+namespace {
+
+class StaticEmbeddingModel : public Model {
+ public:
+  explicit StaticEmbeddingModel(at::Tensor table) : table_(std::move(table)) {}
+
+  at::Tensor forward(const PackedInput& batch) const override {
+    return at::embedding(table_, batch.input_ids);
+  }
+
+ private:
+  at::Tensor table_;  // [vocab_size, hidden_size]
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_static_embedding(const ModelSource& source) {
+  constexpr const char* kName = "embedding.weight";
+  constexpr const char* kModel2VecName = "embeddings";
+  const Dim rows = {"tokens", source.config.integer("vocab_size", 1, 1 << 22)};
+  const Dim width = {"dim", source.config.integer("hidden_size", 1, 1 << 14)};
+  const WeightScope root(source.weights, "");
+  const at::Tensor table = root.take(root.has(kName) ? kName : kModel2VecName, {rows, width});
+  return std::make_unique<StaticEmbeddingModel>(table.to(source.device));
+}
+
+}  // namespace encode

@@ -1,0 +1,103 @@
+#include "store/final_values.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/half.h"
+#include "base/npy.h"
+#include "store/final.h"
+#include "store/matrix_file.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr float kLargestHalf = 65504;
+
+Ranges ranges_of(const RowSource& rows, const FinalFormat& format, int64_t dim) {
+  if (!format.ranges_file.empty()) return Ranges::read(format.ranges_file, dim);
+  Ranges ranges(dim);
+  rows([&ranges](std::span<const float> block) { ranges.widen(block); });
+  return ranges;
+}
+
+void require_half(std::span<const float> block, int64_t first_row, int64_t dim) {
+  for (size_t i = 0; i < block.size(); ++i) {
+    if (std::isfinite(half_value(half_bits(block[i])))) continue;
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "store.float16",
+                 .what = "a value does not fit float16",
+                 .where = "row " + std::to_string(first_row + static_cast<int64_t>(i) / dim),
+                 .expected = "at most " + std::to_string(kLargestHalf),
+                 .found = std::to_string(block[i]),
+                 .hint = "use output_dtype float32, or normalize"});
+  }
+}
+
+}  // namespace
+
+std::string ranges_bytes_of_file(const FinalFormat& format, int64_t dim) {
+  if (!has_ranges(format.type)) return "";
+  return Ranges::read(format.ranges_file, dim).npy_bytes();
+}
+
+void write_final(const FinalSource& source, const std::string& matrix_path, Manifest manifest,
+                 const FinalFormat& format) {
+  create_directories_durably(parent_directory(matrix_path));
+  remove_final_temp_files(matrix_path);
+  const int64_t dim = manifest.identity.dim;
+  manifest.type = format.type;
+  manifest.columns = output_columns(format.type, dim);
+  Ranges ranges(dim);
+  std::string ranges_bytes;
+  if (has_ranges(format.type)) {
+    ranges = ranges_of(source.rows, format, dim);
+    ranges_bytes = ranges.npy_bytes();
+    manifest.ranges_given = !format.ranges_file.empty();
+  }
+  const Quantizer quantizer(format.type, dim, ranges);
+  NpyWriter writer(matrix_path, {.rows = {.begin = 0, .end = manifest.identity.rows},
+                                 .columns = manifest.columns,
+                                 .descr = std::string(npy_type(format.type))});
+  std::vector<std::byte> bytes;
+  source.rows([&](std::span<const float> block) {
+    if (format.type == OutputType::kFloat32) return writer.append(block);
+    if (format.type == OutputType::kFloat16) require_half(block, writer.rows_written(), dim);
+    quantizer.convert(block, bytes);
+    writer.append_bytes(bytes);
+  });
+  LedgerWriter ledger(ledger_path(matrix_path));
+  if (source.truncated) source.truncated(ledger);
+  publish_final(writer, source.truncated ? &ledger : nullptr, std::move(manifest), ranges_bytes);
+}
+
+void reformat_final(const std::string& float32_path, const std::string& matrix_path,
+                    const FinalFormat& format) {
+  std::optional<Manifest> manifest = read_manifest(float32_path);
+  if (!manifest || manifest->type != OutputType::kFloat32)
+    throw damage("a matrix to convert is not there in float32", float32_path,
+                 "a float32 matrix and its manifest", manifest ? "another type" : "no manifest");
+  FinalSource source;
+  if (manifest->ledger) {
+    source.truncated = [&](LedgerWriter& ledger) {
+      ledger.append_file(ledger_path(float32_path), *manifest->ledger);
+    };
+  }
+  source.rows = [&](const RowBlock& block) {
+    NpyReader reader(float32_path);
+    for (auto values = reader.next(reader.block_rows()); !values.empty();
+         values = reader.next(reader.block_rows())) {
+      block(values);
+    }
+    if (const std::string found = reader.xxh3_hex(); found != manifest->xxh3_128)
+      throw damage("a matrix to convert is damaged", float32_path, "XXH3-128 " + manifest->xxh3_128,
+                   found);
+  };
+  write_final(source, matrix_path, *manifest, format);
+}
+
+}  // namespace encode

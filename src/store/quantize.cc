@@ -1,0 +1,170 @@
+#include "store/quantize.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/half.h"
+#include "base/npy.h"
+#include "store/layout.h"
+#include "store/matrix_file.h"
+
+namespace encode {
+namespace {
+
+constexpr float kBuckets = 255;  // steps between the lowest and the highest value
+constexpr unsigned kSignBit = 0x80;
+
+Error bad_ranges(ExitCode exit_code, std::string what, std::string where, std::string expected,
+                 std::string found) {
+  return Error({.exit_code = exit_code,
+                .code = "store.ranges",
+                .what = std::move(what),
+                .where = std::move(where),
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "numpy.save(FILE, numpy.vstack((x.min(axis=0), x.max(axis=0)))) of float32 "
+                        "embeddings x makes such a file"});
+}
+
+std::string column_text(size_t column, float lowest, float highest) {
+  return "column " + std::to_string(column) + ": " + std::to_string(lowest) + " to " +
+         std::to_string(highest);
+}
+
+void append_bytes(std::string& bytes, const std::vector<float>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+}
+
+}  // namespace
+
+Ranges::Ranges(int64_t dim)
+    : lowest_(static_cast<size_t>(dim), std::numeric_limits<float>::infinity()),
+      highest_(static_cast<size_t>(dim), -std::numeric_limits<float>::infinity()) {}
+
+Ranges Ranges::read(const std::string& path, int64_t dim) {
+  const NpyHeader header = read_npy_header(path);
+  const std::string expected = "float32 of shape (2, " + std::to_string(dim) + ")";
+  if (header.descr != kElementType || header.rows != 2 || header.cols != dim) {
+    throw bad_ranges(ExitCode::kConfig, "the quantization ranges do not fit the embeddings", path,
+                     expected,
+                     "'" + header.descr + "' of shape (" + std::to_string(header.rows) + ", " +
+                         std::to_string(header.cols) + ")");
+  }
+  NpyReader reader(path);
+  const std::span<const float> values = reader.next(2);
+  Ranges ranges(dim);
+  for (size_t i = 0; i < ranges.lowest_.size(); ++i) {
+    ranges.lowest_[i] = values[i];
+    ranges.highest_[i] = values[i + ranges.lowest_.size()];
+    const bool good = std::isfinite(ranges.lowest_[i]) && std::isfinite(ranges.highest_[i]) &&
+                      ranges.lowest_[i] <= ranges.highest_[i];
+    if (good) continue;
+    throw bad_ranges(ExitCode::kConfig, "the quantization ranges are no ranges", path,
+                     "finite numbers, the lowest of each column first",
+                     column_text(i, ranges.lowest_[i], ranges.highest_[i]));
+  }
+  return ranges;
+}
+
+Ranges Ranges::side_by_side(const std::vector<Ranges>& parts) {
+  Ranges all(0);
+  for (const Ranges& part : parts) {
+    all.lowest_.insert(all.lowest_.end(), part.lowest_.begin(), part.lowest_.end());
+    all.highest_.insert(all.highest_.end(), part.highest_.begin(), part.highest_.end());
+  }
+  return all;
+}
+
+void Ranges::widen(std::span<const float> rows) {
+  const size_t dim = lowest_.size();
+  for (size_t begin = 0; begin < rows.size(); begin += dim) {
+    for (size_t i = 0; i < dim; ++i) {
+      lowest_[i] = std::min(lowest_[i], rows[begin + i]);
+      highest_[i] = std::max(highest_[i], rows[begin + i]);
+    }
+  }
+}
+
+std::string Ranges::npy_bytes() const {
+  const auto dim = static_cast<int64_t>(lowest_.size());
+  std::string bytes = make_npy_header(2, dim, kElementType);
+  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // no row was ever seen
+    bytes.append(lowest_.size() * 2 * sizeof(float), '\0');
+    return bytes;
+  }
+  for (size_t i = 0; i < lowest_.size(); ++i) {
+    if (std::isfinite(highest_[i] - lowest_[i])) continue;
+    throw bad_ranges(ExitCode::kData, "the values of a column are too far apart to be quantized",
+                     column_text(i, lowest_[i], highest_[i]), "a difference that float32 can hold",
+                     "more");
+  }
+  append_bytes(bytes, lowest_);
+  append_bytes(bytes, highest_);
+  return bytes;
+}
+
+Quantizer::Quantizer(OutputType type, int64_t dim, const Ranges& ranges)
+    : type_(type), dim_(static_cast<size_t>(dim)) {
+  if (!has_ranges(type)) return;
+  for (size_t i = 0; i < dim_; ++i) {
+    const float step = (ranges.highest()[i] - ranges.lowest()[i]) / kBuckets;
+    starts_.push_back(ranges.lowest()[i]);
+    steps_.push_back(step == 0 ? 1 : step);
+  }
+}
+
+void Quantizer::convert(std::span<const float> rows, std::vector<std::byte>& bytes) const {
+  switch (type_) {
+    case OutputType::kFloat32:
+      bytes.resize(rows.size_bytes());
+      std::memcpy(bytes.data(), rows.data(), rows.size_bytes());
+      return;
+    case OutputType::kFloat16:
+      bytes.resize(rows.size() * 2);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const uint16_t half = half_bits(rows[i]);
+        std::memcpy(bytes.data() + i * 2, &half, 2);
+      }
+      return;
+    case OutputType::kInt8:
+    case OutputType::kUint8:
+      return to_buckets(rows, bytes);
+    case OutputType::kBinary:
+    case OutputType::kUbinary:
+      return to_bits(rows, bytes);
+  }
+}
+
+void Quantizer::to_buckets(std::span<const float> rows, std::vector<std::byte>& bytes) const {
+  bytes.resize(rows.size());
+  // int8 is the bucket less 128: the same bits with the highest one turned.
+  const unsigned flip = type_ == OutputType::kInt8 ? kSignBit : 0;
+  for (size_t begin = 0; begin < rows.size(); begin += dim_) {
+    for (size_t i = 0; i < dim_; ++i) {
+      const float bucket = std::floor((rows[begin + i] - starts_[i]) / steps_[i]);
+      const float clipped = std::min(std::max(bucket, 0.0F), kBuckets);
+      bytes[begin + i] = static_cast<std::byte>(static_cast<unsigned>(clipped) ^ flip);
+    }
+  }
+}
+
+void Quantizer::to_bits(std::span<const float> rows, std::vector<std::byte>& bytes) const {
+  constexpr size_t kBits = 8;
+  const size_t columns = (dim_ + kBits - 1) / kBits;
+  const unsigned flip = type_ == OutputType::kBinary ? kSignBit : 0;
+  bytes.assign(rows.size() / dim_ * columns, static_cast<std::byte>(flip));
+  for (size_t row = 0; row * dim_ < rows.size(); ++row) {
+    for (size_t i = 0; i < dim_; ++i) {
+      if (rows[row * dim_ + i] > 0)
+        bytes[row * columns + i / kBits] ^= static_cast<std::byte>(kSignBit >> i % kBits);
+    }
+  }
+}
+
+}  // namespace encode
