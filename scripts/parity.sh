@@ -2,11 +2,11 @@
 # Compares `encode run` with sentence-transformers on real rows, float32 on the CPU: poolings and concatenations, prompts,
 # truncate_dim, int8, uint8, binary, ubinary. Without --model: all-MiniLM-L6-v2 and all-mpnet-base-v2 (438 MB download).
 #
-# usage: scripts/parity.sh [--rows N] [--model DIR] [--input FILE] [--variant-rows N] [--max-difference D]
+# usage: scripts/parity.sh [--rows N] [--model DIR] [--input FILE] [--prompt-rows N] [--max-difference D]
 #   --rows N             half functions, half changelog entries (default 2000)
 #   --model DIR          this sentence-transformers directory alone
 #   --input FILE         JSONL of {"text": ...} instead of those rows
-#   --variant-rows N     rows for the poolings, prompts and cuts (default: all; 200 for all-mpnet-base-v2)
+#   --prompt-rows N      rows for the prompts, which take a pass of the reference each (default: all; 200 for MPNet)
 #   --max-difference D   largest allowed |difference| of two elements (default 1e-5)
 #
 # The reference environment is made in .deps/reference (about 3 GB); ENCODE_REFERENCE_PYTHON names an interpreter that
@@ -17,13 +17,13 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=bench/common.sh
 . "$ROOT/scripts/bench/common.sh"
 
-check() { # MODEL VARIANT_ROWS
+check() { # MODEL PROMPT_ROWS
   phase "$(basename "$1")" "$REFERENCE" "$ROOT/scripts/bench/check_directory.py" --model "$1" --input "$INPUT" \
-    --variant-rows "$2" --max-difference "$LIMIT"
+    --prompt-rows "$2" --max-difference "$LIMIT"
 }
 
 main() {
-  local rows=2000 model='' input='' variant_rows=''
+  local rows=2000 model='' input='' prompt_rows=''
   LIMIT=1e-5
   while (($#)); do
     case $1 in
@@ -31,7 +31,7 @@ main() {
       --rows) rows=$2 && shift 2 ;;
       --model) model=$2 && shift 2 ;;
       --input) input=$2 && shift 2 ;;
-      --variant-rows) variant_rows=$2 && shift 2 ;;
+      --prompt-rows) prompt_rows=$2 && shift 2 ;;
       --max-difference) LIMIT=$2 && shift 2 ;;
       *) die "unknown option '$1'; see --help" ;;
     esac
@@ -40,11 +40,11 @@ main() {
   REFERENCE=$(reference_python)
   INPUT=${input:-$(real_rows "$rows")}
   if [[ -n $model ]]; then
-    check "$model" "${variant_rows:-0}"
+    check "$model" "${prompt_rows:-0}"
   else
     "$ROOT/scripts/models.sh" --mpnet
-    check "$DEPS/models/all-MiniLM-L6-v2" "${variant_rows:-0}"
-    check "$DEPS/models/all-mpnet-base-v2" "${variant_rows:-200}"
+    check "$DEPS/models/all-MiniLM-L6-v2" "${prompt_rows:-0}"
+    check "$DEPS/models/all-mpnet-base-v2" "${prompt_rows:-200}"
   fi
 }
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares `encode run` with sentence-transformers on one model directory, variant by variant, float32 on the CPU.
 
-    check_directory.py --model DIR --input rows.jsonl [--variant-rows N] [--encode build/bin/encode]
+    check_directory.py --model DIR --input rows.jsonl [--prompt-rows N] [--encode build/bin/encode]
                        [--max-difference 1e-5]
 
-All rows: the directory as it is, and every output type made from that. All rows, or the first --variant-rows of them:
-each pooling, two concatenations, two prompts by name, a prompt that the pooling leaves out, truncate_dim 64 with and
-without normalization. The reference's poolings are its own modules over one pass of its own transformer.
+The directory as it is, every output type made from that, truncate_dim 64 with and without normalization, each pooling,
+two concatenations; and, on the first --prompt-rows of the rows, two prompts by name and a prompt that the pooling
+leaves out. The reference runs its transformer once over all rows, and its own modules on the result; that this is its
+encode() is checked on the first rows.
 
 A quantized matrix must equal quantize_embeddings of our float32 matrix byte by byte. How far it agrees with
 quantize_embeddings of the reference is printed: a last bit can move a number over the border of its bucket.
@@ -28,8 +29,8 @@ os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
-from sentence_transformers.util import quantize_embeddings
+from sentence_transformers.sentence_transformer.modules import Pooling
+from sentence_transformers.util import quantize_embeddings, truncate_embeddings
 
 POOLINGS = (("cls",), ("mean",), ("max",), ("lasttoken",), ("weightedmean",), ("mean_sqrt_len_tokens",),
             ("mean", "max"), ("cls", "weightedmean", "lasttoken"))
@@ -69,19 +70,20 @@ def variant(model, folder, pooling=None, prompts=None, include_prompt=True):
     return target
 
 
-def reference_poolings(model, texts):
-    """The reference's sentence embeddings with each of POOLINGS, in the order of the texts."""
-    transformer = model[0]
-    closing = [module for module in model if isinstance(module, Normalize)]
+def reference_rows(model, texts):
+    """The reference's embeddings with its own modules, and with each of POOLINGS in the place of its own."""
+    transformer, own_pooling, *rest = model
+    poolings = {None: own_pooling}
+    poolings |= {modes: Pooling(transformer.get_embedding_dimension(), modes) for modes in POOLINGS}
+    results = {modes: [None] * len(texts) for modes in poolings}
     order = np.argsort([-len(text) for text in texts], kind="stable")
-    results = {modes: [None] * len(texts) for modes in POOLINGS}
     for start in range(0, len(order), BATCH):
         batch = order[start:start + BATCH]
         with torch.inference_mode():
             features = transformer(transformer.preprocess([texts[i] for i in batch]))
-            for modes in POOLINGS:
-                out = Pooling(transformer.get_embedding_dimension(), modes)(dict(features))
-                for module in closing:
+            for modes, pooling in poolings.items():
+                out = pooling(dict(features))
+                for module in rest:
                     out = module(out)
                 for row, values in zip(batch, out["sentence_embedding"].numpy()):
                     results[modes][row] = values
@@ -113,57 +115,73 @@ def check_types(args, failures, scratch, ours, reference):
                       f"{100 * agreement:.5f} % agree{farthest}")
 
 
+def check_cuts(args, failures, scratch, reference):
+    cut = torch.from_numpy(truncate_embeddings(reference, 64))
+    for name, theirs, extra in (
+            ("truncate_dim 64", cut, ()),
+            ("truncate_dim 64, normalized", torch.nn.functional.normalize(cut, p=2, dim=1), ("--normalize", "--fresh"))):
+        made = run_encode(args.encode, args.model, args.input, scratch / "cut.npy", "--truncate-dim", "64", *extra)
+        check_floats(failures, name, made, theirs.numpy(), args.max_difference)
+
+
+def check_poolings(args, failures, scratch, references):
+    for modes in POOLINGS:
+        name = " + ".join(modes)
+        output = scratch / f"{name}.npy"
+        if len(modes) == 1:
+            made = run_encode(args.encode, args.model, args.input, output, "--pooling", name)
+        else:
+            made = run_encode(args.encode, variant(args.model, scratch / name, modes), args.input, output)
+        check_floats(failures, name, made, references[modes], args.max_difference)
+
+
+def check_prompts(args, failures, scratch, lines):
+    few = scratch / "few.jsonl"
+    few.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts = texts_of(lines)
+    for include_prompt, names in ((True, ("query", "passage")), (False, ("query",))):
+        directory = variant(args.model, scratch / f"prompts-{include_prompt}", prompts=PROMPTS,
+                            include_prompt=include_prompt)
+        prompted = SentenceTransformer(str(directory), device="cpu")
+        for name in names:
+            made = run_encode(args.encode, directory, few, scratch / f"{include_prompt}-{name}.npy", "--prompt-name",
+                              name)
+            theirs = prompted.encode(texts, prompt_name=name, show_progress_bar=False)
+            label = f"prompt {name}" + ("" if include_prompt else " left out of the pooling")
+            check_floats(failures, label, made, theirs, args.max_difference)
+
+
+def texts_of(lines):
+    return [json.loads(line)["text"] for line in lines]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     root = pathlib.Path(__file__).resolve().parents[2]
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--input", type=pathlib.Path, required=True)
-    parser.add_argument("--variant-rows", type=int, default=0)
+    parser.add_argument("--prompt-rows", type=int, default=0, help="0: all")
     parser.add_argument("--encode", type=pathlib.Path, default=root / "build/bin/encode")
     parser.add_argument("--max-difference", type=float, default=1e-5)
     args = parser.parse_args()
 
     lines = args.input.read_text(encoding="utf-8").splitlines()
-    texts = [json.loads(line)["text"] for line in lines]
-    some = texts[:args.variant_rows or len(texts)]
+    texts = texts_of(lines)
     failures = Failures()
     model = SentenceTransformer(str(args.model), device="cpu")
     with tempfile.TemporaryDirectory(dir=args.model.parent) as folder:
         scratch = pathlib.Path(folder)
-        few = scratch / "few.jsonl"
-        few.write_text("\n".join(lines[:len(some)]) + "\n", encoding="utf-8")
-
-        reference = model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+        references = reference_rows(model, texts)
+        first = texts[:BATCH]
+        check_floats(failures, "reference: modules and encode()", references[None][:BATCH],
+                     model.encode(first, show_progress_bar=False), args.max_difference)
         ours = run_encode(args.encode, args.model, args.input, scratch / "plain.npy", "--cache-dir",
                           str(scratch / "plain"))
-        check_floats(failures, "as it is", ours, reference, args.max_difference)
-        check_types(args, failures, scratch, ours, reference)
-
-        for modes, theirs in reference_poolings(model, some).items():
-            name = " + ".join(modes)
-            if len(modes) == 1:
-                made = run_encode(args.encode, args.model, few, scratch / f"{name}.npy", "--pooling", name)
-            else:
-                made = run_encode(args.encode, variant(args.model, scratch / name, modes), few, scratch / f"{name}.npy")
-            check_floats(failures, name, made, theirs, args.max_difference)
-
-        cut = scratch / "cut.npy"
-        made = run_encode(args.encode, args.model, few, cut, "--truncate-dim", "64")
-        check_floats(failures, "truncate_dim 64", made, model.encode(some, truncate_dim=64), args.max_difference)
-        made = run_encode(args.encode, args.model, few, cut, "--truncate-dim", "64", "--normalize", "--fresh")
-        check_floats(failures, "truncate_dim 64, normalized", made,
-                     model.encode(some, truncate_dim=64, normalize_embeddings=True), args.max_difference)
-
-        for include_prompt, names in ((True, ("query", "passage")), (False, ("query",))):
-            directory = variant(args.model, scratch / f"prompts-{include_prompt}", prompts=PROMPTS,
-                                include_prompt=include_prompt)
-            prompted = SentenceTransformer(str(directory), device="cpu")
-            for name in names:
-                made = run_encode(args.encode, directory, few, scratch / f"{include_prompt}-{name}.npy",
-                                  "--prompt-name", name)
-                theirs = prompted.encode(some, prompt_name=name, show_progress_bar=False)
-                label = f"prompt {name}" + ("" if include_prompt else " left out of the pooling")
-                check_floats(failures, label, made, theirs, args.max_difference)
+        check_floats(failures, "as it is", ours, references[None], args.max_difference)
+        check_types(args, failures, scratch, ours, references[None])
+        check_cuts(args, failures, scratch, references[None])
+        check_poolings(args, failures, scratch, references)
+        check_prompts(args, failures, scratch, lines[:args.prompt_rows or len(lines)])
     print(f"FAIL: {failures.count} of the above" if failures.count else "PASS")
     sys.exit(bool(failures.count))
 
