@@ -41,8 +41,8 @@ class Filler {
             .stream = text(),
             .input = {text(), text(), TextFormat::kTsv, BadRowPolicy::kReject,
                       EmptyRowPolicy::kError, Utf8Policy::kError, integer(), integer()},
-            .result = {text(), text(), PoolingMode::kLastToken, true, integer(), text(), text(),
-                       false, ComputeType::kFloat16, MatmulPrecision::kHigh},
+            .result = {text(), text(), PoolingMode::kLastToken, true, integer(), integer(), text(),
+                       text(), false, ComputeType::kFloat16, MatmulPrecision::kHigh},
             .speed = {integer(), integer(), integer(), integer(), integer()}};
   }
   JobSpec job() {
