@@ -51,11 +51,13 @@ std::optional<ModuleType> module_type(std::string_view type) {
       "sentence_transformers.sentence_transformer.modules."};
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
-    const std::string rest(type.substr(package.size()));
+    const std::string_view rest = type.substr(package.size());
     for (const ModuleClass& known : kModuleClasses) {
-      const std::string name(known.name);
-      if (rest == name || rest == std::string(known.file) + "." + name || rest == name + "." + name)
-        return known.type;
+      const size_t dot = rest.rfind('.');
+      const std::string_view file =
+          dot == std::string_view::npos ? known.file : rest.substr(0, dot);
+      const std::string_view name = rest.substr(dot + 1);
+      if (name == known.name && (file == known.file || file == known.name)) return known.type;
     }
   }
   return std::nullopt;
