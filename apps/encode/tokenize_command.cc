@@ -29,6 +29,7 @@ struct TokenizeFlags {
   int64_t max_length = 0;
   bool no_truncation = false;
   bool no_special_tokens = false;
+  bool no_lost_count = false;
   bool tokens = false;
 };
 
@@ -102,7 +103,8 @@ int tokenize(const TokenizeFlags& flags) {
                                                    ? load_tokenizer(flags.tokenizer)
                                                    : load_tokenizer_from_directory(model_dir);
   const TokenizeOptions options{.max_length = length_limit(flags, model_dir),
-                                .add_special_tokens = !flags.no_special_tokens};
+                                .add_special_tokens = !flags.no_special_tokens,
+                                .count_lost_tokens = !flags.no_lost_count};
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;
@@ -125,9 +127,8 @@ int tokenize(const TokenizeFlags& flags) {
   }
   output.commit();
   const double seconds = std::chrono::duration<double>(tokenizing).count();
-  std::fputs(
-      (tokenizer->description() + "\n" + statistics.render(options.max_length, seconds)).c_str(),
-      stdout);
+  std::fputs((tokenizer->description() + "\n" + statistics.render(options, seconds)).c_str(),
+             stdout);
   return 0;
 }
 
@@ -149,6 +150,8 @@ Command add_tokenize_command(CLI::App& main) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app->add_flag("--no-truncation", flags->no_truncation,
                 "Keep all tokens, whatever the model takes");
+  app->add_flag("--no-lost-count", flags->no_lost_count,
+                "Stop a truncated row where it is cut: faster, and lost tokens are not counted");
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Leave out [CLS], [SEP], <s>, ...");
   app->add_flag("--tokens", flags->tokens, "Write the tokens' spelling too: \"tokens\":[..]");
