@@ -61,7 +61,8 @@ std::string TokenStatistics::render_bars() const {
   return text;
 }
 
-std::string TokenStatistics::render(int64_t max_length, double tokenizing_seconds) const {
+std::string TokenStatistics::render(const TokenizeOptions& options,
+                                    double tokenizing_seconds) const {
   const int64_t tokens = kept_tokens_ + lost_tokens_;
   std::string text = format_count(rows_) + " rows, " + format_count(tokens) + " tokens";
   if (rows_ > 0) {
@@ -71,12 +72,14 @@ std::string TokenStatistics::render(int64_t max_length, double tokenizing_second
   } else {
     text += '\n';
   }
-  if (max_length == 0) {
+  if (options.max_length == 0) {
     text += "no truncation\n";
   } else {
-    text += "truncated at " + format_count(max_length) + ": " + format_count(truncated_rows_) +
-            " rows (" + percent(truncated_rows_, rows_) + "), " + format_count(lost_tokens_) +
-            " tokens lost (" + percent(lost_tokens_, tokens) + ")\n";
+    text += "truncated at " + format_count(options.max_length) + ": " +
+            format_count(truncated_rows_) + " rows (" + percent(truncated_rows_, rows_) + "), ";
+    text += options.count_lost_tokens ? format_count(lost_tokens_) + " tokens lost (" +
+                                            percent(lost_tokens_, tokens) + ")\n"
+                                      : "lost tokens not counted\n";
   }
   if (tokenizing_seconds > 0) {
     text +=

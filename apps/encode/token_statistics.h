@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "encode/tokenizer.h"
+
 namespace encode {
 
 class TokenStatistics {
@@ -12,8 +14,8 @@ class TokenStatistics {
   // One row: the tokens that were kept, those cut off by max_length, and the bytes of its text.
   void add(int64_t kept_tokens, int64_t lost_tokens, int64_t text_bytes);
 
-  // Lines of text: rows, lengths as bars, truncated rows, speed. `max_length` 0: no truncation.
-  std::string render(int64_t max_length, double tokenizing_seconds) const;
+  // Lines of text: rows, lengths as bars, truncated rows, speed. `options` are those of the rows.
+  std::string render(const TokenizeOptions& options, double tokenizing_seconds) const;
 
  private:
   struct Bucket {  // of rows whose whole length is in [first, last]

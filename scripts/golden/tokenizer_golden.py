@@ -55,6 +55,17 @@ def texts():
     return fixed + [random_string(rng) for _ in range(80)]
 
 
+# Grapheme clusters of a charsmap: marks that take the next character along, controls that end a cluster.
+CLUSTERS = ["\u0602e\u0301", "\u0605 a\u0301", "\u0602\u0678\u0670", "\x00\u200d\u0670", "\U00011A3Ae\u0301", "\U00011A84e\u0301",
+            "\U0001D173\u200d\u0670", "\u0890\x00\u200d\u0670"]
+
+
+def write_clusters(directory):
+    """<directory>/unigram/clusters.jsonl, with the tokenizer.json that is there."""
+    tokenizer = Tokenizer.from_file(os.path.join(directory, "unigram", "tokenizer.json"))
+    write_lines(os.path.join(directory, "unigram", "clusters.jsonl"), cases_of(tokenizer, CLUSTERS))
+
+
 def cases_of(tokenizer, rows):
     tokenizer.no_padding()
     result = []
@@ -298,6 +309,7 @@ def main():
     write_sentencepiece(directory, "sentencepiece_bpe", "bpe", text, rows, byte_fallback=True)
     write_sentencepiece(directory, "sentencepiece_unigram", "unigram", text, rows)
     write(directory, "unigram", unigram(text, charsmap=small_charsmap()), rows)
+    write_clusters(directory)
     write(directory, "unigram_bytes", unigram(text, byte_fallback=True), rows)
     short = [row for row in rows if len(row) < 60][:150]
     write_components(os.path.join(directory, "components.jsonl"), short)

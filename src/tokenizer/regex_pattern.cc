@@ -54,6 +54,9 @@ std::string with_older_categories(std::string_view text) {
 
 class Pcre2Pattern final : public TextPattern {
  public:
+  // The one that sentencepiece's normalizers come with; of the others nothing is known.
+  bool is_local() const override { return regex_ == " {2,}"; }
+
   Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
     const std::string translated = translate_regex(regex, where);
     int error = 0;

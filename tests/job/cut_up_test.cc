@@ -1,4 +1,5 @@
 // Same row, same vector: the matrix is the same to the bit however the run was cut up.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -54,6 +55,36 @@ TEST_P(CutUp, AKilledRunGoesOnToTheSameBytes) {
   EXPECT_GE(killed, 1);
   ASSERT_EQ(runs.run("killed", {"--chunk-size", "5"}).exit_code, 0);
   EXPECT_TRUE(read_bytes(runs.matrix("killed")) == read_bytes(runs.matrix("reference")));
+}
+
+TEST(TruncationLedger, IsTheSameHoweverTheRunWasCutUpOrKilled) {
+  const RealRun runs("bert", kRows);
+  const std::vector<std::string> cut = {"--max-length", "24"};
+  const auto with = [&cut](std::vector<std::string> more) {
+    more.insert(more.end(), cut.begin(), cut.end());
+    return more;
+  };
+  ASSERT_EQ(runs.run("reference", cut).exit_code, 0);
+  const std::string expected = read_bytes(runs.dir().file("reference.truncated.jsonl"));
+  EXPECT_THAT(expected, HasSubstr("\"tokens\":24,\"lost_tokens\":"));
+  EXPECT_LT(std::count(expected.begin(), expected.end(), '\n'), kRows);
+  ASSERT_EQ(runs.run("chunks", with({"--chunk-size", "7"})).exit_code, 0);
+  EXPECT_EQ(read_bytes(runs.dir().file("chunks.truncated.jsonl")), expected);
+  ASSERT_EQ(runs.run("standard", with({"--standard"})).exit_code, 0);
+  EXPECT_EQ(read_bytes(runs.dir().file("standard.truncated.jsonl")), expected);
+
+  const std::vector<std::string> arguments = runs.arguments("killed", with({"--chunk-size", "5"}));
+  int killed = 0;
+  for (int delay_ms = 150; killed < 3 && delay_ms < 3000; delay_ms += 150) {
+    Program program(runs.dir().path(), arguments);
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    program.signal(SIGKILL);
+    if (program.wait().signal != SIGKILL) break;
+    ++killed;
+  }
+  EXPECT_GE(killed, 1);
+  ASSERT_EQ(runs.run("killed", with({"--chunk-size", "5"})).exit_code, 0);
+  EXPECT_EQ(read_bytes(runs.dir().file("killed.truncated.jsonl")), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CutUp, ::testing::Values("bert", "qwen2"));

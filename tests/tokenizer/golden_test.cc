@@ -69,6 +69,16 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
                                            "sentencepiece_unigram"),
                          [](const auto& test) { return test.param; });
 
+// What a charsmap replaces are grapheme clusters.
+TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
+  const auto tokenizer = load_tokenizer_from_directory(data_path("unigram"));
+  for (const Json& expected : read_lines("unigram/clusters.jsonl")) {
+    EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).ids,
+              expected["ids"].get<Ids>())
+        << expected["text"].dump();
+  }
+}
+
 // One small tokenizer a normalizer or pre-tokenizer; their WordLevel ids name the pieces.
 TEST(GoldenComponentTest, EveryNormalizerAndPreTokenizerGivesTheRecordedPieces) {
   const testing::TempDir dir;

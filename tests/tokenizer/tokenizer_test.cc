@@ -96,6 +96,47 @@ TEST(TokenizerTest, ARowIsNeverLongerThanMaxLength) {
   }
 }
 
+// Words, code, other scripts and added tokens, long enough to be cut at many places.
+std::string long_text() {
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    text += "the words of row " + std::to_string(i) + " aren't x = f(a, b)\n  return [MASK] it ";
+    text += "caf\xC3\xA9 \xE4\xBD\xA0\xE5\xA5\xBD  two <s> a   b e\xCC\x81 f </s>. End ";
+  }
+  return text;
+}
+
+TEST(TokenizerTest, WithoutTheLostCountIdsAreTheSame) {
+  const std::string whole = long_text();
+  for (const std::string& family : kFamilies) {
+    const auto tokenizer = load_family(family);
+    for (size_t size = 0; size < whole.size(); size += 97) {
+      const std::string text = whole.substr(size % 50, size);
+      for (const int64_t max_length : {1, 3, 8, 31, 200}) {
+        TokenizedRows rows;
+        tokenizer->encode(text, {.max_length = max_length}, rows);
+        tokenizer->encode(text, {.max_length = max_length, .count_lost_tokens = false}, rows);
+        ASSERT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)))
+            << family << " " << size << " cut to " << max_length;
+        EXPECT_LE(rows.lost_tokens[1], rows.lost_tokens[0]);
+        EXPECT_EQ(rows.lost_tokens[1] > 0, rows.lost_tokens[0] > 0);
+      }
+    }
+  }
+}
+
+TEST(TokenizerTest, WithoutTheLostCountTheEndOfALongTextIsNotTokenized) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "some words ";
+  for (const std::string& family : kFamilies) {
+    if (family.starts_with("sentencepiece")) continue;  // tokenizes all of it
+    TokenizedRows rows;
+    load_family(family)->encode(text, {.max_length = 8, .count_lost_tokens = false}, rows);
+    EXPECT_GT(rows.lost_tokens[0], 0) << family;
+    EXPECT_LT(rows.lost_tokens[0], 200) << family;
+  }
+}
+
 TEST(TokenizerTest, TextThatIsNotUtf8IsSafe) {
   const std::string broken[] = {
       "\xFF", "a\xC3", "\xE4\xBD", "\xF0\x9F\x98", "\x80\x80", "ok \xED\xA0\x80 ok", "\xC0\x80"};

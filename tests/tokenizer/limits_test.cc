@@ -1,0 +1,108 @@
+// The limits of docs/tokenizers.md that a single edit of a small file does not reach.
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+#include "encode/tokenizer.h"
+
+#include "base/json.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string family_file(const std::string& name) {
+  return testing::read_bytes(testing::test_data("tokenizer/" + name + "/tokenizer.json"));
+}
+
+ErrorDetail error_of(const std::function<void()>& attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) {
+    return error.detail();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+std::unique_ptr<Tokenizer> load(const std::string& text) {
+  const testing::TempDir dir;
+  return load_tokenizer(dir.write("tokenizer.json", text));
+}
+
+void encode_one(const Tokenizer& tokenizer, const std::string& text) {
+  TokenizedRows rows;
+  tokenizer.encode(text, {}, rows);
+}
+
+TEST(LimitsTest, AFileOver64MiBIsRefusedUnread) {
+  const testing::TempDir dir;
+  const std::string path = dir.write("tokenizer.json", "{");
+  std::filesystem::resize_file(path, (64 << 20) + 1);
+  const ErrorDetail error = error_of([&] { load_tokenizer(path); });
+  EXPECT_EQ(error.code, "tokenizer.file");
+  EXPECT_EQ(error.exit_code, ExitCode::kConfig);
+}
+
+TEST(LimitsTest, MoreThanFourMillionMergesAreRefused) {
+  std::string text = R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b")";
+  for (int i = 0; i < 4'000'000; ++i) text += R"(,"a b")";
+  EXPECT_THAT(error_of([&] { load(text + "]}}"); }).what, HasSubstr("too many merges"));
+}
+
+TEST(LimitsTest, ATextOver64MiBIsRefused) {
+  const auto tokenizer = load(family_file("wordpiece"));
+  const std::string text((64 << 20) + 1, 'a');
+  const ErrorDetail error = error_of([&] { encode_one(*tokenizer, text); });
+  EXPECT_EQ(error.code, "tokenizer.too_long");
+  EXPECT_EQ(error.exit_code, ExitCode::kData);
+}
+
+TEST(LimitsTest, APatternThatBacktracksWithoutEndGivesUp) {
+  auto json = Json::parse(family_file("wordpiece"));
+  json["pre_tokenizer"] = Json::parse(
+      R"({"type":"Split","pattern":{"Regex":"(?:a+)+[bc]"},"behavior":"Isolated","invert":false})");
+  const auto tokenizer = load(json.dump());
+  EXPECT_NO_THROW(encode_one(*tokenizer, "aaab aac"));
+  const ErrorDetail error = error_of([&] { encode_one(*tokenizer, std::string(200, 'a')); });
+  EXPECT_EQ(error.code, "tokenizer.regex");
+  EXPECT_EQ(error.exit_code, ExitCode::kData);
+}
+
+TEST(LimitsTest, ADamagedCharsmapIsRefusedOrBounded) {
+  auto json = Json::parse(family_file("unigram"));
+  Json& charsmap = json["normalizer"]["normalizers"][0]["precompiled_charsmap"];
+  const auto whole = charsmap.get<std::string>();
+  int refused = 0;
+  for (size_t at = 0; at < whole.size(); at += 61) {
+    std::string damaged = whole;
+    damaged[at] = damaged[at] == 'z' ? 'A' : 'z';
+    if (at % 2 == 0) damaged.resize(at / 4 * 4);
+    charsmap = damaged;
+    try {
+      encode_one(*load(json.dump()), "e\xCC\x81 \xEF\xAC\x81 \xC2\xBD a");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+// Of no interest here, so that a stride that reaches beyond max_length cannot do harm.
+TEST(LimitsTest, StoredTruncationIsIgnoredWhateverItSays) {
+  auto json = Json::parse(family_file("wordpiece"));
+  json["truncation"] = {{"max_length", 1}, {"stride", 99}, {"strategy", "LongestFirst"}};
+  TokenizedRows rows;
+  load(json.dump())->encode("one two three", {}, rows);
+  EXPECT_GT(rows.ids.size(), 3U);
+}
+
+}  // namespace
+}  // namespace encode
