@@ -115,7 +115,7 @@ MappedRange::MappedRange(const std::string& path, int64_t offset, int64_t size,
   mapped_bytes_ = static_cast<size_t>(before + size);
   pages_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd.get(),
                   offset - before);
-  if (pages_ == MAP_FAILED) throw system_error(std::string(code), "map", path, errno);
+  if (pages_ == MAP_FAILED) throw system_error(code, "map", path, errno);
   ::madvise(pages_, mapped_bytes_, MADV_SEQUENTIAL);  // advice: reads ahead further
   data_ = static_cast<std::byte*>(pages_) + before;
 }

@@ -157,7 +157,7 @@ std::string to_line(const LogRecord& record) {
                {"stats", to_json(chunk.stats)},
                {"device", chunk.device.substr(0, kMaxDeviceBytes)}};
   if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
-  return seal(std::move(json)) + "\n";
+  return seal(json) + "\n";
 }
 
 LogRecord parse_log_line(std::string_view line, const std::string& where) {

@@ -30,7 +30,7 @@ class Filler {
   double number() { return static_cast<double>(random_()) / 977.0; }
 
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
                       integer(), integer(), text(),    integer(), {}};
     for (int i = 0; i < 3; ++i)
       scan.checkpoints.push_back({integer(), integer(), integer(), integer()});
