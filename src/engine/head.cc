@@ -30,7 +30,7 @@ class Dense {
   }
 
   at::Tensor operator()(const at::Tensor& x) const {
-    const at::Tensor out = apply(linear_.in_blocks(x), activation_);
+    at::Tensor out = apply(linear_.in_blocks(x), activation_);
     if (!residual_) return out;
     return out.add(projection_ ? projection_->in_blocks(x) : x);
   }
