@@ -31,7 +31,7 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 }
 
 [[noreturn]] void refuse_extra(const CLI::App& app, const std::string& extra) {
-  const bool flag = extra.starts_with("-");
+  const bool flag = extra.starts_with('-');
   std::vector<std::string> names;
   if (flag) {
     names = flag_names(app);
@@ -53,7 +53,7 @@ std::vector<std::string> with_verb(std::vector<std::string> arguments) {
     return word == "-h" || word == "--help" || word == "--version";
   };
   const bool verbless =
-      !arguments.empty() && arguments.front().starts_with("-") && !is_help(arguments.front());
+      !arguments.empty() && arguments.front().starts_with('-') && !is_help(arguments.front());
   if (verbless) arguments.insert(arguments.begin(), "run");
   return arguments;
 }
