@@ -42,8 +42,8 @@ def roberta(heads, head_dim, **other):
 
 
 def decoder(heads, kv_heads, head_dim, hidden=None, **other):
-    base = shape(heads, head_dim, num_key_value_heads=kv_heads, head_dim=head_dim, bos_token_id=1, eos_token_id=2)
-    return {**base, **({"hidden_size": hidden} if hidden else {}), **other}
+    base = shape(heads, head_dim, num_key_value_heads=kv_heads, bos_token_id=1, eos_token_id=2)
+    return {**base, "head_dim": head_dim, **({"hidden_size": hidden} if hidden else {}), **other}
 
 
 def t5(heads, head_dim, hidden, **other):
