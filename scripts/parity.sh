@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compares `encode run` with sentence-transformers on real rows, float32 on the CPU: poolings and concatenations, prompts,
-# truncate_dim, int8, uint8, binary, ubinary. Without --model: all-MiniLM-L6-v2 and all-mpnet-base-v2 (438 MB download).
+# Compares `encode run` with sentence-transformers on real rows, float32 on the CPU: poolings and concatenations, vectors of
+# tokens, prompts, truncate_dim, int8, uint8, binary, ubinary. Without --model: all-MiniLM-L6-v2 and all-mpnet-base-v2
+# (438 MB download).
 #
 # usage: scripts/parity.sh [--rows N] [--model DIR] [--input FILE] [--prompt-rows N] [--max-difference D]
 #   --rows N             half functions, half changelog entries (default 2000)

@@ -13,6 +13,8 @@ struct PackedBatch {
   std::vector<int32_t>
       cu_seqlens;  // [B + 1], cu_seqlens[0] = 0, cu_seqlens[B] = T; every sequence is non-empty
   std::vector<int64_t> rows;  // [B], the window row each sequence belongs to
+  // [B], the window's tokens before that row: where its vectors go if every token keeps its own.
+  std::vector<int64_t> token_offsets;
   int32_t max_seqlen = 0;
   int32_t prompt_tokens = 0;  // leading tokens of every sequence that pooling leaves out
 

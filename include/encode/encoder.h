@@ -43,7 +43,9 @@ class Encoder {
   using BatchDone = std::function<bool(const PackedBatch&)>;
 
   // Writes the embedding of sequence b of each batch to out[batch.rows[b] * dim(), ... + dim()).
-  // `out` is row-major [window rows, dim()] float32 host memory. Returns after the device has
+  // `out` is row-major [window rows, dim()] float32 host memory. With token_embeddings() the
+  // vectors of sequence b begin at out[batch.token_offsets[b] * dim()], one for each of its tokens,
+  // and `out` is [window tokens, dim()]. Returns after the device has
   // finished: true, or false where `done` asked to stop, and then `out` is incomplete. Throws Error
   // (kData where a token id is not in [0, vocab_size()), or a sequence is longer than max_length())
   // or c10::Error.
@@ -51,6 +53,7 @@ class Encoder {
                       const BatchDone& done) = 0;
 
   virtual int64_t dim() const = 0;  // width of an embedding
+  virtual bool token_embeddings() const = 0;  // PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;
   virtual int64_t max_length() const = 0;       // tokens, the longest sequence it takes
   virtual int64_t batch_tokens() const = 0;     // the capacity to pack batches with

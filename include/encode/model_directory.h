@@ -130,7 +130,8 @@ struct EffectiveResult {
   std::optional<int64_t> truncate_dim;
   // What runs after the transformer, in this order, overrides applied: the directory's modules with
   // `pooling` in the first, a kTruncate where columns are cut off, and a kNormalize last exactly
-  // where `normalize` is true. A directory's Normalize stands before the cut, so that a cut row has
+  // where `normalize` is true. Without pooling the directory's modules are for another kind of
+  // vector: only what the options ask for is done to the tokens'. A directory's Normalize stands before the cut, so that a cut row has
   // length 1 only where the options ask for it, as in sentence-transformers' encode().
   std::vector<SentenceModule> modules;
   int64_t max_length =
@@ -141,6 +142,7 @@ struct EffectiveResult {
   int64_t dim = 0;  // width of an embedding
 
   bool is_cut() const;  // `modules` has a kTruncate
+  bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
 };
 // A literal prompt goes before prompt_name, and that before default_prompt_name. Throws Error
 // (kConfig): "model.prompt_name" (lists the valid names), "model.max_length" (above

@@ -20,8 +20,11 @@ struct StreamIdentity {
       name;  // "train_tc": chunks in <cache>/train_tc_chunks, final <cache>/train_tc_embeddings.npy
   std::string fingerprint;  // canonical JSON (sorted keys, no spaces): inputs, model, tokenizer,
                             // result options
-  int64_t rows = 0;         // N, rows of the final matrix
+  int64_t rows = 0;         // N, texts
   int64_t dim = 0;          // columns, float32
+  // True: a row has a vector for each of its tokens. The matrix is [tokens of all rows, dim], and
+  // the offsets beside it, int64 [N + 1], say where the vectors of a row begin.
+  bool token_embeddings = false;
 };
 
 // Facts of a range of rows that are carried from the encoder to the manifest.
@@ -41,8 +44,8 @@ struct TruncatedRow {
   int64_t lost_tokens = 0;  // at least 1
 };
 
-// What a truncation ledger must look like.
-struct LedgerSeal {
+// What a file beside a matrix must look like.
+struct FileSeal {
   int64_t file_bytes = 0;
   std::string xxh3_128;  // 32 hex digits, of the whole file
 };
@@ -55,7 +58,8 @@ struct ChunkRecord {
   std::string xxh3_128;  // 32 hex digits, of the whole chunk file
   RowStats stats;
   std::string device;                // "cpu (amx)", "NVIDIA H100 80GB HBM3"
-  std::optional<LedgerSeal> ledger;  // of its truncated rows; none where it has none
+  std::optional<FileSeal> ledger;   // of its truncated rows; none where it has none
+  std::optional<FileSeal> offsets;  // exactly with token_embeddings
 };
 
 // An exclusive lock on a cache directory (an OFD lock on <cache>/LOCK), freed by the kernel when
@@ -77,19 +81,21 @@ class CacheLock {
   int fd_ = -1;
 };
 
-// Writes one .npy of [rows, dim] float32 in bounded memory and publishes it by temp file, fsync,
+// Writes one .npy of float32 vectors in bounded memory and publishes it by temp file, fsync,
 // rename, fsync of the directory. Destroyed before it is published: the temp file is removed and
 // nothing was changed. One thread. After a throw the writer is of no more use: destroy it and begin
 // again.
 class MatrixWriter {
  public:
   virtual ~MatrixWriter() = default;
-  // `values` is a whole number of rows, row-major. Throws Error kIoError (disk full, quota), kData
-  // for a non-finite value, naming the row.
+  // `values` is a whole number of vectors, row-major. Throws Error kIoError (disk full, quota),
+  // kData for a non-finite value, naming the row.
   virtual void append(std::span<const float> values) = 0;
+  // How many vectors each of the next rows has; only, and for every row, with token_embeddings.
+  virtual void append_lengths(std::span<const int32_t> lengths) = 0;
   // Rows that were truncated, for the ledger; in ascending order, all before the end.
   virtual void append_truncated(std::span<const TruncatedRow> rows) = 0;
-  virtual int64_t rows_written() const = 0;
+  virtual int64_t rows_written() const = 0;  // vectors of them, with token_embeddings
 };
 
 class ChunkWriter : public MatrixWriter {
@@ -153,6 +159,7 @@ std::string final_path(const std::string& cache_dir,
                        const std::string& stream_name);     // ..._embeddings.npy
 std::string manifest_path(const std::string& matrix_path);  // ....npy.manifest.json
 std::string ledger_path(const std::string& matrix_path);    // x.npy -> x.truncated.jsonl
+std::string offsets_path(const std::string& matrix_path);   // x.npy -> x.offsets.npy
 std::string ranges_path(const std::string& matrix_path);    // ....npy.ranges.npy
 
 // The manifest beside a published matrix.
@@ -167,7 +174,10 @@ struct Manifest {
   RowStats stats = {};
   std::vector<std::string> devices = {};
   std::vector<std::string> parts = {};    // combined matrices: the finals they were made of
-  std::optional<LedgerSeal> ledger = {};  // none for combined matrices: their parts have theirs
+  std::optional<FileSeal> ledger = {};  // none for combined matrices: their parts have theirs
+  std::optional<FileSeal> offsets = {};  // exactly with token_embeddings
+
+  int64_t vectors() const { return identity.token_embeddings ? stats.tokens : identity.rows; }
 };
 
 // No manifest there -> nullopt. Throws Error kData where it is damaged.

@@ -22,10 +22,11 @@ struct RowRange {
 enum class ComputeType { kFloat32, kBFloat16, kFloat16 };
 std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16"
 
-// sentence-transformers' pooling modes.
-enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrtLen };
-std::string_view to_string(
-    PoolingMode mode);  // "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens"
+// sentence-transformers' pooling modes; kNone keeps the vector of every token, for late interaction
+// (Khattab and Zaharia 2020), and never stands beside another.
+enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrtLen, kNone };
+// "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "none"
+std::string_view to_string(PoolingMode mode);
 
 // The type of a final matrix, in sentence-transformers' words. int8 and uint8 hold the bucket of a
 // value among 256 equal ones between the lowest and the highest value of its column; binary and

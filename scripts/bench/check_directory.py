@@ -5,8 +5,8 @@
                        [--max-difference 1e-5]
 
 The directory as it is, every output type made from that, truncate_dim 64 with and without normalization, each pooling,
-two concatenations; and, on the first --prompt-rows of the rows, two prompts by name and a prompt that the pooling
-leaves out. The reference runs its transformer once over all rows, and its own modules on the result; that this is its
+two concatenations; and, on the first --prompt-rows of the rows, the vectors of tokens (no pooling), two prompts by name
+and a prompt that the pooling leaves out. The reference runs its transformer once over all rows, and its own modules on the result; that this is its
 encode() is checked on the first rows.
 
 A quantized matrix must equal quantize_embeddings of our float32 matrix byte by byte. How far it agrees with
@@ -135,10 +135,19 @@ def check_poolings(args, failures, scratch, references):
         check_floats(failures, name, made, references[modes], args.max_difference)
 
 
-def check_prompts(args, failures, scratch, lines):
-    few = scratch / "few.jsonl"
-    few.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    texts = texts_of(lines)
+def check_tokens(args, failures, few, model, texts):
+    """The vectors of tokens, without pooling, against encode(output_value="token_embeddings")."""
+    output = few.parent / "tokens.npy"
+    made = run_encode(args.encode, args.model, few, output, "--pooling", "none")
+    offsets = np.load(output.with_name("tokens.offsets.npy"))
+    theirs = [row.numpy() for row in model.encode(texts, output_value="token_embeddings", show_progress_bar=False)]
+    lengths = [len(row) for row in theirs]
+    same = offsets.dtype == np.int64 and offsets.tolist() == np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    failures.line("none: offsets", len(theirs), same, f"{len(made)} tokens")
+    check_floats(failures, "none: vectors of tokens", made, np.concatenate(theirs), args.max_difference)
+
+
+def check_prompts(args, failures, scratch, few, texts):
     for include_prompt, names in ((True, ("query", "passage")), (False, ("query",))):
         directory = variant(args.model, scratch / f"prompts-{include_prompt}", prompts=PROMPTS,
                             include_prompt=include_prompt)
@@ -166,6 +175,7 @@ def main():
     args = parser.parse_args()
 
     lines = args.input.read_text(encoding="utf-8").splitlines()
+    args.prompt_rows = args.prompt_rows or len(lines)
     texts = texts_of(lines)
     failures = Failures()
     model = SentenceTransformer(str(args.model), device="cpu")
@@ -181,7 +191,10 @@ def main():
         check_types(args, failures, scratch, ours, references[None])
         check_cuts(args, failures, scratch, references[None])
         check_poolings(args, failures, scratch, references)
-        check_prompts(args, failures, scratch, lines[:args.prompt_rows or len(lines)])
+        few = scratch / "few.jsonl"
+        few.write_text("\n".join(lines[:args.prompt_rows]) + "\n", encoding="utf-8")
+        check_tokens(args, failures, few, model, texts[:args.prompt_rows])
+        check_prompts(args, failures, scratch, few, texts[:args.prompt_rows])
     print(f"FAIL: {failures.count} of the above" if failures.count else "PASS")
     sys.exit(bool(failures.count))
 

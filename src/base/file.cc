@@ -276,6 +276,18 @@ void AtomicFile::write(const void* data, size_t size) {
   bytes_written_ += static_cast<int64_t>(size);
 }
 
+void AtomicFile::overwrite(int64_t offset, const void* data, size_t size) {
+  const auto* bytes = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::pwrite(fd_.get(), bytes, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw system_error("io.write", "write", path_, written < 0 ? errno : EIO);
+    bytes += written;
+    offset += written;
+    size -= static_cast<size_t>(written);
+  }
+}
+
 void AtomicFile::commit() {
   const auto fail = [this](const char* action, int error) {
     ::unlink(temp_path_.c_str());

@@ -100,12 +100,15 @@ class AtomicFile {
   ~AtomicFile();
 
   void write(const void* data, size_t size);
+  // Writes over what was written before; `offset` + `size` is within it.
+  void overwrite(int64_t offset, const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
   // On return the file survives power loss. A failed fsync is never retried on the same descriptor:
   // the kernel may have dropped the pages and would report success.
   void commit();
 
   const std::string& path() const { return path_; }
+  const std::string& temp_path() const { return temp_path_; }  // where the bytes are until commit()
 
  private:
   std::string path_;

@@ -129,10 +129,11 @@ int64_t NpyHeader::data_bytes() const {
   return bytes;
 }
 
-std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
-  std::string dictionary = "{'descr': '" + std::string(descr) +
-                           "', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
-                           std::to_string(cols) + "), }";
+namespace {
+
+std::string header_bytes(std::string_view descr, const std::string& shape) {
+  std::string dictionary =
+      "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': " + shape + ", }";
   const size_t length = static_cast<size_t>(kNpyHeaderBytes) - kMagic.size() - 2;
   dictionary.resize(length - 1, ' ');
   dictionary += '\n';
@@ -140,6 +141,16 @@ std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) 
   header += static_cast<char>(length & 0xff);
   header += static_cast<char>(length >> 8);
   return header + dictionary;
+}
+
+}  // namespace
+
+std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
+  return header_bytes(descr, "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")");
+}
+
+std::string make_npy_vector_header(int64_t count, std::string_view descr) {
+  return header_bytes(descr, "(" + std::to_string(count) + ",)");
 }
 
 NpyHeader read_npy_header(const std::string& path) {

@@ -23,6 +23,8 @@ struct NpyHeader {
 // The bytes before the data, always 128 for matrices that fit in 2^63 elements, so that the header
 // of a matrix whose row count is not known yet can be written last.
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr);
+// The same of a vector of `count` elements: 'shape': (count,).
+std::string make_npy_vector_header(int64_t count, std::string_view descr);
 inline constexpr int64_t kNpyHeaderBytes = 128;
 
 // Reads and checks the header of a file: magic, version 1.0, header length, strict grammar,

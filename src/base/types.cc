@@ -21,13 +21,14 @@ constexpr std::array<Names<ComputeType>, 6> kComputeTypes = {{{"float32", Comput
                                                               {"bf16", ComputeType::kBFloat16},
                                                               {"fp16", ComputeType::kFloat16}}};
 
-constexpr std::array<Names<PoolingMode>, 8> kPoolingModes = {
+constexpr std::array<Names<PoolingMode>, 9> kPoolingModes = {
     {{"cls", PoolingMode::kCls},
      {"mean", PoolingMode::kMean},
      {"max", PoolingMode::kMax},
      {"lasttoken", PoolingMode::kLastToken},
      {"weightedmean", PoolingMode::kWeightedMean},
      {"mean_sqrt_len_tokens", PoolingMode::kMeanSqrtLen},
+     {"none", PoolingMode::kNone},
      {"last", PoolingMode::kLastToken},
      {"mean_sqrt_len", PoolingMode::kMeanSqrtLen}}};
 

@@ -20,6 +20,7 @@ PackedBatch make_batch(const TokenizedRows& rows, const std::vector<int64_t>& me
     }
     batch.cu_seqlens.push_back(static_cast<int32_t>(batch.input_ids.size()));
     batch.rows.push_back(row);
+    batch.token_offsets.push_back(rows.offsets[static_cast<size_t>(row)]);
     batch.max_seqlen = std::max(batch.max_seqlen, static_cast<int32_t>(ids.size()));
   }
   return batch;

@@ -39,7 +39,7 @@ class CpuEncoder : public Encoder {
       const c10::InferenceMode inference;
       at::Tensor embeddings = transformer_.embed(batch, cpu_slots(batch.tokens()));
       transformer_.head.finish(embeddings);
-      scatter_rows(embeddings, batch, out);
+      transformer_.scatter(embeddings, batch, out);
       const std::lock_guard lock(done_mutex);
       if (!done(batch)) stopped = true;
     });
@@ -47,6 +47,7 @@ class CpuEncoder : public Encoder {
   }
 
   int64_t dim() const override { return transformer_.dim; }
+  bool token_embeddings() const override { return transformer_.token_embeddings; }
   int64_t vocab_size() const override { return transformer_.vocab_size; }
   int64_t max_length() const override { return transformer_.max_length; }
   // One block, whatever the options allow: a larger batch would only leave the core's cache.

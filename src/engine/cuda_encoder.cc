@@ -40,7 +40,7 @@ class CudaEncoder : public Encoder {
       if (i > 0) {
         pending.copied.synchronize();
         transformer_.head.finish(pending.embeddings);
-        scatter_rows(pending.embeddings, batches[i - 1], out);
+        transformer_.scatter(pending.embeddings, batches[i - 1], out);
         if (!done(batches[i - 1])) {
           synchronize(transformer_.device);
           return false;
@@ -53,6 +53,7 @@ class CudaEncoder : public Encoder {
   }
 
   int64_t dim() const override { return transformer_.dim; }
+  bool token_embeddings() const override { return transformer_.token_embeddings; }
   int64_t vocab_size() const override { return transformer_.vocab_size; }
   int64_t max_length() const override { return transformer_.max_length; }
   int64_t batch_tokens() const override { return slots_; }

@@ -65,11 +65,14 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
   }
 }
 
-void scatter_rows(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out) {
-  const int64_t dim = embeddings.size(1);
+void Transformer::scatter(const at::Tensor& embeddings, const PackedBatch& batch,
+                          std::span<float> out) const {
   const auto* data = embeddings.const_data_ptr<float>();
   for (size_t b = 0; b < batch.rows.size(); ++b) {
-    std::copy_n(data + static_cast<int64_t>(b) * dim, dim, out.data() + batch.rows[b] * dim);
+    const int64_t first = token_embeddings ? batch.cu_seqlens[b] : static_cast<int64_t>(b);
+    const int64_t count = token_embeddings ? batch.cu_seqlens[b + 1] - first : 1;
+    const int64_t to = token_embeddings ? batch.token_offsets[b] : batch.rows[b];
+    std::copy_n(data + first * dim, count * dim, out.data() + to * dim);
   }
 }
 
@@ -96,7 +99,8 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
       .device = device,
       .dim = effective.dim,
       .vocab_size = directory.vocab_size,
-      .max_length = max_length};
+      .max_length = max_length,
+      .token_embeddings = effective.token_embeddings()};
   return device.is_cpu() ? make_cpu_encoder(std::move(transformer), options)
                          : make_cuda_encoder(std::move(transformer), options);
 }

@@ -20,19 +20,20 @@ struct Transformer {
   int64_t dim = 0;
   int64_t vocab_size = 0;
   int64_t max_length = 0;
+  bool token_embeddings = false;  // PoolingMode::kNone
 
-  // [B, dim] float32 on the device, head.finish() still to be done. `slots` >= batch.tokens(): see
-  // PackedInput.
+  // [B, dim] float32 on the device, or [T, dim] with token_embeddings; head.finish() is still to be
+  // done. `slots` >= batch.tokens(): see PackedInput.
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
+  // What embed() made and finish() finished, on the host, to its places in `out`: see
+  // Encoder::encode().
+  void scatter(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out) const;
 };
 
 // Ids below the vocabulary's size and lengths within the model's limit, on the host: on a GPU a bad
 // id is a device-side assert that ends the process. Throws Error kData "batch.token_id" or
 // "batch.length", naming the window row.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
-
-// embeddings [B, dim] on the host -> the batch's rows of `out` [window rows, dim].
-void scatter_rows(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out);
 
 std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, const EncoderOptions& options);
 std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer, const EncoderOptions& options);

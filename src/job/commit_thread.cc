@@ -7,15 +7,18 @@
 namespace encode {
 namespace {
 
+void append_to(MatrixWriter& writer, const EncodedWindow& window) {
+  writer.append(window.values);
+  writer.append_truncated(window.truncated);
+  if (!window.row_tokens.empty()) writer.append_lengths(window.row_tokens);
+}
+
 class ChunkSink : public RowSink {
  public:
   explicit ChunkSink(ChunkStore& store) : store_(store) {}
 
   void begin(const ChunkTask& chunk) override { writer_ = store_.begin(chunk.index); }
-  void append(std::span<const float> values, std::span<const TruncatedRow> truncated) override {
-    writer_->append(values);
-    writer_->append_truncated(truncated);
-  }
+  void append(const EncodedWindow& window) override { append_to(*writer_, window); }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     const ChunkRecord record = writer_->commit(stats, device);
     writer_.reset();
@@ -37,10 +40,7 @@ class FinalSink : public RowSink {
   void begin(const ChunkTask& /*chunk*/) override {
     writer_ = begin_final(unit_.final_path, unit_.identity);
   }
-  void append(std::span<const float> values, std::span<const TruncatedRow> truncated) override {
-    writer_->append(values);
-    writer_->append_truncated(truncated);
-  }
+  void append(const EncodedWindow& window) override { append_to(*writer_, window); }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     writer_->publish(stats, device);
     writer_.reset();
@@ -101,7 +101,7 @@ void CommitThread::write(const EncodedWindow& window) {
     chunk_stats_ = {};
     sink_.begin(window.chunk);
   }
-  sink_.append(window.values, window.truncated);
+  sink_.append(window);
   chunk_stats_.add(window.stats);
   if (!window.closes_chunk) return;
   WorkerEvent event = sink_.commit(chunk_stats_, device_);

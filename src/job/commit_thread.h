@@ -20,9 +20,10 @@ namespace encode {
 struct EncodedWindow {
   ChunkTask chunk;
   RowRange rows;
-  std::vector<float> values;  // [rows.size(), dim]
+  std::vector<float> values;  // [rows.size(), dim], or [tokens, dim]
   RowStats stats;
   std::vector<TruncatedRow> truncated;
+  std::vector<int32_t> row_tokens;  // see Window
   bool opens_chunk = false;
   bool closes_chunk = false;
   double seconds = 0;   // since the chunk was begun; of its last window
@@ -34,7 +35,7 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
-  virtual void append(std::span<const float> values, std::span<const TruncatedRow> truncated) = 0;
+  virtual void append(const EncodedWindow& window) = 0;
   // Durable on return. The event is complete but for what only the worker knows.
   virtual WorkerEvent commit(const RowStats& stats, const std::string& device) = 0;
 };

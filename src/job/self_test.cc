@@ -130,7 +130,8 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
 SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
                        const std::string& path) {
   const TokenizedRows rows = fixed_rows(encoder, tokenizer);
-  Vectors vectors(kTexts.size() * static_cast<size_t>(encoder.dim()));
+  const size_t count = encoder.token_embeddings() ? rows.ids.size() : kTexts.size();
+  Vectors vectors(count * static_cast<size_t>(encoder.dim()));
   encoder.encode(pack(rows, encoder.batch_tokens(), 0), vectors,
                  [](const PackedBatch&) { return true; });
 

@@ -39,6 +39,14 @@ int64_t wished_batch_tokens(const JobUnit& unit, int64_t max_length) {
   return tokens;
 }
 
+int64_t window_text_bytes(const JobUnit& unit) {
+  const int64_t texts = std::max<int64_t>(unit.config.speed.prefetch_bytes / kTextShares, 1);
+  if (!unit.identity.token_embeddings) return texts;
+  // A token of usual text has about as many bytes as a float32.
+  constexpr int64_t kVectorBytes = 128 << 20;
+  return std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
+}
+
 int64_t tokenizer_threads(const SpeedOptions& speed, bool on_cpu) {
   if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
   constexpr int64_t kEnoughForAnyGpu = 8;
@@ -101,7 +109,7 @@ bool UnitRunner::run(int64_t unit_number) {
                            ? 0
                            : prompt_tokens(*tokenizer_, effective.prompt),
       .batch_tokens = encoder_->batch_tokens(),
-      .window_text_bytes = std::max<int64_t>(unit.config.speed.prefetch_bytes / kTextShares, 1),
+      .window_text_bytes = window_text_bytes(unit),
       .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
   unit_stats_ = {};
   unit_rows_ = 0;
@@ -193,12 +201,15 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
       event.rows = window->chunk.rows;
       events_.send(event);
     }
+    const int64_t vectors =
+        encoder_->token_embeddings() ? window->stats.tokens : window->rows.size();
     EncodedWindow encoded = {
         .chunk = window->chunk,
         .rows = window->rows,
-        .values = std::vector<float>(static_cast<size_t>(window->rows.size() * encoder_->dim())),
+        .values = std::vector<float>(static_cast<size_t>(vectors * encoder_->dim())),
         .stats = window->stats,
         .truncated = std::move(window->truncated),
+        .row_tokens = std::move(window->row_tokens),
         .opens_chunk = window->opens_chunk(),
         .closes_chunk = window->closes_chunk(),
         .seconds = 0,
@@ -231,7 +242,7 @@ bool UnitRunner::encode_window(int64_t unit_number, const Window& window, Encode
   try {
     if (!encoder_->encode(window.batches, encoded.values, batch_done)) return false;
     const WiderRedo::Outcome redo =
-        wider_redo_->run(window.batches, encoder_->dim(), encoded.values, go_on);
+        wider_redo_->run(window.batches, *encoder_, encoded.values, go_on);
     if (!redo.finished) return false;
     encoded.stats.redone_rows = redo.redone;
     if (redo.redone > 0) {

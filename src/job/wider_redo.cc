@@ -11,24 +11,45 @@
 namespace encode {
 namespace {
 
-bool is_finite(std::span<const float> values, int64_t row, int64_t dim) {
-  return !find_non_finite(values.subspan(static_cast<size_t>(row * dim), static_cast<size_t>(dim)));
+bool is_finite(std::span<const float> values) { return !find_non_finite(values); }
+
+// Where a sequence's values are.
+struct Slice {
+  size_t begin;
+  size_t size;
+
+  template <typename T>
+  std::span<T> of(std::span<T> values) const {
+    return values.subspan(begin, size);
+  }
+};
+
+Slice slice_of(const PackedBatch& batch, size_t sequence, const Encoder& encoder) {
+  const auto dim = static_cast<size_t>(encoder.dim());
+  if (!encoder.token_embeddings())
+    return {.begin = static_cast<size_t>(batch.rows[sequence]) * dim, .size = dim};
+  const auto tokens =
+      static_cast<size_t>(batch.cu_seqlens[sequence + 1] - batch.cu_seqlens[sequence]);
+  return {.begin = static_cast<size_t>(batch.token_offsets[sequence]) * dim, .size = tokens * dim};
 }
 
 struct Sequences {
-  std::vector<int64_t> rows;  // window rows, in the order of `ids`
+  std::vector<Slice> slices;  // of the values, in the order of `ids`
   TokenizedRows ids;
   int32_t prompt_tokens = 0;
+  size_t size = 0;  // values of all of them
 };
 
-Sequences not_finite(std::span<const PackedBatch> batches, int64_t dim,
+Sequences not_finite(std::span<const PackedBatch> batches, const Encoder& encoder,
                      std::span<const float> values) {
   Sequences found;
   for (const PackedBatch& batch : batches) {
     found.prompt_tokens = batch.prompt_tokens;
     for (size_t b = 0; b < batch.rows.size(); ++b) {
-      if (is_finite(values, batch.rows[b], dim)) continue;
-      found.rows.push_back(batch.rows[b]);
+      const Slice slice = slice_of(batch, b, encoder);
+      if (is_finite(slice.of(values))) continue;
+      found.slices.push_back(slice);
+      found.size += slice.size;
       found.ids.ids.insert(found.ids.ids.end(), batch.input_ids.begin() + batch.cu_seqlens[b],
                            batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
       found.ids.offsets.push_back(static_cast<int64_t>(found.ids.ids.size()));
@@ -45,19 +66,21 @@ WiderRedo::WiderRedo(EncoderOptions narrow)
   options_.result.dtype = ComputeType::kFloat32;
 }
 
-WiderRedo::Outcome WiderRedo::run(std::span<const PackedBatch> batches, int64_t dim,
+WiderRedo::Outcome WiderRedo::run(std::span<const PackedBatch> batches, const Encoder& narrow,
                                   std::span<float> values, const Encoder::BatchDone& done) {
-  if (!can_widen_ || !find_non_finite(values)) return {};
-  const Sequences again = not_finite(batches, dim, values);
+  if (!can_widen_ || is_finite(values)) return {};
+  const Sequences again = not_finite(batches, narrow, values);
   if (!wide_) wide_ = load_encoder(options_);
-  std::vector<float> wider(again.rows.size() * static_cast<size_t>(dim));
+  std::vector<float> wider(again.size);
   const auto packed = pack(again.ids, wide_->batch_tokens(), again.prompt_tokens);
   if (!wide_->encode(packed, wider, done)) return {.finished = false, .redone = 0};
   Outcome outcome;
-  for (size_t i = 0; i < again.rows.size(); ++i) {
-    if (!is_finite(wider, static_cast<int64_t>(i), dim)) continue;
-    std::copy_n(wider.data() + static_cast<int64_t>(i) * dim, dim,
-                values.data() + again.rows[i] * dim);
+  size_t at = 0;
+  for (const Slice& slice : again.slices) {
+    const std::span<const float> vector = std::span<const float>(wider).subspan(at, slice.size);
+    at += slice.size;
+    if (!is_finite(vector)) continue;
+    std::copy(vector.begin(), vector.end(), slice.of(values).begin());
     ++outcome.redone;
   }
   return outcome;

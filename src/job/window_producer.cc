@@ -60,6 +60,13 @@ void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRo
   rows.lost_tokens.push_back(static_cast<int32_t>(size - kept));
 }
 
+std::vector<int32_t> row_tokens(const TokenizedRows& rows) {
+  std::vector<int32_t> counts;
+  for (int64_t row = 0; row < rows.size(); ++row)
+    counts.push_back(static_cast<int32_t>(rows.row(row).size()));
+  return counts;
+}
+
 // Tokenizes the texts of a window on several threads, each a contiguous slice.
 class SliceTokenizer {
  public:
@@ -145,7 +152,9 @@ void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
                      .rows = {begin, begin + rows.size()},
                      .batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens),
                      .stats = statistics(rows),
-                     .truncated = truncated_rows(rows, begin)};
+                     .truncated = truncated_rows(rows, begin),
+                     .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows)
+                                                                   : std::vector<int32_t>()};
     if (!queue_.push(std::move(window))) {
       abandoned_ = true;
       return;

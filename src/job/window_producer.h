@@ -30,6 +30,7 @@ struct Window {
       batches;  // rows counted from rows.begin; a row without tokens is in none
   RowStats stats;
   std::vector<TruncatedRow> truncated;
+  std::vector<int32_t> row_tokens;  // [rows], with StreamIdentity::token_embeddings
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }

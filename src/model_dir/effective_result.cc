@@ -86,6 +86,11 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   result.pooling = pooling.pooling;
   result.include_prompt = pooling.include_prompt;
   result.truncate_dim = options.truncate_dim ? options.truncate_dim : directory.truncate_dim;
+  if (result.token_embeddings()) {
+    result.modules.resize(1);
+    result.include_prompt = true;
+    result.truncate_dim = options.truncate_dim;
+  }
   if (options.normalize == false) {
     while (ends_normalized(result.modules)) result.modules.pop_back();
   }

@@ -87,6 +87,8 @@ std::vector<PoolingMode> pooling_modes(const Json& config, const JsonFields& fie
       if (!name.is_string())
         fields.refuse("pooling_mode", "a string or a list of strings", preview(name.dump()));
       modes.push_back(parse_pooling_mode(name.get<std::string>(), where + ", pooling_mode"));
+      if (modes.back() == PoolingMode::kNone)
+        fields.refuse("pooling_mode", "a pooling: 'none' is an option of a run", "'none'");
     }
     return modes;
   }

@@ -46,6 +46,7 @@ class Segments {
       case PoolingMode::kMeanSqrtLen:
         return sum(tokens_).div(divisors(counts_).sqrt());
       case PoolingMode::kWeightedMean:
+      case PoolingMode::kNone:
         break;
     }
     const at::Tensor weights = position_ids_.add(1).to(at::kFloat).unsqueeze(1);
@@ -91,6 +92,8 @@ class Segments {
 
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes) {
+  if (modes.front() == PoolingMode::kNone)
+    return hidden_states.narrow(0, 0, batch.cu_seqlens.back()).to(at::kFloat);
   const Segments segments(hidden_states, batch);
   std::vector<at::Tensor> parts;
   parts.reserve(modes.size());

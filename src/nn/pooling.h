@@ -14,7 +14,7 @@ namespace encode {
 // hidden_states [T, hidden_size] in any compute type -> [B, modes.size() x hidden_size] float32,
 // the modes side by side in the order given. Sums run in float32 in token order, so a row's bits do
 // not depend on its batch. A sequence whose tokens are all part of the prompt (batch.prompt_tokens)
-// pools to zero, except cls and lasttoken.
+// pools to zero, except cls and lasttoken. {kNone} -> [tokens of the sequences, hidden_size].
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 

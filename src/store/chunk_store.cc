@@ -13,6 +13,7 @@
 #include "store/layout.h"
 #include "store/ledger.h"
 #include "store/matrix_file.h"
+#include "store/offsets.h"
 #include "store/records.h"
 #include "store/recovery.h"
 #include "store/sealed_json.h"
@@ -79,6 +80,9 @@ class ChunkStoreImpl : public ChunkStore {
   std::string ledger_path(int64_t index) const {
     return join_path(directory_, chunk_ledger_name(index));
   }
+  std::string offsets_path(int64_t index) const {
+    return join_path(directory_, chunk_offsets_name(index));
+  }
   std::vector<int64_t> pending() const override;
   std::unique_ptr<ChunkWriter> begin(int64_t index) override;
   void assemble(const std::string& final_path, const FinalFormat& format,
@@ -107,15 +111,25 @@ class ChunkWriterImpl : public ChunkWriter {
       : store_(store),
         index_(index),
         writer_(store.chunk_path(index),
-                {.rows = store.chunk(index), .columns = store.stream().identity.dim}),
-        ledger_(store.ledger_path(index)) {}
+                {.rows = store.chunk(index),
+                 .columns = store.stream().identity.dim,
+                 .counted_at_end = store.stream().identity.token_embeddings}),
+        ledger_(store.ledger_path(index)) {
+    if (store.stream().identity.token_embeddings)
+      offsets_.emplace(store.offsets_path(index), store.chunk(index).size());
+  }
 
   void append(std::span<const float> values) override { writer_.append(values); }
+  void append_lengths(std::span<const int32_t> lengths) override {
+    offsets_.value().append(lengths);
+  }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   ChunkRecord commit(const RowStats& stats, const std::string& device) override {
-    std::optional<LedgerSeal> seal;
-    if (!ledger_.empty()) seal = ledger_.publish();
+    std::optional<FileSeal> ledger;
+    std::optional<FileSeal> offsets;
+    if (!ledger_.empty()) ledger = ledger_.publish();
+    if (offsets_) offsets = offsets_->publish();
     writer_.publish();
     ChunkRecord record = {.index = index_,
                           .rows = store_.chunk(index_),
@@ -123,7 +137,8 @@ class ChunkWriterImpl : public ChunkWriter {
                           .xxh3_128 = writer_.xxh3_hex(),
                           .stats = stats,
                           .device = device,
-                          .ledger = std::move(seal)};
+                          .ledger = std::move(ledger),
+                          .offsets = std::move(offsets)};
     store_.record(record);
     return record;
   }
@@ -133,6 +148,7 @@ class ChunkWriterImpl : public ChunkWriter {
   int64_t index_ = 0;
   NpyWriter writer_;
   LedgerWriter ledger_;
+  std::optional<OffsetsWriter> offsets_;
 };
 
 bool by_index(const ChunkRecord& a, const ChunkRecord& b) { return a.index < b.index; }
@@ -181,10 +197,13 @@ void ChunkStoreImpl::record(const ChunkRecord& record) {
 
 void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block) const {
   NpyReader reader(chunk_path(record.index));
-  if (reader.rows() != record.rows.size() || reader.dim() != stream_.identity.dim) {
+  if (reader.file_bytes() != stream_.chunk_file_bytes(record) ||
+      reader.dim() != stream_.identity.dim) {
     throw damage("a chunk does not have the shape of its record", reader.path(),
-                 std::to_string(record.rows.size()) + " x " + std::to_string(stream_.identity.dim),
-                 std::to_string(reader.rows()) + " x " + std::to_string(reader.dim()));
+                 std::to_string(stream_.chunk_file_bytes(record)) + " bytes, rows of " +
+                     std::to_string(stream_.identity.dim),
+                 std::to_string(reader.file_bytes()) + " bytes, rows of " +
+                     std::to_string(reader.dim()));
   }
   for (auto values = reader.next(reader.block_rows()); !values.empty();
        values = reader.next(reader.block_rows())) {
@@ -221,6 +240,12 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalFormat& 
                                         ledger.append_file(ledger_path(record.index),
                                                            *record.ledger);
                                     }
+                                  },
+                              .fill_offsets =
+                                  [&](OffsetsWriter& offsets) {
+                                    for (const ChunkRecord& record : committed_)
+                                      offsets.append_file(offsets_path(record.index),
+                                                          record.offsets.value());
                                   }};
   write_final(source, final_path, std::move(manifest), format);
 }

@@ -11,6 +11,7 @@
 #include "store/fingerprint_diff.h"
 #include "store/layout.h"
 #include "store/records.h"
+#include "store/sealed_file.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -32,6 +33,7 @@ Json ranges_json(const Manifest& manifest) {
 
 std::string manifest_text(const Manifest& manifest) {
   const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
+  const Json offsets = manifest.offsets ? to_json(*manifest.offsets) : Json();
   return seal({{"format", kStoreFormat},
                {"name", manifest.identity.name},
                {"rows", manifest.identity.rows},
@@ -46,6 +48,7 @@ std::string manifest_text(const Manifest& manifest) {
                {"devices", manifest.devices},
                {"parts", manifest.parts},
                {"ledger", ledger},
+               {"offsets", offsets},
                {"fingerprint", Json::parse(manifest.identity.fingerprint)}},
               /*indent=*/2) +
          "\n";
@@ -86,7 +89,11 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.ranges_xxh3_128 = ranges.string("xxh3_128");
   }
   if (!json.value("ledger", Json()).is_null())
-    manifest.ledger = ledger_seal_from_json(fields.object("ledger"), where);
+    manifest.ledger = file_seal_from_json(fields.object("ledger"), where);
+  if (!json.value("offsets", Json()).is_null()) {
+    manifest.offsets = file_seal_from_json(fields.object("offsets"), where);
+    manifest.identity.token_embeddings = true;
+  }
   return manifest;
 }
 
@@ -100,10 +107,17 @@ class StandardFinalWriter : public FinalWriter {
       : matrix_path_(std::move(matrix_path)),
         identity_(std::move(identity)),
         writer_(matrix_path_,
-                {.rows = {.begin = 0, .end = identity_.rows}, .columns = identity_.dim}),
-        ledger_(ledger_path(matrix_path_)) {}
+                {.rows = {.begin = 0, .end = identity_.rows},
+                 .columns = identity_.dim,
+                 .counted_at_end = identity_.token_embeddings}),
+        ledger_(ledger_path(matrix_path_)) {
+    if (identity_.token_embeddings) offsets_.emplace(offsets_path(matrix_path_), identity_.rows);
+  }
 
   void append(std::span<const float> values) override { writer_.append(values); }
+  void append_lengths(std::span<const int32_t> lengths) override {
+    offsets_.value().append(lengths);
+  }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   void publish(const RowStats& stats, const std::string& device) override {
@@ -112,7 +126,10 @@ class StandardFinalWriter : public FinalWriter {
     manifest.columns = identity_.dim;
     manifest.stats = stats;
     manifest.devices = {device};
-    publish_final(writer_, std::move(manifest), {.ledger = &ledger_, .ranges_bytes = ""});
+    publish_final(writer_, std::move(manifest),
+                  {.ledger = &ledger_,
+                   .offsets = offsets_ ? &*offsets_ : nullptr,
+                   .ranges_bytes = ""});
   }
 
  private:
@@ -120,6 +137,7 @@ class StandardFinalWriter : public FinalWriter {
   StreamIdentity identity_;
   NpyWriter writer_;
   LedgerWriter ledger_;
+  std::optional<OffsetsWriter> offsets_;
 };
 
 }  // namespace
@@ -129,12 +147,13 @@ void remove_final_temp_files(const std::string& matrix_path) {
   remove_temp_files(manifest_path(matrix_path));
   remove_temp_files(ledger_path(matrix_path));
   remove_temp_files(ranges_path(matrix_path));
+  remove_temp_files(offsets_path(matrix_path));
 }
 
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside) {
   const std::string path = manifest_path(writer.path());
   const std::string ranges = ranges_path(writer.path());
-  for (const std::string& old : {path, ranges}) {
+  for (const std::string& old : {path, ranges, offsets_path(writer.path())}) {
     if (!exists(old)) continue;
     remove_file(old);
     sync_directory(parent_directory(old));
@@ -145,6 +164,7 @@ void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& besi
   }
   writer.publish();
   if (beside.ledger != nullptr) manifest.ledger = beside.ledger->publish();
+  if (beside.offsets != nullptr) manifest.offsets = beside.offsets->publish();
   manifest.file_bytes = writer.bytes_written();
   manifest.xxh3_128 = writer.xxh3_hex();
   write_file_durably(path, manifest_text(manifest));
@@ -190,14 +210,19 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     if (!same_identity(manifest->identity, identity)) return FinalState::kForeign;
     const UniqueFd fd = open_for_reading(matrix_path, "npy.open");
     const NpyHeader header = read_npy_header(fd, matrix_path);
-    const bool fits = header.rows == identity.rows && header.cols == manifest->columns &&
+    const bool fits = header.rows == manifest->vectors() && header.cols == manifest->columns &&
                       header.descr == npy_type(manifest->type) &&
                       header.file_bytes() == manifest->file_bytes &&
                       ranges_fit(matrix_path, *manifest);
     if (!fits || (check_hash && xxh3_file(matrix_path) != manifest->xxh3_128))
       return FinalState::kDamaged;
-    if (manifest->ledger && !check_ledger(ledger_path(matrix_path), *manifest->ledger).empty())
+    const auto damaged = [](const std::string& path, const std::optional<FileSeal>& seal) {
+      return seal && !check_sealed_file(path, *seal).empty();
+    };
+    if (damaged(ledger_path(matrix_path), manifest->ledger) ||
+        damaged(offsets_path(matrix_path), manifest->offsets)) {
       return FinalState::kDamaged;
+    }
     return FinalState::kValid;
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kData) return FinalState::kDamaged;

@@ -8,6 +8,7 @@
 
 #include "store/ledger.h"
 #include "store/matrix_file.h"
+#include "store/offsets.h"
 
 namespace encode {
 
@@ -16,12 +17,13 @@ void remove_final_temp_files(const std::string& matrix_path);
 
 // What lies beside a final.
 struct BesideFinal {
-  LedgerWriter* ledger = nullptr;  // null: it has none
+  LedgerWriter* ledger = nullptr;    // null: it has none
+  OffsetsWriter* offsets = nullptr;  // null: no token embeddings
   std::string ranges_bytes = "";   // "": it has none
 };
 
-// Withdraws an older manifest and ranges file, publishes the ranges, the matrix, its ledger and
-// then its manifest: at no moment stands a manifest beside a matrix that it does not describe.
+// Withdraws an older manifest, ranges and offsets file, publishes the ranges, the matrix, its
+// ledger, its offsets and then its manifest: at no moment stands a manifest beside a matrix that it does not describe.
 // Fills in file_bytes, the hashes and the ledger's seal.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 

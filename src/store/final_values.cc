@@ -60,7 +60,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     manifest.ranges_given = !format.ranges_file.empty();
   }
   const Quantizer quantizer(format.type, dim, ranges);
-  NpyWriter writer(matrix_path, {.rows = {.begin = 0, .end = manifest.identity.rows},
+  NpyWriter writer(matrix_path, {.rows = {.begin = 0, .end = manifest.vectors()},
                                  .columns = manifest.columns,
                                  .descr = std::string(npy_type(format.type))});
   std::vector<std::byte> bytes;
@@ -72,7 +72,14 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     quantizer.convert(block, bytes);
     writer.append_bytes(bytes);
   });
-  publish_final(writer, std::move(manifest), {.ledger = &ledger, .ranges_bytes = ranges_bytes});
+  std::optional<OffsetsWriter> offsets;
+  if (manifest.identity.token_embeddings) {
+    offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
+    source.fill_offsets(*offsets);
+  }
+  publish_final(
+      writer, std::move(manifest),
+      {.ledger = &ledger, .offsets = offsets ? &*offsets : nullptr, .ranges_bytes = ranges_bytes});
 }
 
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
@@ -94,7 +101,11 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
   const auto fill_ledger = [&](LedgerWriter& ledger) {
     if (manifest->ledger) ledger.append_file(ledger_path(float32_path), *manifest->ledger);
   };
-  write_final({.rows = rows, .fill_ledger = fill_ledger}, matrix_path, *manifest, format);
+  const auto fill_offsets = [&](OffsetsWriter& offsets) {
+    if (manifest->offsets) offsets.append_file(offsets_path(float32_path), *manifest->offsets);
+  };
+  write_final({.rows = rows, .fill_ledger = fill_ledger, .fill_offsets = fill_offsets}, matrix_path,
+              *manifest, format);
 }
 
 }  // namespace encode

@@ -7,6 +7,7 @@
 #include "encode/store.h"
 
 #include "store/ledger.h"
+#include "store/offsets.h"
 #include "store/quantize.h"
 
 namespace encode {
@@ -18,7 +19,8 @@ using RowSource = std::function<void(const RowBlock&)>;
 
 struct FinalSource {
   RowSource rows;
-  std::function<void(LedgerWriter&)> fill_ledger;  // called once
+  std::function<void(LedgerWriter&)> fill_ledger;    // called once
+  std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings
 };
 
 // Writes and publishes the final at `matrix_path`: in one pass over the rows, in two where ranges

@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kChunkPrefix = "chunk_";
 constexpr std::string_view kMatrixSuffix = ".npy";
 constexpr std::string_view kLedgerSuffix = ".truncated.jsonl";
+constexpr std::string_view kOffsetsSuffix = ".offsets.npy";
 constexpr size_t kMaxNameBytes = 200;
 constexpr std::string_view kNameCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -37,6 +38,13 @@ std::optional<int64_t> parse_chunk_name(std::string_view name, std::string_view 
   return index;
 }
 
+// x.npy -> x + suffix
+std::string beside_matrix(const std::string& matrix_path, std::string_view suffix) {
+  const bool is_npy = matrix_path.ends_with(kMatrixSuffix);
+  return matrix_path.substr(0, matrix_path.size() - (is_npy ? kMatrixSuffix.size() : 0)) +
+         std::string(suffix);
+}
+
 }  // namespace
 
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name) {
@@ -54,9 +62,11 @@ std::string ranges_path(const std::string& matrix_path) { return matrix_path + "
 std::string manifest_path(const std::string& matrix_path) { return matrix_path + ".manifest.json"; }
 
 std::string ledger_path(const std::string& matrix_path) {
-  const bool has_suffix = matrix_path.ends_with(kMatrixSuffix);
-  return matrix_path.substr(0, matrix_path.size() - (has_suffix ? kMatrixSuffix.size() : 0)) +
-         std::string(kLedgerSuffix);
+  return beside_matrix(matrix_path, kLedgerSuffix);
+}
+
+std::string offsets_path(const std::string& matrix_path) {
+  return beside_matrix(matrix_path, kOffsetsSuffix);
 }
 
 std::string chunk_file_name(int64_t index) { return chunk_name(index, kMatrixSuffix); }
@@ -67,6 +77,10 @@ std::string chunk_ledger_name(int64_t index) { return chunk_name(index, kLedgerS
 std::optional<int64_t> parse_chunk_ledger_name(std::string_view name) {
   return parse_chunk_name(name, kLedgerSuffix);
 }
+std::string chunk_offsets_name(int64_t index) { return chunk_name(index, kOffsetsSuffix); }
+std::optional<int64_t> parse_chunk_offsets_name(std::string_view name) {
+  return parse_chunk_name(name, kOffsetsSuffix);
+}
 
 std::string join_path(const std::string& directory, std::string_view name) {
   return directory + "/" + std::string(name);
@@ -76,7 +90,7 @@ bool is_chunk_folder_name(std::string_view name) {
   const std::optional<std::string> target = temp_file_target(name);
   const std::string_view plain = target ? std::string_view(*target) : name;
   return plain == kLogFile || plain == kStreamFile || parse_chunk_file_name(plain) ||
-         parse_chunk_ledger_name(plain);
+         parse_chunk_ledger_name(plain) || parse_chunk_offsets_name(plain);
 }
 
 void check_stream_name(const std::string& name) {

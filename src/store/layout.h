@@ -22,6 +22,8 @@ std::optional<int64_t> parse_chunk_file_name(
     std::string_view name);                    // nullopt unless it is exactly what is built
 std::string chunk_ledger_name(int64_t index);  // 17 -> "chunk_0017.truncated.jsonl"
 std::optional<int64_t> parse_chunk_ledger_name(std::string_view name);
+std::string chunk_offsets_name(int64_t index);  // 17 -> "chunk_0017.offsets.npy"
+std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
 
 // Is it the name of a file, or of a temp file, that a ChunkStore writes into its folder?

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "encode/store.h"
 
@@ -22,20 +23,17 @@ class LedgerWriter {
   void append(std::span<const TruncatedRow> rows);
   // The bytes of another ledger whose rows come next; throws Error kData unless they are those that
   // `seal` was made of.
-  void append_file(const std::string& path, const LedgerSeal& seal);
+  void append_file(const std::string& path, const FileSeal& seal);
   // On return the file, empty where nothing was appended, survives power loss.
-  LedgerSeal publish();
+  FileSeal publish();
   bool empty() const { return !file_; }
 
  private:
-  void write(const std::string& text);
+  void write(std::string_view text);
 
   std::string path_;
   std::optional<AtomicFile> file_;  // made with the first row
   Xxh3 hash_;
 };
-
-// "" where the file is there and is what was sealed, else what is wrong.
-std::string check_ledger(const std::string& path, const LedgerSeal& seal);
 
 }  // namespace encode

@@ -27,6 +27,13 @@ Error misuse(std::string what, const std::string& where, std::string expected, s
                 .hint = ""});
 }
 
+// What to tell about a value: of a token's vector only the rows around are known here.
+std::string place_of(const MatrixShape& shape, int64_t vector) {
+  if (!shape.counted_at_end) return "row " + std::to_string(shape.rows.begin + vector);
+  return "vector " + std::to_string(vector) + " of the tokens of rows " +
+         std::to_string(shape.rows.begin) + " to " + std::to_string(shape.rows.end - 1);
+}
+
 NpyHeader header_of(const MatrixShape& shape) {
   return {.descr = shape.descr,
           .rows = shape.rows.size(),
@@ -60,7 +67,7 @@ std::optional<size_t> find_non_finite(std::span<const float> values) {
 NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
     : shape_(std::move(shape)),
       row_bytes_(shape_.columns * header_of(shape_).item_bytes()),
-      file_(path, header_of(shape_).file_bytes()) {
+      file_(path, shape_.counted_at_end ? 0 : header_of(shape_).file_bytes()) {
   const std::string header = make_npy_header(shape_.rows.size(), shape_.columns, shape_.descr);
   hash_.update(header.data(), header.size());
   file_.write(header.data(), header.size());
@@ -72,8 +79,7 @@ void NpyWriter::append(std::span<const float> values) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "store.nonfinite",
                  .what = "the vector of a row is not finite",
-                 .where = "row " + std::to_string(shape_.rows.begin + rows_written_ +
-                                                  static_cast<int64_t>(*bad / dim)),
+                 .where = place_of(shape_, rows_written_ + static_cast<int64_t>(*bad / dim)),
                  .expected = "finite numbers",
                  .found = std::to_string(values[*bad]) + " in column " + std::to_string(*bad % dim),
                  .hint = "nothing of this chunk was stored; float16 overflows where bfloat16 and "
@@ -85,7 +91,8 @@ void NpyWriter::append(std::span<const float> values) {
 void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   const int64_t count = size / row_bytes_;
-  if (size % row_bytes_ != 0 || count > shape_.rows.size() - rows_written_) {
+  const bool fits = shape_.counted_at_end || count <= shape_.rows.size() - rows_written_;
+  if (size % row_bytes_ != 0 || !fits) {
     throw misuse("append of values that do not fit the matrix", file_.path(),
                  "whole rows of " + std::to_string(row_bytes_) + " bytes, at most " +
                      std::to_string(shape_.rows.size() - rows_written_),
@@ -96,8 +103,23 @@ void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
   rows_written_ += count;
 }
 
+void NpyWriter::write_header_again() {
+  const std::string header = make_npy_header(rows_written_, shape_.columns, shape_.descr);
+  file_.overwrite(0, header.data(), header.size());
+  const UniqueFd fd = open_for_reading(file_.temp_path(), "npy.open");
+  hash_ = Xxh3();
+  std::string block;
+  for (int64_t at = 0; at < bytes_written(); at += static_cast<int64_t>(block.size())) {
+    block.resize(static_cast<size_t>(std::min(kBlockBytes, bytes_written() - at)));
+    pread_all(fd, block.data(), block.size(), at, file_.temp_path());
+    hash_.update(block.data(), block.size());
+  }
+}
+
 void NpyWriter::publish() {
-  if (rows_written_ != shape_.rows.size()) {
+  if (shape_.counted_at_end) {
+    write_header_again();
+  } else if (rows_written_ != shape_.rows.size()) {
     throw misuse("publish of an unfinished matrix", file_.path(),
                  std::to_string(shape_.rows.size()) + " rows",
                  std::to_string(rows_written_) + " rows");

@@ -24,6 +24,8 @@ struct MatrixShape {
   RowRange rows;  // of the stream that a file holds: they give its shape and name rows in messages
   int64_t columns = 0;
   std::string descr = "<f4";  // one that read_npy_header() takes
+  // How many vectors the rows have is known at the end only: a matrix of token embeddings.
+  bool counted_at_end = false;
 };
 
 class NpyWriter {
@@ -37,6 +39,8 @@ class NpyWriter {
   // Whole rows of any type, as they stand in the file.
   void append_bytes(std::span<const std::byte> bytes);
   // Throws Error kInternal where rows are missing. On return the file survives power loss.
+  // Where vectors are counted at the end the header is written now, and the file read once for its
+  // hash.
   void publish();
 
   const std::string& path() const { return file_.path(); }
@@ -45,6 +49,8 @@ class NpyWriter {
   std::string xxh3_hex() const { return hash_.hex(); }
 
  private:
+  void write_header_again();
+
   MatrixShape shape_;
   int64_t row_bytes_ = 0;
   int64_t rows_written_ = 0;

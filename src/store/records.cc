@@ -40,11 +40,11 @@ void RowStats::add(const RowStats& other) {
   redone_rows += other.redone_rows;
 }
 
-Json to_json(const LedgerSeal& seal) {
+Json to_json(const FileSeal& seal) {
   return {{"file_bytes", seal.file_bytes}, {"xxh3_128", seal.xxh3_128}};
 }
 
-LedgerSeal ledger_seal_from_json(const Json& json, const std::string& where) {
+FileSeal file_seal_from_json(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, kCode);
   return {.file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
           .xxh3_128 = fields.string("xxh3_128")};
@@ -84,20 +84,21 @@ RowRange StreamFile::chunk(int64_t index) const {
   return {.begin = index * chunk_rows, .end = std::min(identity.rows, (index + 1) * chunk_rows)};
 }
 
-int64_t StreamFile::chunk_file_bytes(int64_t index) const {
-  return kNpyHeaderBytes + chunk(index).size() * identity.dim * static_cast<int64_t>(sizeof(float));
+int64_t StreamFile::chunk_file_bytes(const ChunkRecord& record) const {
+  const int64_t vectors = identity.token_embeddings ? record.stats.tokens : record.rows.size();
+  return kNpyHeaderBytes + vectors * identity.dim * static_cast<int64_t>(sizeof(float));
 }
 
 std::string StreamFile::text() const {
-  return seal({{"format", kStoreFormat},
+  Json json = {{"format", kStoreFormat},
                {"name", identity.name},
                {"rows", identity.rows},
                {"dim", identity.dim},
                {"chunk_rows", chunk_rows},
                {"dtype", kElementType},
-               {"fingerprint", Json::parse(identity.fingerprint)}},
-              /*indent=*/2) +
-         "\n";
+               {"fingerprint", Json::parse(identity.fingerprint)}};
+  if (identity.token_embeddings) json["token_embeddings"] = true;
+  return seal(json, /*indent=*/2) + "\n";
 }
 
 void check_identity(const StreamIdentity& identity) {
@@ -140,7 +141,8 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
     stream.identity = {.name = fields.string("name"),
                        .fingerprint = fields.object("fingerprint").dump(),
                        .rows = fields.integer("rows", 0, kMaxInteger),
-                       .dim = fields.integer("dim", 1, kMaxInteger)};
+                       .dim = fields.integer("dim", 1, kMaxInteger),
+                       .token_embeddings = fields.boolean_or("token_embeddings", false)};
     stream.chunk_rows = fields.integer("chunk_rows", 1, kMaxInteger);
     stream.checksum = stated_checksum(text);
     return stream;
@@ -157,6 +159,7 @@ std::string to_line(const LogRecord& record) {
                {"stats", to_json(chunk.stats)},
                {"device", chunk.device.substr(0, kMaxDeviceBytes)}};
   if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
+  if (chunk.offsets) json["offsets"] = to_json(*chunk.offsets);
   return seal(json) + "\n";
 }
 
@@ -176,9 +179,12 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
                     .xxh3_128 = fields.string("xxh3_128"),
                     .stats = row_stats_from_json(fields.object("stats"), where),
                     .device = fields.string("device"),
-                    .ledger = {}};
+                    .ledger = {},
+                    .offsets = {}};
     if (fields.has("ledger"))
-      record.chunk.ledger = ledger_seal_from_json(fields.object("ledger"), where);
+      record.chunk.ledger = file_seal_from_json(fields.object("ledger"), where);
+    if (fields.has("offsets"))
+      record.chunk.offsets = file_seal_from_json(fields.object("offsets"), where);
     return record;
   });
 }

@@ -13,8 +13,8 @@
 
 namespace encode {
 
-Json to_json(const LedgerSeal& seal);
-LedgerSeal ledger_seal_from_json(const Json& json, const std::string& where);
+Json to_json(const FileSeal& seal);
+FileSeal file_seal_from_json(const Json& json, const std::string& where);
 Json to_json(const RowStats& stats);
 RowStats row_stats_from_json(const Json& json, const std::string& where);
 
@@ -31,7 +31,8 @@ struct StreamFile {
 
   int64_t chunk_count() const { return (identity.rows + chunk_rows - 1) / chunk_rows; }
   RowRange chunk(int64_t index) const;
-  int64_t chunk_file_bytes(int64_t index) const;
+  // Of the file of a chunk that was recorded.
+  int64_t chunk_file_bytes(const ChunkRecord& record) const;
   // Sealed, ends in '\n'; does not depend on `checksum`.
   std::string text() const;
 };

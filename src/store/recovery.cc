@@ -14,7 +14,8 @@
 #include "store/final.h"
 #include "store/fingerprint_diff.h"
 #include "store/layout.h"
-#include "store/ledger.h"
+#include "store/offsets.h"
+#include "store/sealed_file.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -72,16 +73,22 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
       std::to_string(log.records.size()) + " records of another stream");
 }
 
+// Is it a file of a chunk, and no record speaks for it?
+bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& committed) {
+  if (const auto index = parse_chunk_file_name(name)) return !committed.contains(*index);
+  if (const auto index = parse_chunk_ledger_name(name))
+    return !committed.contains(*index) || !committed.at(*index).ledger;
+  if (const auto index = parse_chunk_offsets_name(name))
+    return !committed.contains(*index) || !committed.at(*index).offsets;
+  return false;
+}
+
 // Deletes every file of ours that no record speaks for. Other files are not ours to delete.
 void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& committed,
            std::vector<std::string>& dropped) {
   bool changed = false;
   for (const std::string& name : list_directory(directory)) {
-    const std::optional<int64_t> index = parse_chunk_file_name(name);
-    const std::optional<int64_t> ledger = parse_chunk_ledger_name(name);
-    const bool stray_chunk =
-        (index && !committed.contains(*index)) ||
-        (ledger && !(committed.contains(*ledger) && committed.at(*ledger).ledger));
+    const bool stray_chunk = is_stray(name, committed);
     const bool temp_file = temp_file_target(name).has_value() && is_chunk_folder_name(name);
     if (!stray_chunk && !temp_file) continue;
     remove_file(join_path(directory, name));
@@ -99,6 +106,19 @@ std::string log_text(const StreamFile& stream, const std::map<int64_t, ChunkReco
   return text;
 }
 
+std::string check_beside_chunk(const std::string& directory, const ChunkRecord& record) {
+  if (record.ledger) {
+    const std::string wrong =
+        check_sealed_file(join_path(directory, chunk_ledger_name(record.index)), *record.ledger);
+    if (!wrong.empty()) return "its truncation ledger: " + wrong;
+  }
+  if (!record.offsets) return "";
+  const std::string wrong =
+      check_offsets(join_path(directory, chunk_offsets_name(record.index)), *record.offsets,
+                    record.rows.size(), record.stats.tokens);
+  return wrong.empty() ? "" : "its offsets: " + wrong;
+}
+
 }  // namespace
 
 std::string check_chunk(const std::string& directory, const StreamFile& stream,
@@ -106,8 +126,10 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
   if (record.index >= stream.chunk_count() || !(record.rows == stream.chunk(record.index))) {
     return "its record names rows that are not its own";
   }
-  if (record.file_bytes != stream.chunk_file_bytes(record.index))
+  if (record.file_bytes != stream.chunk_file_bytes(record))
     return "its record names a wrong size";
+  if (record.offsets.has_value() != stream.identity.token_embeddings)
+    return "its record is of another kind of matrix";
   const std::string path = join_path(directory, chunk_file_name(record.index));
   try {
     if (const int64_t size = file_size(open_for_reading(path, "store.chunk"), path);
@@ -116,10 +138,7 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
              std::to_string(record.file_bytes);
     }
     if (xxh3_file(path) != record.xxh3_128) return "its checksum differs from its record's";
-    if (!record.ledger) return "";
-    const std::string wrong =
-        check_ledger(join_path(directory, chunk_ledger_name(record.index)), *record.ledger);
-    return wrong.empty() ? "" : "its truncation ledger: " + wrong;
+    return check_beside_chunk(directory, record);
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
     if (error.exit_code() == ExitCode::kIoError) return error.detail().what;

@@ -70,7 +70,8 @@ constexpr auto names(PoolingMode /*tag*/) {
                                             {PoolingMode::kMax, "max"},
                                             {PoolingMode::kLastToken, "lasttoken"},
                                             {PoolingMode::kWeightedMean, "weightedmean"},
-                                            {PoolingMode::kMeanSqrtLen, "mean_sqrt_len_tokens"}});
+                                            {PoolingMode::kMeanSqrtLen, "mean_sqrt_len_tokens"},
+                                            {PoolingMode::kNone, "none"}});
 }
 constexpr auto names(WorkerEvent::Kind /*tag*/) {
   using Kind = WorkerEvent::Kind;
@@ -124,8 +125,9 @@ void fields(auto& archive, MaybeConst<HardwareOptions> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<StreamIdentity> auto& value) {
-  auto& [name, fingerprint, rows, dim] = value;
+  auto& [name, fingerprint, rows, dim, token_embeddings] = value;
   archive("name", name)("fingerprint", fingerprint)("rows", rows)("dim", dim);
+  archive("token_embeddings", token_embeddings);
 }
 
 void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {

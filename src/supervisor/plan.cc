@@ -101,6 +101,21 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
   }
 }
 
+// Vectors of tokens have no column-wise partner in another stream.
+void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
+  for (const size_t i : combine.streams) {
+    const StreamPlan& stream = streams[i];
+    if (!stream.identity.token_embeddings) continue;
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "combine.pooling",
+                 .what = "token embeddings cannot be combined",
+                 .where = combine.name,
+                 .expected = "streams with one vector a row",
+                 .found = stream.config.name() + " with pooling: none",
+                 .hint = "choose a pooling, or drop 'combine'"});
+  }
+}
+
 // Token ids are taken as they are: a prompt would have to be tokenized without its text.
 void check_prompt(const StreamPlan& stream) {
   if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
@@ -194,10 +209,14 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
                         .fingerprint = stream_fingerprint(planned.config, planned.scan,
                                                           planned.effective, model.identity),
                         .rows = planned.scan.rows,
-                        .dim = planned.effective.dim};
+                        .dim = planned.effective.dim,
+                        .token_embeddings = planned.effective.token_embeddings()};
   }
   plan.combine = plan_combined(config, plan.streams);
-  for (const CombinePlan& combine : plan.combine) check_equal_rows(combine, plan.streams);
+  for (const CombinePlan& combine : plan.combine) {
+    check_pooled(combine, plan.streams);
+    check_equal_rows(combine, plan.streams);
+  }
   return plan;
 }
 

@@ -33,6 +33,7 @@ void remove_final(const std::string& path) {
   remove_durably(path);
   remove_durably(ranges_path(path));
   remove_durably(ledger_path(path));
+  remove_durably(offsets_path(path));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "encode/store.h"
@@ -37,17 +38,17 @@ std::optional<StreamFile> check_stream_file(const ExpectedMatrix& matrix, const 
   }
 }
 
-// `known`: every chunk with a record, and whether it has a ledger.
-void check_strays(const std::string& directory, const std::map<int64_t, bool>& known,
+// `known`: every chunk with a record.
+void check_strays(const std::string& directory, const std::map<int64_t, ChunkRecord>& known,
                   Findings& findings) {
+  std::set<std::string> expected = {std::string(kLogFile), std::string(kStreamFile)};
+  for (const auto& [index, record] : known) {
+    expected.insert(chunk_file_name(index));
+    if (record.ledger) expected.insert(chunk_ledger_name(index));
+    if (record.offsets) expected.insert(chunk_offsets_name(index));
+  }
   for (const std::string& name : list_directory(directory)) {
-    const std::optional<int64_t> index = parse_chunk_file_name(name);
-    const std::optional<int64_t> ledger = parse_chunk_ledger_name(name);
-    const auto with_ledger = ledger ? known.find(*ledger) : known.end();
-    const bool expected = index ? known.contains(*index)
-                                : name == kLogFile || name == kStreamFile ||
-                                      (with_ledger != known.end() && with_ledger->second);
-    if (!expected) {
+    if (!expected.contains(name)) {
       findings.warn("chunk_strays", "no other files", name, join_path(directory, name));
     }
   }
@@ -86,10 +87,10 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
   for (const std::string& problem : log.problems) {
     findings.warn("chunk_log", "whole records", problem, "the next run encodes that chunk again");
   }
-  std::map<int64_t, bool> known;
+  std::map<int64_t, ChunkRecord> known;
   int64_t damaged = 0;
   for (const LogRecord& record : log.records) {
-    known.insert_or_assign(record.chunk.index, record.chunk.ledger.has_value());
+    known.insert_or_assign(record.chunk.index, record.chunk);
     const std::string wrong = record.stream == stream->checksum
                                   ? check_chunk(directory, *stream, record.chunk)
                                   : "its record belongs to another stream";

@@ -11,8 +11,9 @@
 #include "base/json.h"
 #include "store/final.h"
 #include "store/fingerprint_diff.h"
-#include "store/ledger.h"
 #include "store/matrix_file.h"
+#include "store/offsets.h"
+#include "store/sealed_file.h"
 #include "verify/chunk_check.h"
 #include "verify/matrix_scan.h"
 
@@ -90,7 +91,7 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
 
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
-  const std::string expected = shape_text(manifest.identity.rows, manifest.columns) + " " +
+  const std::string expected = shape_text(manifest.vectors(), manifest.columns) + " " +
                                std::string(npy_type(manifest.type));
   const std::string found = shape_text(summary.rows, summary.dim) + " " + summary.dtype;
   findings.check("manifest_shape", expected == found, expected, found, summary.path);
@@ -131,16 +132,26 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
   summary.lost_tokens = manifest.stats.lost_tokens;
   if (!manifest.ledger) return;
   summary.ledger_path = ledger_path(path);
-  const std::string wrong = check_ledger(summary.ledger_path, *manifest.ledger);
+  const std::string wrong = check_sealed_file(summary.ledger_path, *manifest.ledger);
   findings.check("truncation_ledger", wrong.empty(), "the ledger that the manifest names",
                  wrong.empty() ? "the same" : wrong, summary.ledger_path);
+}
+
+// Where the vectors of each row begin, in a matrix of token embeddings.
+void check_row_offsets(const std::string& path, const Manifest& manifest, Findings& findings) {
+  if (!manifest.offsets) return;
+  const std::string wrong = check_offsets(offsets_path(path), *manifest.offsets,
+                                          manifest.identity.rows, manifest.vectors());
+  findings.check("offsets", wrong.empty(), "the offsets that the manifest names, ascending",
+                 wrong.empty() ? "the same" : wrong, offsets_path(path));
 }
 
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
-    findings.check("rows", *matrix.rows == summary.rows, std::to_string(*matrix.rows),
-                   std::to_string(summary.rows), "the input has another number of rows");
+    const int64_t rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
+    findings.check("rows", *matrix.rows == rows, std::to_string(*matrix.rows),
+                   std::to_string(rows), "the input has another number of rows");
   }
   if (matrix.dim) {
     const int64_t dim = manifest ? manifest->identity.dim : summary.dim;
@@ -237,6 +248,7 @@ bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
   if (manifest) {
     check_against_manifest(scan->summary, *manifest, findings);
     check_truncation(matrix.path, *manifest, report.matrices.back(), findings);
+    check_row_offsets(matrix.path, *manifest, findings);
   }
   check_expectations(matrix, scan->summary, manifest, findings);
   check_values(*scan, manifest, findings);

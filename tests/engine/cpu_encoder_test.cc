@@ -1,4 +1,5 @@
 #include <cstring>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,11 +19,13 @@ using testing::kTinyVocab;
 using testing::random_rows;
 
 std::unique_ptr<Encoder> load(const std::string& model, int64_t threads,
-                              ComputeType dtype = ComputeType::kFloat32) {
+                              ComputeType dtype = ComputeType::kFloat32,
+                              std::optional<PoolingMode> pooling = {}) {
   EncoderOptions options;
+  options.result.pooling = pooling;
   options.result.model = testing::test_data("models/" + model);
   options.result.dtype = dtype;
-  options.result.normalize = true;
+  options.result.normalize = !pooling;
   options.hardware.device = "cpu";
   options.threads = threads;
   return load_encoder(options);
@@ -65,6 +68,37 @@ TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
   const std::vector<float> before = encode_rows(*encoder, rows, 512);
   rows.ids[0] = (rows.ids[0] + 1) % kTinyVocab;
   EXPECT_FALSE(same_bits(encode_rows(*encoder, rows, 512), before));
+}
+
+// Vectors of tokens whose mean is what mean pooling gives, and which do not depend on the batch.
+TEST(TokenEmbeddings, AreWhatPoolingWouldPool) {
+  TokenizedRows rows = random_rows(60);
+  rows.offsets.insert(rows.offsets.begin() + 1, 0);  // a row without tokens
+  rows.lost_tokens.push_back(0);
+  const auto pooled = load("bert", 1, ComputeType::kFloat32, PoolingMode::kMean);
+  const auto tokens = load("bert", 2, ComputeType::kFloat32, PoolingMode::kNone);
+  ASSERT_TRUE(tokens->token_embeddings());
+  const auto dim = static_cast<size_t>(tokens->dim());
+  const auto encode_tokens = [&](int64_t capacity) {
+    std::vector<float> out(rows.ids.size() * dim);
+    EXPECT_TRUE(
+        tokens->encode(pack(rows, capacity, 0), out, [](const PackedBatch&) { return true; }));
+    return out;
+  };
+  const std::vector<float> vectors = encode_tokens(512);
+  EXPECT_TRUE(same_bits(encode_tokens(40), vectors));
+  const std::vector<float> means = encode_rows(*pooled, rows, 512);
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    const auto begin = static_cast<size_t>(rows.offsets[static_cast<size_t>(row)]);
+    const size_t length = rows.row(row).size();
+    for (size_t column = 0; column < dim && length > 0; ++column) {
+      double sum = 0;
+      for (size_t t = begin; t < begin + length; ++t) sum += vectors[t * dim + column];
+      EXPECT_NEAR(sum / static_cast<double>(length),
+                  means[static_cast<size_t>(row) * dim + column], 1e-5)
+          << "row " << row;
+    }
+  }
 }
 
 TEST(CpuEncoder, RefusesAnIdOutsideTheVocabulary) {

@@ -77,4 +77,8 @@ ProgramEnd RealRun::run(const std::string& name, const std::vector<std::string>&
   return Program(dir_.path(), arguments(name, extra)).wait();
 }
 
+ProgramEnd RealRun::verify(const std::string& name) const {
+  return Program(dir_.path(), {"verify", matrix(name)}).wait();
+}
+
 }  // namespace encode::testing

@@ -21,6 +21,8 @@ class RealRun {
   std::vector<std::string> arguments(const std::string& name,
                                      const std::vector<std::string>& extra) const;
 
+  ProgramEnd verify(const std::string& name) const;  // `encode verify NAME.npy`
+
   std::string matrix(const std::string& name) const { return dir_.file(name + ".npy"); }
   const TempDir& dir() const { return dir_; }
 

@@ -59,6 +59,32 @@ TEST_P(Rows, TokenIdsAreCutAtMaxLengthAndCounted) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Rows, ::testing::Values("bert", "qwen2"));
 
+TEST_P(Rows, WithoutPoolingEveryTokenHasItsVector) {
+  const RealRun runs(GetParam(), 40);
+  const std::vector<std::string> none = {"--pooling", "none"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), none.begin(), none.end());
+    return more;
+  };
+  ASSERT_EQ(runs.run("whole", with({"--standard"})).exit_code, 0);
+  const ProgramEnd end = runs.run("cut", with({"--chunk-size", "7"}));
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto offsets = [&](const std::string& name) {
+    const std::string path = runs.matrix(name);
+    return read_bytes(path.substr(0, path.size() - 4) + ".offsets.npy");
+  };
+  EXPECT_TRUE(read_bytes(runs.matrix("cut")) == read_bytes(runs.matrix("whole")));
+  EXPECT_TRUE(offsets("cut") == offsets("whole"));
+  EXPECT_EQ(offsets("cut").size(), static_cast<size_t>(kNpyHeaderBytes) + 41 * 8);
+  int64_t last = 0;
+  std::memcpy(&last, offsets("cut").data() + offsets("cut").size() - 8, 8);
+  EXPECT_EQ(read_npy_header(runs.matrix("cut")).rows, last);
+  EXPECT_EQ(runs.verify("cut").exit_code, 0);
+  const std::string path = runs.matrix("cut");
+  std::filesystem::resize_file(path.substr(0, path.size() - 4) + ".offsets.npy", 200);
+  EXPECT_EQ(runs.verify("cut").exit_code, 65);
+}
+
 TEST(TokenIds, OutsideTheVocabularyOrBehindAPromptAreRefused) {
   const RealRun runs("bert", 0);
   const std::string ids = runs.dir().write("ids.jsonl", "{\"t\":[4]}\n{\"t\":[128]}\n");
@@ -96,6 +122,24 @@ void enlarge_embedding(const std::string& weights, const std::string& tensor, in
     std::memcpy(bytes.data() + begin + static_cast<size_t>(i) * 4, &value, sizeof value);
   }
   write_file_durably(weights, bytes);
+}
+
+TEST(NotFinite, ATokenThatFloat16CannotHoldIsComputedInFloat32Too) {
+  const RealRun runs("qwen2", 0);
+  runs.dir().write("texts.txt", "abc\nxyz\nade\n");
+  enlarge_embedding(runs.dir().file("model/model.safetensors"), "embed_tokens.weight", 4);
+  ASSERT_EQ(runs.run("float32", {"--pooling", "none"}).exit_code, 0);
+  const ProgramEnd end = runs.run("float16", {"--dtype", "float16", "--pooling", "none"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(read_bytes(runs.matrix("float16") + ".manifest.json"),
+              HasSubstr("\"redone_rows\": 2"));
+  const std::string narrow = read_bytes(runs.matrix("float16"));
+  const std::string wide = read_bytes(runs.matrix("float32"));
+  ASSERT_EQ(narrow.size(), wide.size());
+  const auto row_bytes = static_cast<size_t>(read_npy_header(runs.matrix("float32")).cols) * 4;
+  EXPECT_EQ(narrow.substr(0, kNpyHeaderBytes + 3 * row_bytes),
+            wide.substr(0, kNpyHeaderBytes + 3 * row_bytes));
+  EXPECT_NE(narrow, wide);
 }
 
 TEST(NotFinite, ARowThatFloat16CannotHoldIsComputedInFloat32AndCounted) {

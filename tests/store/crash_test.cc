@@ -44,6 +44,12 @@ TEST(Crash, KillDuringCleanUpToo) {
   EXPECT_GT(sweep(FaultMode::kKillBefore, small_job(false)), 110);
 }
 
+TEST(Crash, KillBeforeEveryCallOfTokenEmbeddings) {
+  FakeJob job = token_embeddings_job();
+  job.keep_chunks = false;
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job), 150);
+}
+
 TEST(Crash, KillWhileStartingOverFresh) {
   for (int64_t k = 1;; ++k) {
     const TempDir dir;

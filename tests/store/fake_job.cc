@@ -37,6 +37,30 @@ std::vector<float> fake_rows(RowRange rows, int64_t dim) {
   return values;
 }
 
+FakeJob token_embeddings_job() {
+  FakeJob job;
+  job.identity.token_embeddings = true;
+  return job;
+}
+
+std::vector<int32_t> fake_lengths(RowRange rows) {
+  std::vector<int32_t> lengths;
+  for (int64_t row = rows.begin; row < rows.end; ++row)
+    lengths.push_back(static_cast<int32_t>(row % 4));
+  return lengths;
+}
+
+std::vector<float> fake_vectors(RowRange rows, int64_t dim) {
+  std::vector<float> values;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const int64_t first = row * 8;
+    const std::vector<float> vectors =
+        fake_rows({.begin = first, .end = first + fake_lengths({row, row + 1}).front()}, dim);
+    values.insert(values.end(), vectors.begin(), vectors.end());
+  }
+  return values;
+}
+
 RowStats fake_stats(RowRange rows) {
   RowStats stats;
   stats.tokens = rows.size() * 7;
@@ -56,13 +80,27 @@ std::vector<TruncatedRow> fake_truncated(RowRange rows) {
 }
 
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim) {
+  return commit_chunk(store, index,
+                      StreamIdentity{.name = "", .fingerprint = "", .rows = 0, .dim = dim});
+}
+
+ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity& identity) {
   const auto writer = store.begin(index);
   const RowRange rows = store.chunk(index);
+  RowStats stats = fake_stats(rows);
+  if (identity.token_embeddings) stats.tokens = 0;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
-    writer->append(fake_rows({.begin = row, .end = row + 1}, dim));
-    writer->append_truncated(fake_truncated({.begin = row, .end = row + 1}));
+    const RowRange one = {.begin = row, .end = row + 1};
+    if (identity.token_embeddings) {
+      writer->append(fake_vectors(one, identity.dim));
+      writer->append_lengths(fake_lengths(one));
+      stats.tokens += fake_lengths(one).front();
+    } else {
+      writer->append(fake_rows(one, identity.dim));
+    }
+    writer->append_truncated(fake_truncated(one));
   }
-  return writer->commit(fake_stats(rows), "cpu");
+  return writer->commit(stats, "cpu");
 }
 
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
@@ -73,7 +111,7 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
   if (final_state(final_path, job.identity, /*check_hash=*/true) != FinalState::kValid) {
     const auto store = ChunkStore::open(cache_dir, job.identity, job.chunk_rows, job.open);
     for (const int64_t index : store->pending()) {
-      commit_chunk(*store, index, job.identity.dim);
+      commit_chunk(*store, index, job.identity);
       encoded.push_back(index);
       if (on_commit) on_commit(index);
     }
@@ -84,10 +122,27 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
 }
 
 std::string expected_final(const FakeJob& job) {
-  const std::vector<float> values =
-      fake_rows({.begin = 0, .end = job.identity.rows}, job.identity.dim);
-  std::string bytes = make_npy_header(job.identity.rows, job.identity.dim, "<f4");
+  const RowRange rows = {.begin = 0, .end = job.identity.rows};
+  const std::vector<float> values = job.identity.token_embeddings
+                                        ? fake_vectors(rows, job.identity.dim)
+                                        : fake_rows(rows, job.identity.dim);
+  std::string bytes = make_npy_header(static_cast<int64_t>(values.size()) / job.identity.dim,
+                                      job.identity.dim, "<f4");
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  return bytes;
+}
+
+std::string expected_offsets(const FakeJob& job) {
+  std::vector<int64_t> offsets = {0};
+  for (const int32_t length : fake_lengths({.begin = 0, .end = job.identity.rows}))
+    offsets.push_back(offsets.back() + length);
+  // NumPy 2.2: numpy.save of an int64 vector of 31 elements.
+  std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
+  bytes += "{'descr': '<i8', 'fortran_order': False, 'shape': (" + std::to_string(offsets.size()) +
+           ",), }";
+  bytes.resize(127, ' ');
+  bytes += '\n';
+  bytes.append(reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t));
   return bytes;
 }
 

@@ -105,6 +105,80 @@ TEST(Store, ChunkWithoutItsLedgerIsEncodedAgain) {
   EXPECT_EQ(read_bytes(ledger_path(job.final_path(dir.path()))), expected_ledger(job));
 }
 
+TEST(TokenEmbeddings, FinalAndOffsetsAreTheRowsHoweverTheRunWasCutUp) {
+  for (const int64_t chunk_rows : {1, 7, 30}) {
+    const TempDir dir;
+    FakeJob job = token_embeddings_job();
+    job.chunk_rows = chunk_rows;
+    run_fake_job(dir.path(), job);
+    const std::string path = job.final_path(dir.path());
+    EXPECT_EQ(read_bytes(path), expected_final(job)) << chunk_rows;
+    EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job)) << chunk_rows;
+    EXPECT_EQ(read_manifest(path).value().vectors(), 7 * (0 + 1 + 2 + 3) + 0 + 1);
+    EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
+  }
+}
+
+TEST(TokenEmbeddings, StandardModeWritesTheSameBytes) {
+  const TempDir dir;
+  const FakeJob job = token_embeddings_job();
+  const std::string path = job.final_path(dir.path());
+  const RowRange rows = {.begin = 0, .end = job.identity.rows};
+  const auto writer = begin_final(path, job.identity);
+  writer->append(fake_vectors(rows, job.identity.dim));
+  writer->append_lengths(fake_lengths(rows));
+  RowStats stats;
+  stats.tokens = writer->rows_written();
+  writer->publish(stats, "cpu");
+  EXPECT_EQ(read_bytes(path), expected_final(job));
+  EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job));
+}
+
+TEST(TokenEmbeddings, OtherTypesKeepTheOffsets) {
+  const TempDir dir;
+  const FakeJob job = token_embeddings_job();
+  run_fake_job(dir.path(), job);
+  const std::string path = job.final_path(dir.path());
+  reformat_final(path, path, {.type = OutputType::kFloat16, .ranges_file = ""});
+  EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job));
+  EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
+}
+
+TEST(TokenEmbeddings, ChunkOfDamagedOffsetsIsEncodedAgain) {
+  const TempDir dir;
+  const FakeJob job = token_embeddings_job();
+  {
+    const auto store = open_store(dir.path(), job);
+    for (const int64_t index : {0, 1, 2}) commit_chunk(*store, index, job.identity);
+  }
+  const std::string folder = chunks_dir(dir.path(), job.identity.name);
+  std::string bytes = read_bytes(folder + "/chunk_0000.offsets.npy");
+  bytes.back() ^= 1;
+  write_bytes(folder + "/chunk_0000.offsets.npy", bytes);
+  std::filesystem::remove(folder + "/chunk_0002.offsets.npy");
+  EXPECT_THAT(run_fake_job(dir.path(), job), ElementsAre(0, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(read_bytes(job.final_path(dir.path())), expected_final(job));
+}
+
+TEST(TokenEmbeddings, FinalOfDamagedOffsetsIsDamaged) {
+  const TempDir dir;
+  const FakeJob job = token_embeddings_job();
+  run_fake_job(dir.path(), job);
+  const std::string path = job.final_path(dir.path());
+  write_bytes(offsets_path(path), read_bytes(offsets_path(path)) + "x");
+  EXPECT_EQ(final_state(path, job.identity, true), FinalState::kDamaged);
+}
+
+TEST(TokenEmbeddings, NeedTheLengthsOfAllRows) {
+  const TempDir dir;
+  const FakeJob job = token_embeddings_job();
+  const auto store = open_store(dir.path(), job);
+  const auto writer = store->begin(0);
+  writer->append(fake_vectors({.begin = 0, .end = 4}, job.identity.dim));
+  writer->append_lengths(fake_lengths({.begin = 0, .end = 3}));
+  EXPECT_EQ(error_of([&] { writer->commit({}, "cpu"); }).code, "store.misuse");
+}
+
 TEST(Store, ResumeEncodesOnlyWhatIsMissing) {
   const TempDir dir;
   const FakeJob job;

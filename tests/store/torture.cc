@@ -97,6 +97,8 @@ std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
   if (!std::filesystem::exists(path)) return "no final";
   if (read_bytes(path) != expected_final(job)) return "the final differs";
   if (read_bytes(ledger_path(path)) != expected_ledger(job)) return "the ledger differs";
+  if (job.identity.token_embeddings && read_bytes(offsets_path(path)) != expected_offsets(job))
+    return "the offsets differ";
   if (final_state(path, job.identity, true) != FinalState::kValid)
     return "the manifest does not fit";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir)) {

@@ -1,0 +1,119 @@
+#include "store/offsets.h"
+
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "encode/error.h"
+
+#include "base/npy.h"
+#include "store/sealed_file.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);  // "<i8" is what lies in memory
+constexpr std::string_view kDescr = "<i8";
+constexpr size_t kBufferedOffsets = 8192;
+
+int64_t file_bytes(int64_t rows) {
+  return kNpyHeaderBytes + (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
+}
+
+Error misuse(const std::string& path, std::string expected, std::string found) {
+  return Error({.exit_code = ExitCode::kInternal,
+                .code = "store.misuse",
+                .what = "offsets that do not fit their matrix",
+                .where = path,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = ""});
+}
+
+// Calls on_offset(value) for each element, in order; the header comes in the first block.
+template <typename OnOffset>
+void read_offsets(const std::string& path, const FileSeal& seal, const OnOffset& on_offset) {
+  bool header = true;
+  read_sealed_file(path, seal, [&](std::string_view block) {
+    if (header) block.remove_prefix(std::min<size_t>(block.size(), kNpyHeaderBytes));
+    header = false;
+    for (; block.size() >= sizeof(int64_t); block.remove_prefix(sizeof(int64_t))) {
+      int64_t offset = 0;
+      std::memcpy(&offset, block.data(), sizeof offset);
+      on_offset(offset);
+    }
+  });
+}
+
+}  // namespace
+
+OffsetsWriter::OffsetsWriter(const std::string& path, int64_t rows)
+    : rows_(rows), file_(path, file_bytes(rows)) {
+  const std::string header = make_npy_vector_header(rows + 1, kDescr);
+  hash_.update(header.data(), header.size());
+  file_.write(header.data(), header.size());
+  buffer_.reserve(kBufferedOffsets);
+  append_offset(0);
+}
+
+void OffsetsWriter::append(std::span<const int32_t> lengths) {
+  if (static_cast<int64_t>(lengths.size()) > rows_ - rows_written_) {
+    throw misuse(file_.path(), "at most " + std::to_string(rows_) + " rows",
+                 std::to_string(rows_written_ + static_cast<int64_t>(lengths.size())));
+  }
+  for (const int32_t length : lengths) append_offset(vectors_ + length);
+  rows_written_ += static_cast<int64_t>(lengths.size());
+}
+
+void OffsetsWriter::append_file(const std::string& path, const FileSeal& seal) {
+  const int64_t base = vectors_;
+  int64_t count = -1;  // the first offset is 0, and there already
+  read_offsets(path, seal, [&](int64_t offset) {
+    if (++count > 0) append_offset(base + offset);
+  });
+  rows_written_ += count;
+}
+
+FileSeal OffsetsWriter::publish() {
+  flush();
+  if (rows_written_ != rows_) {
+    throw misuse(file_.path(), std::to_string(rows_) + " rows", std::to_string(rows_written_));
+  }
+  file_.commit();
+  return {.file_bytes = file_.bytes_written(), .xxh3_128 = hash_.hex()};
+}
+
+void OffsetsWriter::append_offset(int64_t offset) {
+  vectors_ = offset;
+  buffer_.push_back(offset);
+  if (buffer_.size() == kBufferedOffsets) flush();
+}
+
+void OffsetsWriter::flush() {
+  const size_t bytes = buffer_.size() * sizeof(int64_t);
+  hash_.update(buffer_.data(), bytes);
+  file_.write(buffer_.data(), bytes);
+  buffer_.clear();
+}
+
+std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t rows,
+                          int64_t vectors) {
+  if (std::string wrong = check_sealed_file(path, seal); !wrong.empty()) return wrong;
+  int64_t count = 0;
+  int64_t last = 0;
+  bool ascending = true;
+  read_offsets(path, seal, [&](int64_t offset) {
+    ascending = ascending && (count == 0 ? offset == 0 : offset >= last);
+    last = offset;
+    ++count;
+  });
+  if (count != rows + 1)
+    return "it has " + std::to_string(count) + " offsets for " + std::to_string(rows) + " rows";
+  if (!ascending) return "its offsets do not ascend from 0";
+  if (last == vectors) return "";
+  return "it ends at " + std::to_string(last) + ", the matrix at " + std::to_string(vectors);
+}
+
+}  // namespace encode

@@ -1,0 +1,52 @@
+#include "store/sealed_file.h"
+
+#include <algorithm>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kBlockBytes = 1 << 20;  // a multiple of every element's size
+constexpr const char* kCode = "store.beside";
+
+}  // namespace
+
+std::string check_sealed_file(const std::string& path, const FileSeal& seal) {
+  try {
+    if (const int64_t size = file_size(open_for_reading(path, kCode), path);
+        size != seal.file_bytes) {
+      return "it has " + std::to_string(size) + " bytes, not " + std::to_string(seal.file_bytes);
+    }
+    return xxh3_file(path) == seal.xxh3_128 ? "" : "its checksum differs";
+  } catch (const Error& error) {
+    if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
+    if (error.exit_code() == ExitCode::kIoError) return error.detail().what;
+    throw;
+  }
+}
+
+void read_sealed_file(const std::string& path, const FileSeal& seal,
+                      const std::function<void(std::string_view)>& on_bytes) {
+  const UniqueFd fd = open_for_reading(path, kCode);
+  if (const int64_t size = file_size(fd, path); size != seal.file_bytes) {
+    throw damage("a file beside a matrix is damaged", path,
+                 std::to_string(seal.file_bytes) + " bytes", std::to_string(size));
+  }
+  Xxh3 hash;
+  std::string block;
+  for (int64_t at = 0; at < seal.file_bytes; at += static_cast<int64_t>(block.size())) {
+    block.resize(static_cast<size_t>(std::min(kBlockBytes, seal.file_bytes - at)));
+    pread_all(fd, block.data(), block.size(), at, path);
+    hash.update(block.data(), block.size());
+    on_bytes(block);
+  }
+  if (const std::string found = hash.hex(); found != seal.xxh3_128)
+    throw damage("a file beside a matrix is damaged", path, "XXH3-128 " + seal.xxh3_128, found);
+}
+
+}  // namespace encode
