@@ -52,7 +52,7 @@ class Encoder {
   virtual bool encode(std::span<const PackedBatch> batches, std::span<float> out,
                       const BatchDone& done) = 0;
 
-  virtual int64_t dim() const = 0;  // width of an embedding
+  virtual int64_t dim() const = 0;            // width of an embedding
   virtual bool token_embeddings() const = 0;  // PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;
   virtual int64_t max_length() const = 0;       // tokens, the longest sequence it takes

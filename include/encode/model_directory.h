@@ -131,8 +131,9 @@ struct EffectiveResult {
   // What runs after the transformer, in this order, overrides applied: the directory's modules with
   // `pooling` in the first, a kTruncate where columns are cut off, and a kNormalize last exactly
   // where `normalize` is true. Without pooling the directory's modules are for another kind of
-  // vector: only what the options ask for is done to the tokens'. A directory's Normalize stands before the cut, so that a cut row has
-  // length 1 only where the options ask for it, as in sentence-transformers' encode().
+  // vector: only what the options ask for is done to the tokens'. A directory's Normalize stands
+  // before the cut, so that a cut row has length 1 only where the options ask for it, as in
+  // sentence-transformers' encode().
   std::vector<SentenceModule> modules;
   int64_t max_length =
       0;  // tokens, special tokens included; 0: neither model nor options state a limit

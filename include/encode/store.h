@@ -57,7 +57,7 @@ struct ChunkRecord {
   int64_t file_bytes = 0;
   std::string xxh3_128;  // 32 hex digits, of the whole chunk file
   RowStats stats;
-  std::string device;                // "cpu (amx)", "NVIDIA H100 80GB HBM3"
+  std::string device;               // "cpu (amx)", "NVIDIA H100 80GB HBM3"
   std::optional<FileSeal> ledger;   // of its truncated rows; none where it has none
   std::optional<FileSeal> offsets;  // exactly with token_embeddings
 };
@@ -173,8 +173,8 @@ struct Manifest {
   std::string xxh3_128 = {};
   RowStats stats = {};
   std::vector<std::string> devices = {};
-  std::vector<std::string> parts = {};    // combined matrices: the finals they were made of
-  std::optional<FileSeal> ledger = {};  // none for combined matrices: their parts have theirs
+  std::vector<std::string> parts = {};   // combined matrices: the finals they were made of
+  std::optional<FileSeal> ledger = {};   // none for combined matrices: their parts have theirs
   std::optional<FileSeal> offsets = {};  // exactly with token_embeddings
 
   int64_t vectors() const { return identity.token_embeddings ? stats.tokens : identity.rows; }

@@ -50,8 +50,7 @@ std::vector<KeySpec> model_keys() {
       {.sections = {"semantic"},
        .name = "pooling",
        .value = or_null(choice_of({"cls", "mean", "max", "lasttoken", "weightedmean",
-                                   "mean_sqrt_len_tokens", "none", "last",
-                                   "mean_sqrt_len"})),
+                                   "mean_sqrt_len_tokens", "none", "last", "mean_sqrt_len"})),
        .default_text = "null",
        .help = "How token vectors become one vector; null: as the model directory says; none: they "
                "do not, and the matrix has a row for every token, beside OUT.offsets.npy.",

@@ -20,8 +20,8 @@ class EmbeddingHead {
   // they make is the result.
   EmbeddingHead(const EffectiveResult& effective, at::Device device);
 
-  // hidden_states [T, hidden_size] -> float32 [B, width], [T, width] without pooling, on the device;
-  // finish() is still to be done.
+  // hidden_states [T, hidden_size] -> float32 [B, width], [T, width] without pooling, on the
+  // device; finish() is still to be done.
   at::Tensor operator()(const at::Tensor& hidden_states, const PackedInput& batch) const;
 
   // The closing normalizations and the cut to truncate_dim, where there are any, on the host: a

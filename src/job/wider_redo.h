@@ -24,9 +24,9 @@ class WiderRedo {
   };
 
   // Encodes again, in float32 on the same device, each row of `values`, which `narrow` gave, that
-  // is not finite and belongs to one of `batches`. Rows that float32 cannot hold either stay as they
-  // are. The float32 model is loaded beside the first at the first such row, and kept. Throws as
-  // load_encoder() and Encoder::encode().
+  // is not finite and belongs to one of `batches`. Rows that float32 cannot hold either stay as
+  // they are. The float32 model is loaded beside the first at the first such row, and kept. Throws
+  // as load_encoder() and Encoder::encode().
   Outcome run(std::span<const PackedBatch> batches, const Encoder& narrow, std::span<float> values,
               const Encoder::BatchDone& done);
 

@@ -148,13 +148,13 @@ void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
       texts.push_back(text);
     }
     const TokenizedRows rows = tokenizer.run(texts);
-    Window window = {.chunk = task,
-                     .rows = {begin, begin + rows.size()},
-                     .batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens),
-                     .stats = statistics(rows),
-                     .truncated = truncated_rows(rows, begin),
-                     .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows)
-                                                                   : std::vector<int32_t>()};
+    Window window = {
+        .chunk = task,
+        .rows = {begin, begin + rows.size()},
+        .batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens),
+        .stats = statistics(rows),
+        .truncated = truncated_rows(rows, begin),
+        .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>()};
     if (!queue_.push(std::move(window))) {
       abandoned_ = true;
       return;

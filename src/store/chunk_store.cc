@@ -199,11 +199,11 @@ void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block
   NpyReader reader(chunk_path(record.index));
   if (reader.file_bytes() != stream_.chunk_file_bytes(record) ||
       reader.dim() != stream_.identity.dim) {
-    throw damage("a chunk does not have the shape of its record", reader.path(),
-                 std::to_string(stream_.chunk_file_bytes(record)) + " bytes, rows of " +
-                     std::to_string(stream_.identity.dim),
-                 std::to_string(reader.file_bytes()) + " bytes, rows of " +
-                     std::to_string(reader.dim()));
+    throw damage(
+        "a chunk does not have the shape of its record", reader.path(),
+        std::to_string(stream_.chunk_file_bytes(record)) + " bytes, rows of " +
+            std::to_string(stream_.identity.dim),
+        std::to_string(reader.file_bytes()) + " bytes, rows of " + std::to_string(reader.dim()));
   }
   for (auto values = reader.next(reader.block_rows()); !values.empty();
        values = reader.next(reader.block_rows())) {
@@ -226,27 +226,25 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalFormat& 
                        manifest.devices.end();
     if (!known) manifest.devices.push_back(record.device);
   }
-  const FinalSource source = {.rows =
-                                  [&](const RowBlock& block) {
-                                    for (const ChunkRecord& record : committed_) {
-                                      read_chunk(record, block);
-                                      if (on_chunk) on_chunk(record.index);
-                                    }
-                                  },
-                              .fill_ledger =
-                                  [&](LedgerWriter& ledger) {
-                                    for (const ChunkRecord& record : committed_) {
-                                      if (record.ledger)
-                                        ledger.append_file(ledger_path(record.index),
-                                                           *record.ledger);
-                                    }
-                                  },
-                              .fill_offsets =
-                                  [&](OffsetsWriter& offsets) {
-                                    for (const ChunkRecord& record : committed_)
-                                      offsets.append_file(offsets_path(record.index),
-                                                          record.offsets.value());
-                                  }};
+  const FinalSource source = {
+      .rows =
+          [&](const RowBlock& block) {
+            for (const ChunkRecord& record : committed_) {
+              read_chunk(record, block);
+              if (on_chunk) on_chunk(record.index);
+            }
+          },
+      .fill_ledger =
+          [&](LedgerWriter& ledger) {
+            for (const ChunkRecord& record : committed_) {
+              if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
+            }
+          },
+      .fill_offsets =
+          [&](OffsetsWriter& offsets) {
+            for (const ChunkRecord& record : committed_)
+              offsets.append_file(offsets_path(record.index), record.offsets.value());
+          }};
   write_final(source, final_path, std::move(manifest), format);
 }
 

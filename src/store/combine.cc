@@ -177,7 +177,9 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
   }
   for (const PartColumns& part : parts) part.check_hash();
   publish_final(writer, std::move(combined),
-                {.ledger = nullptr, .offsets = nullptr, .ranges_bytes = combined_ranges(manifests, matrix_paths)});
+                {.ledger = nullptr,
+                 .offsets = nullptr,
+                 .ranges_bytes = combined_ranges(manifests, matrix_paths)});
 }
 
 }  // namespace encode

@@ -106,10 +106,9 @@ class StandardFinalWriter : public FinalWriter {
   StandardFinalWriter(std::string matrix_path, StreamIdentity identity)
       : matrix_path_(std::move(matrix_path)),
         identity_(std::move(identity)),
-        writer_(matrix_path_,
-                {.rows = {.begin = 0, .end = identity_.rows},
-                 .columns = identity_.dim,
-                 .counted_at_end = identity_.token_embeddings}),
+        writer_(matrix_path_, {.rows = {.begin = 0, .end = identity_.rows},
+                               .columns = identity_.dim,
+                               .counted_at_end = identity_.token_embeddings}),
         ledger_(ledger_path(matrix_path_)) {
     if (identity_.token_embeddings) offsets_.emplace(offsets_path(matrix_path_), identity_.rows);
   }
@@ -126,10 +125,9 @@ class StandardFinalWriter : public FinalWriter {
     manifest.columns = identity_.dim;
     manifest.stats = stats;
     manifest.devices = {device};
-    publish_final(writer_, std::move(manifest),
-                  {.ledger = &ledger_,
-                   .offsets = offsets_ ? &*offsets_ : nullptr,
-                   .ranges_bytes = ""});
+    publish_final(
+        writer_, std::move(manifest),
+        {.ledger = &ledger_, .offsets = offsets_ ? &*offsets_ : nullptr, .ranges_bytes = ""});
   }
 
  private:

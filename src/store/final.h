@@ -19,12 +19,12 @@ void remove_final_temp_files(const std::string& matrix_path);
 struct BesideFinal {
   LedgerWriter* ledger = nullptr;    // null: it has none
   OffsetsWriter* offsets = nullptr;  // null: no token embeddings
-  std::string ranges_bytes = "";   // "": it has none
+  std::string ranges_bytes = "";     // "": it has none
 };
 
 // Withdraws an older manifest, ranges and offsets file, publishes the ranges, the matrix, its
-// ledger, its offsets and then its manifest: at no moment stands a manifest beside a matrix that it does not describe.
-// Fills in file_bytes, the hashes and the ledger's seal.
+// ledger, its offsets and then its manifest: at no moment stands a manifest beside a matrix that it
+// does not describe. Fills in file_bytes, the hashes and the ledger's seal.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 
 // Where the manifest names a ranges file: it is there, and its hash fits.

@@ -113,9 +113,8 @@ std::string check_beside_chunk(const std::string& directory, const ChunkRecord& 
     if (!wrong.empty()) return "its truncation ledger: " + wrong;
   }
   if (!record.offsets) return "";
-  const std::string wrong =
-      check_offsets(join_path(directory, chunk_offsets_name(record.index)), *record.offsets,
-                    record.rows.size(), record.stats.tokens);
+  const std::string wrong = check_offsets(join_path(directory, chunk_offsets_name(record.index)),
+                                          *record.offsets, record.rows.size(), record.stats.tokens);
   return wrong.empty() ? "" : "its offsets: " + wrong;
 }
 
@@ -126,8 +125,7 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
   if (record.index >= stream.chunk_count() || !(record.rows == stream.chunk(record.index))) {
     return "its record names rows that are not its own";
   }
-  if (record.file_bytes != stream.chunk_file_bytes(record))
-    return "its record names a wrong size";
+  if (record.file_bytes != stream.chunk_file_bytes(record)) return "its record names a wrong size";
   if (record.offsets.has_value() != stream.identity.token_embeddings)
     return "its record is of another kind of matrix";
   const std::string path = join_path(directory, chunk_file_name(record.index));

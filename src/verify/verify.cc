@@ -91,8 +91,8 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
 
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
-  const std::string expected = shape_text(manifest.vectors(), manifest.columns) + " " +
-                               std::string(npy_type(manifest.type));
+  const std::string expected =
+      shape_text(manifest.vectors(), manifest.columns) + " " + std::string(npy_type(manifest.type));
   const std::string found = shape_text(summary.rows, summary.dim) + " " + summary.dtype;
   findings.check("manifest_shape", expected == found, expected, found, summary.path);
   findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128, manifest.xxh3_128,
@@ -150,8 +150,8 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
     const int64_t rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
-    findings.check("rows", *matrix.rows == rows, std::to_string(*matrix.rows),
-                   std::to_string(rows), "the input has another number of rows");
+    findings.check("rows", *matrix.rows == rows, std::to_string(*matrix.rows), std::to_string(rows),
+                   "the input has another number of rows");
   }
   if (matrix.dim) {
     const int64_t dim = manifest ? manifest->identity.dim : summary.dim;

@@ -94,8 +94,8 @@ TEST(TokenEmbeddings, AreWhatPoolingWouldPool) {
     for (size_t column = 0; column < dim && length > 0; ++column) {
       double sum = 0;
       for (size_t t = begin; t < begin + length; ++t) sum += vectors[t * dim + column];
-      EXPECT_NEAR(sum / static_cast<double>(length),
-                  means[static_cast<size_t>(row) * dim + column], 1e-5)
+      EXPECT_NEAR(sum / static_cast<double>(length), means[static_cast<size_t>(row) * dim + column],
+                  1e-5)
           << "row " << row;
     }
   }

@@ -48,8 +48,12 @@ class Filler {
   JobSpec job() {
     JobSpec spec{text(), {text(), false, text(), integer()}, {}};
     for (int i = 0; i < 2; ++i) {
-      spec.units.push_back(
-          {stream(), {text(), text(), integer(), integer()}, scan(), integer(), false, text()});
+      spec.units.push_back({stream(),
+                            {text(), text(), integer(), integer(), true},
+                            scan(),
+                            integer(),
+                            false,
+                            text()});
     }
     return spec;
   }
@@ -64,7 +68,7 @@ class Filler {
     event.dim = integer();
     event.file_bytes = integer();
     event.seconds = number();
-    event.stats = {integer(), integer(), integer(), integer()};
+    event.stats = {integer(), integer(), integer(), integer(), integer()};
     event.device_allocated_bytes = integer();
     event.device_reserved_bytes = integer();
     event.host_rss_bytes = integer();
