@@ -18,9 +18,10 @@ struct RowRange {
 };
 
 // The type that the model computes in. Norms, softmax, pooling and normalization are float32 in all
-// of them.
-enum class ComputeType { kFloat32, kBFloat16, kFloat16 };
-std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16"
+// of them. kInt8 is float32 but for the matrix products of the layers, whose operands are quantized
+// row by row; on processors with AMX only.
+enum class ComputeType { kFloat32, kBFloat16, kFloat16, kInt8 };
+std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16", "int8"
 
 // sentence-transformers' pooling modes; kNone keeps the vector of every token, for late interaction
 // (Khattab and Zaharia 2020), and never stands beside another.
@@ -42,8 +43,8 @@ int64_t output_columns(OutputType type, int64_t dim);  // dim, or bytes of packe
 // Error (ExitCode::kConfig) that lists the valid names; `where` is the config key or file that
 // holds the value.
 // How exact float32 products are, in PyTorch's words (torch.set_float32_matmul_precision): highest
-// is float32 arithmetic or better; high may take 16 bits of each factor (three bfloat16 products on
-// AMX, TensorFloat-32 on CUDA). Without such units both are the same.
+// is float32 arithmetic or better; high may take fewer bits of each factor (15 of a row's largest
+// on AMX, TensorFloat-32 on CUDA). Without such units both are the same.
 enum class MatmulPrecision { kHighest, kHigh };
 std::string_view to_string(MatmulPrecision precision);  // "highest", "high"
 

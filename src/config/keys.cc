@@ -39,9 +39,9 @@ std::vector<KeySpec> model_keys() {
        .name = "float32_matmul_precision",
        .value = choice_of({"highest", "high"}),
        .default_text = "highest",
-       .help =
-           "highest: float32 products as exact as float32 is; high: 16 bits of each factor where "
-           "that is faster (AMX, CUDA).",
+       .help = "highest: float32 products as exact as float32 is; high: fewer bits of each factor "
+               "where "
+               "that is faster (AMX, CUDA).",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.float32_matmul_precision =

@@ -1,6 +1,7 @@
 #include "nn/amx_linear.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <sys/mman.h>
@@ -27,11 +28,11 @@ constexpr std::align_val_t kTileAlignment{64};
 // Working memory of one thread, kept from call to call.
 class Scratch {
  public:
-  kernels::BFloat16* of_size(int64_t elements) {
-    if (elements > size_) {
-      data_.reset(static_cast<kernels::BFloat16*>(::operator new(
-          static_cast<size_t>(elements) * sizeof(kernels::BFloat16), kTileAlignment)));
-      size_ = elements;
+  std::byte* of_size(int64_t bytes) {
+    if (bytes > size_) {
+      data_.reset(
+          static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes), kTileAlignment)));
+      size_ = bytes;
     }
     return data_.get();
   }
@@ -40,19 +41,19 @@ class Scratch {
   struct Free {
     void operator()(void* p) const { ::operator delete(p, kTileAlignment); }
   };
-  std::unique_ptr<kernels::BFloat16, Free> data_;
+  std::unique_ptr<std::byte, Free> data_;
   int64_t size_ = 0;
 };
 
 // Written once and read for the life of the model: in huge pages, a page fault for two megabytes
 // instead of one for every four kilobytes.
-std::shared_ptr<void> allocate_packed(int64_t elements) {
+std::shared_ptr<std::byte> allocate_packed(int64_t size) {
   constexpr size_t kHugePageBytes = size_t{2} << 20;
-  const size_t bytes = static_cast<size_t>(elements) * sizeof(kernels::BFloat16);
+  const auto bytes = static_cast<size_t>(size);
   const auto alignment =
       bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kTileAlignment;
-  std::shared_ptr<void> memory(::operator new(bytes, alignment),
-                               [alignment](void* p) { ::operator delete(p, alignment); });
+  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
+                                    [alignment](std::byte* p) { ::operator delete(p, alignment); });
   // Only advice: where it is not taken, small pages serve.
   if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
   return memory;
@@ -67,16 +68,18 @@ std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   return whole_blocks ? weights : std::vector<at::Tensor>{at::cat(weights)};
 }
 
-// Returns the elements of `to` that were filled.
+// Returns the bytes of `to` that were filled.
 template <typename T>
-int64_t pack_parallel(const at::Tensor& weight, amx::Parts parts, kernels::BFloat16* to) {
+int64_t pack_parallel(const at::Tensor& weight, amx::Operands operands, std::byte* to) {
   const at::Tensor dense = weight.contiguous();
-  const amx::PackedWeight shape = {
-      .parts = parts, .out_features = dense.size(0), .in_features = dense.size(1), .data = nullptr};
+  const amx::PackedWeight shape = {.operands = operands,
+                                   .out_features = dense.size(0),
+                                   .in_features = dense.size(1),
+                                   .data = nullptr};
   at::parallel_for(0, shape.column_blocks(), 1, [&](int64_t begin, int64_t end) {
     amx::pack(rows_of<const T>(dense), shape, {begin, end}, to);
   });
-  return shape.packed_size();
+  return shape.packed_bytes();
 }
 
 amx::Epilogue epilogue_for(Activation activation) {
@@ -95,11 +98,17 @@ amx::Epilogue epilogue_for(Activation activation) {
   return amx::Epilogue::kNone;
 }
 
-amx::Parts parts_for(at::ScalarType type) {
-  if (type == at::kBFloat16) return amx::Parts::kOne;
-  const bool highest =
-      at::globalContext().float32MatmulPrecision() == at::Float32MatmulPrecision::HIGHEST;
-  return highest ? amx::Parts::kThree : amx::Parts::kTwo;
+amx::Operands operands_for(at::ScalarType type) {
+  if (type == at::kBFloat16) return amx::Operands::kBFloat16;
+  switch (at::globalContext().float32MatmulPrecision()) {
+    case at::Float32MatmulPrecision::HIGHEST:
+      return amx::Operands::kThreeDigits;
+    case at::Float32MatmulPrecision::HIGH:
+      return amx::Operands::kTwoDigits;
+    case at::Float32MatmulPrecision::MEDIUM:
+      break;
+  }
+  return amx::Operands::kOneDigit;
 }
 
 // Calls body(T{}) for the types that have a path.
@@ -127,17 +136,18 @@ std::optional<AmxLinear> AmxLinear::make(const std::vector<at::Tensor>& weights,
   linear.type_ = first.scalar_type();
   linear.in_features_ = first.size(1);
   for (const at::Tensor& weight : weights) linear.out_features_ += weight.size(0);
-  const amx::Parts parts = parts_for(linear.type_);
-  linear.parts_ = static_cast<int64_t>(parts);
+  const amx::Operands operands = operands_for(linear.type_);
+  linear.operands_ = static_cast<int>(operands);
   const bool packed = with_tile_type(linear.type_, [&](auto type) {
     using T = decltype(type);
-    const amx::PackedWeight whole = {.parts = parts,
+    const amx::PackedWeight whole = {.operands = operands,
                                      .out_features = linear.out_features_,
                                      .in_features = linear.in_features_,
                                      .data = nullptr};
-    linear.packed_ = allocate_packed(whole.packed_size());
-    auto* to = static_cast<kernels::BFloat16*>(linear.packed_.get());
-    for (const at::Tensor& weight : stackable(weights)) to += pack_parallel<T>(weight, parts, to);
+    linear.packed_ = allocate_packed(whole.packed_bytes());
+    std::byte* to = linear.packed_.get();
+    for (const at::Tensor& weight : stackable(weights))
+      to += pack_parallel<T>(weight, operands, to);
   });
   if (!packed) return std::nullopt;
   if (bias.defined()) linear.bias_ = bias.to(at::kFloat).contiguous();
@@ -152,17 +162,17 @@ at::Tensor AmxLinear::operator()(const at::Tensor& x, const at::Tensor& residual
   at::Tensor y = at::empty({in.size(0), out_features_}, in.options());
   with_tile_type(type_, [&](auto type) {
     using T = decltype(type);
-    const amx::PackedWeight weight = {.parts = amx::Parts{parts_},
+    const amx::PackedWeight weight = {.operands = amx::Operands{operands_},
                                       .out_features = out_features_,
                                       .in_features = in_features_,
-                                      .data = static_cast<const kernels::BFloat16*>(packed_.get())};
+                                      .data = packed_.get()};
     const amx::Linear<T> call = {.x = rows_of<const T>(in),
                                  .bias = bias_.defined() ? rows_of<const float>(bias_) : nullptr,
                                  .residual = added.defined() ? rows_of<const T>(added) : nullptr,
                                  .y = rows_of<T>(y),
                                  .rows = in.size(0),
                                  .epilogue = epilogue_for(activation)};
-    amx::linear(weight, call, scratch.of_size(amx::scratch_size(weight)));
+    amx::linear(weight, call, scratch.of_size(amx::scratch_bytes(weight)));
   });
   return y;
 }

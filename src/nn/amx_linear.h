@@ -1,6 +1,7 @@
 // y = x W^T + b on processors with AMX; see kernels/amx.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,7 +18,8 @@ class AmxLinear {
  public:
   // Nothing where the processor or the type has no such path. weights [.., in_features] in float32
   // or bfloat16, stacked to [out_features, in_features]; bias [out_features] or undefined.
-  // LibTorch's float32 matmul precision is read here: highest takes three parts, any other two.
+  // LibTorch's float32 matmul precision is read here: highest takes three digits, high two,
+  // medium one.
   static std::optional<AmxLinear> make(const std::vector<at::Tensor>& weights,
                                        const at::Tensor& bias);
 
@@ -28,10 +30,10 @@ class AmxLinear {
  private:
   AmxLinear() = default;
 
-  std::shared_ptr<void> packed_;  // bfloat16, in the order of the tiles
-  at::Tensor bias_;               // float32 or undefined
+  std::shared_ptr<std::byte> packed_;  // in the order of the tiles
+  at::Tensor bias_;                    // float32 or undefined
   at::ScalarType type_ = at::kFloat;
-  int64_t parts_ = 0;
+  int operands_ = 0;  // kernels::amx::Operands
   int64_t out_features_ = 0;
   int64_t in_features_ = 0;
 };

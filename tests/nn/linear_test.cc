@@ -83,7 +83,7 @@ TEST(Linear, AddsTheResidual) {
 }
 
 // The context is LibTorch's own, which the engine sets from float32_matmul_precision.
-TEST(Linear, HighPrecisionKeepsSixteenBitsWhereThatIsFaster) {
+TEST(Linear, HighPrecisionIsLessExactWhereThatIsFaster) {
   const c10::InferenceMode inference;
   const at::Tensor w = at::randn({96, 384});
   const at::Tensor x = at::randn({40, 384});
@@ -93,7 +93,7 @@ TEST(Linear, HighPrecisionKeepsSixteenBitsWhereThatIsFaster) {
   at::globalContext().setFloat32MatmulPrecision("highest");
   const double highest = max_difference(Linear(w, {})(x), exact);
   EXPECT_LT(highest, 1e-4);
-  EXPECT_LT(high, 1e-3);
+  EXPECT_LT(high, 1e-2);
   if (has_amx()) {
     EXPECT_GT(high, 4 * highest);
   }

@@ -1,0 +1,132 @@
+// What the products of amx.h share: tiles and what happens to their sums. Included by the sources
+// of amx.h alone.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/activations.h"
+#include "kernels/amx.h"
+#include "kernels/vec.h"
+
+namespace encode::kernels::amx {
+
+using namespace ENCODE_ISA;
+
+inline constexpr int64_t kTileRows = 16;
+inline constexpr int64_t kTileRowBytes = 64;
+inline constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
+inline constexpr int64_t kPanelRows = 128;  // rows of x that are laid out in tiles at a time
+
+inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+struct alignas(64) TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+class TileScope {
+ public:
+  TileScope() {
+    static constexpr TileConfig kConfig;
+    _tile_loadconfig(&kConfig);
+  }
+  ~TileScope() { _tile_release(); }
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+};
+
+// [16 rows][16 words of 32 bits] -> [16 words][16 rows]: the order in which a tile holds
+// consecutive inputs of sixteen outputs. Transposed within lanes of 128 bits first, then lane by
+// lane.
+template <typename T>
+inline void store_transposed(const T* rows, T* to) {
+  constexpr int64_t kRow = kTileRowBytes / static_cast<int64_t>(sizeof(T));
+  UintVec in[kTileRows];
+  UintVec out[kTileRows];
+  for (int64_t i = 0; i < kTileRows; ++i) in[i] = load_raw<UintVec>(rows + i * kRow);
+  for (int64_t i = 0; i < kTileRows; i += 2) {
+    const UintVec a = in[i];
+    const UintVec b = in[i + 1];
+    out[i] =
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    out[i + 1] =
+        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  const auto low = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+  };
+  const auto high = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30,
+                                   31);
+  };
+  for (int64_t i = 0; i < kTileRows; i += 4) {
+    in[i] = low(out[i], out[i + 2]);
+    in[i + 1] = high(out[i], out[i + 2]);
+    in[i + 2] = low(out[i + 1], out[i + 3]);
+    in[i + 3] = high(out[i + 1], out[i + 3]);
+  }
+  const auto even = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+  };
+  const auto odd = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30,
+                                   31);
+  };
+  for (int64_t i = 0; i < 4; ++i) {
+    out[i] = even(even(in[i], in[4 + i]), even(in[8 + i], in[12 + i]));
+    out[4 + i] = even(odd(in[i], in[4 + i]), odd(in[8 + i], in[12 + i]));
+    out[8 + i] = odd(even(in[i], in[4 + i]), even(in[8 + i], in[12 + i]));
+    out[12 + i] = odd(odd(in[i], in[4 + i]), odd(in[8 + i], in[12 + i]));
+  }
+  for (int64_t i = 0; i < kTileRows; ++i) store_raw(out[i], to + i * kRow);
+}
+
+// Up to sixteen elements, zero beyond them.
+template <typename T>
+inline Vec load_lanes(const T* from, int64_t lanes) {
+  return lanes >= kLanes ? load(from) : lanes > 0 ? load_part(from, lanes) : Vec{};
+}
+
+template <Epilogue epilogue>
+inline Vec apply(Vec x) {
+  if constexpr (epilogue == Epilogue::kGelu) return gelu(x);
+  if constexpr (epilogue == Epilogue::kGeluTanh) return gelu_tanh(x);
+  if constexpr (epilogue == Epilogue::kRelu) return relu(x);
+  if constexpr (epilogue == Epilogue::kSilu) return silu(x);
+  return x;
+}
+
+// Sixteen sums of a row, or `lanes` of them, their bias added, to their place in the result.
+template <Epilogue epilogue, typename T>
+inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_t lanes) {
+  Vec x = apply<epilogue>(sums);
+  if (call.residual) x += load_lanes(call.residual + offset, lanes);
+  if (lanes >= kLanes) {
+    store(x, call.y + offset);
+  } else {
+    store_part(x, call.y + offset, lanes);
+  }
+}
+
+// Makes `body` a constant expression's template argument: body.template operator()<epilogue>().
+template <typename Body>
+auto with_epilogue(Epilogue epilogue, const Body& body) {
+  switch (epilogue) {
+    case Epilogue::kGelu:
+      return body.template operator()<Epilogue::kGelu>();
+    case Epilogue::kGeluTanh:
+      return body.template operator()<Epilogue::kGeluTanh>();
+    case Epilogue::kRelu:
+      return body.template operator()<Epilogue::kRelu>();
+    case Epilogue::kSilu:
+      return body.template operator()<Epilogue::kSilu>();
+    case Epilogue::kNone:
+      break;
+  }
+  return body.template operator()<Epilogue::kNone>();
+}
+
+}  // namespace encode::kernels::amx
