@@ -9,6 +9,7 @@
 
 #include "engine/transformer.h"
 #include "nn/device.h"
+#include "nn/linear.h"
 
 namespace encode {
 namespace {
@@ -20,6 +21,7 @@ at::ScalarType scalar_type(ComputeType type) {
     case ComputeType::kFloat16:
       return at::kHalf;
     case ComputeType::kFloat32:
+    case ComputeType::kInt8:
       break;
   }
   return at::kFloat;
@@ -27,6 +29,27 @@ at::ScalarType scalar_type(ComputeType type) {
 
 // Rotary tables are made for the longest sequence; without any stated limit this one holds.
 constexpr int64_t kLongestSequence = 32768;
+
+// LibTorch's own setting, read when a Linear is made. Its least precision, which no option names,
+// stands for products of int8.
+void set_matmul_precision(const ResultOptions& options, at::Device device) {
+  std::string precision(to_string(options.float32_matmul_precision));
+  if (options.dtype == ComputeType::kInt8) {
+    if (!device.is_cpu() || !has_amx()) {
+      throw Error({.exit_code = ExitCode::kUnavailable,
+                   .code = "device.int8",
+                   .what = "dtype int8 is not offered on this device",
+                   .where = device_description(device),
+                   .expected = "a CPU with AMX (Intel Xeon from Sapphire Rapids on)",
+                   .found = device.is_cpu() ? "a processor without AMX, or held back by "
+                                              "ENCODE_CPU_CAPABILITY"
+                                            : "a GPU",
+                   .hint = "use bfloat16"});
+    }
+    precision = "medium";
+  }
+  at::globalContext().setFloat32MatmulPrecision(precision);
+}
 
 }  // namespace
 
@@ -85,22 +108,23 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   const Json config = parse_json(directory.config_json, {},
                                  directory.transformer_path + "/config.json", "model.config");
   const JsonFields fields(config, directory.transformer_path + "/config.json", "model.config");
-  at::globalContext().setFloat32MatmulPrecision(
-      std::string(to_string(options.result.float32_matmul_precision)));
+  set_matmul_precision(options.result, device);
   Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
   const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
-  Transformer transformer = {
-      .model = load_model(directory.model_type, {.config = fields,
-                                                 .weights = weights,
-                                                 .device = device,
-                                                 .max_positions = max_length,
-                                                 .causal = options.result.causal}),
-      .head = EmbeddingHead(effective, device),
-      .device = device,
-      .dim = effective.dim,
-      .vocab_size = directory.vocab_size,
-      .max_length = max_length,
-      .token_embeddings = effective.token_embeddings()};
+  std::unique_ptr<Model> model =
+      load_model(directory.model_type, {.config = fields,
+                                        .weights = weights,
+                                        .device = device,
+                                        .max_positions = max_length,
+                                        .causal = options.result.causal});
+  at::globalContext().setFloat32MatmulPrecision("highest");  // of what follows the layers
+  Transformer transformer = {.model = std::move(model),
+                             .head = EmbeddingHead(effective, device),
+                             .device = device,
+                             .dim = effective.dim,
+                             .vocab_size = directory.vocab_size,
+                             .max_length = max_length,
+                             .token_embeddings = effective.token_embeddings()};
   return device.is_cpu() ? make_cpu_encoder(std::move(transformer), options)
                          : make_cuda_encoder(std::move(transformer), options);
 }

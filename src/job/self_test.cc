@@ -125,16 +125,24 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
           .largest_difference = largest_difference(now, before)};
 }
 
-}  // namespace
-
-SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
-                       const std::string& path) {
+Vectors fixed_vectors(Encoder& encoder, const Tokenizer* tokenizer) {
   const TokenizedRows rows = fixed_rows(encoder, tokenizer);
   const size_t count = encoder.token_embeddings() ? rows.ids.size() : kTexts.size();
   Vectors vectors(count * static_cast<size_t>(encoder.dim()));
   encoder.encode(pack(rows, encoder.batch_tokens(), 0), vectors,
                  [](const PackedBatch&) { return true; });
+  return vectors;
+}
 
+}  // namespace
+
+double least_cosine_of_fixed_texts(Encoder& a, Encoder& b, const Tokenizer* tokenizer) {
+  return least_cosine(fixed_vectors(a, tokenizer), fixed_vectors(b, tokenizer), a.dim());
+}
+
+SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
+                       const std::string& path) {
+  const Vectors vectors = fixed_vectors(encoder, tokenizer);
   const std::string key = xxh3_hex(identity + '\n' + encoder.device_name());
   Json entries = read_entries(path);
   const auto known = entries.find(key);

@@ -29,4 +29,7 @@ struct SelfTest {
 SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
                        const std::string& path);
 
+// The least cosine between the vectors that two encoders of the same model give the fixed texts.
+double least_cosine_of_fixed_texts(Encoder& a, Encoder& b, const Tokenizer* tokenizer);
+
 }  // namespace encode

@@ -158,7 +158,28 @@ void UnitRunner::load(int64_t unit_number) {
   event.message = tokenizer_ != nullptr ? tokenizer_->description() : "";
   event.host_rss_bytes = resident_bytes();
   events_.send(event);
+  if (options.result.dtype == ComputeType::kInt8) check_int8(unit_number, options);
   self_test(unit_number);
+}
+
+void UnitRunner::check_int8(int64_t unit_number, EncoderOptions options) {
+  constexpr double kLeastCosine = 0.95;  // 0.98 and more are usual
+  options.result.dtype = ComputeType::kFloat32;
+  const std::unique_ptr<Encoder> exact = load_encoder(options);
+  const double cosine = least_cosine_of_fixed_texts(*exact, *encoder_, tokenizer_.get());
+  if (cosine < kLeastCosine) {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "int8.parity",
+                 .what = "int8 products change the vectors of this model too much",
+                 .where = options.result.model,
+                 .expected = "a cosine to float32 of " + std::to_string(kLeastCosine) +
+                             " at least, for fixed texts",
+                 .found = std::to_string(cosine),
+                 .hint = "use dtype bfloat16"});
+  }
+  log(unit_number, "warning",
+      "dtype int8 is an approximation: fixed texts have a cosine of " + std::to_string(cosine) +
+          " at least to their float32 vectors");
 }
 
 void UnitRunner::self_test(int64_t unit_number) {

@@ -29,6 +29,7 @@ class UnitRunner {
 
  private:
   void load(int64_t unit);
+  void check_int8(int64_t unit, EncoderOptions options);
   bool encode_windows(int64_t unit, WindowProducer& producer, class CommitThread& committer);
   bool encode_window(int64_t unit, const Window& window, struct EncodedWindow& encoded);
   void self_test(int64_t unit);

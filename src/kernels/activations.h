@@ -40,7 +40,7 @@ inline Vec erf(Vec z) {
   q = q * s + 0x1.d975e2p-4F;
   q = q * s + 0x1.02b592p-1F;
   q = q * s + 1.0F;
-  const Vec inside = z * p / q;
+  const Vec inside = fast_quotient(z * p, q);
   const Vec outside = z > 0.0F ? splat(1.0F) : splat(-1.0F);
   return s < splat(3.95F * 3.95F) ? inside : outside;
 }

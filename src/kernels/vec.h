@@ -33,6 +33,19 @@ inline float largest(Vec x) {
   return most;
 }
 
+// a / b to two units in the last place, for b far from zero and infinity: an estimate of 14 bits and
+// one step of Newton's take a third of a division's time.
+inline Vec fast_quotient(Vec a, Vec b) {
+#ifdef __AVX512F__
+  Vec reciprocal;
+  __asm__("vrcp14ps %1, %0" : "=v"(reciprocal) : "v"(b));
+  reciprocal *= 2.0F - b * reciprocal;
+  return a * reciprocal;
+#else
+  return a / b;
+#endif
+}
+
 // Loads and stores of sixteen elements at any address.
 template <typename V, typename T>
 inline V load_raw(const T* from) {
