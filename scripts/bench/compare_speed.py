@@ -134,6 +134,11 @@ def ratios(ours, other):
     return statistics.median(other.seconds) / statistics.median(ours.seconds), min(turns), max(turns)
 
 
+def cpu_ratio(ours, other):
+    """Steadier than wall-clock time where the machine is shared; a thread that waits actively counts as working."""
+    return statistics.median(other.cpu_seconds) / statistics.median(ours.cpu_seconds)
+
+
 def table(contestants, rows, tokens):
     ours = [contestant for contestant in contestants if contestant.ours]
     heads = "".join(f" x of {mine.name} (turns) |" for mine in ours)
@@ -145,7 +150,8 @@ def table(contestants, rows, tokens):
                  f"{median:.2f}", f"{statistics.median(contestant.cpu_seconds):.1f}", f"{tokens / median:,.0f}"]
         for mine in ours:
             middle, low, high = ratios(mine, contestant)
-            cells.append("" if contestant.ours else f"**{middle:.2f}** ({low:.2f} to {high:.2f})")
+            cells.append("" if contestant.ours else f"**{middle:.2f}** ({low:.2f} to {high:.2f}), CPU "
+                         f"{cpu_ratio(mine, contestant):.2f}")
         print(f"| {' | '.join(cells)} | {contestant.agreement or 'itself'} |")
     print(f"\n{rows:,} rows, {tokens:,} tokens. Not in the peers' seconds: " + ", ".join(
         f"{peer_.name} {peer_.load_seconds:.1f} s loading" for peer_ in contestants if not peer_.ours) + ".")

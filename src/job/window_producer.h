@@ -12,6 +12,7 @@
 #include "encode/tokenizer.h"
 
 #include "job/bounded_queue.h"
+#include "job/stage_seconds.h"
 
 namespace encode {
 
@@ -30,6 +31,7 @@ struct Window {
       batches;  // rows counted from rows.begin; a row without tokens is in none
   RowStats stats;
   std::vector<TruncatedRow> truncated;
+  StageSeconds seconds;  // read, tokenize, pack
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
@@ -60,6 +62,7 @@ class WindowProducer {
  private:
   void produce();
   void produce_chunk(TextReader& reader, const ChunkTask& task, class SliceTokenizer& tokenizer);
+  std::vector<Text> read_texts(TextReader& reader, RowRange rows) const;  // of one window
 
   const JobUnit& unit_;
   const std::vector<ChunkTask> tasks_;
