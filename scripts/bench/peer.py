@@ -16,7 +16,6 @@ import resource
 import time
 
 import numpy as np
-import tokenizers
 
 WARM_UP_ROWS = 64
 
@@ -70,6 +69,7 @@ def max_length(args):
 
 def load_tokenizer(args):
     """The model's own, truncating, without padding: a row's ids are as long as the row."""
+    import tokenizers  # not in the distribution's Python, which runs the tests of this file
     tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length(args))
