@@ -70,7 +70,7 @@ parse_flags() {
     shift 2
   done
   [[ -x $ROOT/build/bin/encode ]] || die "no build/bin/encode: run scripts/build.sh first"
-  "$ROOT/scripts/models.sh"
+  "$ROOT/scripts/models.sh" >&2
 }
 
 # measure PYTHON SCRIPT ARGUMENT...: with what all of them take.
