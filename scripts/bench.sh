@@ -1,17 +1,30 @@
 #!/usr/bin/env bash
-# Times `encode run` against sentence-transformers: same rows, same truncation, same threads, turn by turn. Prints a
-# Markdown table with the medians and their ratio.
+# Times `encode run` against its peers: same rows, same truncation, same threads, turn by turn, outputs compared. Prints a
+# Markdown table with the medians and their ratios, and what was timed.
 #
 # usage: scripts/bench.sh tokenizers [--rows N] [--runs N] [--min-ratio R] [TOKENIZER.json ..]
 #   times the tokenizers alone against Hugging Face `tokenizers`, one thread against one and two against two; default
 #   rows 20000, default vocabulary that of the demo model
 #
-# usage: scripts/bench.sh [--rows N] [--runs N] [--threads N] [--model DIR] [--dtype T] [--min-ratio R]
-#   --rows N        half functions, half changelog entries (default 2000)
+# usage: scripts/bench.sh stages [--rows N] [--corpus C] [--threads N] [--model DIR] [--dtype T] [--runs N] [--min-share T=S]
+#   where a run's time goes, and what share it is of the model's matrix products alone; BERT's architecture only
+#
+# usage: scripts/bench.sh chunks [--rows N] [--threads N] [--model DIR] [--dtype T] [--runs N]
+#   chunks of 1,000 and of 100 against standard mode, and batch_tokens of 1k to 16k, on functions and on changelog entries
+#
+# usage: scripts/bench.sh growth [--threads N] [--model DIR] [--dtype T] [--lengths ..] [--tokens N]
+#   time and memory for 1,000 to 1,000,000 short rows, and for rows of 16 to 8,192 tokens
+#
+# usage: scripts/bench.sh [--rows N] [--corpus C] [--runs N] [--threads N] [--model DIR] [--dtype T] [--peers P]
+#                         [--min-ratio R]
+#   --rows N        default 2000
+#   --corpus C      functions, changelogs, or mixed: half of each (default mixed)
 #   --runs N        turns (default 3)
-#   --threads N     of both (default: the cores of this machine)
-#   --dtype T       float32 or bfloat16 (default float32)
-#   --min-ratio R   exit with 1 where ours is not R times as fast
+#   --threads N     of all (default: the cores of this machine)
+#   --dtype T       ours: float32, bfloat16, or both with a comma (default both)
+#   --peers P       st, st-bf16 (sentence-transformers), ort (ONNX Runtime, its transformer optimizer), ct2, ct2-int8
+#                   (CTranslate2), with commas (default st,st-bf16,ort,ct2-int8)
+#   --min-ratio R   exit with 1 where ours is not R times as fast as every peer, PEER=R: as that one; may be repeated
 #
 # ENCODE_REFERENCE_PYTHON as for scripts/parity.sh.
 set -euo pipefail
@@ -41,30 +54,65 @@ bench_tokenizers() {
     "${options[@]}" "${files[@]}"
 }
 
-main() {
-  if [[ ${1:-} == tokenizers ]]; then
-    shift
-    bench_tokenizers "$@"
-    return
-  fi
-  local rows=2000 model="$DEPS/models/all-MiniLM-L6-v2" threads python input options=()
-  threads=$(nproc)
+# Flags that every mode but `tokenizers` has become ROWS, CORPUS, MODEL and THREADS; the others go on in OPTIONS.
+parse_flags() {
+  ROWS=2000 CORPUS=mixed MODEL="$DEPS/models/all-MiniLM-L6-v2" THREADS=$(nproc) OPTIONS=()
   while (($#)); do
     case $1 in
-      -h | --help) show_help && return ;;
-      --rows) rows=$2 && shift 2 ;;
-      --threads) threads=$2 && shift 2 ;;
-      --model) model=$2 && shift 2 ;;
-      --runs | --dtype | --min-ratio) options+=("$1" "$2") && shift 2 ;;
+      -h | --help) show_help && exit ;;
+      --rows) ROWS=$2 ;;
+      --corpus) CORPUS=$2 ;;
+      --threads) THREADS=$2 ;;
+      --model) MODEL=$2 ;;
+      --runs | --dtype | --peers | --min-ratio | --min-share | --seconds | --lengths | --tokens) OPTIONS+=("$1" "$2") ;;
       *) die "unknown option '$1'; see --help" ;;
     esac
+    shift 2
   done
   [[ -x $ROOT/build/bin/encode ]] || die "no build/bin/encode: run scripts/build.sh first"
-  "$ROOT/scripts/models.sh"
-  python=$(reference_python)
-  input=$(real_rows "$rows")
-  "$python" "$ROOT/scripts/bench/compare_speed.py" --encode "$ROOT/build/bin/encode" --model "$model" \
-    --input "$input" --threads "$threads" "${options[@]}"
+  "$ROOT/scripts/models.sh" >&2
+}
+
+# measure PYTHON SCRIPT ARGUMENT...: with what all of them take.
+measure() {
+  local python=$1 script=$2
+  shift 2
+  "$python" "$ROOT/scripts/bench/$script.py" --encode "$ROOT/build/bin/encode" --model "$MODEL" --threads "$THREADS" \
+    "${OPTIONS[@]}" "$@"
+}
+
+main() {
+  local mode=speed python input other
+  case ${1:-} in
+    tokenizers)
+      shift
+      bench_tokenizers "$@"
+      return
+      ;;
+    stages | chunks | growth)
+      mode=$1
+      shift
+      ;;
+  esac
+  parse_flags "$@"
+  case $mode in
+    speed)
+      python=$(reference_python)
+      input=$(real_rows "$ROWS" "$CORPUS")
+      measure "$python" compare_speed --input "$input" --work "$DEPS/bench/peers"
+      ;;
+    stages)
+      cmake --build "$ROOT/build" --target products_alone >&2
+      input=$(real_rows "$ROWS" "$CORPUS")
+      measure "$PYTHON" stages --input "$input" --products "$ROOT/build/bin/products_alone"
+      ;;
+    chunks)
+      input=$(real_rows "$ROWS" functions)
+      other=$(real_rows "$ROWS" changelogs)
+      measure "$PYTHON" chunk_overhead "$input" "$other"
+      ;;
+    growth) measure "$PYTHON" growth ;;
+  esac
 }
 
 main "$@"

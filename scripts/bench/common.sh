@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What parity.sh and bench.sh share; sourced after lib.sh.
+# What parity.sh, bench.sh and the measurements here share; sourced after lib.sh.
 
 # The interpreter that has sentence-transformers: ENCODE_REFERENCE_PYTHON, or an environment made for it.
 reference_python() {
@@ -18,14 +18,21 @@ reference_python() {
   printf '%s\n' "$folder/bin/python"
 }
 
-# real_rows ROWS: prints the path of a file of real texts, half of them functions, half changelog entries, each spread
-# over 20 times as many.
+# real_rows ROWS [mixed|functions|changelogs]: prints the path of a file of real texts, spread over 20 times as many;
+# mixed is half functions and half changelog entries.
 real_rows() {
-  local rows=$1 half=$(($1 / 2)) folder="$DEPS/bench" kind file
-  file="$folder/rows-$rows.jsonl"
+  local rows=$1 corpus=${2:-mixed} folder="$DEPS/bench" kinds kind each file
+  case $corpus in
+    mixed) kinds=(tests changes) file="$folder/rows-$rows.jsonl" ;;
+    functions) kinds=(tests) file="$folder/functions-$rows.jsonl" ;;
+    changelogs) kinds=(changes) file="$folder/changelogs-$rows.jsonl" ;;
+    *) die "no corpus '$corpus': mixed, functions or changelogs" ;;
+  esac
   if [[ ! -f $file ]]; then
-    for kind in tests changes; do
-      "$PYTHON" "$ROOT/scripts/make_corpus.py" "$kind" --rows $((half * 20)) --output "$folder/$kind.jsonl" >&2
+    rm -f "$file.partial"
+    each=$((rows / ${#kinds[@]}))
+    for kind in "${kinds[@]}"; do
+      "$PYTHON" "$ROOT/scripts/make_corpus.py" "$kind" --rows $((each * 20)) --output "$folder/$kind.jsonl" >&2
       awk 'NR % 20 == 0' "$folder/$kind.jsonl" >>"$file.partial"
       rm "$folder/$kind.jsonl"
     done

@@ -1,11 +1,19 @@
 #!/usr/bin/env python3
-"""Times encode and sentence-transformers on the same rows, turn by turn, and prints a Markdown table.
+"""Times encode and its peers on the same rows, turn by turn, compares their outputs, and prints a Markdown table.
 
-encode's time is that of the whole command, from start to synced file; the peer's is model.encode() alone. That favours
-the peer by its start-up, and needs nothing from inside either program.
+    compare_speed.py --encode build/bin/encode --model DIR --input rows.jsonl --threads N [--dtype float32,bfloat16]
+                     [--peers st,st-bf16,ort,ct2-int8] [--runs 3] [--min-ratio 1.5] [--min-ratio ort=2]
+
+encode's seconds are those of the whole command: start, load, read, tokenize, encode, commit, sync. A peer's are read,
+tokenize and encode with a model that is loaded and warm. That favours the peer, and needs nothing from inside either
+program. Each turn runs every contestant once; the ratio of a turn is that of two neighbours in time.
+
+A contestant whose matrix is wrong is out: against the first float32 contestant, float32 may differ by 1e-4 and other
+types must keep a cosine of 0.95 in every row. The exit code is 1 where that, or --min-ratio, does not hold.
 """
 import argparse
 import json
+import os
 import pathlib
 import platform
 import resource
@@ -14,8 +22,39 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import peer
 
 HERE = pathlib.Path(__file__).resolve().parent
+# name: program, flags, and the type of ours that it competes with
+PEERS = {
+    "st": ("peer_sentence_transformers.py", ("--dtype", "float32"), "float32"),
+    "st-bf16": ("peer_sentence_transformers.py", ("--dtype", "bfloat16"), "bfloat16"),
+    "ort": ("peer_onnxruntime.py", ("--dtype", "float32"), "float32"),
+    "ct2": ("peer_ctranslate2.py", ("--dtype", "float32"), "float32"),
+    "ct2-int8": ("peer_ctranslate2.py", ("--dtype", "int8"), "bfloat16"),
+}
+FLOAT32_DIFFERENCE = 1e-4
+OTHER_COSINE = 0.95
+
+
+@dataclass
+class Contestant:
+    name: str
+    dtype: str  # of ours: its own; of a peer: what it competes with
+    ours: bool
+    seconds: list = field(default_factory=list)
+    cpu_seconds: list = field(default_factory=list)
+    load_seconds: float = 0
+    peak_bytes: int = 0
+    settings: str = ""
+    agreement: str = ""
+
+    def float32(self):
+        return self.dtype == "float32"
 
 
 def machine(threads):
@@ -24,68 +63,159 @@ def machine(threads):
     return f"{cpu}, {threads} threads"
 
 
-def run_peer(args):
-    command = [sys.executable, str(HERE / "peer_sentence_transformers.py"), "--model", args.model, "--input", args.input,
-               "--device", args.device, "--dtype", args.dtype, "--threads", str(args.threads),
-               "--batch-size", str(args.peer_batch_size)]
-    if args.max_length:
-        command += ["--max-length", str(args.max_length)]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
-
-
-def run_encode(args, folder):
-    command = [args.encode, "run", "--model", args.model, "--input", args.input, "--field", "text",
-               "--device", args.device, "--dtype", args.dtype, "--threads", str(args.threads),
-               "--cache-dir", f"{folder}/cache", "--output", f"{folder}/ours.npy"]
-    if args.max_length:
-        command += ["--max-length", str(args.max_length)]
-    started = time.monotonic()
-    result = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.monotonic() - started
+def checked(command, threads):
+    """Runs it; returns its standard output and its (wall, processor) seconds."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
+    seconds, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     if result.returncode:
-        sys.exit(f"{' '.join(command)}\n{result.stdout[-2000:]}{result.stderr[-2000:]}\nexit code {result.returncode}")
-    return seconds
+        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout[-2000:]}{result.stderr[-2000:]}\n"
+                 f"exit code {result.returncode}")
+    return result.stdout, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def row(name, seconds, rows, tokens):
-    median = statistics.median(seconds)
-    spread = ", ".join(f"{value:.2f}" for value in seconds)
-    return f"| {name} | {spread} | {median:.2f} | {rows / median:,.0f} | {tokens / median:,.0f} |"
+def common_flags(args):
+    flags = ["--model", args.model, "--input", args.input, "--field", "text", "--device", args.device, "--threads",
+             args.threads]
+    return flags + (["--max-length", args.max_length] if args.max_length else [])
+
+
+def run_ours(args, contestant, folder):
+    output = folder / "ours.npy"
+    _, seconds, cpu_seconds = checked(
+        [args.encode, "run", *common_flags(args), "--dtype", contestant.dtype, "--cache-dir", folder / "cache",
+         "--output", output, "--json", "--no-progress"], args.threads)
+    contestant.settings = f"{contestant.dtype}; whole command with start and commit"
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "load_seconds": 0, "peak_rss_bytes": 0}, output
+
+
+def run_peer(args, contestant, folder):
+    program, flags, _ = PEERS[contestant.name]
+    output = folder / "peer.npy"
+    out, _, _ = checked([sys.executable, HERE / program, *common_flags(args), *flags, "--work", args.work, "--output",
+                         output], args.threads)
+    said = json.loads(out.splitlines()[-1])
+    contestant.settings = said["settings"] + "; read, tokenize, encode"
+    return said, output
+
+
+def turn(args, contestant, reference):
+    """One run; its matrix is compared with `reference`, which is the first float32 matrix of the whole comparison."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = run_ours if contestant.ours else run_peer
+        said, output = run(args, contestant, pathlib.Path(folder))
+        matrix = np.load(output).astype(np.float64)
+    contestant.seconds.append(said["seconds"])
+    contestant.cpu_seconds.append(said["cpu_seconds"])
+    contestant.load_seconds = said["load_seconds"]
+    contestant.peak_bytes = max(contestant.peak_bytes, said["peak_rss_bytes"])
+    if reference is None:
+        return matrix if contestant.float32() else None
+    contestant.agreement, good = agreement(matrix, reference, contestant)
+    if not good:
+        sys.exit(f"FAIL: {contestant.name} is no embedding of these rows: {contestant.agreement}")
+    return reference
+
+
+def agreement(matrix, reference, contestant):
+    if matrix.shape != reference.shape:
+        return f"shape {matrix.shape}, not {reference.shape}", False
+    difference = np.abs(matrix - reference).max()
+    cosine = ((matrix * reference).sum(axis=1) /
+              (np.linalg.norm(matrix, axis=1) * np.linalg.norm(reference, axis=1))).min()
+    good = difference <= FLOAT32_DIFFERENCE if contestant.float32() else cosine >= OTHER_COSINE
+    return f"max difference {difference:.1e}, least cosine {cosine:.6f}", bool(good)
+
+
+def ratios(ours, other):
+    """Their median and the smallest and largest of a turn."""
+    turns = [theirs / mine for mine, theirs in zip(ours.seconds, other.seconds)]
+    return statistics.median(other.seconds) / statistics.median(ours.seconds), min(turns), max(turns)
+
+
+def cpu_ratio(ours, other):
+    """Steadier than wall-clock time where the machine is shared; a thread that waits actively counts as working."""
+    return statistics.median(other.cpu_seconds) / statistics.median(ours.cpu_seconds)
+
+
+def table(contestants, rows, tokens):
+    ours = [contestant for contestant in contestants if contestant.ours]
+    heads = "".join(f" x of {mine.name} (turns) |" for mine in ours)
+    print(f"| | what is timed | seconds | median | CPU s | tokens/s |{heads} against the first float32 |")
+    print("|---|---|---|---|---|---|" + "---|" * len(ours) + "---|")
+    for contestant in contestants:
+        median = statistics.median(contestant.seconds)
+        cells = [contestant.name, contestant.settings, ", ".join(f"{value:.2f}" for value in contestant.seconds),
+                 f"{median:.2f}", f"{statistics.median(contestant.cpu_seconds):.1f}", f"{tokens / median:,.0f}"]
+        for mine in ours:
+            middle, low, high = ratios(mine, contestant)
+            cells.append("" if contestant.ours else f"**{middle:.2f}** ({low:.2f} to {high:.2f}), CPU "
+                         f"{cpu_ratio(mine, contestant):.2f}")
+        print(f"| {' | '.join(cells)} | {contestant.agreement or 'itself'} |")
+    print(f"\n{rows:,} rows, {tokens:,} tokens. Not in the peers' seconds: " + ", ".join(
+        f"{peer_.name} {peer_.load_seconds:.1f} s loading" for peer_ in contestants if not peer_.ours) + ".")
+
+
+def check_ratios(args, contestants):
+    """--min-ratio R for every peer, or NAME=R: against ours of the type that the peer competes with."""
+    ours = {contestant.dtype: contestant for contestant in contestants if contestant.ours}
+    limits = dict(wish.split("=") if "=" in wish else ("", wish) for wish in args.min_ratio)
+    failures = []
+    for contestant in contestants:
+        limit = float(limits.get(contestant.name, limits.get("", 0)))
+        if contestant.ours or limit == 0:
+            continue
+        mine = ours.get(contestant.dtype, next(iter(ours.values())))
+        if (ratio := ratios(mine, contestant)[0]) < limit:
+            failures.append(f"{contestant.name}: ratio {ratio:.2f} to {mine.name} is below {limit:g}")
+    if failures:
+        sys.exit("FAIL: " + "; ".join(failures))
+
+
+def count_tokens(args):
+    tokenizer = peer.load_tokenizer(args)
+    return [len(encoding.ids) for encoding in tokenizer.encode_batch_fast(peer.read_rows(args))]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encode", required=True, help="the program")
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--input", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True, help="where peers keep converted models")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32,bfloat16", help="of ours")
+    parser.add_argument("--peers", default="st,st-bf16,ort,ct2-int8", help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--max-length", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--min-ratio", action="append", default=[], metavar="R|PEER=R")
+    args = parser.parse_args()
+    args.field = "text"
+    for name in filter(None, args.peers.split(",")):
+        if name not in PEERS:
+            parser.error(f"no peer '{name}'; there are {', '.join(PEERS)}")
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--encode", required=True, help="the program")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--max-length", type=int, default=0)
-    parser.add_argument("--peer-batch-size", type=int, default=32)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--min-ratio", type=float, default=0.0, help="fail below this ratio of tokens/s")
-    args = parser.parse_args()
-    ours, peers = [], []
-    for turn in range(args.runs):
-        with tempfile.TemporaryDirectory() as folder:
-            ours.append(run_encode(args, folder))
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if turn == 0 else peak
-        peers.append(run_peer(args))
-        print(f"run {turn + 1}: encode {ours[-1]:.2f} s, sentence-transformers {peers[-1]['seconds']:.2f} s",
-              file=sys.stderr, flush=True)
-    rows, tokens = peers[0]["rows"], peers[0]["tokens"]
-    peer_seconds = [run["seconds"] for run in peers]
-    ratio = statistics.median(peer_seconds) / statistics.median(ours)
-    print(f"{machine(args.threads)}; {args.device}, {args.dtype}; {rows:,} rows, {tokens:,} tokens; "
-          f"{pathlib.Path(args.model).name}\n")
-    print("| | seconds | median | rows/s | tokens/s |\n|---|---|---|---|---|")
-    print(row("encode (whole command)", ours, rows, tokens))
-    print(row(f"sentence-transformers (encode() alone, batch {args.peer_batch_size})", peer_seconds, rows, tokens))
-    print(f"\nratio of medians {ratio:.2f}; largest process {peak / 1e6:.2f} GB against "
-          f"{peers[0]['peak_rss_bytes'] / 1e9:.2f} GB resident")
-    if ratio < args.min_ratio:
-        sys.exit(f"FAIL: ratio {ratio:.2f} is below {args.min_ratio:g}")
+    args = parse()
+    contestants = [Contestant(f"encode {dtype}", dtype, True) for dtype in args.dtype.split(",")]
+    contestants += [Contestant(name, PEERS[name][2], False) for name in args.peers.split(",") if name]
+    # Float32 first: it is what the others are compared with.
+    contestants.sort(key=lambda contestant: not contestant.float32())
+    args.work.mkdir(parents=True, exist_ok=True)
+    reference = None
+    for number in range(args.runs):
+        for contestant in contestants:
+            reference = turn(args, contestant, reference)
+            print(f"turn {number + 1}: {contestant.name} {contestant.seconds[-1]:.2f} s", file=sys.stderr, flush=True)
+    lengths = count_tokens(args)
+    contestants.sort(key=lambda contestant: not contestant.ours)
+    print(f"{machine(args.threads)}; {args.device}; {args.model.name}; {args.input.stem}\n")
+    table(contestants, len(lengths), sum(lengths))
+    check_ratios(args, contestants)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/host.h"
+#include "job/stage_seconds.h"
 
 namespace encode {
 namespace {
@@ -89,7 +90,11 @@ void CommitThread::rethrow_failure() {
 
 void CommitThread::run() {
   try {
-    while (const auto window = queue_.pop()) write(*window);
+    while (const auto window = queue_.pop()) {
+      Stopwatch watch;
+      write(*window);
+      seconds_ += watch.lap();
+    }
   } catch (...) {
     failure_ = std::current_exception();
     queue_.abandon();

@@ -52,8 +52,9 @@ class CommitThread {
   CommitThread& operator=(const CommitThread&) = delete;
   ~CommitThread();  // without finish(): what is not committed is dropped
 
-  void push(EncodedWindow window);  // throws what writing threw
-  void finish();                    // returns when all is durable; throws likewise
+  void push(EncodedWindow window);             // throws what writing threw
+  void finish();                               // returns when all is durable; throws likewise
+  double seconds() const { return seconds_; }  // spent on writing; after finish()
 
  private:
   void run();
@@ -65,6 +66,7 @@ class CommitThread {
   int64_t unit_;
   std::string device_;
   RowStats chunk_stats_;  // commit thread only
+  double seconds_ = 0;    // commit thread only, until it has been joined
   std::exception_ptr
       failure_;  // written before the queue is abandoned, read after push() failed or the join
   BoundedQueue<EncodedWindow> queue_{1};

@@ -112,12 +112,17 @@ bool UnitRunner::run(int64_t unit_number) {
       .window_text_bytes = window_text_bytes(unit),
       .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
   unit_stats_ = {};
+  unit_seconds_ = {};
   unit_rows_ = 0;
   unit_tokens_ = 0;
   WindowProducer producer(unit, std::move(tasks), plan);
   CommitThread committer(*sink, events_, unit_number, encoder_->device_name());
   if (!encode_windows(unit_number, producer, committer)) return false;
+  Stopwatch watch;
   committer.finish();
+  unit_seconds_.commit_awaited += watch.lap();
+  unit_seconds_.commit = committer.seconds();
+  log(unit_number, "debug", unit_seconds_.text());
 
   WorkerEvent done;
   done.kind = WorkerEvent::Kind::kUnitDone;
@@ -212,7 +217,10 @@ void UnitRunner::log(int64_t unit_number, const std::string& level, const std::s
 bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
                                 CommitThread& committer) {
   Clock::time_point chunk_start;
+  Stopwatch watch;
   while (auto window = producer.next()) {
+    unit_seconds_.rows_awaited += watch.lap();
+    unit_seconds_.add(window->seconds);
     if (window->opens_chunk()) {
       chunk_start = Clock::now();
       WorkerEvent event;
@@ -242,7 +250,9 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
       encoded.memory = encoder_->memory();
       encoded.seconds = seconds_since(chunk_start);
     }
+    unit_seconds_.encode += watch.lap();
     committer.push(std::move(encoded));
+    unit_seconds_.commit_awaited += watch.lap();
   }
   return true;
 }

@@ -11,6 +11,7 @@
 #include "encode/tokenizer.h"
 
 #include "job/event_pipe.h"
+#include "job/stage_seconds.h"
 #include "job/wider_redo.h"
 #include "job/window_producer.h"
 
@@ -43,6 +44,7 @@ class UnitRunner {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<WiderRedo> wider_redo_;
   RowStats unit_stats_;
+  StageSeconds unit_seconds_;
   int64_t unit_rows_ = 0;
   int64_t unit_tokens_ = 0;
 };

@@ -124,37 +124,47 @@ void WindowProducer::produce() {
   }
 }
 
-void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
-                                   SliceTokenizer& tokenizer) {
+std::vector<Text> WindowProducer::read_texts(TextReader& reader, RowRange rows) const {
   Text text;
   std::vector<Text> texts;
-  for (int64_t begin = task.rows.begin; begin < task.rows.end;
-       begin += static_cast<int64_t>(texts.size())) {
-    texts.clear();
-    int64_t bytes = 0;
-    const int64_t limit = std::min(kWindowRows, task.rows.end - begin);
-    while (static_cast<int64_t>(texts.size()) < limit && bytes < plan_.window_text_bytes) {
-      if (!reader.next(text)) {
-        throw Error({.exit_code = ExitCode::kData,
-                     .code = "text.changed",
-                     .what = "the input has fewer rows than when the run began",
-                     .where = unit_.config.input.path,
-                     .expected = std::to_string(unit_.identity.rows) + " rows",
-                     .found = std::to_string(begin + static_cast<int64_t>(texts.size())),
-                     .hint = "do not change an input during a run; start again with --fresh"});
-      }
-      if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
-      bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
-      texts.push_back(text);
+  int64_t bytes = 0;
+  const int64_t limit = std::min(kWindowRows, rows.size());
+  while (static_cast<int64_t>(texts.size()) < limit && bytes < plan_.window_text_bytes) {
+    if (!reader.next(text)) {
+      throw Error({.exit_code = ExitCode::kData,
+                   .code = "text.changed",
+                   .what = "the input has fewer rows than when the run began",
+                   .where = unit_.config.input.path,
+                   .expected = std::to_string(unit_.identity.rows) + " rows",
+                   .found = std::to_string(rows.begin + static_cast<int64_t>(texts.size())),
+                   .hint = "do not change an input during a run; start again with --fresh"});
     }
+    if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
+    bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
+                                   SliceTokenizer& tokenizer) {
+  for (int64_t begin = task.rows.begin; begin < task.rows.end;) {
+    Stopwatch watch;
+    StageSeconds seconds;
+    const std::vector<Text> texts = read_texts(reader, {begin, task.rows.end});
+    seconds.read = watch.lap();
     const TokenizedRows rows = tokenizer.run(texts);
+    seconds.tokenize = watch.lap();
     Window window = {
         .chunk = task,
         .rows = {begin, begin + rows.size()},
         .batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens),
         .stats = statistics(rows),
         .truncated = truncated_rows(rows, begin),
-        .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>()};
+        .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>(),
+        .seconds = seconds};
+    window.seconds.pack = watch.lap();
+    begin = window.rows.end;
     if (!queue_.push(std::move(window))) {
       abandoned_ = true;
       return;

@@ -12,6 +12,7 @@
 #include "encode/tokenizer.h"
 
 #include "job/bounded_queue.h"
+#include "job/stage_seconds.h"
 
 namespace encode {
 
@@ -31,6 +32,7 @@ struct Window {
   RowStats stats;
   std::vector<TruncatedRow> truncated;
   std::vector<int32_t> row_tokens;  // [rows], with StreamIdentity::token_embeddings
+  StageSeconds seconds;             // read, tokenize, pack
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
@@ -61,6 +63,7 @@ class WindowProducer {
  private:
   void produce();
   void produce_chunk(TextReader& reader, const ChunkTask& task, class SliceTokenizer& tokenizer);
+  std::vector<Text> read_texts(TextReader& reader, RowRange rows) const;  // of one window
 
   const JobUnit& unit_;
   const std::vector<ChunkTask> tasks_;

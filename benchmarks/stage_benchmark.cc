@@ -1,0 +1,107 @@
+// What surrounds the model: reading, tokenizing, packing, writing. ENCODE_BENCHMARK_MODEL and
+// ENCODE_BENCHMARK_ROWS name a model directory and a JSONL file with a field `text`; without them
+// these benchmarks say so and do nothing.
+#include <benchmark/benchmark.h>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/text.h"
+#include "encode/tokenizer.h"
+
+#include "batching/pack.h"
+#include "store/matrix_file.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+constexpr int64_t kBatchTokens = 512;
+constexpr int64_t kMaxLength = 256;
+constexpr int64_t kColumns = 384;
+
+// Nothing, and the benchmark marked as failed, where the variable is not set.
+std::optional<std::string> variable(benchmark::State& state, const char* name) {
+  const char* value = std::getenv(name);
+  if (value != nullptr && *value != '\0') return value;
+  state.SkipWithError((std::string("set ") + name).c_str());
+  return std::nullopt;
+}
+
+InputOptions rows_of(const std::string& path) {
+  InputOptions options;
+  options.path = path;
+  options.field = "text";
+  return options;
+}
+
+std::vector<std::string> texts_of(const std::string& path) {
+  std::vector<std::string> texts;
+  const auto reader = open_texts(rows_of(path));
+  for (Text text; reader->next(text);) texts.push_back(text.utf8);
+  return texts;
+}
+
+void read(benchmark::State& state) {
+  const auto path = variable(state, "ENCODE_BENCHMARK_ROWS");
+  if (!path) return;
+  int64_t bytes = 0;
+  for (auto _ : state) {
+    const auto reader = open_texts(rows_of(*path));
+    for (Text text; reader->next(text);) bytes += static_cast<int64_t>(text.utf8.size());
+  }
+  state.SetBytesProcessed(bytes);
+}
+BENCHMARK(read)->Unit(benchmark::kMillisecond);
+
+TokenizedRows tokenized(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  TokenizedRows rows;
+  for (const std::string& text : texts)
+    tokenizer.encode(text, {.max_length = kMaxLength, .add_special_tokens = true}, rows);
+  return rows;
+}
+
+void tokenize(benchmark::State& state) {
+  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
+  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
+  if (!path) return;
+  const auto tokenizer = load_tokenizer_from_directory(*model);
+  const std::vector<std::string> texts = texts_of(*path);
+  int64_t tokens = 0;
+  for (auto _ : state) tokens += static_cast<int64_t>(tokenized(*tokenizer, texts).ids.size());
+  state.SetItemsProcessed(tokens);
+}
+BENCHMARK(tokenize)->Unit(benchmark::kMillisecond);
+
+// `fill` is the share of the batches' token slots that rows take.
+void pack_rows(benchmark::State& state) {
+  const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
+  const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
+  if (!path) return;
+  const TokenizedRows rows = tokenized(*load_tokenizer_from_directory(*model), texts_of(*path));
+  size_t batches = 0;
+  for (auto _ : state) batches = pack(rows, kBatchTokens, 0).size();
+  state.SetItemsProcessed(state.iterations() * rows.size());
+  state.counters["fill"] =
+      static_cast<double>(rows.ids.size()) / static_cast<double>(batches * kBatchTokens);
+}
+BENCHMARK(pack_rows)->Unit(benchmark::kMillisecond);
+
+// A chunk of `rows` from the first byte to the last sync.
+void write_npy(benchmark::State& state) {
+  const TempDir dir;
+  const int64_t rows = state.range(0);
+  const std::vector<float> values(static_cast<size_t>(rows * kColumns), 0.5F);
+  for (auto _ : state) {
+    NpyWriter writer(dir.file("chunk.npy"), {.rows = {0, rows}, .columns = kColumns});
+    writer.append(values);
+    writer.publish();
+  }
+  state.SetBytesProcessed(state.iterations() * rows * kColumns *
+                          static_cast<int64_t>(sizeof(float)));
+}
+BENCHMARK(write_npy)->Arg(100)->Arg(1000)->Arg(50000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What chunks cost against standard mode, and whether larger batches ever make a run slower.
+
+    chunk_overhead.py --encode build/bin/encode --model DIR --threads N [--runs 5] [--dtype T] rows.jsonl ..
+
+For each file: standard mode, chunks of 1,000 and chunks of 100, turn by turn; then batch_tokens of 1k to 16k, turn by
+turn. Prints Markdown tables of medians. A turn's overhead is that against the standard run of the same turn, and its
+median counts. The exit code is 1 where chunks of 1,000 cost more than 1 %, chunks of 100 more than 5 %, a rate falls
+by more than 5 % from one batch_tokens to the next, or two matrices of a file differ.
+"""
+import argparse
+import pathlib
+import statistics
+import sys
+
+import ours
+
+MODES = {"standard": ("--standard",), "chunks of 1,000": ("--chunk-size", "1000"), "chunks of 100": ("--chunk-size", "100")}
+LIMITS = {"chunks of 1,000": 0.01, "chunks of 100": 0.05}
+BATCH_TOKENS = (1024, 2048, 4096, 8192, 16384)
+LARGEST_FALL = 0.05
+
+
+def measure(args, path, contestants):
+    """The runs of each contestant, one a turn. All matrices must be the same bytes."""
+    runs = {name: [] for name in contestants}
+    output = None
+    for number in range(args.runs):
+        # Every other turn backwards: what slows down in the course of a turn hits each place alike.
+        for name in list(contestants)[::1 if number % 2 == 0 else -1]:
+            run = ours.encode(args.encode, args.model, path, "--threads", args.threads, "--dtype", args.dtype,
+                              *contestants[name])
+            output = output or run.output
+            if run.output != output:
+                sys.exit(f"FAIL: {path}, {name}: the matrix differs from that of {next(iter(contestants))}")
+            runs[name].append(run)
+        print(f"{path.stem}: turn {number + 1} of {args.runs}", file=sys.stderr, flush=True)
+    return runs
+
+
+def over(runs, name, base, seconds):
+    """Medians of what `name` took more than `base` in the same turn, as a share."""
+    return statistics.median(seconds(a) / seconds(b) - 1 for a, b in zip(runs[name], runs[base]))
+
+
+def modes(args, path):
+    runs = measure(args, path, MODES)
+    failures = []
+    for name, of_name in runs.items():
+        overhead, cpu = (over(runs, name, "standard", seconds)
+                         for seconds in (lambda run: run.seconds, lambda run: run.cpu_seconds))
+        spread = ", ".join(f"{run.seconds:.2f}" for run in of_name)
+        print(f"| {path.stem} | {name} | {spread} | {statistics.median(run.seconds for run in of_name):.2f} | "
+              f"{100 * overhead:+.1f} % | {100 * cpu:+.1f} % |", flush=True)
+        if overhead > LIMITS.get(name, 1):
+            failures.append(f"{path.stem}: {name} cost {100 * overhead:.1f} %")
+    return failures
+
+
+def batches(args, path):
+    runs = measure(args, path, {tokens: ("--batch-tokens", str(tokens)) for tokens in BATCH_TOKENS})
+    failures = []
+    for i, tokens in enumerate(BATCH_TOKENS):
+        change = over(runs, tokens, BATCH_TOKENS[max(i - 1, 0)], lambda run: 1 / run.seconds)
+        rate = statistics.median(run.tokens / run.seconds for run in runs[tokens])
+        print(f"| {path.stem} | {tokens:,} | {rate:,.0f} | {100 * change:+.1f} % |", flush=True)
+        if change < -LARGEST_FALL:
+            failures.append(f"{path.stem}: batch_tokens {tokens} lowers the rate by {-100 * change:.1f} %")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encode", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("rows", type=pathlib.Path, nargs="+")
+    args = parser.parse_args()
+    failures = []
+    print("| rows | mode | seconds | median | against standard | CPU time |\n|---|---|---|---|---|---|")
+    for path in args.rows:
+        failures += modes(args, path)
+    print("\n| rows | batch_tokens | tokens/s | against the one before |\n|---|---|---|---|")
+    for path in args.rows:
+        failures += batches(args, path)
+    if failures:
+        sys.exit("FAIL: " + "; ".join(failures))
+
+
+if __name__ == "__main__":
+    main()

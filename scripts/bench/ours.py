@@ -1,0 +1,55 @@
+"""Runs of `encode` for the measurements: seconds of the whole command, processor seconds, and what the run's log says."""
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Run:
+    seconds: float  # the whole command
+    cpu_seconds: float
+    tokens: int
+    rows: int
+    peak_bytes: int
+    stages: dict  # seconds by stage; job/stage_seconds.h
+    output: bytes  # the final, as it lies on disk
+
+    def encoding_seconds(self):
+        """From the moment the model is loaded to the last commit: the main thread's stages."""
+        return sum(self.stages[name] for name in ("rows awaited", "encode", "commit awaited"))
+
+
+def parse_stages(message):
+    """'seconds: read 0.100, tokenize 2.300, ...' -> {'read': 0.1, ...}"""
+    return {name: float(value) for name, value in
+            (part.strip().rsplit(" ", 1) for part in message.removeprefix("seconds:").split(","))}
+
+
+def processor_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def encode(program, model, rows, *flags):
+    """One run in a cache of its own, with any further flags."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "out.npy"
+        command = [program, "run", "--model", model, "--input", rows, "--field", "text", "--device", "cpu", "--cache-dir",
+                   f"{folder}/cache", "--output", output, "--json", "--log-level", "debug", "--no-progress", *flags]
+        before, started = processor_seconds(), time.monotonic()
+        result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        seconds = time.monotonic() - started
+        if result.returncode:
+            sys.exit(f"{' '.join(map(str, command))}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+        events = [json.loads(line) for line in result.stdout.splitlines()]
+        summary = next(event for event in events if event["event"] == "summary")
+        stages = next(event["message"] for event in events
+                      if event["event"] == "worker_log" and event["message"].startswith("seconds:"))
+        return Run(seconds, processor_seconds() - before, sum(matrix["tokens"] for matrix in summary["matrices"]),
+                   sum(matrix["rows"] for matrix in summary["matrices"]), summary["peak_host_bytes"],
+                   parse_stages(stages), output.read_bytes())

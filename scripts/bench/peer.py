@@ -1,0 +1,108 @@
+"""What the peers of compare_speed.py share: the rows, the clock, the sentence-transformers directory, the answer.
+
+Each peer_*.py is a program that reads the rows of a JSONL file, encodes them as its users would, saves the matrix and
+prints one line of JSON:
+
+    rows, seconds (read, tokenize, encode: the whole pipeline with a loaded model), cpu_seconds (of all its threads in
+    that time), load_seconds (model and tokenizer), peak_rss_bytes, settings (what it ran with, in words)
+
+Imports, the conversion of the model to the peer's format (kept in --work), loading and a first warm-up batch are not
+in `seconds`. A peer whose format knows no sentence-transformers modules pools and normalizes here, in NumPy.
+"""
+import argparse
+import json
+import pathlib
+import resource
+import time
+
+import numpy as np
+
+WARM_UP_ROWS = 64
+
+
+def arguments(description, batch_size):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--input", type=pathlib.Path, required=True)
+    parser.add_argument("--field", default="text")
+    parser.add_argument("--output", type=pathlib.Path, help="where the matrix goes, float32 .npy")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp"), help="for converted models")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--batch-size", type=int, default=batch_size)
+    parser.add_argument("--max-length", type=int, default=0, help="0: the model's own")
+    return parser
+
+
+def read_rows(args):
+    with args.input.open(encoding="utf-8") as file:
+        return [json.loads(line)[args.field] for line in file]
+
+
+def run(args, load):
+    """load(args) -> (encode, settings); encode(texts) -> [rows, dim], one embedding a text in their order."""
+    started = time.monotonic()
+    encode, settings = load(args)
+    load_seconds = time.monotonic() - started
+    encode(read_rows(args)[:WARM_UP_ROWS])
+    started, cpu = time.monotonic(), time.process_time()
+    texts = read_rows(args)
+    embeddings = encode(texts)
+    seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu
+    if args.output:
+        np.save(args.output, np.asarray(embeddings, dtype=np.float32))
+    print(json.dumps({
+        "rows": len(texts),
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "load_seconds": load_seconds,
+        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "settings": settings,
+    }))
+
+
+def max_length(args):
+    settings = args.model / "sentence_bert_config.json"
+    return args.max_length or json.loads(settings.read_text())["max_seq_length"]
+
+
+def load_tokenizer(args):
+    """The model's own, truncating, without padding: a row's ids are as long as the row."""
+    import tokenizers  # not in the distribution's Python, which runs the tests of this file
+    tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length(args))
+    return tokenizer
+
+
+def sorted_batches(lengths, batch_size):
+    """Row numbers in batches of rows of like length, the longest first, as sentence-transformers orders them."""
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    return [order[begin:begin + batch_size] for begin in range(0, len(order), batch_size)]
+
+
+class Head:
+    """The modules behind the transformer: cls or mean pooling, Normalize. Others are refused."""
+
+    def __init__(self, model):
+        pooling = json.loads((model / "1_Pooling" / "config.json").read_text())
+        modes = {name for name, on in pooling.items() if name.startswith("pooling_mode_") and on is True}
+        if modes not in ({"pooling_mode_mean_tokens"}, {"pooling_mode_cls_token"}):
+            raise SystemExit(f"error: {model}: this peer pools by mean or cls, not {sorted(modes)}")
+        kinds = [module["type"].rsplit(".", 1)[1] for module in json.loads((model / "modules.json").read_text())]
+        if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+            raise SystemExit(f"error: {model}: this peer knows no modules {kinds}")
+        self.mean = "pooling_mode_mean_tokens" in modes
+        self.normalize = "Normalize" in kinds
+
+    def __call__(self, states, mask):
+        """states [rows, tokens, dim], mask [rows, tokens] of 0 and 1 -> [rows, dim]."""
+        if self.mean:
+            weights = mask.astype(np.float32)
+            rows = np.matmul(weights[:, None, :], states)[:, 0] / weights.sum(axis=1, keepdims=True)
+        else:
+            rows = states[:, 0]
+        if self.normalize:
+            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        return rows

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""CTranslate2 as a peer: its Encoder on the converted model, int8 or float32. See peer.py for the protocol.
+
+    peer_ctranslate2.py --model DIR --input rows.jsonl --threads N [--dtype int8] [--output out.npy]
+
+Batches hold rows of like length. One batch runs on each thread at a time (inter_threads), which is faster than one
+batch on all of them.
+"""
+import concurrent.futures
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import ctranslate2
+import numpy as np
+
+import peer
+
+
+def converted_model(args):
+    path = args.work / f"{args.model.resolve().name}-ctranslate2-{ctranslate2.__version__}-{args.dtype}"
+    if not path.exists():
+        quantization = None if args.dtype == "float32" else args.dtype
+        partial = path.with_suffix(".partial")
+        ctranslate2.converters.TransformersConverter(str(args.model)).convert(str(partial), quantization=quantization,
+                                                                              force=True)
+        partial.rename(path)
+    return path
+
+
+def load(args):
+    tokenizer, head = peer.load_tokenizer(args), peer.Head(args.model)
+    model = ctranslate2.Encoder(str(converted_model(args)), device=args.device, compute_type=args.dtype,
+                                inter_threads=args.threads, intra_threads=1)
+
+    def encode(texts):
+        rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
+
+        def encode_batch(batch):
+            ids = [rows[row] for row in batch]
+            states = np.array(model.forward_batch(ids).last_hidden_state)
+            lengths = np.array([len(row) for row in ids])
+            return batch, head(states, np.arange(states.shape[1]) < lengths[:, None])
+
+        out = None
+        with concurrent.futures.ThreadPoolExecutor(args.threads) as pool:
+            for batch, pooled in pool.map(encode_batch, peer.sorted_batches([len(ids) for ids in rows],
+                                                                            args.batch_size)):
+                if out is None:
+                    out = np.empty((len(rows), pooled.shape[1]), dtype=np.float32)
+                out[batch] = pooled
+        return out
+
+    return encode, f"CTranslate2 {ctranslate2.__version__}, {model.compute_type}, batch {args.batch_size}"
+
+
+if __name__ == "__main__":
+    peer.run(peer.arguments(__doc__, batch_size=8).parse_args(), load)

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""ONNX Runtime as a peer: the graph after its own transformer optimizer, float32. See peer.py for the protocol.
+
+    peer_onnxruntime.py --model DIR --input rows.jsonl --threads N [--output out.npy]
+
+The exported graph is that of transformers' BERT; the optimizer must have fused attention, GELU and the norms of every
+layer, or else this is no fair peer and the program ends with an error. Batches hold rows of like length.
+"""
+import json
+import os
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+import numpy as np
+import onnxruntime
+
+import peer
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def export(model_path, to):
+    import torch
+    import transformers
+
+    class HiddenStates(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            # The optimizer knows the pattern of eager attention, and makes its own fused operator of it.
+            self.model = transformers.AutoModel.from_pretrained(str(model_path), attn_implementation="eager",
+                                                                dtype=torch.float32, add_pooling_layer=False)
+
+        def forward(self, input_ids, attention_mask, token_type_ids):
+            return self.model(input_ids=input_ids, attention_mask=attention_mask,
+                              token_type_ids=token_type_ids).last_hidden_state
+
+    ids = torch.full((2, 16), 1000)
+    mask = torch.ones_like(ids)
+    mask[1, 8:] = 0  # no part of the mask may be folded into a constant
+    axes = {name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "last_hidden_state")}
+    torch.onnx.export(HiddenStates().eval(), (ids, mask, torch.zeros_like(ids)), str(to), input_names=list(INPUTS),
+                      output_names=["last_hidden_state"], dynamic_axes=axes, opset_version=17, dynamo=False)
+
+
+def optimize(exported, config, to):
+    from onnxruntime.transformers.optimizer import optimize_model
+    model = optimize_model(str(exported), model_type="bert", num_heads=config["num_attention_heads"],
+                           hidden_size=config["hidden_size"], opt_level=0)
+    fused = {name: count for name, count in model.get_fused_operator_statistics().items() if count}
+    layers = config["num_hidden_layers"]
+    wanted = {"EmbedLayerNormalization": 1, "Attention": layers, "BiasGelu": layers, "SkipLayerNormalization": 2 * layers}
+    if any(fused.get(name) != count for name, count in wanted.items()):
+        raise SystemExit(f"error: the optimizer fused {fused}, not {wanted}: no fair peer")
+    model.save_model_to_file(str(to))
+    to.with_suffix(".json").write_text(json.dumps(fused))
+
+
+def optimized_model(args):
+    path = args.work / f"{args.model.resolve().name}-onnxruntime-{onnxruntime.__version__}.onnx"
+    if not path.exists():
+        exported, made = (path.with_suffix(suffix) for suffix in (".exported.onnx", ".made.onnx"))
+        export(args.model, exported)
+        optimize(exported, json.loads((args.model / "config.json").read_text()), made)
+        exported.unlink()
+        made.with_suffix(".json").rename(path.with_suffix(".json"))
+        made.rename(path)
+    return path
+
+
+def load(args):
+    path = optimized_model(args)
+    print(f"ONNX Runtime, fused operators: {path.with_suffix('.json').read_text()}", file=sys.stderr)
+    tokenizer, head = peer.load_tokenizer(args), peer.Head(args.model)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = args.threads
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()]
+
+    def encode(texts):
+        rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
+        out = None
+        for batch in peer.sorted_batches([len(ids) for ids in rows], args.batch_size):
+            width = max(len(rows[row]) for row in batch)
+            ids = np.zeros((len(batch), width), dtype=np.int64)
+            mask = np.zeros_like(ids)
+            for i, row in enumerate(batch):
+                ids[i, :len(rows[row])] = rows[row]
+                mask[i, :len(rows[row])] = 1
+            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            pooled = head(session.run(None, {name: feed[name] for name in names})[0], mask)
+            if out is None:
+                out = np.empty((len(rows), pooled.shape[1]), dtype=np.float32)
+            out[batch] = pooled
+        return out
+
+    return encode, f"ONNX Runtime {onnxruntime.__version__}, optimized, float32, batch {args.batch_size}"
+
+
+if __name__ == "__main__":
+    peer.run(peer.arguments(__doc__, batch_size=16).parse_args(), load)

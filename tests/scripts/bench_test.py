@@ -1,0 +1,112 @@
+"""scripts/bench/: wrong output is no result, and a limit that is missed is a failure."""
+import contextlib
+import io
+import pathlib
+import sys
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import numpy as np
+
+import chunk_overhead
+import compare_speed
+import ours
+import peer
+
+
+def contestant(name, dtype, is_ours, *seconds):
+    return compare_speed.Contestant(name, dtype, is_ours, seconds=list(seconds), cpu_seconds=list(seconds))
+
+
+def limits(*wishes):
+    return types.SimpleNamespace(min_ratio=list(wishes))
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        self.rows = np.random.default_rng(1).normal(size=(5, 8))
+
+    def test_a_float32_peer_must_agree_to_the_last_digits(self):
+        peer_ = contestant("ort", "float32", False)
+        self.assertTrue(compare_speed.agreement(self.rows + 1e-6, self.rows, peer_)[1])
+        self.assertFalse(compare_speed.agreement(self.rows + 1e-3, self.rows, peer_)[1])
+
+    def test_a_narrower_peer_must_point_the_same_way_in_every_row(self):
+        peer_ = contestant("ct2-int8", "bfloat16", False)
+        self.assertTrue(compare_speed.agreement(self.rows * 1.01, self.rows, peer_)[1])
+        swapped = self.rows[[1, 0, 2, 3, 4]]
+        self.assertFalse(compare_speed.agreement(swapped, self.rows, peer_)[1])
+
+    def test_no_number_and_another_shape_are_wrong(self):
+        for dtype in ("float32", "bfloat16"):
+            peer_ = contestant("p", dtype, False)
+            self.assertFalse(compare_speed.agreement(self.rows * np.nan, self.rows, peer_)[1])
+            self.assertFalse(compare_speed.agreement(self.rows[:4], self.rows, peer_)[1])
+
+
+class Ratios(unittest.TestCase):
+    def setUp(self):
+        self.contestants = [contestant("encode float32", "float32", True, 1, 2, 3),
+                            contestant("encode bfloat16", "bfloat16", True, 1, 1, 1),
+                            contestant("ort", "float32", False, 4, 4, 4),
+                            contestant("ct2-int8", "bfloat16", False, 3, 3, 3)]
+
+    def test_the_ratio_is_that_of_medians_with_the_range_of_turns(self):
+        self.assertEqual(compare_speed.ratios(self.contestants[0], self.contestants[2]), (2, 4 / 3, 4))
+
+    def test_a_peer_competes_with_ours_of_its_own_kind(self):
+        compare_speed.check_ratios(limits("2"), self.contestants)
+        compare_speed.check_ratios(limits("ort=2", "ct2-int8=3"), self.contestants)
+        for wish in ("2.1", "ort=2.1", "ct2-int8=3.1"):
+            with self.assertRaises(SystemExit):
+                compare_speed.check_ratios(limits(wish), self.contestants)
+
+
+class Overhead(unittest.TestCase):
+    def runs(self, *seconds):
+        return [ours.Run(value, value, 100, 10, 0, {}, b"") for value in seconds]
+
+    def test_it_is_the_median_of_turns(self):
+        runs = {"standard": self.runs(10, 20, 30), "chunks": self.runs(11, 21, 60)}
+        self.assertAlmostEqual(chunk_overhead.over(runs, "chunks", "standard", lambda run: run.seconds), 0.1)
+
+    def test_other_bytes_end_the_measurement(self):
+        outputs = iter([b"a", b"b"])
+        real, ours.encode = ours.encode, lambda *_: ours.Run(1, 1, 1, 1, 0, {}, next(outputs))
+        try:
+            with self.assertRaises(SystemExit):
+                chunk_overhead.measure(types.SimpleNamespace(runs=1, encode="", model="", threads=1, dtype=""),
+                                       pathlib.Path("rows"), {"one": (), "other": ()})
+        finally:
+            ours.encode = real
+
+    def test_a_limit_that_is_missed_is_named(self):
+        args = types.SimpleNamespace()
+        real, chunk_overhead.measure = chunk_overhead.measure, lambda *_: {
+            "standard": self.runs(100), "chunks of 1,000": self.runs(102), "chunks of 100": self.runs(104)}
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                failures = chunk_overhead.modes(args, pathlib.Path("rows"))
+        finally:
+            chunk_overhead.measure = real
+        self.assertEqual(failures, ["rows: chunks of 1,000 cost 2.0 %"])
+
+
+class Parts(unittest.TestCase):
+    def test_stages_are_read_from_the_log(self):
+        self.assertEqual(ours.parse_stages("seconds: read 0.100, rows awaited 2.000"), {"read": 0.1, "rows awaited": 2.0})
+
+    def test_batches_hold_every_row_once_the_longest_first(self):
+        batches = peer.sorted_batches([3, 9, 1, 9, 5], 2)
+        self.assertEqual([list(batch) for batch in batches], [[1, 3], [4, 0], [2]])
+
+    def test_padding_is_in_no_mean(self):
+        head = peer.Head.__new__(peer.Head)
+        head.mean, head.normalize = True, False
+        states = np.array([[[1.0, 3.0], [3.0, 5.0], [100.0, 100.0]]], dtype=np.float32)
+        self.assertEqual(head(states, np.array([[1, 1, 0]])).tolist(), [[2.0, 4.0]])
+
+
+if __name__ == "__main__":
+    unittest.main()
