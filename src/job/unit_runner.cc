@@ -10,6 +10,7 @@
 
 #include "base/host.h"
 #include "base/json.h"
+#include "engine/load_notes.h"
 #include "job/commit_thread.h"
 #include "job/self_test.h"
 
@@ -150,6 +151,7 @@ void UnitRunner::load(int64_t unit_number) {
   event.message = tokenizer_ != nullptr ? tokenizer_->description() : "";
   event.host_rss_bytes = resident_bytes();
   events_.send(event);
+  for (const LoadNote& note : take_load_notes()) log(unit_number, note.level, note.message);
   self_test(unit_number);
 }
 

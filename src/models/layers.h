@@ -51,8 +51,8 @@ class SelfAttention {
     return out_(attend(x, context));
   }
   // residual + (*this)(x).
-  at::Tensor add(const at::Tensor& x, const at::Tensor& residual,
-                 const LayerContext& context) const {
+  ResidualSum add(const at::Tensor& x, const at::Tensor& residual,
+                  const LayerContext& context) const {
     return out_.add(attend(x, context), residual);
   }
 
@@ -75,7 +75,7 @@ class FeedForward {
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
   at::Tensor operator()(const at::Tensor& x) const { return down_(inner(x)); }
-  at::Tensor add(const at::Tensor& x, const at::Tensor& residual) const {
+  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
 
@@ -114,10 +114,11 @@ struct PreNormLayer {
   FeedForward mlp;
 
   // x += Attention(Norm(x)); x += MLP(Norm(x)).
-  at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
-    const at::Tensor normed = attention_norm ? (*attention_norm)(input) : input;
-    const at::Tensor x = attention.add(normed, input, context);
-    return mlp.add(mlp_norm(x), x);
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor to_attention = attention_norm ? attention_norm->settle(x) : x.total();
+    x = attention.add(to_attention, x.sum, context);
+    const at::Tensor to_mlp = mlp_norm.settle(x);
+    return mlp.add(to_mlp, x.sum);
   }
 };
 

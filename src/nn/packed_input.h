@@ -25,6 +25,12 @@ struct PackedInput {
   int64_t sequences() const { return static_cast<int64_t>(cu_seqlens.size()) - 1; }
 };
 
+// Host values on the device, without the host waiting for what the device is at: from pinned
+// memory, which LibTorch's caching allocator keeps and hands out again once the copy is done.
+at::Tensor to_device(const std::vector<int64_t>& values, at::Device device);
+at::Tensor to_device(const std::vector<int32_t>& values, at::Device device);
+at::Tensor to_device(const std::vector<float>& values, at::Device device);
+
 // Copies a batch to `device`, filled up to `slots` >= batch.tokens() token slots.
 PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device);
 

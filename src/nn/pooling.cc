@@ -5,9 +5,11 @@
 #include <limits>
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/norm.h>
 #include <ATen/ops/segment_reduce.h>
-#include <ATen/ops/tensor.h>
+
+#include "nn/cuda_kernels.h"
 
 namespace encode {
 namespace {
@@ -55,7 +57,7 @@ class Segments {
  private:
   template <typename T>
   at::Tensor on_device(const std::vector<T>& values) const {
-    return at::tensor(values).to(tokens_.device());
+    return to_device(values, tokens_.device());
   }
   // [B, 1], never zero: what it divides is zero then.
   at::Tensor divisors(const std::vector<float>& values) const {
@@ -87,10 +89,31 @@ class Segments {
   std::vector<float> position_sums_;
 };
 
+// All modes on a CUDA device, a kernel each; undefined where the plugin has none for it.
+at::Tensor pool_by_kernel(const at::Tensor& hidden_states, const PackedInput& batch,
+                          const std::vector<PoolingMode>& modes) {
+  if (!hidden_states.device().is_cuda()) return {};
+  const int64_t width = hidden_states.size(1);
+  at::Tensor out = at::empty({batch.sequences(), static_cast<int64_t>(modes.size()) * width},
+                             hidden_states.options().dtype(at::kFloat));
+  for (size_t i = 0; i < modes.size(); ++i) {
+    if (!cuda_kernels().pool({.hidden = hidden_states,
+                              .cu_seqlens = batch.cu_seqlens_device,
+                              .mode = modes[i],
+                              .prompt_tokens = batch.prompt_tokens,
+                              .y = out.narrow(1, static_cast<int64_t>(i) * width, width)})) {
+      return {};
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes) {
+  if (at::Tensor pooled = pool_by_kernel(hidden_states, batch, modes); pooled.defined())
+    return pooled;
   const Segments segments(hidden_states, batch);
   std::vector<at::Tensor> parts;
   parts.reserve(modes.size());
