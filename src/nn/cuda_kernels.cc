@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "nn/cuda/plugin.h"
@@ -65,7 +66,8 @@ EncodeCudaPooling pooling_of(PoolingMode mode) {
 void* pointer(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
 
 // The cudaStream_t that LibTorch's own operations on the tensor go to; none on CPU, where the tests
-// run tables of their own.
+// run tables of their own. A launch wants the stream's device to be the current one, hence the
+// guards below.
 void* current_stream(const at::Tensor& tensor) {
   if (!tensor.device().is_cuda()) return nullptr;
   const c10::impl::VirtualGuardImpl device(tensor.device().type());
@@ -145,6 +147,7 @@ bool CudaKernels::norm(CudaKernel kind, const CudaNorm& call) const {
     return false;
   }
   const bool heads = x.dim() == 3;
+  const c10::DeviceGuard guard(x.device());
   const EncodeCudaNorm arguments = {.x = pointer(x),
                                     .residual = pointer(call.residual),
                                     .sum = pointer(call.sum),
@@ -173,6 +176,7 @@ bool CudaKernels::rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor&
       !is_dense_table(sin, head_dim / 2, at::kFloat)) {
     return false;
   }
+  const c10::DeviceGuard guard(qkv.device());
   const EncodeCudaRotary arguments = {.qkv = pointer(qkv),
                                       .cos = cos.const_data_ptr<float>(),
                                       .sin = sin.const_data_ptr<float>(),
@@ -191,6 +195,7 @@ bool CudaKernels::activate(const at::Tensor& x, Activation activation, const at:
       !x.is_contiguous() || !same_layout(y, x)) {
     return false;
   }
+  const c10::DeviceGuard guard(x.device());
   const EncodeCudaElementwise arguments = {.x = pointer(x),
                                            .y = pointer(y),
                                            .rows = x.size(0),
@@ -209,6 +214,7 @@ bool CudaKernels::gate(const at::Tensor& gate_up, Activation activation,
       !is_dense_table(y, y.size(1), gate_up.scalar_type())) {
     return false;
   }
+  const c10::DeviceGuard guard(y.device());
   const EncodeCudaElementwise arguments = {.x = pointer(gate_up),
                                            .y = pointer(y),
                                            .rows = y.size(0),
@@ -229,6 +235,7 @@ bool CudaKernels::embed(const CudaEmbedding& call) const {
       !is_vector(call.position_ids, call.y.size(0), at::kLong)) {
     return false;
   }
+  const c10::DeviceGuard guard(call.y.device());
   const EncodeCudaEmbedding arguments = {
       .words = pointer(call.words),
       .segment = pointer(call.segment),
@@ -253,6 +260,7 @@ bool CudaKernels::pool(const CudaPool& call) const {
       call.y.size(0) + 1 != call.cu_seqlens.size(0)) {
     return false;
   }
+  const c10::DeviceGuard guard(call.hidden.device());
   const EncodeCudaPool arguments = {.hidden = pointer(call.hidden),
                                     .cu_seqlens = call.cu_seqlens.const_data_ptr<int32_t>(),
                                     .y = call.y.mutable_data_ptr<float>(),

@@ -18,9 +18,10 @@ template <typename T>
 constexpr int kLane = static_cast<int>(16 / sizeof(T));
 
 template <typename T>
-struct alignas(16) Packed {
+struct Packed {
   T values[kLane<T>];
 };
+static_assert(sizeof(Packed<__half>) == sizeof(uint4) && sizeof(Packed<float>) == sizeof(uint4));
 
 template <typename T>
 struct Lane {
@@ -48,7 +49,9 @@ __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
 
 template <typename T>
 __device__ Lane<T> load(const T* from) {
-  const Packed<T> packed = *reinterpret_cast<const Packed<T>*>(from);
+  const uint4 bits = *reinterpret_cast<const uint4*>(from);
+  Packed<T> packed;
+  memcpy(&packed, &bits, sizeof bits);
   Lane<T> lane;
 #pragma unroll
   for (int i = 0; i < kLane<T>; ++i) lane.values[i] = widen(packed.values[i]);
@@ -60,7 +63,10 @@ __device__ void store(T* to, const Lane<T>& lane) {
   Packed<T> packed;
 #pragma unroll
   for (int i = 0; i < kLane<T>; ++i) packed.values[i] = narrow<T>(lane.values[i]);
-  *reinterpret_cast<Packed<T>*>(to) = packed;
+  uint4 bits;
+  memcpy(&bits, &packed, sizeof bits);
+  // As one instruction: left to itself the compiler takes some of these stores apart.
+  __stwb(reinterpret_cast<uint4*>(to), bits);
 }
 
 // As many floats as a vector of T has elements.
@@ -77,7 +83,7 @@ __device__ Lane<T> load_floats(const float* from) {
 }
 
 inline bool is_aligned(const void* pointer) {
-  return reinterpret_cast<uintptr_t>(pointer) % sizeof(Packed<float>) == 0;
+  return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0;
 }
 
 template <typename... Pointers>
