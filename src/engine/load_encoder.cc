@@ -12,6 +12,7 @@
 #include "engine/transformer.h"
 #include "nn/cuda_kernels.h"
 #include "nn/device.h"
+#include "nn/pooling.h"
 
 namespace encode {
 namespace {
@@ -67,7 +68,9 @@ std::vector<LoadNote> take_load_notes() {
 }
 
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
-  const PackedInput input = to_device(batch, slots, device);
+  PackedInput input = to_device(batch, slots, device);
+  if (model->selects_rows() && reads_one_token(head.pooling()))
+    input.pooled_rows = pooled_rows(input, head.pooling().front());
   return head(model->forward(input), input);
 }
 
