@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Checks a bundle on a machine with a GPU, in under ten minutes and without a network: parity with sentence-transformers
-# (float32 and bfloat16), chunked = standard, resume after SIGKILL, the allocator cleared between chunks, throughput.
+# Checks a bundle on a machine with a GPU, in under ten minutes and without a network: the tests that need a GPU, speed
+# with and without the project's kernels, parity with sentence-transformers (float32 and bfloat16), chunked = standard,
+# resume after SIGKILL, the allocator cleared between chunks, throughput.
 #
 # usage: scripts/gpu_check.sh [--bundle DIR|ARCHIVE] [--output DIR] [--rows N]
-#   --bundle   what scripts/package.sh made (default: the newest out/encode-*)
+#   --bundle   what scripts/package.sh --gpu-tests made (default: the newest out/encode-*)
 #   --output   where gpu_check.md goes (default: $OUT, else ./gpu_check)
 #   --rows N   real texts for the long steps (default 12000)
 #
@@ -27,7 +28,7 @@ main() {
     esac
   done
   bundle=${bundle:-$(newest_bundle)}
-  [[ -e $bundle ]] || die "no bundle: run scripts/package.sh, or name one with --bundle"
+  [[ -e $bundle ]] || die "no bundle: run scripts/package.sh --gpu-tests, or name one with --bundle"
   if [[ -f $bundle ]]; then
     WORK=$(mktemp -d)
     trap 'rm -rf "$WORK"' EXIT

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes a relocatable bundle of the programs: out/encode-<version>-linux-x86_64/ and the same as .tar.zst.
 #
-# usage: scripts/package.sh [--check]
-#   --check   then unpack the archive elsewhere and run it beside a LibTorch in another place: --help, and 100 rows
-#             against tests/data/minilm
+# usage: scripts/package.sh [--check] [--gpu-tests]
+#   --check       then unpack the archive elsewhere and run it beside a LibTorch in another place: --help, and 100 rows
+#                 against tests/data/minilm
+#   --gpu-tests   take along the tests that need a GPU, for scripts/gpu_check.sh
 #
 # The bundle runs beside any LibTorch 2.11 (TORCH_ROOT, or the torch that python3 imports) on a distribution whose C and
 # C++ libraries are as new as this machine's; the versions that it needs are printed and written into its README.
@@ -63,6 +64,20 @@ lib/ holds the shared libraries of the distribution that this was built on, each
 README
 }
 
+# Beside the programs, so that they find the plugin as those do.
+add_gpu_tests() {
+  local folder=$1/tests name
+  mkdir "$folder"
+  for name in gpu_kernels_test cuda_test; do
+    [[ -x $ROOT/build/bin/$name ]] || die "no build/bin/$name: run scripts/build.sh --all first"
+    cp "$ROOT/build/bin/$name" "$folder/"
+    strip --strip-unneeded "$folder/$name"
+    # shellcheck disable=SC2016  # $ORIGIN is the loader's
+    patchelf --set-rpath '$ORIGIN/../lib' "$folder/$name"
+  done
+  shared_libraries "$ROOT"/build/bin/{gpu_kernels_test,cuda_test} | xargs -I{} cp -L -n {} "$1/lib/"
+}
+
 make_bundle() {
   local folder=$1 programs=("$1/bin/encode" "$1/bin/encode-worker")
   rm -rf "$folder"
@@ -105,22 +120,26 @@ check_archive() {
 }
 
 main() {
-  local name archive bytes
-  case ${1:-} in
-    -h | --help) show_help && return ;;
-    --check | '') ;;
-    *) die "unknown option '$1'; see --help" ;;
-  esac
+  local name archive bytes check=0 gpu_tests=0
+  while (($#)); do
+    case $1 in
+      -h | --help) show_help && return ;;
+      --check) check=1 && shift ;;
+      --gpu-tests) gpu_tests=1 && shift ;;
+      *) die "unknown option '$1'; see --help" ;;
+    esac
+  done
   name=encode-$(version)-linux-$(uname -m)
   archive=$ROOT/out/$name.tar.zst
   [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
   make_bundle "$ROOT/out/$name"
+  if ((gpu_tests)); then add_gpu_tests "$ROOT/out/$name"; fi
   tar -C "$ROOT/out" -I 'zstd -15 -T0' -cf "$archive" "$name"
   bytes=$(stat -c %s "$archive")
   say "bundle: out/$name ($(du -sh "$ROOT/out/$name" | cut -f1)), ${archive#"$ROOT/"} ($((bytes / 1000000)) MB)"
   sed -n 's/.*\(It needs GLIBC.*\)/   \1/p' "$ROOT/out/$name/README"
   ((bytes < MAX_ARCHIVE_BYTES)) || die "the archive is larger than $((MAX_ARCHIVE_BYTES / 1000000)) MB"
-  if [[ ${1:-} == --check ]]; then check_archive "$archive"; fi
+  if ((check)); then check_archive "$archive"; fi
 }
 
 main "$@"

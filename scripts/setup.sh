@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes this machine able to build and run encode: Debian packages (scripts/packages.txt) and LibTorch 2.11.0 in .deps/.
+# Makes this machine able to build and run encode: Debian packages (scripts/packages.txt), LibTorch 2.11.0 in .deps/, and
+# nvcc 13.0 there too where the system has none, so that the CUDA plugin is compiled everywhere.
 #
 # usage: scripts/setup.sh [--cuda | --cpu]
 #   --cuda   all of LibTorch with the NVIDIA libraries it needs; the default where an NVIDIA driver is found
@@ -113,6 +114,38 @@ install_torch() {
   say "LibTorch: $(torch_version "$DEPS/torch/torch") ($variant), $(du -sh "$DEPS/torch" | cut -f1) on disk"
 }
 
+# The CUDA compiler that PATH or CUDACXX names, of major version 13 or later.
+has_nvcc() {
+  local release
+  release=$("${CUDACXX:-nvcc}" --version 2>/dev/null | grep -oE 'release [0-9]+' | cut -d' ' -f2)
+  ((${release:-0} >= 13))
+}
+
+# nvcc with what it needs to compile the plugin, in the layout of NVIDIA's own installer.
+install_nvcc() {
+  local list="$ROOT/scripts/deps/nvcc.txt" folder="$DEPS/cuda" stamp fetched wheel
+  stamp=$(sha256sum <"$list" | cut -c1-64)
+  if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
+    say "nvcc: is there"
+    return
+  fi
+  say "nvcc: fetching"
+  fetched=$(fetch_wheels "$list")
+  rm -rf "$folder" "$folder.partial"
+  mkdir -p "$folder.partial"
+  while read -r wheel; do
+    unzip -q -o "$wheel" 'nvidia/cu13/*' -d "$folder.partial"
+  done <<<"$fetched"
+  # nvcc runs cicc, which has libnvvm inside.
+  rm -rf "$folder.partial"/nvidia/cu13/{lib/libnvvm*,.metadata}
+  chmod +x "$folder.partial"/nvidia/cu13/{bin,nvvm/bin}/*
+  ln -s lib "$folder.partial/nvidia/cu13/lib64"
+  ln -s libcudart.so.13 "$folder.partial/nvidia/cu13/lib/libcudart.so"
+  printf '%s\n' "$stamp" >"$folder.partial/stamp"
+  mv "$folder.partial" "$folder"
+  say "nvcc: 13.0, $(du -sh "$folder" | cut -f1) on disk"
+}
+
 main() {
   local variant=cpu
   if [[ -e /proc/driver/nvidia/version || -e /dev/nvidiactl ]]; then variant=cuda; fi
@@ -124,6 +157,7 @@ main() {
   esac
   install_packages
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
+  if has_nvcc; then say "nvcc: the system's"; else install_nvcc; fi
 }
 
 main "$@"

@@ -30,6 +30,13 @@ RESERVED_SLACK_BYTES = 64 * MIB
 FLOAT32_MAX_DIFFERENCE = 2e-5
 # Of ours over the peer's own bfloat16 error, both against the peer's float32.
 BFLOAT16_ERROR_RATIO = 1.5
+# Dense bfloat16 of an H100 or H200 SXM, for the share of it that is used.
+PEAK_FLOPS = 989e12
+GPU_TESTS = ("gpu_kernels_test", "cuda_test")
+# Changelog entries are a line or two: as many as take a small model a second or more.
+SHORT_ROWS = 200_000
+LONG_ROWS = 3000
+LONG_ROW_TOKENS = 512
 
 
 class Report:
@@ -68,13 +75,14 @@ class Encode:
                         "text", "--device", "cuda"]
         self.work = work
 
-    def run(self, name, *options, kill_after_chunks=0):
+    def run(self, name, *options, kill_after_chunks=0, kernels=True):
         """Returns (events with their arrival times, path of the matrix, exit code)."""
         output = self.work / f"{name}.npy"
         command = [*self.command, "--cache-dir", str(self.work / f"{name}_cache"), "--output", str(output), *options]
         events = []
         with open(self.work / f"{name}.stderr", "a+") as stderr:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+            environment = os.environ if kernels else {**os.environ, "ENCODE_CUDA_KERNELS": "off"}
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
             for line in process.stdout:
                 if line.startswith("{"):
                     events.append({**json.loads(line), "arrival": time.monotonic()})
@@ -92,6 +100,12 @@ class Encode:
 
 def chunks_done(events):
     return [event for event in events if event["event"] == "chunk_done"]
+
+
+def steady_speed(events):
+    """Tokens a second from the end of the first chunk, which pays for the kernels' first use."""
+    done = chunks_done(events)
+    return sum(event["tokens"] for event in done[1:]) / (done[-1]["arrival"] - done[0]["arrival"])
 
 
 def peer_embeddings(model_path, texts, dtype, batch_size=64):
@@ -134,6 +148,76 @@ class Checks:
 
     def encode(self, model, rows):
         return Encode(self.args.program, self.model(model), self.rows_file(rows), self.work)
+
+    def gpu_tests(self):
+        self.report.section("The GPU's own tests: each kernel against LibTorch, same row same vector", "check", "result",
+                            "figures")
+        bundle = self.args.program.parent
+        libraries = f"{bundle / 'lib'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
+        data = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
+        environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data)}
+        for name in GPU_TESTS:
+            program = bundle / "tests" / name
+            if not program.exists():
+                self.report.check(name, False, "not in the bundle: scripts/package.sh --gpu-tests")
+                continue
+            run = subprocess.run([program, "--gtest_color=no"], env=environment, text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT)
+            lines = run.stdout.splitlines()
+            for line in lines:
+                if line.startswith("self-check "):
+                    self.report.row(*line.split(" ", 3)[1:3], line.split(" ", 3)[3])
+            skipped = any("SKIPPED" in line for line in lines)
+            good = run.returncode == 0 and not skipped
+            self.report.check(name, good, next((line for line in reversed(lines) if "PASSED" in line), "no result"))
+            if not good:
+                print("\n".join(lines[-60:]), flush=True)
+
+    def short_rows(self):
+        """Changelog entries, again and again until there are enough; Python where a machine has no changelogs."""
+        path = self.work / "short.jsonl"
+        if path.exists():
+            return path
+        texts = [text for text, _ in make_corpus.change_texts() if text.strip()]
+        if len(texts) < 1000:
+            texts = [line for text in self.texts for line in text.splitlines() if len(line) > 20]
+            self.report.row("short rows", "no changelogs on this machine: lines of Python", "", "", "", "", "")
+        rows = itertools.islice(itertools.cycle(texts), SHORT_ROWS)
+        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in rows))
+        return path
+
+    def long_rows(self):
+        path = self.work / "long.jsonl"
+        if not path.exists():
+            texts = itertools.cycle(self.texts)
+            with path.open("w") as file:
+                for _ in range(LONG_ROWS):
+                    row = ""
+                    while len(row) < 8 * LONG_ROW_TOKENS:  # more than enough tokens; the rest is cut off
+                        row += next(texts) + "\n"
+                    file.write(json.dumps({"text": row}) + "\n")
+        return path
+
+    def kernels(self):
+        self.report.section("With and without the project's kernels, bfloat16", "model", "rows", "tokens a row",
+                            "tokens/s with", "tokens/s without", "ratio", "MFU with")
+        cases = [(name, self.short_rows(), SHORT_ROWS) for name in ("minilm", "bert-base", "bert-large")]
+        cases += [(name, self.long_rows(), LONG_ROWS) for name in ("bert-base", "qwen2-1.5b")]
+        for name, path, rows in cases:
+            encode = Encode(self.args.program, self.model(name), path, self.work)
+            options = ("--dtype", "bfloat16", "--max-length", str(LONG_ROW_TOKENS), "--chunk-size", str(rows // 6))
+            speeds = []
+            for kernels in (True, False):
+                events, _, code = encode.run(f"{path.stem}_{name}_{kernels}", *options, kernels=kernels)
+                if code != 0:
+                    self.report.check(f"{name} {path.stem}", False, f"exit code {code}")
+                    break
+                speeds.append(steady_speed(events))
+            else:
+                row_tokens = sum(event["tokens"] for event in chunks_done(events)) / rows
+                mfu = speeds[0] * random_models.flops_per_token(name, row_tokens) / PEAK_FLOPS
+                self.report.row(name, f"{rows} {path.stem}", f"{row_tokens:.0f}", f"{speeds[0]:,.0f}",
+                                f"{speeds[1]:,.0f}", f"{speeds[0] / speeds[1]:.2f}", f"{mfu:.1%}")
 
     def parity(self):
         self.report.section("Parity with sentence-transformers on the same GPU", "model, type", "result", "figures")
@@ -213,9 +297,8 @@ class Checks:
             if code != 0 or len(done) < 2:
                 self.report.check(f"throughput {name}", False, f"exit code {code}")
                 continue
-            # From the end of the first chunk, which pays for the kernels' first use.
             tokens = sum(event["tokens"] for event in done)
-            ours = sum(event["tokens"] for event in done[1:]) / (done[-1]["arrival"] - done[0]["arrival"])
+            ours = steady_speed(events)
             best, batch = self.peer_speed(name, rows, tokens)
             self.report.row(name, rows, tokens, f"{ours:,.0f}", f"{best:,.0f} ({batch})", f"{ours / best:.2f}")
 
@@ -242,7 +325,7 @@ def main():
                     f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"]
     with tempfile.TemporaryDirectory(prefix="gpu_check_") as work:
         checks = Checks(args, pathlib.Path(work), report)
-        for step in (checks.parity, checks.chunks_and_resume, checks.throughput):
+        for step in (checks.gpu_tests, checks.kernels, checks.parity, checks.chunks_and_resume, checks.throughput):
             before = time.monotonic()
             try:
                 step()

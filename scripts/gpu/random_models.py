@@ -42,8 +42,21 @@ SHAPES = {
     "qwen2-tiny": qwen2(256, 3, 4, 2, 512, 32000),
     "minilm": bert(384, 6, 12),
     "bert-base": bert(768, 12, 12),
+    "bert-large": bert(1024, 24, 16),
     "qwen2-1.5b": qwen2(1536, 28, 12, 2, 8960, 151936),
 }
+
+
+def flops_per_token(name, row_tokens):
+    """What a forward pass over rows of that many tokens needs for each of them: products, and attention's half where it
+    is causal."""
+    config = SHAPES[name].config
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    causal = SHAPES[name].architecture != "Bert"
+    key_value = hidden * config.get("num_key_value_heads", config["num_attention_heads"]) // config["num_attention_heads"]
+    weights = hidden * (2 * hidden + 2 * key_value) + hidden * inner * (3 if causal else 2)
+    attention = 2 * 2 * row_tokens * hidden / (2 if causal else 1)
+    return config["num_hidden_layers"] * (2 * weights + attention)
 
 
 def wordpiece(texts):

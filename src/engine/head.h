@@ -20,8 +20,10 @@ class EmbeddingHead {
   // they make is the result.
   EmbeddingHead(const EffectiveResult& effective, at::Device device);
 
-  // hidden_states [T, hidden_size] -> float32 [B, width], [T, width] without pooling, on the
-  // device; finish() is still to be done.
+  const std::vector<PoolingMode>& pooling() const { return pooling_; }
+
+  // hidden_states [T, hidden_size], or the rows of batch.pooled_rows -> float32 [B, width], [T,
+  // width] without pooling, on the device; finish() is still to be done.
   at::Tensor operator()(const at::Tensor& hidden_states, const PackedInput& batch) const;
 
   // The closing normalizations and the cut to truncate_dim, where there are any, on the host: a

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -7,9 +8,12 @@
 #include "encode/error.h"
 #include "encode/model_directory.h"
 
+#include "engine/load_notes.h"
 #include "engine/transformer.h"
+#include "nn/cuda_kernels.h"
 #include "nn/device.h"
 #include "nn/linear.h"
+#include "nn/pooling.h"
 
 namespace encode {
 namespace {
@@ -25,6 +29,33 @@ at::ScalarType scalar_type(ComputeType type) {
       break;
   }
   return at::kFloat;
+}
+
+struct Notes {
+  std::mutex mutex;
+  std::vector<LoadNote> notes;
+};
+
+Notes& pending_notes() {
+  static Notes pending;
+  return pending;
+}
+
+void note(std::string level, std::string message) {
+  Notes& pending = pending_notes();
+  const std::lock_guard lock(pending.mutex);
+  pending.notes.push_back({std::move(level), std::move(message)});
+}
+
+void open_kernels(at::Device device, ComputeType type) {
+  const CudaKernelReport& report = open_cuda_kernels(device, scalar_type(type));
+  note("debug", "CUDA: " + report.summary() + " in use for " + std::string(to_string(type)));
+  for (const KernelFinding& finding : report.findings) {
+    if (finding.passed) continue;
+    note("warning", std::string("CUDA kernel ") + to_string(finding.kernel) + " is not used for " +
+                        std::string(to_string(type)) + ": " + finding.reason +
+                        "; LibTorch's operations take its place, which is slower");
+  }
 }
 
 // Rotary tables are made for the longest sequence; without any stated limit this one holds.
@@ -53,8 +84,16 @@ void set_matmul_precision(const ResultOptions& options, at::Device device) {
 
 }  // namespace
 
+std::vector<LoadNote> take_load_notes() {
+  Notes& pending = pending_notes();
+  const std::lock_guard lock(pending.mutex);
+  return std::exchange(pending.notes, {});
+}
+
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
-  const PackedInput input = to_device(batch, slots, device);
+  PackedInput input = to_device(batch, slots, device);
+  if (model->selects_rows() && reads_one_token(head.pooling()))
+    input.pooled_rows = pooled_rows(input, head.pooling().front());
   return head(model->forward(input), input);
 }
 
@@ -104,6 +143,7 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
       open_model_directory(resolve_model(options.result.model, options.result.revision));
   const EffectiveResult effective = effective_result(directory, options.result);
   const at::Device device = open_device(options.hardware);
+  if (device.is_cuda()) open_kernels(device, effective.dtype);
 
   const Json config = parse_json(directory.config_json, {},
                                  directory.transformer_path + "/config.json", "model.config");

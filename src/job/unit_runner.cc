@@ -10,6 +10,7 @@
 
 #include "base/host.h"
 #include "base/json.h"
+#include "engine/load_notes.h"
 #include "job/commit_thread.h"
 #include "job/self_test.h"
 
@@ -163,6 +164,7 @@ void UnitRunner::load(int64_t unit_number) {
   event.message = tokenizer_ != nullptr ? tokenizer_->description() : "";
   event.host_rss_bytes = resident_bytes();
   events_.send(event);
+  for (const LoadNote& note : take_load_notes()) log(unit_number, note.level, note.message);
   if (options.result.dtype == ComputeType::kInt8) check_int8(unit_number, options);
   self_test(unit_number);
 }

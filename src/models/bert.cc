@@ -37,9 +37,13 @@ class Bert : public Model {
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = embeddings_(batch);
     if (projection_) x = (*projection_)(x);
-    for (const PostNormLayer& layer : layers_) x = layer.forward(x, {.batch = batch});
+    const LayerContext context = {.batch = batch};
+    for (const PostNormLayer& layer : layers_)
+      x = layer.forward(x, &layer == &layers_.back() ? last_layer(context) : context);
     return x;
   }
+
+  bool selects_rows() const override { return true; }
 
  private:
   BertEmbeddings embeddings_;

@@ -2,6 +2,9 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+
+#include "nn/cuda_kernels.h"
 
 namespace encode {
 
@@ -24,15 +27,32 @@ BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConf
     norm_ = embeddings.layer_norm("LayerNorm", options.width, config.layer_norm_eps);
 }
 
+at::Tensor BertEmbeddings::by_kernel(const PackedInput& batch,
+                                     const at::Tensor& position_ids) const {
+  if (!words_.device().is_cuda()) return {};
+  CudaEmbedding call = {.words = words_,
+                        .segment = segment_,
+                        .positions = positions_,
+                        .ids = batch.input_ids,
+                        .position_ids = position_ids};
+  if (norm_) {
+    call.weight = norm_->weight();
+    call.bias = norm_->bias();
+    call.eps = norm_->eps();
+  }
+  call.y = at::empty({batch.tokens(), words_.size(1)}, words_.options());
+  return cuda_kernels().embed(call) ? call.y : at::Tensor();
+}
+
 at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
+  const at::Tensor position_ids = positions_.defined() && padding_token_
+                                      ? positions_after_padding(batch, *padding_token_)
+                                      : batch.position_ids;
+  if (at::Tensor x = by_kernel(batch, position_ids); x.defined()) return x;
   // The order of the sum is the reference's: words + segment, then positions.
   at::Tensor x = at::embedding(words_, batch.input_ids);
   if (segment_.defined()) x.add_(segment_);
-  if (positions_.defined()) {
-    x.add_(at::embedding(positions_, padding_token_
-                                         ? positions_after_padding(batch, *padding_token_)
-                                         : batch.position_ids));
-  }
+  if (positions_.defined()) x.add_(at::embedding(positions_, position_ids));
   return norm_ ? (*norm_)(x) : x;
 }
 

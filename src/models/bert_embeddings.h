@@ -28,6 +28,9 @@ class BertEmbeddings {
   at::Tensor operator()(const PackedInput& batch) const;
 
  private:
+  // On a CUDA device in one kernel; undefined where the plugin has none for it.
+  at::Tensor by_kernel(const PackedInput& batch, const at::Tensor& position_ids) const;
+
   at::Tensor words_;
   at::Tensor positions_;                  // undefined: none
   at::Tensor segment_;                    // undefined: none

@@ -27,17 +27,23 @@ class DecoderLayer {
   }
 
   // x += [Norm](Attention(Norm(x))); x += [Norm](MLP(Norm(x))).
-  at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
-    if (!after_attention_) {
-      const at::Tensor x = attention_.add(attention_norm_(input), input, context);
-      return mlp_.add(mlp_norm_(x), x);
-    }
-    const at::Tensor x =
-        (*after_attention_)(attention_(attention_norm_(input), context)).add_(input);
-    return (*after_mlp_)(mlp_(mlp_norm_(x))).add_(x);
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor attended = attention_.attend(attention_norm_.settle(x), context);
+    return finish_rows(context, attended, x.sum,
+                       [this](const at::Tensor& rows, const at::Tensor& residual) {
+                         return finish(rows, residual);
+                       });
   }
 
  private:
+  ResidualSum finish(const at::Tensor& attended, const at::Tensor& residual) const {
+    ResidualSum x = after_attention_
+                        ? ResidualSum{residual, (*after_attention_)(attention_.project(attended))}
+                        : attention_.add(attended, residual);
+    const at::Tensor to_mlp = mlp_norm_.settle(x);
+    return after_mlp_ ? ResidualSum{x.sum, (*after_mlp_)(mlp_(to_mlp))} : mlp_.add(to_mlp, x.sum);
+  }
+
   static RmsNorm norm(const ModuleLoader& layer, const DecoderConfig& config, const char* name) {
     return layer.rms_norm(name, config.attention.hidden(), config.rms_norm_eps, config.norm_weight);
   }
@@ -101,13 +107,17 @@ class Decoder : public Model {
     const RotaryAngles sliding_angles = sliding_rotary_ ? sliding_rotary_->angles(batch) : angles;
     const LayerContext full = {.batch = batch, .window = full_, .rotary = &angles};
     const LayerContext sliding = {.batch = batch, .window = window_, .rotary = &sliding_angles};
-    at::Tensor x = at::embedding(words_, batch.input_ids);
+    ResidualSum x = {at::embedding(words_, batch.input_ids)};
     // In the compute type, as the makers do: in bfloat16 the square root of 3,072 is 55.5.
-    if (embedding_scale_ != 1) x.mul_(at::scalar_tensor(embedding_scale_, x.options()));
-    for (size_t i = 0; i < layers_.size(); ++i)
-      x = layers_[i].forward(x, sliding_[i] ? sliding : full);
+    if (embedding_scale_ != 1) x.sum.mul_(at::scalar_tensor(embedding_scale_, x.sum.options()));
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const LayerContext& context = sliding_[i] ? sliding : full;
+      x = layers_[i].forward(x, i + 1 == layers_.size() ? last_layer(context) : context);
+    }
     return norm_(x);
   }
+
+  bool selects_rows() const override { return true; }
 
  private:
   at::Tensor words_;

@@ -47,8 +47,8 @@ at::Tensor SelfAttention::attend(const at::Tensor& x, const LayerContext& contex
   const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
                                 .key = qkv.narrow(1, heads, kv_heads),
                                 .value = qkv.narrow(1, heads + kv_heads, kv_heads)};
-  if (query_norm_) input.query.copy_((*query_norm_)(input.query));
-  if (key_norm_) input.key.copy_((*key_norm_)(input.key));
+  if (query_norm_) query_norm_->in_place(input.query);
+  if (key_norm_) key_norm_->in_place(input.key);
   if (context.rotary != nullptr) rotate(qkv, heads + kv_heads, *context.rotary);
   return varlen_attention(input, context.batch,
                           {.scale = shape_.scale,
@@ -64,10 +64,8 @@ FeedForward FeedForward::gated(Linear gate_up, Linear down, Activation activatio
 }
 
 at::Tensor FeedForward::inner(const at::Tensor& x) const {
-  at::Tensor up = up_(x);
-  if (!gate_) return up;
-  const int64_t width = up.size(1) / 2;
-  return activate(up.narrow(1, 0, width), *gate_).mul_(up.narrow(1, width, width));
+  const at::Tensor up = up_(x);
+  return gate_ ? apply_gate(up, *gate_) : up;
 }
 
 }  // namespace encode

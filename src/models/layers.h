@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
+
+#include <ATen/ops/cat.h>
 
 #include "models/module_loader.h"
 #include "nn/attention.h"
@@ -35,7 +38,31 @@ struct LayerContext {
   AttentionWindow window = {};
   const RotaryAngles* rotary = nullptr;         // none: positions are not rotary
   const RelativePositions* relative = nullptr;  // none: no term depends on the distance
+  const at::Tensor* rows = nullptr;  // [P] int64, the tokens that the layer's result is needed
+                                     // for; none: all
 };
+
+// The context of the last layer: it makes the rows that pooling reads, where those are few.
+inline LayerContext last_layer(LayerContext context) {
+  if (context.batch.pooled_rows.defined()) context.rows = &context.batch.pooled_rows;
+  return context;
+}
+
+// What follows attention in a layer, finish(attended, residual) -> at::Tensor or ResidualSum: for
+// all tokens, or for the context's rows alone. Those go in blocks of one size, since a product may
+// sum in another order for another number of rows.
+template <typename Finish>
+auto finish_rows(const LayerContext& context, const at::Tensor& attended,
+                 const at::Tensor& residual, const Finish& finish)
+    -> decltype(finish(attended, residual)) {
+  if (context.rows == nullptr) return finish(attended, residual);
+  std::vector<at::Tensor> blocks;
+  for (const at::Tensor& rows : context.rows->split(kCpuBlockTokens)) {
+    ResidualSum part = {finish(attended.index_select(0, rows), residual.index_select(0, rows))};
+    blocks.push_back(part.total());
+  }
+  return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
+}
 
 // Multi-head attention (Vaswani et al. 2017), the projections to query, key and value fused.
 class SelfAttention {
@@ -46,19 +73,15 @@ class SelfAttention {
   // Queries and keys are normalized head by head before rotation (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
-  // [T, hidden_size] -> the same shape.
-  at::Tensor operator()(const at::Tensor& x, const LayerContext& context) const {
-    return out_(attend(x, context));
-  }
-  // residual + (*this)(x).
-  at::Tensor add(const at::Tensor& x, const at::Tensor& residual,
-                 const LayerContext& context) const {
-    return out_.add(attend(x, context), residual);
+  // The same without the projection out of it, [T, heads x head_dim].
+  at::Tensor attend(const at::Tensor& x, const LayerContext& context) const;
+  at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
+  // residual + project(attended).
+  ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
+    return out_.add(attended, residual);
   }
 
  private:
-  at::Tensor attend(const at::Tensor& x, const LayerContext& context) const;
-
   Linear qkv_;
   Linear out_;
   std::optional<RmsNorm> query_norm_;
@@ -75,7 +98,7 @@ class FeedForward {
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
   at::Tensor operator()(const at::Tensor& x) const { return down_(inner(x)); }
-  at::Tensor add(const at::Tensor& x, const at::Tensor& residual) const {
+  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
 
@@ -98,8 +121,11 @@ struct PostNorm {
 
   // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
   at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
-    const at::Tensor x = attention_norm(attention.add(input, input, context));
-    return mlp_norm(mlp.add(x, x));
+    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
+      const at::Tensor x = attention_norm(attention.add(attended, residual));
+      return mlp_norm(mlp.add(x, x));
+    };
+    return finish_rows(context, attention.attend(input, context), input, finish);
   }
 };
 
@@ -114,10 +140,14 @@ struct PreNormLayer {
   FeedForward mlp;
 
   // x += Attention(Norm(x)); x += MLP(Norm(x)).
-  at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
-    const at::Tensor normed = attention_norm ? (*attention_norm)(input) : input;
-    const at::Tensor x = attention.add(normed, input, context);
-    return mlp.add(mlp_norm(x), x);
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor to_attention = attention_norm ? attention_norm->settle(x) : x.total();
+    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
+      ResidualSum sum = attention.add(attended, residual);
+      const at::Tensor to_mlp = mlp_norm.settle(sum);
+      return mlp.add(to_mlp, sum.sum);
+    };
+    return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);
   }
 };
 

@@ -25,7 +25,7 @@ MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& 
   }
 }
 
-at::Tensor MixtureOfExperts::add(const at::Tensor& x, const at::Tensor& residual) const {
+ResidualSum MixtureOfExperts::add(const at::Tensor& x, const at::Tensor& residual) const {
   const auto [weights, experts] =
       at::topk(at::softmax(router_(x).to(at::kFloat), -1), top_k_, /*dim=*/-1);
   at::Tensor sum = residual.add(bias_);
@@ -38,7 +38,7 @@ at::Tensor MixtureOfExperts::add(const at::Tensor& x, const at::Tensor& residual
     const at::Tensor y = down_[expert].in_blocks(up_[expert].in_blocks(x.index_select(0, token)));
     sum.index_add_(0, token, y.mul(weight.to(y.scalar_type())));
   }
-  return sum;
+  return {sum};
 }
 
 }  // namespace encode

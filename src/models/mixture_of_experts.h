@@ -25,7 +25,7 @@ class MixtureOfExperts {
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
   // residual + the sum above, [T, hidden].
-  at::Tensor add(const at::Tensor& x, const at::Tensor& residual) const;
+  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const;
 
  private:
   Linear router_;

@@ -25,6 +25,11 @@ class Model {
   // packed. Every id of the batch must be in [0, vocab_size) and every position below the model's
   // limit; the engine checks both.
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
+
+  // Whether forward() makes the rows of batch.pooled_rows alone, [P, hidden_size], where that is
+  // defined: the last layer then does nothing after attention for the others. The bits of a row are
+  // the same on CPU; on CUDA they are if all batches are given pooled_rows, or none.
+  virtual bool selects_rows() const { return false; }
 };
 
 // What a model is built from.

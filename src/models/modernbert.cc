@@ -83,7 +83,7 @@ class ModernBert : public Model {
     const LayerContext global = {.batch = batch, .rotary = &global_angles};
     const LayerContext local = {
         .batch = batch, .window = {.left = reach_, .right = reach_}, .rotary = &local_angles};
-    at::Tensor x = embeddings_norm_(at::embedding(words_, batch.input_ids));
+    ResidualSum x = {embeddings_norm_(at::embedding(words_, batch.input_ids))};
     for (size_t i = 0; i < layers_.size(); ++i)
       x = layers_[i].forward(x, local_[i] ? local : global);
     return norm_(x);

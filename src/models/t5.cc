@@ -111,7 +111,7 @@ class T5Encoder : public Model {
   }
 
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = at::embedding(words_, batch.input_ids);
+    ResidualSum x = {at::embedding(words_, batch.input_ids)};
     for (size_t i = 0; i < layers_.size(); ++i) {
       const RelativePositions& bias = biases_.size() == 1 ? biases_.front() : biases_[i];
       x = layers_[i].forward(x, {.batch = batch, .relative = &bias});

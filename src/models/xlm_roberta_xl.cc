@@ -36,7 +36,7 @@ class XlmRobertaXl : public Model {
   }
 
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = embeddings_(batch);
+    ResidualSum x = {embeddings_(batch)};
     for (const Layer& layer : layers_) x = layer.forward(x, {.batch = batch});
     return norm_(x);
   }

@@ -20,10 +20,17 @@ namespace encode {
 namespace {
 
 using DeviceQuery = int (*)(int, EncodeCudaDevice*);
+using KernelTable = const EncodeCudaKernels* (*)();
 
-DeviceQuery& device_query() {
-  static DeviceQuery query = nullptr;
-  return query;
+// What libencode_cuda.so exports.
+struct Plugin {
+  DeviceQuery query = nullptr;
+  const EncodeCudaKernels* kernels = nullptr;
+};
+
+Plugin& plugin() {
+  static Plugin opened;
+  return opened;
 }
 
 std::string directory_of(const void* address) {
@@ -55,8 +62,12 @@ std::optional<std::string> open_plugin() {
   for (const std::string& path :
        {program + "/../lib/libencode_cuda.so", program + "/libencode_cuda.so"}) {
     if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      device_query() = reinterpret_cast<DeviceQuery>(::dlsym(handle, "encode_cuda_device"));
-      if (device_query() != nullptr) return std::nullopt;
+      const auto query = reinterpret_cast<DeviceQuery>(::dlsym(handle, "encode_cuda_device"));
+      const auto table = reinterpret_cast<KernelTable>(::dlsym(handle, "encode_cuda_kernels"));
+      if (query != nullptr && table != nullptr) {
+        plugin() = {.query = query, .kernels = table()};
+        return std::nullopt;
+      }
     }
     reason = ::dlerror();
   }
@@ -71,7 +82,7 @@ int64_t requested_ordinal(const HardwareOptions& options) {
 
 EncodeCudaDevice ask_device(c10::Device device) {
   EncodeCudaDevice properties = {};
-  if (const int status = device_query()(device.index(), &properties); status != 0) {
+  if (const int status = plugin().query(device.index(), &properties); status != 0) {
     throw Error({.exit_code = ExitCode::kUnavailable,
                  .code = "device.query",
                  .what = "the CUDA runtime does not answer for the device",
@@ -153,6 +164,8 @@ c10::Device open_device(const HardwareOptions& options) {
 std::string device_description(c10::Device device) {
   return device.is_cpu() ? "cpu" : query_device(device).name;
 }
+
+const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
 
 bool supports_flash_attention(c10::Device device) {
   return device.is_cuda() && query_device(device).major >= 8;

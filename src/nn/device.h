@@ -10,6 +10,8 @@
 #include "encode/config.h"
 #include "encode/encoder.h"
 
+struct EncodeCudaKernels;
+
 namespace encode {
 
 // "auto", "cpu", "cuda", "cuda:N" -> a device that is there, ready for use: opens LibTorch's CUDA
@@ -21,6 +23,8 @@ c10::Device open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
 bool supports_flash_attention(c10::Device device);   // compute capability >= 8.0
+// The kernels of the project's own CUDA library; null until open_device() has opened it.
+const EncodeCudaKernels* plugin_kernels();
 void synchronize(c10::Device device);  // waits; throws c10::Error for an error on the device
 void release_cached_memory(
     c10::Device device) noexcept;  // a failure is ignored: clean-up must never end a run

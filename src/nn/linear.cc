@@ -9,14 +9,12 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
+#include <ATen/ops/_addmm_activation.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/silu.h>
 
 namespace encode {
 namespace {
@@ -77,22 +75,6 @@ at::Tensor packed_linear_add(const at::Tensor& x, const at::Tensor& residual,
 
 }  // namespace
 
-at::Tensor activate(const at::Tensor& x, Activation activation) {
-  switch (activation) {
-    case Activation::kGelu:
-      return at::gelu(x, "none");
-    case Activation::kGeluTanh:
-      return at::gelu(x, "tanh");
-    case Activation::kRelu:
-      return at::relu(x);
-    case Activation::kSilu:
-      return at::silu(x);
-    case Activation::kNone:
-      break;
-  }
-  return x;
-}
-
 Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation)
     : amx_(AmxLinear::make(weights, bias)), activation_(activation) {
   for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
@@ -108,6 +90,16 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
   }
 }
 
+at::Tensor Linear::product(const at::Tensor& x) const {
+  if (!bias_.defined()) return activate_product(at::mm(x, weight_.t()), activation_);
+  // The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
+  if (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh) {
+    return at::_addmm_activation(bias_, x, weight_.t(), /*beta=*/1, /*alpha=*/1,
+                                 /*use_gelu=*/activation_ == Activation::kGeluTanh);
+  }
+  return activate_product(at::addmm(bias_, x, weight_.t()), activation_);
+}
+
 at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const {
   if (packed_) {
     return residual.defined() ? packed_linear_add(x, residual, weight_, bias_)
@@ -117,10 +109,8 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
     at::Tensor y = activate(at::linear(x, weight_, bias_), activation_);
     return residual.defined() ? y.add_(residual) : y;
   }
-  const at::Tensor y = bias_.defined() ? at::addmm(bias_, x, weight_.t()) : at::mm(x, weight_.t());
-  // The sum is rounded once more than in the fused form; on CUDA both terms are read from memory
-  // either way.
-  return residual.defined() ? y.add(residual) : activate(y, activation_);
+  const at::Tensor y = product(x);
+  return residual.defined() ? y.add(residual) : y;
 }
 
 at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
@@ -149,11 +139,12 @@ int64_t cpu_slots(int64_t tokens) {
 // On CUDA the engine keeps the number of token slots the same for every launch, which does what
 // blocks do on CPU.
 at::Tensor Linear::operator()(const at::Tensor& x) const {
-  return x.device().is_cpu() ? blocks(x, {}) : block(x, {});
+  return x.device().is_cpu() ? blocks(x, {}) : product(x);
 }
 
-at::Tensor Linear::add(const at::Tensor& x, const at::Tensor& residual) const {
-  return x.device().is_cpu() ? blocks(x, residual) : block(x, residual);
+ResidualSum Linear::add(const at::Tensor& x, const at::Tensor& residual) const {
+  if (x.device().is_cpu()) return {blocks(x, residual)};
+  return {.sum = residual, .term = product(x)};
 }
 
 }  // namespace encode

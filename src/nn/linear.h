@@ -7,11 +7,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/activation.h"
 #include "nn/amx_linear.h"
+#include "nn/residual.h"
 
 namespace encode {
-
-enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
 // On CPU without AMX every product runs on exactly this many token rows: oneDNN may choose another
 // kernel, and so another order of summation, for another row count, and then a row's bits would
@@ -37,7 +37,7 @@ class Linear {
   // [T, in_features] -> [T, out_features]: activation(x W^T + b).
   at::Tensor operator()(const at::Tensor& x) const;
   // residual + x W^T + b. Only for Activation::kNone.
-  at::Tensor add(const at::Tensor& x, const at::Tensor& residual) const;
+  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const;
 
   // The same as operator(), for inputs whose row count differs from call to call: in blocks of
   // fixed size on every device.
@@ -46,6 +46,7 @@ class Linear {
   int64_t out_features() const { return out_features_; }
 
  private:
+  at::Tensor product(const at::Tensor& x) const;  // the whole, not on CPU
   at::Tensor block(const at::Tensor& x, const at::Tensor& residual) const;
   at::Tensor blocks(const at::Tensor& x, const at::Tensor& residual) const;
 
@@ -56,8 +57,5 @@ class Linear {
   int64_t out_features_ = 0;
   bool packed_ = false;
 };
-
-// The activation alone, element by element. kGelu is the exact erf form.
-at::Tensor activate(const at::Tensor& x, Activation activation);
 
 }  // namespace encode

@@ -7,6 +7,7 @@
 #include <ATen/ops/layer_norm.h>
 
 #include "nn/cpu_rows.h"
+#include "nn/cuda_kernels.h"
 
 namespace encode {
 namespace {
@@ -32,24 +33,84 @@ at::Tensor for_each_row(const at::Tensor& x, const at::Tensor& weight, const at:
   return y;
 }
 
+// The norm of the whole sum in one kernel; undefined, with nothing done, where the plugin has none
+// for it. `keep`: the sum is then in x.sum, and the memory of the term, which nobody else holds.
+at::Tensor fused_norm(CudaKernel kind, const CudaNorm& norm, ResidualSum& x, bool keep) {
+  if (!x.sum.device().is_cuda() || !x.sum.is_contiguous()) return {};
+  CudaNorm call = norm;
+  call.y = at::empty_like(x.sum);
+  call.x = x.sum;
+  if (x.term.defined()) {
+    call.x = x.term;
+    call.residual = x.sum;
+    if (keep) call.sum = x.term;
+  }
+  if (!cuda_kernels().norm(kind, call)) return {};
+  if (keep && x.term.defined()) x = {std::move(x.term)};
+  return call.y;
+}
+
 }  // namespace
 
 LayerNorm::LayerNorm(at::Tensor weight, at::Tensor bias, double eps)
     : weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
 
+at::Tensor LayerNorm::fused(ResidualSum& x, bool keep) const {
+  return fused_norm(CudaKernel::kLayerNorm, {.weight = weight_, .bias = bias_, .eps = eps_}, x,
+                    keep);
+}
+
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  if (!x.device().is_cpu()) return at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
+  if (!x.device().is_cpu()) {
+    ResidualSum alone = {x};
+    const at::Tensor y = fused(alone, /*keep=*/false);
+    return y.defined() ? y : at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
+  }
   return for_each_row(x, weight_, bias_, eps_, [](const auto& rows) { return rows.layer_norm; });
+}
+
+at::Tensor LayerNorm::operator()(ResidualSum x) const {
+  const at::Tensor y = fused(x, /*keep=*/false);
+  return y.defined() ? y : (*this)(x.total());
+}
+
+at::Tensor LayerNorm::settle(ResidualSum& x) const {
+  const at::Tensor y = fused(x, /*keep=*/true);
+  return y.defined() ? y : (*this)(x.total());
 }
 
 RmsNorm::RmsNorm(at::Tensor weight, double eps) : weight_(std::move(weight)), eps_(eps) {}
 
+at::Tensor RmsNorm::fused(ResidualSum& x, bool keep) const {
+  return fused_norm(CudaKernel::kRmsNorm, {.weight = weight_, .eps = eps_}, x, keep);
+}
+
 at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
+  if (!x.device().is_cpu()) {
+    ResidualSum alone = {x};
+    if (const at::Tensor y = fused(alone, /*keep=*/false); y.defined()) return y;
+  }
   if (x.scalar_type() != weight_.scalar_type())
     return (*this)(x.to(weight_.scalar_type())).to(x.scalar_type());
   // On CPU LibTorch composes it of five passes over memory.
   if (!x.device().is_cpu()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight_, eps_));
   return for_each_row(x, weight_, {}, eps_, [](const auto& rows) { return rows.rms_norm; });
+}
+
+at::Tensor RmsNorm::operator()(ResidualSum x) const {
+  const at::Tensor y = fused(x, /*keep=*/false);
+  return y.defined() ? y : (*this)(x.total());
+}
+
+at::Tensor RmsNorm::settle(ResidualSum& x) const {
+  const at::Tensor y = fused(x, /*keep=*/true);
+  return y.defined() ? y : (*this)(x.total());
+}
+
+void RmsNorm::in_place(const at::Tensor& x) const {
+  const CudaNorm call = {.x = x, .weight = weight_, .eps = eps_, .y = x};
+  if (x.device().is_cuda() && cuda_kernels().norm(CudaKernel::kRmsNorm, call)) return;
+  x.copy_((*this)(x));
 }
 
 }  // namespace encode

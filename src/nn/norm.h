@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/residual.h"
+
 namespace encode {
 
 // Statistics are computed in float32 in every compute type. Immutable; any number of threads.
@@ -11,8 +13,16 @@ class LayerNorm {
   // weight [hidden_size]; bias the same, or undefined.
   LayerNorm(at::Tensor weight, at::Tensor bias, double eps);
   at::Tensor operator()(const at::Tensor& x) const;  // [T, hidden_size] -> the same shape
+  at::Tensor operator()(ResidualSum x) const;        // of the whole sum
+  at::Tensor settle(ResidualSum& x) const;           // the same, and no term waits in x any more
+
+  const at::Tensor& weight() const { return weight_; }
+  const at::Tensor& bias() const { return bias_; }
+  double eps() const { return eps_; }
 
  private:
+  at::Tensor fused(ResidualSum& x, bool keep) const;
+
   at::Tensor weight_;
   at::Tensor bias_;
   double eps_;
@@ -24,8 +34,13 @@ class RmsNorm {
   // rows' own type multiplies what has been rounded to that type (Llama, T5).
   RmsNorm(at::Tensor weight, double eps);
   at::Tensor operator()(const at::Tensor& x) const;  // [..., n] -> the same shape
+  at::Tensor operator()(ResidualSum x) const;        // of the whole sum
+  at::Tensor settle(ResidualSum& x) const;           // the same, and no term waits in x any more
+  void in_place(const at::Tensor& x) const;          // x [T, heads, n], a view
 
  private:
+  at::Tensor fused(ResidualSum& x, bool keep) const;
+
   at::Tensor weight_;
   double eps_;
 };

@@ -11,12 +11,21 @@
 
 namespace encode {
 
-// hidden_states [T, hidden_size] in any compute type -> [B, modes.size() x hidden_size] float32,
-// the modes side by side in the order given. Sums run in float32 in token order, so a row's bits do
-// not depend on its batch. A sequence whose tokens are all part of the prompt (batch.prompt_tokens)
-// pools to zero, except cls and lasttoken. {kNone} -> [tokens of the sequences, hidden_size].
+// hidden_states [T, hidden_size], or [P, hidden_size] with batch.pooled_rows, in any compute type
+// -> [B, modes.size() x hidden_size] float32, the modes side by side in the order given. Sums run
+// in float32 in token order, so a row's bits do not depend on its batch. A sequence whose tokens
+// are all part of the prompt (batch.prompt_tokens) pools to zero, except cls and lasttoken.
+// {kNone} -> [tokens of the sequences, hidden_size].
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
+
+// Where `modes` read one token of each sequence (cls, the last token): pool() of the rows that are
+// batch.pooled_rows then.
+bool reads_one_token(const std::vector<PoolingMode>& modes);
+
+// The rows that such a mode reads, for PackedInput::pooled_rows, filled up to whole blocks where a
+// product needs them (nn/linear.h); undefined on CPU where that would be no fewer than all tokens.
+at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode);
 
 // Each row divided by its Euclidean norm, at least 1e-12 (torch.nn.functional.normalize), in place.
 // x [B, dim] float32.

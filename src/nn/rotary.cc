@@ -9,6 +9,7 @@
 #include <ATen/ops/sin.h>
 
 #include "nn/cpu_rows.h"
+#include "nn/cuda_kernels.h"
 
 namespace encode {
 namespace {
@@ -67,6 +68,7 @@ void rotate(at::Tensor& qkv, int64_t heads, const RotaryAngles& angles) {
     rotate_cpu(qkv, heads, angles);
     return;
   }
+  if (cuda_kernels().rotate(qkv, heads, angles.cos, angles.sin)) return;
   at::Tensor rotated = qkv.narrow(1, 0, heads);
   const int64_t half = qkv.size(2) / 2;
   const at::Tensor cos = angles.cos.unsqueeze(1);  // [T, 1, head_dim / 2]

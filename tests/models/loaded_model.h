@@ -21,6 +21,7 @@ class LoadedModel {
 
   // Hidden states of the batch's tokens, [tokens, hidden_size].
   at::Tensor forward(const PackedBatch& batch) const;
+  const Model& model() const { return *model_; }
 
  private:
   ModelDirectory directory_;

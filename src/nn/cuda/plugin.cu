@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "plugin.h"
+#include "launchers.h"
 
 extern "C" int encode_cuda_device(int device, EncodeCudaDevice* out) {
   cudaDeviceProp properties;
@@ -14,4 +14,12 @@ extern "C" int encode_cuda_device(int device, EncodeCudaDevice* out) {
   out->multiprocessors = properties.multiProcessorCount;
   out->total_memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   return 0;
+}
+
+extern "C" const EncodeCudaKernels* encode_cuda_kernels(void) {
+  static const EncodeCudaKernels kernels = {encode::cuda::layer_norm, encode::cuda::rms_norm,
+                                            encode::cuda::rotary,     encode::cuda::activation,
+                                            encode::cuda::gated,      encode::cuda::embedding,
+                                            encode::cuda::pool};
+  return &kernels;
 }

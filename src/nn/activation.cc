@@ -1,0 +1,43 @@
+#include "nn/activation.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+
+#include "nn/cuda_kernels.h"
+
+namespace encode {
+
+at::Tensor activate(const at::Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::kGelu:
+      return at::gelu(x, "none");
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSilu:
+      return at::silu(x);
+    case Activation::kNone:
+      break;
+  }
+  return x;
+}
+
+at::Tensor activate_product(at::Tensor x, Activation activation) {
+  if (activation == Activation::kNone) return x;
+  if (x.device().is_cuda() && cuda_kernels().activate(x, activation, x)) return x;
+  return activate(x, activation);
+}
+
+at::Tensor apply_gate(const at::Tensor& gate_up, Activation activation) {
+  const int64_t width = gate_up.size(1) / 2;
+  if (gate_up.device().is_cuda()) {
+    const at::Tensor y = at::empty({gate_up.size(0), width}, gate_up.options());
+    if (cuda_kernels().gate(gate_up, activation, y)) return y;
+  }
+  return activate(gate_up.narrow(1, 0, width), activation).mul_(gate_up.narrow(1, width, width));
+}
+
+}  // namespace encode

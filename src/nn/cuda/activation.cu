@@ -1,0 +1,83 @@
+// The activations, alone over a product's output and as the gate of a GLU (Shazeer 2020).
+#include "launchers.h"
+#include "vectors.cuh"
+
+namespace encode::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <EncodeCudaActivation kKind>
+__device__ float activated(float x) {
+  if constexpr (kKind == kEncodeCudaGelu) {
+    constexpr float kSqrtHalf = 0.70710678118654752440f;
+    return 0.5f * x * (1.0f + erff(x * kSqrtHalf));
+  } else if constexpr (kKind == kEncodeCudaGeluTanh) {
+    constexpr float kSqrtTwoOverPi = 0.79788456080286535588f;
+    return 0.5f * x * (1.0f + tanhf(kSqrtTwoOverPi * (x + 0.044715f * x * x * x)));
+  } else if constexpr (kKind == kEncodeCudaRelu) {
+    return x < 0.0f ? 0.0f : x;  // a NaN stays one
+  } else {
+    return x / (1.0f + expf(-x));
+  }
+}
+
+// One block a row.
+template <EncodeCudaActivation kKind, bool kGated, typename T>
+__global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaElementwise args) {
+  const int64_t row = blockIdx.x;
+  const T* in = static_cast<const T*>(args.x) + row * args.width * (kGated ? 2 : 1);
+  T* out = static_cast<T*>(args.y) + row * args.width;
+  const int64_t step = static_cast<int64_t>(blockDim.x) * kLane<T>;
+  for (int64_t element = static_cast<int64_t>(threadIdx.x) * kLane<T>; element < args.width;
+       element += step) {
+    Lane<T> lane = load(in + element);
+#pragma unroll
+    for (int j = 0; j < kLane<T>; ++j) lane.values[j] = activated<kKind>(lane.values[j]);
+    if constexpr (kGated) {
+      const Lane<T> up = load(in + args.width + element);
+#pragma unroll
+      for (int j = 0; j < kLane<T>; ++j) lane.values[j] *= up.values[j];
+    }
+    store(out + element, lane);
+  }
+}
+
+template <EncodeCudaActivation kKind, bool kGated>
+int launch_kind(const EncodeCudaElementwise& args) {
+  const int64_t vectors = args.width / lane_of(args.type);
+  const int64_t warps = (vectors + kWarpThreads - 1) / kWarpThreads;
+  const auto threads = static_cast<unsigned>(warps * kWarpThreads < kThreads ? warps * kWarpThreads
+                                                                             : int64_t{kThreads});
+  return launch_for(args.type, [&](auto type) {
+    activation_kernel<kKind, kGated, decltype(type)>
+        <<<static_cast<unsigned>(args.rows), threads, 0, stream_of(args.stream)>>>(args);
+  });
+}
+
+template <bool kGated>
+int launch(const EncodeCudaElementwise& args) {
+  if (args.width % lane_of(args.type) != 0 || args.rows > kMaxBlocks ||
+      !all_aligned(args.x, args.y)) {
+    return kEncodeCudaUnsupported;
+  }
+  if (args.rows == 0 || args.width == 0) return 0;
+  switch (args.activation) {
+    case kEncodeCudaGelu:
+      return launch_kind<kEncodeCudaGelu, kGated>(args);
+    case kEncodeCudaGeluTanh:
+      return launch_kind<kEncodeCudaGeluTanh, kGated>(args);
+    case kEncodeCudaRelu:
+      return launch_kind<kEncodeCudaRelu, kGated>(args);
+    case kEncodeCudaSilu:
+      return launch_kind<kEncodeCudaSilu, kGated>(args);
+  }
+  return kEncodeCudaUnsupported;
+}
+
+}  // namespace
+
+int activation(const EncodeCudaElementwise* args) { return launch<false>(*args); }
+int gated(const EncodeCudaElementwise* args) { return launch<true>(*args); }
+
+}  // namespace encode::cuda

@@ -1,0 +1,16 @@
+// The launchers of the plugin's kernels, one file a group; plugin.h says what each computes.
+#pragma once
+
+#include "plugin.h"
+
+namespace encode::cuda {
+
+int layer_norm(const EncodeCudaNorm* args);         // norm.cu
+int rms_norm(const EncodeCudaNorm* args);           // norm.cu
+int rotary(const EncodeCudaRotary* args);           // rotary.cu
+int activation(const EncodeCudaElementwise* args);  // activation.cu
+int gated(const EncodeCudaElementwise* args);       // activation.cu
+int embedding(const EncodeCudaEmbedding* args);     // embedding.cu
+int pool(const EncodeCudaPool* args);               // pooling.cu
+
+}  // namespace encode::cuda

@@ -1,0 +1,61 @@
+// Residual sum and norm in one pass over memory: the sum is read from registers by the norm.
+#include "launchers.h"
+#include "rows.cuh"
+
+namespace encode::cuda {
+namespace {
+
+template <bool kCentered, typename T, int kLanes>
+__global__ void __launch_bounds__(kMaxRowThreads)
+    norm_kernel(const EncodeCudaNorm args, const int64_t row_vectors) {
+  const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  // A thread without a row goes on: the sums of the block's other rows wait for it.
+  const int64_t vectors = index < args.rows ? row_vectors : 0;
+  const int64_t begin = args.inner_rows == 1 ? index * args.outer_stride
+                                             : index / args.inner_rows * args.outer_stride +
+                                                   index % args.inner_rows * args.inner_stride;
+  Row<T, kLanes> row;
+  row.each(vectors, [&](Lane<T>& lane, int64_t element) {
+    lane = load(static_cast<const T*>(args.x) + begin + element);
+    if (args.residual == nullptr) return;
+    const Lane<T> residual = load(static_cast<const T*>(args.residual) + begin + element);
+    // Rounded as it is stored: the norm sees what the next residual sum will see.
+#pragma unroll
+    for (int j = 0; j < kLane<T>; ++j)
+      lane.values[j] = widen(narrow<T>(lane.values[j] + residual.values[j]));
+    if (args.sum != nullptr) store(static_cast<T*>(args.sum) + begin + element, lane);
+  });
+  const NormWeights weights = {args.weight, args.bias, args.weight_type == kEncodeCudaFloat32};
+  normalize<kCentered>(row, vectors, weights, args.eps);
+  row.each(vectors, [&](Lane<T>& lane, int64_t element) {
+    store(static_cast<T*>(args.y) + begin + element, lane);
+  });
+}
+
+template <bool kCentered>
+int launch(const EncodeCudaNorm& args) {
+  const int lane = lane_of(args.type);
+  const RowShape shape = shape_of(args.width, args.type);
+  const int64_t blocks = (args.rows + shape.rows - 1) / shape.rows;
+  if (args.width % lane != 0 || args.outer_stride % lane != 0 || args.inner_stride % lane != 0 ||
+      shape.threads == 0 || blocks > kMaxBlocks ||
+      !all_aligned(args.x, args.residual, args.sum, args.weight, args.bias, args.y)) {
+    return kEncodeCudaUnsupported;
+  }
+  if (args.rows == 0 || args.width == 0) return 0;
+  return launch_for(args.type, [&](auto type) {
+    with_lanes(shape.lanes, [&](auto lanes) {
+      norm_kernel<kCentered, decltype(type), lanes()>
+          <<<static_cast<unsigned>(blocks),
+             dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.rows)), 0,
+             stream_of(args.stream)>>>(args, shape.vectors);
+    });
+  });
+}
+
+}  // namespace
+
+int layer_norm(const EncodeCudaNorm* args) { return launch<true>(*args); }
+int rms_norm(const EncodeCudaNorm* args) { return launch<false>(*args); }
+
+}  // namespace encode::cuda

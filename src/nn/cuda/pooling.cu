@@ -1,0 +1,119 @@
+// Token rows -> one float32 vector a sequence.
+#include "launchers.h"
+#include "vectors.cuh"
+
+namespace encode::cuda {
+namespace {
+
+// One block pools kColumns vectors of columns of one sequence. Thread row r takes the tokens
+// r, r + kTokenRows, ... of the sequence; the rows' results are then joined in their order. Both
+// depend on the length of the sequence alone.
+constexpr int kColumns = 32;
+constexpr int kTokenRows = 8;
+
+// The tokens that count: [first, last) of the whole batch.
+struct Range {
+  int64_t begin;  // of the sequence
+  int64_t first;
+  int64_t last;
+};
+
+__device__ Range range_of(const EncodeCudaPool& args, int64_t sequence) {
+  const int64_t begin = args.cu_seqlens[sequence];
+  const int64_t end = args.cu_seqlens[sequence + 1];
+  const int64_t prompt = args.prompt_tokens < end - begin ? args.prompt_tokens : end - begin;
+  if (begin == end) return {begin, begin, begin};
+  if (args.mode == kEncodeCudaPoolLastToken) return {begin, end - 1, end};
+  if (args.mode == kEncodeCudaPoolCls) {
+    const int64_t first = prompt < end - begin ? begin + prompt : end - 1;
+    return {begin, first, first + 1};
+  }
+  return {begin, begin + prompt, end};
+}
+
+// What the sum is divided by, 1 where nothing is.
+__device__ float divisor_of(const EncodeCudaPool& args, const Range& range) {
+  const auto count = static_cast<float>(range.last - range.first);
+  switch (args.mode) {
+    case kEncodeCudaPoolMean:
+      return count;
+    case kEncodeCudaPoolMeanSqrtLen:
+      return sqrtf(count);
+    case kEncodeCudaPoolWeightedMean: {
+      // Positions, counted from 1, of the tokens in [first, last).
+      const int64_t n = range.last - range.begin;
+      const int64_t skipped = range.first - range.begin;
+      return static_cast<float>((n * (n + 1) - skipped * (skipped + 1)) / 2);
+    }
+    default:
+      return 1;
+  }
+}
+
+template <bool kMax, typename T>
+__device__ void join(Lane<T>& into, const Lane<T>& value, float weight) {
+#pragma unroll
+  for (int j = 0; j < kLane<T>; ++j) {
+    const float x = value.values[j];
+    if constexpr (kMax) {
+      // Not fmaxf, which would drop a NaN.
+      into.values[j] = (x > into.values[j] || x != x) ? x : into.values[j];
+    } else {
+      into.values[j] += weight * x;
+    }
+  }
+}
+
+template <bool kMax, typename T>
+__global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const EncodeCudaPool args) {
+  __shared__ Lane<T> partial[kTokenRows][kColumns];
+  const int64_t sequence = blockIdx.x;
+  const int64_t column = (static_cast<int64_t>(blockIdx.y) * kColumns + threadIdx.x) * kLane<T>;
+  const bool inside = column < args.width;
+  const Range range = range_of(args, sequence);
+  Lane<T> own;
+#pragma unroll
+  for (int j = 0; j < kLane<T>; ++j) own.values[j] = kMax ? -INFINITY : 0.0f;
+  if (inside) {
+    const T* hidden = static_cast<const T*>(args.hidden) + column;
+    const bool weighted = args.mode == kEncodeCudaPoolWeightedMean;
+#pragma unroll 4
+    for (int64_t token = range.first + threadIdx.y; token < range.last; token += kTokenRows) {
+      const float weight = weighted ? static_cast<float>(token - range.begin + 1) : 1.0f;
+      join<kMax>(own, load(hidden + token * args.width), weight);
+    }
+  }
+  partial[threadIdx.y][threadIdx.x] = own;
+  __syncthreads();
+  if (threadIdx.y != 0 || !inside) return;
+  for (int row = 1; row < kTokenRows; ++row) join<kMax>(own, partial[row][threadIdx.x], 1.0f);
+  const bool empty = range.first == range.last;
+  const float divisor = divisor_of(args, range);
+  float* y = args.y + sequence * args.y_stride + column;
+#pragma unroll
+  for (int j = 0; j < kLane<T>; ++j) y[j] = empty ? 0.0f : own.values[j] / divisor;
+}
+
+}  // namespace
+
+int pool(const EncodeCudaPool* args) {
+  const int lane = lane_of(args->type);
+  const int64_t column_blocks = (args->width / lane + kColumns - 1) / kColumns;
+  constexpr int64_t kMaxColumnBlocks = 65535;  // of a grid's second dimension
+  if (args->width % lane != 0 || args->sequences > kMaxBlocks || column_blocks > kMaxColumnBlocks ||
+      !all_aligned(args->hidden)) {
+    return kEncodeCudaUnsupported;
+  }
+  if (args->sequences == 0 || args->width == 0) return 0;
+  return launch_for(args->type, [&](auto type) {
+    const dim3 blocks(static_cast<unsigned>(args->sequences), static_cast<unsigned>(column_blocks));
+    const dim3 threads(kColumns, kTokenRows);
+    if (args->mode == kEncodeCudaPoolMax) {
+      pool_kernel<true, decltype(type)><<<blocks, threads, 0, stream_of(args->stream)>>>(*args);
+    } else {
+      pool_kernel<false, decltype(type)><<<blocks, threads, 0, stream_of(args->stream)>>>(*args);
+    }
+  });
+}
+
+}  // namespace encode::cuda

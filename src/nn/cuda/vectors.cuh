@@ -1,0 +1,121 @@
+// Rows of any element type as 16-byte vectors of float32.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "plugin.h"
+
+namespace encode::cuda {
+
+constexpr int kWarpThreads = 32;
+
+// How many elements one thread reads at once.
+template <typename T>
+constexpr int kLane = static_cast<int>(16 / sizeof(T));
+
+template <typename T>
+struct Packed {
+  T values[kLane<T>];
+};
+static_assert(sizeof(Packed<__half>) == sizeof(uint4) && sizeof(Packed<float>) == sizeof(uint4));
+
+template <typename T>
+struct Lane {
+  float values[kLane<T>];
+};
+
+__device__ inline float widen(float x) { return x; }
+__device__ inline float widen(__half x) { return __half2float(x); }
+__device__ inline float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+template <typename T>
+__device__ T narrow(float x);
+template <>
+__device__ inline float narrow<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline __half narrow<__half>(float x) {
+  return __float2half_rn(x);
+}
+template <>
+__device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+template <typename T>
+__device__ Lane<T> load(const T* from) {
+  const uint4 bits = *reinterpret_cast<const uint4*>(from);
+  Packed<T> packed;
+  memcpy(&packed, &bits, sizeof bits);
+  Lane<T> lane;
+#pragma unroll
+  for (int i = 0; i < kLane<T>; ++i) lane.values[i] = widen(packed.values[i]);
+  return lane;
+}
+
+template <typename T>
+__device__ void store(T* to, const Lane<T>& lane) {
+  Packed<T> packed;
+#pragma unroll
+  for (int i = 0; i < kLane<T>; ++i) packed.values[i] = narrow<T>(lane.values[i]);
+  uint4 bits;
+  memcpy(&bits, &packed, sizeof bits);
+  // As one instruction: left to itself the compiler takes some of these stores apart.
+  __stwb(reinterpret_cast<uint4*>(to), bits);
+}
+
+// As many floats as a vector of T has elements.
+template <typename T>
+__device__ Lane<T> load_floats(const float* from) {
+  Lane<T> lane;
+#pragma unroll
+  for (int i = 0; i < kLane<T>; i += kLane<float>) {
+    const Lane<float> part = load(from + i);
+#pragma unroll
+    for (int j = 0; j < kLane<float>; ++j) lane.values[i + j] = part.values[j];
+  }
+  return lane;
+}
+
+inline bool is_aligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0;
+}
+
+template <typename... Pointers>
+bool all_aligned(Pointers... pointers) {
+  return (is_aligned(pointers) && ...);
+}
+
+inline int lane_of(EncodeCudaType type) { return type == kEncodeCudaFloat32 ? 4 : 8; }
+
+// The number of blocks of a grid's first dimension has this limit.
+constexpr int64_t kMaxBlocks = INT32_MAX;
+
+// Calls launch(T{}) with the element type that `type` names, then says whether the launch went
+// well.
+template <typename Launch>
+int launch_for(EncodeCudaType type, const Launch& launch) {
+  switch (type) {
+    case kEncodeCudaFloat32:
+      launch(float{});
+      break;
+    case kEncodeCudaFloat16:
+      launch(__half{});
+      break;
+    case kEncodeCudaBFloat16:
+      launch(__nv_bfloat16{});
+      break;
+    default:
+      return kEncodeCudaUnsupported;
+  }
+  return static_cast<int>(cudaGetLastError());
+}
+
+inline cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+}  // namespace encode::cuda

@@ -1,0 +1,127 @@
+// The kernels of the CUDA plugin on tensors, and which of them may be used.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include "encode/types.h"
+
+#include "nn/activation.h"
+
+struct EncodeCudaKernels;
+
+namespace encode {
+
+enum class CudaKernel { kLayerNorm, kRmsNorm, kRotary, kActivation, kGated, kEmbedding, kPool };
+inline constexpr std::array<CudaKernel, 7> kCudaKernels = {
+    CudaKernel::kLayerNorm, CudaKernel::kRmsNorm,   CudaKernel::kRotary, CudaKernel::kActivation,
+    CudaKernel::kGated,     CudaKernel::kEmbedding, CudaKernel::kPool};
+const char* to_string(CudaKernel kernel);
+
+// s = x + residual; sum = s; y = norm(s), over the last dimension, which must be dense.
+struct CudaNorm {
+  at::Tensor x = {};         // [T, width], or [T, heads, width] as a view into a fused projection
+  at::Tensor residual = {};  // strides as x; undefined: none
+  at::Tensor sum = {};       // strides as x, may be x; undefined: s is not kept
+  at::Tensor weight;         // [width], of x's type or float32
+  at::Tensor bias = {};      // the same type; undefined: none
+  double eps;
+  at::Tensor y = {};  // strides as x, may be x
+};
+
+// y = LayerNorm(words[ids] + segment + positions[position_ids]), all of one type.
+struct CudaEmbedding {
+  at::Tensor words;           // [vocab_size, width]
+  at::Tensor segment = {};    // [width]; undefined: none
+  at::Tensor positions = {};  // [.., width]; undefined: none
+  at::Tensor weight = {};     // [width]; undefined: no norm
+  at::Tensor bias = {};       // [width]; undefined: none
+  at::Tensor ids;             // [T] int64
+  at::Tensor position_ids;    // [T] int64
+  double eps = 0;
+  at::Tensor y = {};  // [T, width]
+};
+
+// What nn/pooling.h says, one mode.
+struct CudaPool {
+  at::Tensor hidden;      // [T, width]
+  at::Tensor cu_seqlens;  // [B + 1] int32
+  PoolingMode mode;
+  int64_t prompt_tokens;
+  at::Tensor y;  // [B, width] float32, dense in the last dimension
+};
+
+// A kernel could not be started. The device may be well.
+class CudaLaunchError : public c10::Error {
+ public:
+  using c10::Error::Error;
+};
+
+// A table of launchers and the ones of them that are trusted. A function returns false, with
+// nothing done, for a kernel that is not trusted with the type, or has no code for the shape: the
+// caller then takes LibTorch's operations. They throw CudaLaunchError where a launch fails. All
+// work goes to the current stream. trust() may run beside the others; any number of threads.
+class CudaKernels {
+ public:
+  // Trusts none at first. `table` must outlive the object and have no null pointer; no table at all
+  // is one that offers nothing.
+  explicit CudaKernels(const EncodeCudaKernels* table) : table_(table) {}
+
+  void trust(CudaKernel kernel, at::ScalarType type);
+  bool trusts(CudaKernel kernel, at::ScalarType type) const;
+
+  bool norm(CudaKernel kind, const CudaNorm& call) const;  // kLayerNorm or kRmsNorm
+  // nn/rotary.h: rotate().
+  bool rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor& cos,
+              const at::Tensor& sin) const;
+  // y may be x; both dense [T, width].
+  bool activate(const at::Tensor& x, Activation activation, const at::Tensor& y) const;
+  bool gate(const at::Tensor& gate_up, Activation activation, const at::Tensor& y) const;
+  bool embed(const CudaEmbedding& call) const;
+  bool pool(const CudaPool& call) const;
+
+ private:
+  const EncodeCudaKernels* table_;
+  std::array<std::atomic<uint32_t>, kCudaKernels.size()> trusted_ = {};  // a bit a type
+};
+
+// One kernel against the LibTorch operations that it replaces, on small random input.
+struct KernelFinding {
+  CudaKernel kernel;
+  bool passed = false;
+  double difference = 0;  // the largest, as a share of the tolerance
+  std::string reason;     // of a refusal
+};
+
+// Runs every kernel of the table on `device` in rows of `type`. The reference is computed in
+// float32 from the same input and rounded once. Tolerance at each element, relative to the larger
+// of 1 and the reference: one step of the type (2^-7 bfloat16, 2^-10 float16), since both round
+// once and a different order of a float32 sum moves a result across a rounding boundary; 1e-5 in
+// float32 and for pooling, whose results are float32 (sums of at most 100 numbers near 1, 2^-24
+// each). A launch that fails is a refusal; a fault of the device while a kernel runs is thrown as
+// c10::Error, since nothing works after it. Waits for the device.
+std::vector<KernelFinding> check_kernels(const EncodeCudaKernels& table, at::Device device,
+                                         at::ScalarType type);
+
+// The plugin's kernels; none trusted before open_cuda_kernels(). Only once open_device() has opened
+// the plugin.
+const CudaKernels& cuda_kernels();
+
+// What became of the kernels for one type.
+struct CudaKernelReport {
+  std::vector<KernelFinding> findings;  // empty: switched off
+  std::string summary() const;          // "7 of 7 kernels", "kernels off"
+};
+
+// Checks the plugin's kernels for a type, the first time that it is asked for, and trusts those
+// that pass. ENCODE_CUDA_KERNELS=off in the environment leaves all of them out. Any number of
+// threads.
+const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type);
+
+}  // namespace encode

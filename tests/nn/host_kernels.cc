@@ -1,0 +1,177 @@
+#include "host_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+namespace encode::testing {
+namespace {
+
+float read(const void* from, EncodeCudaType type, int64_t i) {
+  if (type == kEncodeCudaFloat16) return static_cast<const c10::Half*>(from)[i];
+  if (type == kEncodeCudaBFloat16) return static_cast<const c10::BFloat16*>(from)[i];
+  return static_cast<const float*>(from)[i];
+}
+
+void write(void* to, EncodeCudaType type, int64_t i, float value) {
+  if (type == kEncodeCudaFloat16) {
+    static_cast<c10::Half*>(to)[i] = value;
+  } else if (type == kEncodeCudaBFloat16) {
+    static_cast<c10::BFloat16*>(to)[i] = value;
+  } else {
+    static_cast<float*>(to)[i] = value;
+  }
+}
+
+struct Weights {
+  const void* weight;
+  const void* bias;
+  EncodeCudaType type;
+  float eps;
+};
+
+void normalize(std::vector<double>& row, bool centered, const Weights& weights) {
+  const auto n = static_cast<double>(row.size());
+  double mean = 0;
+  double squares = 0;
+  for (const double x : row) mean += centered ? x / n : 0;
+  for (const double x : row) squares += (x - mean) * (x - mean);
+  const double scale = 1 / std::sqrt(squares / n + weights.eps);
+  for (size_t i = 0; i < row.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    row[i] = (row[i] - mean) * scale * read(weights.weight, weights.type, index);
+    if (weights.bias != nullptr) row[i] += read(weights.bias, weights.type, index);
+  }
+}
+
+int norm(const EncodeCudaNorm& a, bool centered) {
+  for (int64_t r = 0; r < a.rows; ++r) {
+    const int64_t begin = r / a.inner_rows * a.outer_stride + r % a.inner_rows * a.inner_stride;
+    std::vector<double> row;
+    for (int64_t i = begin; i < begin + a.width; ++i) {
+      const float x = read(a.x, a.type, i);
+      const float residual = a.residual != nullptr ? read(a.residual, a.type, i) : 0;
+      std::vector<float> rounded(1);
+      write(rounded.data(), a.type, 0, x + residual);
+      row.push_back(read(rounded.data(), a.type, 0));
+      if (a.sum != nullptr) write(a.sum, a.type, i, x + residual);
+    }
+    normalize(row, centered, {a.weight, a.bias, a.weight_type, a.eps});
+    for (int64_t i = 0; i < a.width; ++i)
+      write(a.y, a.type, begin + i, static_cast<float>(row[static_cast<size_t>(i)]));
+  }
+  return 0;
+}
+
+int rotary(const EncodeCudaRotary* a) {
+  const int64_t half = a->head_dim / 2;
+  for (int64_t t = 0; t < a->tokens; ++t) {
+    for (int64_t h = 0; h < a->heads; ++h) {
+      for (int64_t i = 0; i < half; ++i) {
+        const int64_t at = t * a->token_stride + h * a->head_dim + i;
+        const float first = read(a->qkv, a->type, at);
+        const float second = read(a->qkv, a->type, at + half);
+        const float cos = a->cos[t * half + i];
+        const float sin = a->sin[t * half + i];
+        write(a->qkv, a->type, at, first * cos - second * sin);
+        write(a->qkv, a->type, at + half, second * cos + first * sin);
+      }
+    }
+  }
+  return 0;
+}
+
+double activated(double x, EncodeCudaActivation activation) {
+  switch (activation) {
+    case kEncodeCudaGelu:
+      return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+    case kEncodeCudaGeluTanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case kEncodeCudaRelu:
+      return std::max(x, 0.0);
+    case kEncodeCudaSilu:
+      break;
+  }
+  return x / (1 + std::exp(-x));
+}
+
+int elementwise(const EncodeCudaElementwise& a, bool gated) {
+  for (int64_t t = 0; t < a.rows; ++t) {
+    for (int64_t i = 0; i < a.width; ++i) {
+      const int64_t in = t * a.width * (gated ? 2 : 1) + i;
+      const double up = gated ? read(a.x, a.type, in + a.width) : 1.0;
+      write(a.y, a.type, t * a.width + i,
+            static_cast<float>(activated(read(a.x, a.type, in), a.activation) * up));
+    }
+  }
+  return 0;
+}
+
+int embedding(const EncodeCudaEmbedding* a) {
+  for (int64_t t = 0; t < a->tokens; ++t) {
+    std::vector<double> row;
+    for (int64_t i = 0; i < a->width; ++i) {
+      double sum = read(a->words, a->type, a->ids[t] * a->width + i);
+      if (a->segment != nullptr) sum += read(a->segment, a->type, i);
+      if (a->positions != nullptr)
+        sum += read(a->positions, a->type, a->position_ids[t] * a->width + i);
+      row.push_back(sum);
+    }
+    if (a->weight != nullptr) normalize(row, true, {a->weight, a->bias, a->type, a->eps});
+    for (int64_t i = 0; i < a->width; ++i)
+      write(a->y, a->type, t * a->width + i, static_cast<float>(row[static_cast<size_t>(i)]));
+  }
+  return 0;
+}
+
+// One column of one sequence of n tokens, of which `skipped` are prompt; value(t) is a token's.
+template <typename Value>
+double pooled(EncodeCudaPooling mode, int64_t n, int64_t skipped, const Value& value) {
+  if (mode == kEncodeCudaPoolCls) return value(std::min(skipped, n - 1));
+  if (mode == kEncodeCudaPoolLastToken) return value(n - 1);
+  double sum = 0;
+  double weights = 0;
+  double top = -std::numeric_limits<double>::infinity();
+  for (int64_t t = skipped; t < n; ++t) {
+    const double weight = mode == kEncodeCudaPoolWeightedMean ? static_cast<double>(t + 1) : 1.0;
+    sum += weight * value(t);
+    weights += weight;
+    top = std::max(top, value(t));
+  }
+  if (n == skipped) return 0;
+  if (mode == kEncodeCudaPoolMax) return top;
+  return mode == kEncodeCudaPoolMeanSqrtLen ? sum / std::sqrt(weights) : sum / weights;
+}
+
+int pool(const EncodeCudaPool* a) {
+  for (int64_t b = 0; b < a->sequences; ++b) {
+    const int64_t begin = a->cu_seqlens[b];
+    const int64_t n = a->cu_seqlens[b + 1] - begin;
+    for (int64_t i = 0; i < a->width; ++i) {
+      const auto value = [&](int64_t t) -> double {
+        return read(a->hidden, a->type, (begin + t) * a->width + i);
+      };
+      a->y[b * a->y_stride + i] =
+          static_cast<float>(pooled(a->mode, n, std::min(a->prompt_tokens, n), value));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+EncodeCudaKernels host_kernels() {
+  return {.layer_norm = [](const EncodeCudaNorm* a) { return norm(*a, /*centered=*/true); },
+          .rms_norm = [](const EncodeCudaNorm* a) { return norm(*a, /*centered=*/false); },
+          .rotary = rotary,
+          .activation = [](const EncodeCudaElementwise* a) { return elementwise(*a, false); },
+          .gated = [](const EncodeCudaElementwise* a) { return elementwise(*a, true); },
+          .embedding = embedding,
+          .pool = pool};
+}
+
+}  // namespace encode::testing
