@@ -56,7 +56,39 @@ class BertNormalizer final : public Normalizer {
     text.commit();
   }
 
+  // The four steps one after the other, since each shifts the alignment in its own way.
+  void normalize_aligned(AlignedText& text) const override {
+    if (options_.clean_text) clean_aligned(text);
+    if (options_.handle_chinese_chars) space_chinese_aligned(text);
+    if (options_.strip_accents) {
+      decompose_aligned(text, false);
+      text.filter(
+          [](char32_t c) { return (unicode::properties()[c] & unicode::kNonspacingMark) == 0; });
+    }
+    if (options_.lowercase) lowercase_aligned(text);
+  }
+
  private:
+  static void clean_aligned(AlignedText& text) {
+    const unicode::PropertyTable& table = unicode::properties();
+    text.filter([&](char32_t c) { return (table[c] & unicode::kControl) == 0; });
+    Rewriting spaces;
+    text.for_each(
+        [&](char32_t c) { spaces.add((table[c] & unicode::kWhitespace) != 0 ? U' ' : c, 0); });
+    text.rewrite(spaces);
+  }
+
+  static void space_chinese_aligned(AlignedText& text) {
+    Rewriting spaced;
+    text.for_each([&](char32_t c) {
+      const bool is_chinese = (unicode::properties()[c] & unicode::kChinese) != 0;
+      if (is_chinese) spaced.add(U' ', 0);
+      spaced.add(c, is_chinese ? 1 : 0);
+      if (is_chinese) spaced.add(U' ', 1);
+    });
+    text.rewrite(spaced);
+  }
+
   size_t map_ascii(std::string_view in, char* out) const {
     char* p = out;
     for (const char c : in) {

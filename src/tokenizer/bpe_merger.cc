@@ -30,6 +30,11 @@ PairTable::PairTable(const std::vector<BpeMerge>& merges) {
 
 int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
   if (symbols.size() <= kShort) return merge_short(symbols, out);
+  for (const Token& token : merge_ranged(symbols)) *out++ = token.id;
+  return out;
+}
+
+std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_t> symbols) {
   // A long word is merged in windows. Tokens t1 .. tn are what BPE gives for their text if and only
   // if it gives [ti, ti+1] for the text of each two neighbours: the first merge across a border
   // would also be the first across that border with nothing but the two neighbours there, since
@@ -61,8 +66,7 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
     begin = window_[kept].begin;
     size = kWindow;
   }
-  for (const Token& token : tokens_) *out++ = token.id;
-  return out;
+  return tokens_;
 }
 
 // Fills window_. Where the text repeats itself (a long run of one character) so do its windows: the

@@ -24,7 +24,15 @@ int32_t load_token_and_id(const Component& component, const std::string& key) {
 }
 
 SpecialTokens load_cls_and_sep(const Component& component) {
-  return {{load_token_and_id(component, "cls")}, {load_token_and_id(component, "sep")}};
+  return {.prefix = {load_token_and_id(component, "cls")},
+          .suffix = {load_token_and_id(component, "sep")},
+          .trims = {},
+          .joined = true};
+}
+
+std::vector<OffsetTrim> load_trims(const Component& component) {
+  if (!component.fields().boolean_or("trim_offsets", true)) return {};
+  return {{.add_prefix_space = component.fields().boolean_or("add_prefix_space", true)}};
 }
 
 std::vector<int32_t> load_special_token(const Component& component, const std::string& name) {
@@ -76,6 +84,11 @@ SpecialTokens load_sequence(const Component& component) {
     const SpecialTokens outer = load_post_processor(component.child(json, index++));
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
+    for (OffsetTrim trim : outer.trims) {
+      trim.after_prefix = trim.after_prefix || all.joined;
+      all.trims.push_back(trim);
+    }
+    all.joined = all.joined || outer.joined;
   }
   return all;
 }
@@ -90,11 +103,15 @@ SpecialTokens load_post_processor(const Component& component) {
   }
   if (type == "RobertaProcessing") {
     component.allow({"sep", "cls", "trim_offsets", "add_prefix_space"});
-    return load_cls_and_sep(component);
+    SpecialTokens special = load_cls_and_sep(component);
+    special.trims = load_trims(component);
+    return special;
   }
-  if (type == "ByteLevel") {  // moves offsets only
+  if (type == "ByteLevel") {
     component.allow({"add_prefix_space", "trim_offsets", "use_regex"});
-    return {};
+    SpecialTokens none;
+    none.trims = load_trims(component);
+    return none;
   }
   if (type == "TemplateProcessing") return load_template(component);
   if (type == "Sequence") return load_sequence(component);

@@ -6,6 +6,7 @@
 #include <sentencepiece_processor.h>
 
 #include "base/json.h"
+#include "tokenizer/aligned_encoder.h"
 #include "tokenizer/component.h"
 #include "tokenizer/pipeline.h"
 
@@ -21,17 +22,24 @@ class SentencePiece final : public Tokenizer {
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
     std::vector<int> ids;
-    const auto status = processor_->Encode({utf8.data(), utf8.size()}, &ids);
-    if (!status.ok()) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "tokenizer.sentencepiece",
-                   .what = "sentencepiece cannot tokenize a text",
-                   .where = "",
-                   .expected = "",
-                   .found = status.ToString(),
-                   .hint = ""});
-    }
+    check(processor_->Encode({utf8.data(), utf8.size()}, &ids));
     append_row(std::span<const int32_t>(ids.data(), ids.size()), special_, options, rows);
+  }
+
+  void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
+                           TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
+    sentencepiece::ImmutableSentencePieceText text;
+    check(processor_->Encode({utf8.data(), utf8.size()}, text.mutable_proto()));
+    text.ConvertToUnicodeSpans();
+    std::vector<int32_t> ids;
+    std::vector<AlignedToken> tokens;
+    for (const auto& piece : text.pieces()) {
+      ids.push_back(static_cast<int32_t>(piece.id()));
+      tokens.push_back({ids.back(), {piece.begin(), piece.end()}});
+    }
+    append_row(ids, special_, options, rows);
+    append_offsets(tokens, special_, options.add_special_tokens, rows.row(rows.size() - 1).size(),
+                   offsets);
   }
 
   int64_t vocab_size() const override { return processor_->GetPieceSize(); }
@@ -43,6 +51,17 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
+  static void check(const sentencepiece::util::Status& status) {
+    if (status.ok()) return;
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "tokenizer.sentencepiece",
+                 .what = "sentencepiece cannot tokenize a text",
+                 .where = "",
+                 .expected = "",
+                 .found = status.ToString(),
+                 .hint = ""});
+  }
+
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   SpecialTokens special_;
 };
