@@ -81,9 +81,14 @@ class Bpe final : public Model {
       read_byte_level_vocabulary(vocabulary);
     } else {
       read_vocabulary(vocabulary);
-      // A piece that is a token as a whole, or knows its place in the word, cannot be cut.
-      cuts_ = !options_.ignore_merges && !has_affixes();
-      if (cuts_) borders_ = MergeBorders(vocabulary, merges, byte_ids_);
+      // A piece that is a token as a whole, or knows its place in the word, cannot be cut, and
+      // where characters are left out their neighbours meet.
+      const bool keeps_all = has_byte_tokens_ || options_.unk_id != kNoId;
+      cuts_ = !options_.ignore_merges && !has_affixes() && keeps_all;
+      if (!cuts_) return;
+      std::vector<int32_t> stand_ins(byte_ids_.begin(), byte_ids_.end());
+      stand_ins.push_back(options_.unk_id);
+      borders_ = MergeBorders(vocabulary, merges, stand_ins);
     }
   }
 

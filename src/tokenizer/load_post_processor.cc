@@ -27,7 +27,8 @@ SpecialTokens load_cls_and_sep(const Component& component) {
   return {.prefix = {load_token_and_id(component, "cls")},
           .suffix = {load_token_and_id(component, "sep")},
           .trims = {},
-          .joined = true};
+          .joined = true,
+          .split = false};
 }
 
 std::vector<OffsetTrim> load_trims(const Component& component) {
@@ -73,6 +74,7 @@ SpecialTokens load_template(const Component& component) {
   }
   if (!seen_text)
     component.fields().refuse("single", "the text (Sequence A) once", "a template without it");
+  special.split = special.prefix.size() + special.suffix.size() > 0;
   return special;
 }
 
@@ -81,7 +83,14 @@ SpecialTokens load_sequence(const Component& component) {
   SpecialTokens all;
   size_t index = 0;
   for (const Json& json : component.fields().array("processors")) {
-    const SpecialTokens outer = load_post_processor(component.child(json, index++));
+    const Component child = component.child(json, index++);
+    const SpecialTokens outer = load_post_processor(child);
+    if (all.split && child.type() != "ByteLevel") {
+      refuse_unsupported(
+          "a post-processor that adds tokens after TemplateProcessing is not "
+          "supported",
+          child.where(), "it would take the parts for several texts");
+    }
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
     for (OffsetTrim trim : outer.trims) {
@@ -89,6 +98,7 @@ SpecialTokens load_sequence(const Component& component) {
       all.trims.push_back(trim);
     }
     all.joined = all.joined || outer.joined;
+    all.split = all.split || outer.split;
   }
   return all;
 }

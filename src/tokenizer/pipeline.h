@@ -30,7 +30,10 @@ struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
   std::vector<OffsetTrim> trims;
-  bool joined = false;  // the special tokens of BertProcessing and RobertaProcessing are there
+  // While they are loaded: BertProcessing and RobertaProcessing make one part of the row and what
+  // they add, TemplateProcessing leaves several.
+  bool joined = false;
+  bool split = false;
 };
 
 // Appends one row: special tokens around as many of `ids` as max_length leaves room for.
