@@ -1,5 +1,6 @@
 #include "tokenizer/sentencepiece.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,12 +31,15 @@ class SentencePiece final : public Tokenizer {
                            TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
     sentencepiece::ImmutableSentencePieceText text;
     check(processor_->Encode({utf8.data(), utf8.size()}, text.mutable_proto()));
-    text.ConvertToUnicodeSpans();
+    // The library's own ConvertToUnicodeSpans() reads past the end of what is not UTF-8.
+    const AlignedText row(utf8);
+    const auto byte = [&utf8](uint32_t at) { return std::min<size_t>(at, utf8.size()); };
     std::vector<int32_t> ids;
     std::vector<AlignedToken> tokens;
     for (const auto& piece : text.pieces()) {
       ids.push_back(static_cast<int32_t>(piece.id()));
-      tokens.push_back({ids.back(), {piece.begin(), piece.end()}});
+      tokens.push_back(
+          {ids.back(), covered(row.origins(), byte(piece.begin()), byte(piece.end()))});
     }
     append_row(ids, special_, options, rows);
     append_offsets(tokens, special_, options.add_special_tokens, rows.row(rows.size() - 1).size(),

@@ -96,10 +96,12 @@ std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool co
   std::vector<AlignedMark> marks;
   size_t pending = 0;  // from here on there are no starters
   const auto sort_pending = [&] {
-    std::stable_sort(marks.begin() + static_cast<ptrdiff_t>(pending), marks.end(),
-                     [](const AlignedMark& a, const AlignedMark& b) {
-                       return a.combining_class < b.combining_class;
-                     });
+    const auto begin = marks.begin() + static_cast<ptrdiff_t>(pending);
+    if (marks.end() - begin > 1) {
+      std::stable_sort(begin, marks.end(), [](const AlignedMark& a, const AlignedMark& b) {
+        return a.combining_class < b.combining_class;
+      });
+    }
     pending = marks.size();
   };
   CanonicalDecomposer decomposer(compatibility);
