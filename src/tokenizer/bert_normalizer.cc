@@ -1,6 +1,7 @@
 // BertNormalizer: clean_text, then spaces around CJK, then accents off (NFD without Mn), then lower
 // case. The four steps run over each stretch of text at once; ASCII, which only the first and the
 // last can change, takes a table.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -46,10 +47,10 @@ class BertNormalizer final : public Normalizer {
       if (i == in.size()) break;
       stretch.clear();
       i = normalize_stretch(in, i, decomposer, stretch);
-      out.resize(written);
-      out += stretch;
-      written = out.size();
-      out.resize(written + (in.size() - i));
+      // Only ever larger, so that no byte is cleared again for each stretch.
+      out.resize(std::max(out.size(), written + stretch.size() + (in.size() - i)));
+      stretch.copy(out.data() + written, stretch.size());
+      written += stretch.size();
     }
     out.resize(written);
     if (loses_first(in)) text.leave_origin();

@@ -159,7 +159,7 @@ TEST(TokenizerTest, CostPerByteDoesNotGrowWithTheLengthOfAWord) {
       tokenizer->encode(text, {}, rows);
       return testing::cpu_seconds() - start;
     };
-    for (const std::string piece : {"a", " ", "xy", "\xE4\xBD\xA0"}) {
+    for (const std::string piece : {"a", " ", "xy", "\xE4\xBD\xA0", "a \xC3\xA9 "}) {
       std::string shorter;
       for (int i = 0; i < 30'000; ++i) shorter += piece;
       std::string longer;
