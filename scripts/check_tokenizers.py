@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares encode's tokenizers with Hugging Face `tokenizers`, or with `sentencepiece` for .model files, token for token.
 
-  scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER | --offsets] TOKENIZER.json|FILE.model ..
+  scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER] TOKENIZER.json|FILE.model ..
+  scripts/check_tokenizers.py --offsets [--rows N] [--texts NAME|FILE ..] [--random N] TOKENIZER.json|FILE.model ..
 
 Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all; the number
 of tokens that truncation cut off is compared too. What the reference gives:
@@ -12,8 +13,8 @@ of tokens that truncation cut off is compared too. What the reference gives:
 `sentencepiece` does not truncate and adds no special tokens when asked for ids: there the reference is BOS, the first
 tokens, EOS. Where a text is truncated, the ids without counting what is lost are compared as well. Prints a Markdown table; the exit code is 1 if anything differs.
 
-With --offsets the ids and offsets of encode_batch are compared instead (for .model files those of sentencepiece), with and
-without special tokens and truncated to 8 tokens. Each text takes the reference a hundred times as long, so give --rows.
+With --offsets the ids and offsets of encode_batch are compared instead, with and without special tokens and truncated to
+8 tokens; for .model files those of sentencepiece, which must be older than 0.2.1. It takes longer, so give --rows.
 """
 import argparse
 import array
@@ -242,8 +243,9 @@ def differs(row, expected, found, setting, tells):
     if tells:
         at = next((i for i, (a, b) in enumerate(zip(offsets, got)) if a != b), 0)
         around = slice(max(0, at - 3), at + 8)
-        print(f"{setting}: lost {got_lost}, expected {lost}; ids {'equal' if list(ids) == got_ids else 'differ'}; at token "
-              f"{at}\n   row  {ascii(row[:300])}\n   want {list(offsets[around])}\n   got  {got[around]}", file=sys.stderr)
+        same = "equal" if list(ids) == got_ids else "other"
+        print(f"{setting}: lost {got_lost}, expected {lost}; {same} ids; at token {at}\n   row  {ascii(row[:300])}\n"
+              f"   want {list(offsets[around])}\n   got  {got[around]}", file=sys.stderr)
     return 1
 
 

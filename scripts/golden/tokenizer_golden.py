@@ -5,15 +5,10 @@
   pip install tokenizers sentencepiece && scripts/golden/tokenizer_golden.py tests/data/tokenizer
 
 NAME/tokenizer.json (or tokenizer.model) is the tokenizer, NAME/cases.jsonl has a text a line:
-  {"text": .., "ids": with special tokens, "plain": without, "short": with, at most 8 tokens,
-   "offsets": begin and end of each of "ids", one after the other}
+  {"text": .., "ids": with special tokens, "plain": without, "short": with, at most 8 tokens}
 components.jsonl has one small tokenizer a line, each with another normalizer or pre-tokenizer; its WordLevel
-vocabulary holds the pieces of the cases, so that equal ids mean equal pieces. offsets.jsonl has tokenizers in which
-offsets go ways of their own.
-
-With --offsets only offsets are recorded, for the tokenizers and texts that are there and whose ids must be as they are.
+vocabulary holds the pieces of the cases, so that equal ids mean equal pieces.
 """
-import base64
 import glob
 import io
 import json
@@ -71,18 +66,13 @@ def write_clusters(directory):
     write_lines(os.path.join(directory, "unigram", "clusters.jsonl"), cases_of(tokenizer, CLUSTERS))
 
 
-def flat(offsets):
-    return [number for pair in offsets for number in pair]
-
-
 def cases_of(tokenizer, rows):
     tokenizer.no_padding()
     result = []
     for text in rows:
         tokenizer.no_truncation()
-        whole = tokenizer.encode(text)
-        case = dict(text=text, ids=whole.ids, plain=tokenizer.encode(text, add_special_tokens=False).ids,
-                    offsets=flat(whole.offsets))
+        case = dict(text=text, ids=tokenizer.encode(text).ids,
+                    plain=tokenizer.encode(text, add_special_tokens=False).ids)
         tokenizer.enable_truncation(8)
         case["short"] = tokenizer.encode(text).ids
         result.append(case)
@@ -222,16 +212,13 @@ def write_sentencepiece(directory, name, kind, text, rows, **options):
         json.dump(dict(add_bos_token=kind == "bpe", add_eos_token=True), out)
     sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     before = [sp.bos_id()] if kind == "bpe" else []
-    write_lines(os.path.join(folder, "cases.jsonl"), [sentencepiece_case(sp, before, text) for text in rows])
-
-
-def sentencepiece_case(sp, before, text):
-    pieces = sp.encode(text, out_type="immutable_proto").pieces
-    ids = [piece.id for piece in pieces]
-    room = 8 - len(before) - 1
-    offsets = [(0, 0)] * len(before) + [(piece.begin, piece.end) for piece in pieces] + [(0, 0)]
-    return dict(text=text, ids=before + ids + [sp.eos_id()], plain=ids, short=before + ids[:room] + [sp.eos_id()],
-                offsets=flat(offsets))
+    cases = []
+    for text in rows:
+        ids = sp.encode(text)
+        room = 8 - len(before) - 1
+        cases.append(dict(text=text, ids=before + ids + [sp.eos_id()], plain=ids,
+                          short=before + ids[:room] + [sp.eos_id()]))
+    write_lines(os.path.join(folder, "cases.jsonl"), cases)
 
 
 N, P = normalizers, pre_tokenizers
@@ -295,7 +282,8 @@ def write_components(path, rows):
             for piece in cut:
                 pieces.setdefault(piece, len(pieces) + 1)
         t.model = models.WordLevel({"?": 0, **pieces}, unk_token="?")
-        items.append(dict(name=name, tokenizer=json.loads(t.to_str()), **encodings_of(t, rows)))
+        ids = [t.encode(text).ids for text in rows]
+        items.append(dict(name=name, tokenizer=json.loads(t.to_str()), ids=ids))
     with open(path.replace("components.jsonl", "component_texts.json"), "w") as out:
         json.dump(rows, out)
     third = len(items) // 3   # a file each, for their size
@@ -303,102 +291,8 @@ def write_components(path, rows):
         write_lines(path.replace(".jsonl", f"_{i + 1}.jsonl"), items[i * third:(i + 1) * third if i < 2 else None])
 
 
-def encodings_of(tokenizer, rows):
-    encodings = [tokenizer.encode(text) for text in rows]
-    return dict(ids=[e.ids for e in encodings], offsets=[flat(e.offsets) for e in encodings])
-
-
-def record_offsets(directory):
-    for path in sorted(glob.glob(os.path.join(directory, "*", "c*s.jsonl"))):
-        cases = read_lines(path)
-        texts = [case["text"] for case in cases]
-        folder = os.path.dirname(path)
-        if os.path.exists(os.path.join(folder, "tokenizer.json")):
-            again = cases_of(Tokenizer.from_file(os.path.join(folder, "tokenizer.json")), texts)
-        else:
-            sp = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "tokenizer.model"))
-            config = json.load(open(os.path.join(folder, "tokenizer_config.json")))
-            before = [sp.bos_id()] if config["add_bos_token"] else []
-            again = [sentencepiece_case(sp, before, text) for text in texts]
-        for case, new in zip(cases, again, strict=True):
-            assert {**new, **case} == new, (path, case["text"])
-        write_lines(path, again)
-    rows = json.load(open(os.path.join(directory, "component_texts.json")))
-    for path in sorted(glob.glob(os.path.join(directory, "components_*.jsonl"))):
-        items = read_lines(path)
-        for item in items:
-            new = encodings_of(Tokenizer.from_str(json.dumps(item["tokenizer"])), rows)
-            assert new["ids"] == item["ids"], item["name"]
-            item.update(new)
-        write_lines(path, items)
-    write_offset_tokenizers(directory, rows)
-
-
-def read_lines(path):
-    with open(path, encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
-def small_bpe(**options):
-    """a, b, e, space and U+0120 are known, nothing else is."""
-    vocabulary = {"<unk>": 0, "<s>": 1, "</s>": 2} | {c: i for i, c in enumerate(
-        ["a", "b", "e", " ", "\u0120", "ab", "##a", "##b", "e!", "a##b"], start=3)}
-    return models.BPE(vocabulary, [("a", "b")] if "continuing_subword_prefix" not in options else [("a", "##b")], **options)
-
-
-def small_unigram(**options):
-    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] * bool(options)
-    tokens += ["a", "b", "e", "he", "ll", "\u2581", "ab"]
-    return models.Unigram([(token, -float(i % 7)) for i, token in enumerate(tokens)], 0, **options)
-
-
-def write_offset_tokenizers(directory, rows):
-    def trim(space):
-        return processors.ByteLevel(add_prefix_space=space, trim_offsets=True)
-
-    roberta = processors.RobertaProcessing(("</s>", 2), ("<s>", 1), trim_offsets=True, add_prefix_space=True)
-    template = processors.TemplateProcessing(single="<s> $A </s>", pair="$A $B", special_tokens=[("<s>", 1), ("</s>", 2)])
-    charsmap = json.load(open(os.path.join(directory, "unigram", "tokenizer.json")))["normalizer"]["normalizers"][0]
-    charsmap = N.Precompiled(base64.b64decode(charsmap["precompiled_charsmap"]))
-    whole = models.BPE({c: i for i, c in enumerate(["<unk>", "<s>", "</s>"] + sorted(P.ByteLevel.alphabet()))}, [])
-    items = []
-    for name, model, normalizer, pre_tokenizer, processor in [
-            ("characters left out", small_bpe(), None, None, None),
-            ("bytes left out", small_bpe(), None, P.ByteLevel(add_prefix_space=False), None),
-            ("unknown", small_bpe(unk_token="<unk>"), None, None, None),
-            ("unknown fused", small_bpe(unk_token="<unk>", fuse_unk=True), None, None, None),
-            ("unknown bytes fused", small_bpe(unk_token="<unk>", fuse_unk=True), None, P.ByteLevel(add_prefix_space=True), None),
-            ("prefix and suffix", small_bpe(unk_token="<unk>", continuing_subword_prefix="##", end_of_word_suffix="!"), None,
-             P.Whitespace(), None),
-            ("Unigram, unknown", small_unigram(), None, P.Metaspace(), None),
-            ("Unigram, bytes", small_unigram(byte_fallback=True), N.NFKC(), P.Metaspace(), None),
-            ("Unigram, trimmed", small_unigram(), None, None, trim(False)),
-            ("a charsmap, then NFKC", small_unigram(), N.Sequence([charsmap, N.NFKC(), N.Lowercase()]), P.Metaspace(), None),
-            ("NFKD, accents off, NFC", small_unigram(), N.Sequence([N.NFKD(), N.StripAccents(), N.NFC()]), None, None),
-            ("nothing prepended", small_unigram(), N.Prepend(""), None, None),
-            ("ByteLevel normalizer, trimmed", whole, N.Sequence([N.NFD(), N.ByteLevel()]), None, trim(True)),
-            ("ByteLevel, trimmed", whole, None, P.ByteLevel(add_prefix_space=True), trim(True)),
-            ("Roberta", whole, None, P.ByteLevel(add_prefix_space=True), roberta),
-            ("Roberta after stripping", whole, N.Strip(), P.ByteLevel(add_prefix_space=True), roberta),
-            ("Roberta, trimmed", whole, N.Strip(), P.ByteLevel(add_prefix_space=True), processors.Sequence([roberta, trim(True)])),
-            ("a template, trimmed", whole, N.Strip(), P.ByteLevel(add_prefix_space=True), processors.Sequence([template, trim(True)]))]:
-        t = Tokenizer(model)
-        if normalizer:
-            t.normalizer = normalizer
-        if pre_tokenizer:
-            t.pre_tokenizer = pre_tokenizer
-        if processor:
-            t.post_processor = processor
-        t.add_tokens([AddedToken("world", lstrip=True, rstrip=True, normalized=name.startswith("ByteLevel,")),
-                      AddedToken("<unk>", normalized=False)])
-        items.append(dict(name=name, tokenizer=json.loads(t.to_str()), **encodings_of(t, rows)))
-    write_lines(os.path.join(directory, "offsets.jsonl"), items)
-
-
 def main():
     directory = sys.argv[1]
-    if "--offsets" in sys.argv:
-        return record_offsets(directory)
     os.makedirs(directory, exist_ok=True)
     text, rows = training_text(), texts()
     write(directory, "wordpiece", wordpiece(text, cased=False), rows)
@@ -419,7 +313,6 @@ def main():
     write(directory, "unigram_bytes", unigram(text, byte_fallback=True), rows)
     short = [row for row in rows if len(row) < 60][:150]
     write_components(os.path.join(directory, "components.jsonl"), short)
-    write_offset_tokenizers(directory, short)
 
 
 def small_charsmap():
@@ -448,6 +341,8 @@ def small_charsmap():
 
 def charsmap_of(model):
     """The precompiled charsmap of a .model file: NormalizerSpec (field 3 of the model), field 2 of it."""
+    import base64
+
     def fields(data):
         i = 0
         while i < len(data):

@@ -1,5 +1,5 @@
 // Offsets are those that Hugging Face `tokenizers` and `sentencepiece` gave to
-// scripts/golden/tokenizer_golden.py, and belong to the ids of the row.
+// scripts/golden/tokenizer_offsets.py, and belong to the ids of the row.
 #include <algorithm>
 #include <fstream>
 #include <memory>
