@@ -20,7 +20,8 @@ class PairTable {
   };
   static constexpr uint32_t kNone = UINT32_MAX;  // not a rank
 
-  explicit PairTable(const std::vector<BpeMerge>& merges);
+  // `ranks`, where it is not empty, has one for each merge; pairs may share one.
+  explicit PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks = {});
 
   Merge find(int32_t left, int32_t right) const {
     const uint64_t key = make_key(left, right);

@@ -33,7 +33,8 @@ const std::vector<std::string> kFamilies = {"wordpiece",
                                             "unigram",
                                             "unigram_bytes",
                                             "sentencepiece_bpe",
-                                            "sentencepiece_unigram"};
+                                            "sentencepiece_unigram",
+                                            "mistral"};
 
 std::string data_path(const std::string& name) { return testing::test_data("tokenizer/" + name); }
 

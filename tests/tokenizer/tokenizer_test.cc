@@ -18,8 +18,8 @@ namespace encode {
 namespace {
 
 const std::vector<std::string> kFamilies = {
-    "wordpiece", "gpt2",   "roberta", "qwen2",         "llama3",
-    "gemma",     "llama2", "unigram", "unigram_bytes", "sentencepiece_bpe"};
+    "wordpiece", "gpt2",    "roberta",       "qwen2",   "llama3",           "gemma",
+    "llama2",    "unigram", "unigram_bytes", "mistral", "sentencepiece_bpe"};
 
 std::unique_ptr<Tokenizer> load_family(const std::string& name) {
   return load_tokenizer_from_directory(testing::test_data("tokenizer/" + name));
