@@ -2,6 +2,7 @@
 """Compares encode's tokenizers with Hugging Face `tokenizers`, or with `sentencepiece` for .model files, token for token.
 
   scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER] TOKENIZER.json|FILE.model ..
+  scripts/check_tokenizers.py --offsets [--rows N] [--texts NAME|FILE ..] [--random N] TOKENIZER.json|FILE.model ..
 
 Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all; the number
 of tokens that truncation cut off is compared too. What the reference gives:
@@ -11,6 +12,9 @@ of tokens that truncation cut off is compared too. What the reference gives:
                    against encode_batch_fast with these settings.
 `sentencepiece` does not truncate and adds no special tokens when asked for ids: there the reference is BOS, the first
 tokens, EOS. Where a text is truncated, the ids without counting what is lost are compared as well. Prints a Markdown table; the exit code is 1 if anything differs.
+
+With --offsets the ids and offsets of encode_batch are compared instead, with and without special tokens and truncated to
+8 tokens; for .model files those of sentencepiece, which must be older than 0.2.1. It takes longer, so give --rows.
 """
 import argparse
 import array
@@ -30,6 +34,7 @@ from tokenizer_texts import CORPORA, randoms, read_texts, thin_out  # noqa: E402
 
 Setting = collections.namedtuple("Setting", "length special")
 SETTINGS = [Setting(length, special) for special in (True, False) for length in (0, 8, 128, 512)]
+OFFSET_SETTINGS = [Setting(0, True), Setting(0, False), Setting(8, True)]
 BLOCK = 2000  # rows: `tokenizers` keeps far more than ids
 
 
@@ -66,6 +71,15 @@ class HuggingFace:
                                   for encoding, ids in zip(plain, full)]
         return found
 
+    def with_offsets(self, rows, setting):
+        """(number of tokens lost, ids, offsets) of each row"""
+        self.truncate(setting.length)
+        return [(sum(len(o.ids) for o in e.overflowing) - setting.special * len(e.overflowing) * self.special_tokens(),
+                 e.ids, e.offsets) for e in self.tokenizer.encode_batch(rows, add_special_tokens=setting.special)]
+
+    def special_tokens(self):
+        return self.tokenizer.num_special_tokens_to_add(False)
+
     def check_shortcut(self, rows):
         """Truncation by post_process is truncation by encode_batch_fast."""
         derived = self.all_settings(rows)
@@ -88,6 +102,15 @@ class SentencePiece:
             room = setting.length - 2 * setting.special if setting.length else None
             found[setting] = [bos + row[:room] + eos for row in ids]
         return found
+
+    def with_offsets(self, rows, setting):
+        special = [(self.processor.bos_id(), 0, 0)] if setting.special else []
+        end = [(self.processor.eos_id(), 0, 0)] if setting.special else []
+        room = setting.length - 2 * setting.special if setting.length else None
+        for row in rows:
+            pieces = self.processor.encode(row, out_type="immutable_proto").pieces
+            kept = special + [(p.id, p.begin, p.end) for p in pieces[:room]] + end
+            yield (len(pieces) - len(pieces[:room]), [token[0] for token in kept], [token[1:] for token in kept])
 
     def check_shortcut(self, rows):
         pass
@@ -134,12 +157,13 @@ def ours(arguments, path, lines, setting, out, options=()):
             subprocess.run(command, stdin=texts, stdout=output, stderr=subprocess.DEVNULL, check=True)
 
 
-def rows_of(stream):
+def rows_of(stream, numbers=1):
+    """(lost tokens, so many numbers a token) of each row"""
     at = 0
     while at < len(stream):
         count, lost = stream[at:at + 2]
-        yield lost, stream[at + 2:at + 2 + count]
-        at += 2 + count
+        yield lost, stream[at + 2:at + 2 + numbers * count]
+        at += 2 + numbers * count
 
 
 def mismatches(expected, found, rows, setting):
@@ -188,6 +212,43 @@ def compare(arguments, path, texts):
     return bad + wrong
 
 
+def compare_offsets(arguments, path, texts):
+    name = name_of(path)
+    rows = texts + randoms(zlib.crc32(name.encode()), arguments.random)
+    reference = SentencePiece(path) if path.endswith(".model") else HuggingFace(path)
+    bad = tokens = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        lines, out = os.path.join(scratch, "rows.jsonl"), os.path.join(scratch, "offsets.i32")
+        for begin in range(0, len(rows), BLOCK):
+            block = rows[begin:begin + BLOCK]
+            with open(lines, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in block)
+            for setting in OFFSET_SETTINGS:
+                ours(arguments, path, lines, setting, out, ["--offsets"])
+                found = rows_of(array.array("i", pathlib.Path(out).read_bytes()), numbers=3)
+                for row, expected, got in zip(block, reference.with_offsets(block, setting), found, strict=True):
+                    tokens += len(expected[1])
+                    bad += differs(row, expected, got, setting, bad < 5)
+    print(f"| {name} | {len(rows):,} | {tokens:,} | {len(OFFSET_SETTINGS) * len(rows):,} | {bad} |", flush=True)
+    return bad
+
+
+def differs(row, expected, found, setting, tells):
+    lost, ids, offsets = expected
+    got_lost, numbers = found
+    got_ids, flat = list(numbers[:len(numbers) // 3]), numbers[len(numbers) // 3:]
+    got = list(zip(flat[::2], flat[1::2]))
+    if (lost, list(ids), list(offsets)) == (got_lost, got_ids, got):
+        return 0
+    if tells:
+        at = next((i for i, (a, b) in enumerate(zip(offsets, got)) if a != b), 0)
+        around = slice(max(0, at - 3), at + 8)
+        same = "equal" if list(ids) == got_ids else "other"
+        print(f"{setting}: lost {got_lost}, expected {lost}; {same} ids; at token {at}\n   row  {ascii(row[:300])}\n"
+              f"   want {list(offsets[around])}\n   got  {got[around]}", file=sys.stderr)
+    return 1
+
+
 def wrong_beginnings(expected, found):
     """Rows whose ids differ, or whose lost tokens are not: none for none, else at least one and not too many."""
     pairs = zip(*(rows_of(array.array("i", pathlib.Path(file).read_bytes())) for file in (expected, found)), strict=True)
@@ -208,16 +269,20 @@ def main():
     parser.add_argument("--rows", type=int, default=0, help="at most so many of each, the longest among them")
     parser.add_argument("--random", type=int, default=200_000, help="random strings for each vocabulary")
     parser.add_argument("--record", help="keep here what the reference gives, and use it if it is there")
+    parser.add_argument("--offsets", action="store_true", help="compare offsets")
     arguments = parser.parse_args()
     texts = []
     for name in arguments.texts:
         rows = read_texts(name)
         texts += thin_out(rows, arguments.rows) if arguments.rows else rows
-    print("| vocabulary | texts | MB | tokens | comparisons | mismatches | of the reference's two ways |")
-    print("|---|---|---|---|---|---|---|")
+    if arguments.offsets:
+        print("| vocabulary | texts | tokens | comparisons | mismatches |\n|---|---|---|---|---|")
+    else:
+        print("| vocabulary | texts | MB | tokens | comparisons | mismatches | of the reference's two ways |")
+        print("|---|---|---|---|---|---|---|")
     bad = 0
     for path in arguments.tokenizers:
-        bad += compare(arguments, path, texts)
+        bad += (compare_offsets if arguments.offsets else compare)(arguments, path, texts)
     sys.exit(1 if bad else 0)
 
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "encode/error.h"
 #include "encode/model_directory.h"
@@ -31,6 +32,7 @@ struct TokenizeFlags {
   bool no_special_tokens = false;
   bool no_lost_count = false;
   bool tokens = false;
+  bool offsets = false;
 };
 
 [[noreturn]] void refuse_usage(std::string what, std::string expected, std::string found) {
@@ -69,12 +71,13 @@ TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& 
   return options;
 }
 
-// {"row":0,"input_ids":[101,7592,102]}, and with `tokens` their spelling.
+// {"row":0,"input_ids":[101,7592,102]}, with `tokens` their spelling, and offsets if there are any.
 class LineWriter {
  public:
   LineWriter(const Tokenizer& tokenizer, bool tokens) : tokenizer_(tokenizer), tokens_(tokens) {}
 
-  const std::string& line(int64_t row, std::span<const int32_t> ids) {
+  const std::string& line(int64_t row, std::span<const int32_t> ids,
+                          const std::optional<std::vector<TokenOffset>>& offsets) {
     line_ = "{\"row\":" + std::to_string(row) + ",\"input_ids\":[";
     for (const int32_t id : ids) line_ += std::to_string(id) + ',';
     close_list();
@@ -84,6 +87,13 @@ class LineWriter {
         // Byte tokens of a sentencepiece model may not be UTF-8 by themselves.
         line_ += Json(tokenizer_.token(id)).dump(-1, ' ', false, Json::error_handler_t::replace);
         line_ += ',';
+      }
+      close_list();
+    }
+    if (offsets.has_value()) {
+      line_ += ",\"offsets\":[";
+      for (const TokenOffset& offset : *offsets) {
+        line_ += '[' + std::to_string(offset.begin) + ',' + std::to_string(offset.end) + "],";
       }
       close_list();
     }
@@ -120,6 +130,8 @@ int tokenize(const TokenizeFlags& flags) {
   TokenStatistics statistics;
   Clock::duration tokenizing{};
   TokenizedRows rows;
+  std::optional<std::vector<TokenOffset>> offsets;
+  if (flags.offsets) offsets.emplace();
   Text text;
   while (reader->next(text)) {
     if (text.tokenized) {
@@ -133,11 +145,16 @@ int tokenize(const TokenizeFlags& flags) {
     }
     rows.clear();
     const Clock::time_point start = Clock::now();
-    tokenizer->encode(text.utf8, options, rows);
+    if (offsets.has_value()) {
+      offsets->clear();
+      tokenizer->encode_with_offsets(text.utf8, options, rows, *offsets);
+    } else {
+      tokenizer->encode(text.utf8, options, rows);
+    }
     tokenizing += Clock::now() - start;
     statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],
                    static_cast<int64_t>(text.utf8.size()));
-    const std::string& line = writer.line(text.row, rows.row(0));
+    const std::string& line = writer.line(text.row, rows.row(0), offsets);
     output.write(line.data(), line.size());
   }
   output.commit();
@@ -170,6 +187,9 @@ Command add_tokenize_command(CLI::App& main) {
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Leave out [CLS], [SEP], <s>, ...");
   app->add_flag("--tokens", flags->tokens, "Write the tokens' spelling too: \"tokens\":[..]");
+  app->add_flag("--offsets", flags->offsets,
+                "Write the code points [begin, end) of the text that each token comes from, as "
+                "Hugging Face tokenizers gives them: \"offsets\":[[0,5],..]; slower");
   return {app, [flags] { return tokenize(*flags); }};
 }
 

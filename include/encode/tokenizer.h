@@ -36,6 +36,14 @@ struct TokenizedRows {
   void clear();
 };
 
+// Where a token comes from: code points [begin, end) of the text. (0, 0) for the special tokens
+// around it.
+struct TokenOffset {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool operator==(const TokenOffset&) const = default;
+};
+
 // Immutable after loading; encode() may be called from any number of threads at once.
 class Tokenizer {
  public:
@@ -47,6 +55,15 @@ class Tokenizer {
   // "tokenizer.sentencepiece" where libsentencepiece refuses. Nothing else fails on valid UTF-8.
   virtual void encode(std::string_view utf8, const TokenizeOptions& options,
                       TokenizedRows& rows) const = 0;
+
+  // The same row, whatever `count_lost_tokens` says with all that was lost counted, and appends an
+  // offset for each of its ids: `Encoding.offsets` of Hugging Face `tokenizers`, post-processors
+  // that trim them included (for .model files sentencepiece's own). Many times as slow as encode().
+  // Throws as encode() does, "tokenizer.too_long" for a text over 8 MiB, and "tokenizer.offsets"
+  // (kData) where the offsets found belong to other tokens than the row's.
+  virtual void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
+                                   TokenizedRows& rows,
+                                   std::vector<TokenOffset>& offsets) const = 0;
 
   virtual int64_t vocab_size()
       const = 0;  // all ids that encode() can give are in [0, vocab_size())

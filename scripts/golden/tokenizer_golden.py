@@ -308,6 +308,8 @@ def main():
     write(directory, "llama2", byte_fallback(text, dummy_prefix=True), rows)
     write_sentencepiece(directory, "sentencepiece_bpe", "bpe", text, rows, byte_fallback=True)
     write_sentencepiece(directory, "sentencepiece_unigram", "unigram", text, rows)
+    write_sentencepiece(directory, "mistral", "bpe", text, rows, byte_fallback=True, normalization_rule_name="identity",
+                        remove_extra_whitespaces=False, user_defined_symbols=["[MASK]", "\n\n", "\u2581def"])
     write(directory, "unigram", unigram(text, charsmap=small_charsmap()), rows)
     write_clusters(directory)
     write(directory, "unigram_bytes", unigram(text, byte_fallback=True), rows)

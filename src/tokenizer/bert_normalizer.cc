@@ -1,6 +1,7 @@
 // BertNormalizer: clean_text, then spaces around CJK, then accents off (NFD without Mn), then lower
 // case. The four steps run over each stretch of text at once; ASCII, which only the first and the
 // last can change, takes a table.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -46,17 +47,49 @@ class BertNormalizer final : public Normalizer {
       if (i == in.size()) break;
       stretch.clear();
       i = normalize_stretch(in, i, decomposer, stretch);
-      out.resize(written);
-      out += stretch;
-      written = out.size();
-      out.resize(written + (in.size() - i));
+      // Only ever larger, so that no byte is cleared again for each stretch.
+      out.resize(std::max(out.size(), written + stretch.size() + (in.size() - i)));
+      stretch.copy(out.data() + written, stretch.size());
+      written += stretch.size();
     }
     out.resize(written);
     if (loses_first(in)) text.leave_origin();
     text.commit();
   }
 
+  // The four steps one after the other, since each shifts the alignment in its own way.
+  void normalize_aligned(AlignedText& text) const override {
+    if (options_.clean_text) clean_aligned(text);
+    if (options_.handle_chinese_chars) space_chinese_aligned(text);
+    if (options_.strip_accents) {
+      decompose_aligned(text, false);
+      text.filter(
+          [](char32_t c) { return (unicode::properties()[c] & unicode::kNonspacingMark) == 0; });
+    }
+    if (options_.lowercase) lowercase_aligned(text);
+  }
+
  private:
+  static void clean_aligned(AlignedText& text) {
+    const unicode::PropertyTable& table = unicode::properties();
+    text.filter([&](char32_t c) { return (table[c] & unicode::kControl) == 0; });
+    Rewriting spaces;
+    text.for_each(
+        [&](char32_t c) { spaces.add((table[c] & unicode::kWhitespace) != 0 ? U' ' : c, 0); });
+    text.rewrite(spaces);
+  }
+
+  static void space_chinese_aligned(AlignedText& text) {
+    Rewriting spaced;
+    text.for_each([&](char32_t c) {
+      const bool is_chinese = (unicode::properties()[c] & unicode::kChinese) != 0;
+      if (is_chinese) spaced.add(U' ', 0);
+      spaced.add(c, is_chinese ? 1 : 0);
+      if (is_chinese) spaced.add(U' ', 1);
+    });
+    text.rewrite(spaced);
+  }
+
   size_t map_ascii(std::string_view in, char* out) const {
     char* p = out;
     for (const char c : in) {

@@ -30,6 +30,26 @@ class BpeScratch final : public Model::Scratch {
   std::vector<int32_t> symbols;
 };
 
+// The symbols of a word, and for each the bytes it stands for.
+struct SizedSymbols {
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> sizes;
+
+  void add(int32_t id, size_t size) {
+    ids.push_back(id);
+    sizes.push_back(static_cast<uint32_t>(size));
+  }
+  void extend_last(size_t size) { sizes.back() += static_cast<uint32_t>(size); }
+};
+
+// The ids alone.
+struct PlainSymbols {
+  std::vector<int32_t>& ids;
+
+  void add(int32_t id, size_t /*size*/) { ids.push_back(id); }
+  void extend_last(size_t /*size*/) {}
+};
+
 // The tokens of one byte or one code point each, by their first symbol.
 class Alphabet {
  public:
@@ -55,15 +75,21 @@ class Alphabet {
 class Bpe final : public Model {
  public:
   Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeOptions options)
-      : options_(std::move(options)), pairs_(merges) {
+      : options_(std::move(options)), pairs_(merges, options_.merge_ranks) {
+    options_.merge_ranks = {};
     byte_ids_.fill(kNoId);
     if (options_.byte_level) {
       read_byte_level_vocabulary(vocabulary);
     } else {
       read_vocabulary(vocabulary);
-      // A piece that is a token as a whole, or knows its place in the word, cannot be cut.
-      cuts_ = !options_.ignore_merges && !has_affixes();
-      if (cuts_) borders_ = MergeBorders(vocabulary, merges, byte_ids_);
+      // A piece that is a token as a whole, or knows its place in the word, cannot be cut, and
+      // where characters are left out their neighbours meet.
+      const bool keeps_all = has_byte_tokens_ || options_.unk_id != kNoId;
+      cuts_ = !options_.ignore_merges && !has_affixes() && keeps_all;
+      if (!cuts_) return;
+      std::vector<int32_t> stand_ins(byte_ids_.begin(), byte_ids_.end());
+      stand_ins.push_back(options_.unk_id);
+      borders_ = MergeBorders(vocabulary, merges, stand_ins);
     }
   }
 
@@ -81,6 +107,30 @@ class Bpe final : public Model {
     for (const Piece& piece : pieces)
       out = tokenize_parts(text.substr(piece.begin, piece.end - piece.begin), own, out);
     return out;
+  }
+
+  void tokenize_ranged(std::string_view piece, Scratch& scratch,
+                       std::vector<RangedToken>& tokens) const override {
+    const auto size = static_cast<uint32_t>(piece.size());
+    if (options_.ignore_merges) {
+      if (const int32_t id = words_.find(piece); id != kNoId) {
+        tokens.push_back({id, {0, size}});
+        return;
+      }
+    }
+    SizedSymbols symbols;
+    take_apart_any(piece, symbols);
+    const auto first = static_cast<ptrdiff_t>(tokens.size());
+    const auto merged = static_cast<BpeScratch&>(scratch).merger.merge_ranged(symbols.ids);
+    uint32_t at = 0;
+    for (size_t i = 0; i < merged.size(); ++i) {
+      const uint32_t begin = at;
+      const size_t end = i + 1 < merged.size() ? merged[i + 1].begin : symbols.ids.size();
+      for (size_t symbol = merged[i].begin; symbol < end; ++symbol) at += symbols.sizes[symbol];
+      tokens.push_back({merged[i].id, {begin, at}});
+    }
+    if (options_.byte_level)
+      count_bytes(piece, std::span(tokens).subspan(static_cast<size_t>(first)));
   }
 
   bool cuts_between(char letter, WordBorder border) const override {
@@ -127,12 +177,28 @@ class Bpe final : public Model {
       }
     }
     own.symbols.clear();
-    if (options_.byte_level) {
-      take_apart_bytes(word, own.symbols);
-    } else {
-      take_apart(word, own.symbols);
-    }
+    PlainSymbols symbols{own.symbols};
+    take_apart_any(word, symbols);
     return own.merger.merge(own.symbols, out);
+  }
+
+  template <typename Symbols>
+  void take_apart_any(std::string_view word, Symbols& symbols) const {
+    if (options_.byte_level) {
+      take_apart_bytes(word, symbols);
+    } else {
+      take_apart(word, symbols);
+    }
+  }
+
+  // Turns ranges of the spelling in GPT-2's alphabet, which is what sizes count there, into ranges
+  // of the bytes.
+  static void count_bytes(std::string_view piece, std::span<RangedToken> tokens) {
+    std::vector<uint32_t> byte_at;
+    for (uint32_t i = 0; i < piece.size(); ++i)
+      byte_at.insert(byte_at.end(), byte_level_size(piece[i]), i);
+    for (RangedToken& token : tokens)
+      token.bytes = {byte_at[token.bytes.begin], byte_at[token.bytes.end - 1] + 1};
   }
 
   int32_t* tokenize_parts(std::string_view text, BpeScratch& own, int32_t* out) const {
@@ -158,25 +224,33 @@ class Bpe final : public Model {
   }
 
   // `after_unknown`: the symbol before stands for something without a token as well.
-  void add_unknown(bool after_unknown, std::vector<int32_t>& symbols) const {
-    if (options_.unk_id != kNoId && !(after_unknown && options_.fuse_unk))
-      symbols.push_back(options_.unk_id);
+  template <typename Symbols>
+  void add_unknown(bool after_unknown, size_t size, Symbols& symbols) const {
+    if (options_.unk_id == kNoId) return;
+    if (after_unknown && options_.fuse_unk) {
+      symbols.extend_last(size);
+    } else {
+      symbols.add(options_.unk_id, size);
+    }
   }
 
-  void take_apart_bytes(std::string_view word, std::vector<int32_t>& symbols) const {
+  template <typename Symbols>
+  void take_apart_bytes(std::string_view word, Symbols& symbols) const {
     bool after_unknown = false;
     for (const char byte : word) {
       const int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+      const size_t size = byte_level_size(byte);
       if (id != kNoId) {
-        symbols.push_back(id);
+        symbols.add(id, size);
       } else {
-        add_unknown(after_unknown, symbols);
+        add_unknown(after_unknown, size, symbols);
       }
       after_unknown = id == kNoId;
     }
   }
 
-  void take_apart(std::string_view word, std::vector<int32_t>& symbols) const {
+  template <typename Symbols>
+  void take_apart(std::string_view word, Symbols& symbols) const {
     const char* begin = word.data();
     const char* end = begin + word.size();
     bool after_unknown = false;
@@ -188,12 +262,11 @@ class Bpe final : public Model {
                                        : alphabet_.find(d.code_point);
       const bool unknown = id == kNoId && !has_byte_tokens_;
       if (id != kNoId) {
-        symbols.push_back(id);
+        symbols.add(id, bytes.size());
       } else if (has_byte_tokens_) {
-        for (const char byte : bytes)
-          symbols.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
+        for (const char byte : bytes) symbols.add(byte_ids_[static_cast<unsigned char>(byte)], 1);
       } else {
-        add_unknown(after_unknown, symbols);
+        add_unknown(after_unknown, bytes.size(), symbols);
       }
       after_unknown = unknown;
     }

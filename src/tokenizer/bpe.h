@@ -25,6 +25,7 @@ struct BpeOptions {
   bool byte_fallback =
       false;  // characters without a token become <0xNN> tokens, where the vocabulary has these
   bool ignore_merges = false;  // a piece that is a token is that token, whatever the merges say
+  std::vector<uint32_t> merge_ranks;  // of each merge; empty: their order
   std::string continuing_subword_prefix;
   std::string end_of_word_suffix;
 };
@@ -32,8 +33,8 @@ struct BpeOptions {
 // The ids of the tokens <0x00> to <0xFF>, -1 where there is none; returns how many there are.
 size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids);
 
-// `merges` in order of rank; where a pair is there twice the later one counts, as in Hugging Face
-// `tokenizers`.
+// `merges` in order of rank, or with `merge_ranks`; where a pair is there twice the later one
+// counts, as in Hugging Face `tokenizers`.
 std::unique_ptr<Model> make_bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
                                 BpeOptions options);
 

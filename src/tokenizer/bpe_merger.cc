@@ -13,7 +13,7 @@ constexpr uint32_t kNoNode = UINT32_MAX;
 
 }  // namespace
 
-PairTable::PairTable(const std::vector<BpeMerge>& merges) {
+PairTable::PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks) {
   const size_t slots = std::bit_ceil(std::max<size_t>(merges.size() * 2, 16));
   shift_ = 64 - std::countr_zero(slots);
   slots_.resize(slots);
@@ -23,13 +23,19 @@ PairTable::PairTable(const std::vector<BpeMerge>& merges) {
     size_t at = hash(key) >> shift_;
     while (at < slots_.size() && slots_[at].key != kFree && slots_[at].key != key) ++at;
     if (at == slots_.size()) slots_.emplace_back();
-    slots_[at] = {key, {rank++, merge.merged}};
+    slots_[at] = {key, {ranks.empty() ? rank : ranks[rank], merge.merged}};
+    ++rank;
   }
   slots_.emplace_back();  // the last slot is free: every probe ends
 }
 
 int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
   if (symbols.size() <= kShort) return merge_short(symbols, out);
+  for (const Token& token : merge_ranged(symbols)) *out++ = token.id;
+  return out;
+}
+
+std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_t> symbols) {
   // A long word is merged in windows. Tokens t1 .. tn are what BPE gives for their text if and only
   // if it gives [ti, ti+1] for the text of each two neighbours: the first merge across a border
   // would also be the first across that border with nothing but the two neighbours there, since
@@ -61,8 +67,7 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
     begin = window_[kept].begin;
     size = kWindow;
   }
-  for (const Token& token : tokens_) *out++ = token.id;
-  return out;
+  return tokens_;
 }
 
 // Fills window_. Where the text repeats itself (a long run of one character) so do its windows: the

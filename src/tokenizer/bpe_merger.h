@@ -20,7 +20,8 @@ class PairTable {
   };
   static constexpr uint32_t kNone = UINT32_MAX;  // not a rank
 
-  explicit PairTable(const std::vector<BpeMerge>& merges);
+  // `ranks`, where it is not empty, has one for each merge; pairs may share one.
+  explicit PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks = {});
 
   Merge find(int32_t left, int32_t right) const {
     const uint64_t key = make_key(left, right);
@@ -58,13 +59,16 @@ class BpeMerger {
   // Writes the ids that remain of `symbols` to `out` (which may not overlap it) and returns their
   // end.
   int32_t* merge(std::span<const int32_t> symbols, int32_t* out);
-  void shrink(size_t max_bytes);
 
- private:
   struct Token {
     int32_t id;
     uint32_t begin;  // its first symbol
   };
+  // The same ids with where they begin; valid until the next call.
+  std::span<const Token> merge_ranged(std::span<const int32_t> symbols);
+  void shrink(size_t max_bytes);
+
+ private:
   struct Node {
     int32_t id;  // -1: merged into the symbol before it
     uint32_t previous, next;

@@ -24,7 +24,16 @@ int32_t load_token_and_id(const Component& component, const std::string& key) {
 }
 
 SpecialTokens load_cls_and_sep(const Component& component) {
-  return {{load_token_and_id(component, "cls")}, {load_token_and_id(component, "sep")}};
+  return {.prefix = {load_token_and_id(component, "cls")},
+          .suffix = {load_token_and_id(component, "sep")},
+          .trims = {},
+          .joined = true,
+          .split = false};
+}
+
+std::vector<OffsetTrim> load_trims(const Component& component) {
+  if (!component.fields().boolean_or("trim_offsets", true)) return {};
+  return {{.add_prefix_space = component.fields().boolean_or("add_prefix_space", true)}};
 }
 
 std::vector<int32_t> load_special_token(const Component& component, const std::string& name) {
@@ -65,6 +74,7 @@ SpecialTokens load_template(const Component& component) {
   }
   if (!seen_text)
     component.fields().refuse("single", "the text (Sequence A) once", "a template without it");
+  special.split = special.prefix.size() + special.suffix.size() > 0;
   return special;
 }
 
@@ -73,9 +83,22 @@ SpecialTokens load_sequence(const Component& component) {
   SpecialTokens all;
   size_t index = 0;
   for (const Json& json : component.fields().array("processors")) {
-    const SpecialTokens outer = load_post_processor(component.child(json, index++));
+    const Component child = component.child(json, index++);
+    const SpecialTokens outer = load_post_processor(child);
+    if (all.split && child.type() != "ByteLevel") {
+      refuse_unsupported(
+          "a post-processor that adds tokens after TemplateProcessing is not "
+          "supported",
+          child.where(), "it would take the parts for several texts");
+    }
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
+    for (OffsetTrim trim : outer.trims) {
+      trim.after_prefix = trim.after_prefix || all.joined;
+      all.trims.push_back(trim);
+    }
+    all.joined = all.joined || outer.joined;
+    all.split = all.split || outer.split;
   }
   return all;
 }
@@ -90,11 +113,15 @@ SpecialTokens load_post_processor(const Component& component) {
   }
   if (type == "RobertaProcessing") {
     component.allow({"sep", "cls", "trim_offsets", "add_prefix_space"});
-    return load_cls_and_sep(component);
+    SpecialTokens special = load_cls_and_sep(component);
+    special.trims = load_trims(component);
+    return special;
   }
-  if (type == "ByteLevel") {  // moves offsets only
+  if (type == "ByteLevel") {
     component.allow({"add_prefix_space", "trim_offsets", "use_regex"});
-    return {};
+    SpecialTokens none;
+    none.trims = load_trims(component);
+    return none;
   }
   if (type == "TemplateProcessing") return load_template(component);
   if (type == "Sequence") return load_sequence(component);

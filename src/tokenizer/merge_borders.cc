@@ -10,12 +10,13 @@ MergeBorders::Symbol MergeBorders::symbol_at(const char* p, const char* end) con
   const auto byte = static_cast<unsigned char>(*p);
   if (byte < ascii_.size()) return {ascii_[byte], 1};
   const unicode::Decoded d = unicode::decode_multibyte(p, end);
-  return {d.code_point == unicode::kMetaspace ? kMetaspaceClass : kOtherClass, d.size};
+  return {d.code_point == unicode::kMetaspace ? metaspace_ : kOtherClass, d.size};
 }
 
 MergeBorders::MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
-                           std::span<const int32_t> byte_ids) {
+                           std::span<const int32_t> stand_ins) {
   ascii_.fill(kOtherClass);
+  if (vocabulary.find("\xE2\x96\x81") >= 0) metaspace_ = kMetaspaceClass;
   const auto id_count = static_cast<size_t>(vocabulary.max_id() + 1);
   std::vector<uint8_t> first(id_count, kOtherClass);
   std::vector<uint8_t> last(id_count, kOtherClass);
@@ -37,13 +38,14 @@ MergeBorders::MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMe
   for (const BpeMerge& merge : merges)
     joined_[last[static_cast<size_t>(merge.left)]][first[static_cast<size_t>(merge.right)]] = true;
   joined_[kOtherClass][kOtherClass] = true;
-  // Merges of byte tokens join characters that their spelling does not tell.
-  std::vector<bool> is_byte(id_count);
-  for (const int32_t id : byte_ids) {
-    if (id >= 0) is_byte[static_cast<size_t>(id)] = true;
+  // Their merges join characters that their spelling does not tell.
+  std::vector<bool> stands_in(id_count);
+  for (const int32_t id : stand_ins) {
+    if (id >= 0) stands_in[static_cast<size_t>(id)] = true;
   }
-  cuts_ = std::none_of(merges.begin(), merges.end(), [&is_byte](const BpeMerge& merge) {
-    return is_byte[static_cast<size_t>(merge.left)] || is_byte[static_cast<size_t>(merge.right)];
+  cuts_ = std::none_of(merges.begin(), merges.end(), [&stands_in](const BpeMerge& merge) {
+    return stands_in[static_cast<size_t>(merge.left)] ||
+           stands_in[static_cast<size_t>(merge.right)];
   });
 }
 

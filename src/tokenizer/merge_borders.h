@@ -18,9 +18,10 @@ namespace encode {
 class MergeBorders {
  public:
   MergeBorders() = default;  // no cuts
-  // For symbols that are characters, or the <0xNN> tokens in `byte_ids` (-1: none).
+  // For symbols that are characters, or tokens that stand for others, as <0xNN> and <unk> do (-1:
+  // none).
   MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
-               std::span<const int32_t> byte_ids);
+               std::span<const int32_t> stand_ins);
 
   // The bytes of `text` (not empty) up to its first cut.
   size_t first_part(std::string_view text) const;
@@ -28,7 +29,7 @@ class MergeBorders {
   // A cut is always between this ASCII character and U+2581.
   bool cuts_before_metaspace(char character) const {
     const uint8_t last = ascii_[static_cast<unsigned char>(character) & 0x7FU];
-    return cuts_ && last != kOtherClass && !joined_[last][kMetaspaceClass];
+    return cuts_ && last != kOtherClass && !joined_[last][metaspace_];
   }
 
  private:
@@ -46,6 +47,7 @@ class MergeBorders {
   Symbol symbol_at(const char* p, const char* end) const;
 
   bool cuts_ = false;
+  uint8_t metaspace_ = kOtherClass;  // the class of U+2581: its own where it is a token
   std::array<uint8_t, 128> ascii_{};
   std::array<std::array<bool, kClasses>, kClasses> joined_{};
 };

@@ -21,18 +21,18 @@ class Metaspace final : public PreTokenizer {
   }
 
   void pre_tokenize(PreTokenizedText& text) const override {
-    text.rewrite_each([this](std::string_view piece, bool at_origin, std::string& out) {
+    text.rewrite_each([this](std::string_view piece, bool at_origin, auto& out) {
       const bool starts_with_it = piece.front() == ' ' || piece.starts_with(replacement_);
       const bool prepends =
           scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && at_origin);
-      if (prepends && !starts_with_it) out += replacement_;
+      if (prepends && !starts_with_it) out.put(replacement_, piece.data());
       size_t done = 0;
       for (size_t at = piece.find(' '); at != std::string_view::npos; at = piece.find(' ', done)) {
-        out.append(piece, done, at - done);
-        out += replacement_;
+        out.copy(piece.substr(done, at - done));
+        out.put(replacement_, piece.data() + at);
         done = at + 1;
       }
-      out.append(piece, done, piece.size() - done);
+      out.copy(piece.substr(done));
     });
     if (!split_) return;
     text.split_each([this](std::string_view piece, uint32_t base, std::vector<Piece>& out) {

@@ -7,11 +7,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tokenizer/text_pattern.h"
 #include "tokenizer/word_border.h"
 
 namespace encode {
+
+// A token and what it stands for.
+struct RangedToken {
+  int32_t id;
+  Piece bytes;           // of the piece, from its first byte on
+  bool is_text = false;  // spelled as these bytes, not as the vocabulary spells the id
+};
 
 class Model {
  public:
@@ -34,6 +42,11 @@ class Model {
   static constexpr size_t kSlackIds = 8;
   virtual int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
                             int32_t* out) const = 0;
+
+  // Appends the tokens of one piece, the same ones. Their bytes are what Hugging Face `tokenizers`
+  // counts for them: where a model leaves something out, those after it are out by as much.
+  virtual void tokenize_ranged(std::string_view piece, Scratch& scratch,
+                               std::vector<RangedToken>& tokens) const = 0;
 
   // True where no token of a piece reaches from `letter` (ASCII) into the space or U+2581 after it,
   // and the tokens before such a border do not depend on what follows.

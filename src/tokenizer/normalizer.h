@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tokenizer/alignment.h"
 #include "tokenizer/text_buffer.h"
 
 namespace encode {
@@ -15,6 +16,8 @@ class Normalizer {
   virtual ~Normalizer() = default;
   // Leaves text.view() alone where the text is already in normal form. Thread-safe.
   virtual void normalize(TextBuffer& text) const = 0;
+  // The same, with where each byte comes from.
+  virtual void normalize_aligned(AlignedText& text) const = 0;
 
   // True where nothing on one side of a border between an ASCII letter and the space after it has
   // an effect on what the other side becomes (white space at the ends of the text may go). Steps
@@ -34,6 +37,7 @@ enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form);
 
 std::unique_ptr<Normalizer> make_lowercase_normalizer();
+void lowercase_aligned(AlignedText& text);  // what it does to an aligned text
 std::unique_ptr<Normalizer> make_strip_accents_normalizer();
 std::unique_ptr<Normalizer> make_strip_normalizer(bool left, bool right);
 std::unique_ptr<Normalizer> make_prepend_normalizer(std::string prefix);

@@ -5,6 +5,7 @@
 
 #include "encode/error.h"
 
+#include "tokenizer/aligned_encoder.h"
 #include "tokenizer/prefix_cut.h"
 
 namespace encode {
@@ -13,6 +14,8 @@ namespace {
 // Rows are far shorter (the reader's hard limit is 64 MiB a line); offsets in the pipeline have 32
 // bits, and no normalizer makes a text more than 18 times as long.
 constexpr size_t kMaxTextBytes = size_t{64} << 20;
+// With offsets a text takes up to 25 times its size, and what normalizers add, in memory.
+constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
 // Where nothing is counted beyond max_length, so many bytes a token are tried first.
 constexpr size_t kLikelyTokenBytes = 6;
 constexpr size_t kKeptBytes = size_t{1} << 20;  // by each buffer of a scratch, after a longer row
@@ -58,12 +61,26 @@ class Pipeline final : public Tokenizer {
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
-    if (utf8.size() > kMaxTextBytes) refuse_length(utf8.size());
-    const auto scratch =
-        pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
+    if (utf8.size() > kMaxTextBytes) refuse_length(utf8.size(), kMaxTextBytes);
+    const auto scratch = borrow();
     if (options.count_lost_tokens || !encode_beginning(utf8, options, *scratch))
       encode_text(utf8, *scratch);
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
+    if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
+  }
+
+  void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
+                           TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
+    if (utf8.size() > kMaxAlignedBytes) refuse_length(utf8.size(), kMaxAlignedBytes);
+    const auto scratch = borrow();
+    const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
+    encode_text(utf8, *scratch);
+    // Offsets of other tokens than those of the row would be worse than none.
+    if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
+      refuse_offsets();
+    append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
+    append_offsets(tokens, parts_.special_tokens, options.add_special_tokens,
+                   rows.row(rows.size() - 1).size(), offsets);
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
 
@@ -91,6 +108,10 @@ class Pipeline final : public Tokenizer {
     IdBuffer ids;
     std::unique_ptr<Model::Scratch> model;
   };
+
+  ScratchPool<Scratch>::Lease borrow() const {
+    return pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
+  }
 
   // The ids of as much of the text as shows that, and where, the row will be truncated; false where
   // all of it is needed.
@@ -146,12 +167,22 @@ class Pipeline final : public Tokenizer {
     scratch.ids.set_end(parts_.model->tokenize(view, pre_tokenized.pieces, *scratch.model, out));
   }
 
-  [[noreturn]] static void refuse_length(size_t size) {
+  [[noreturn]] static void refuse_offsets() {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "tokenizer.offsets",
+                 .what = "the offsets of a text cannot be told",
+                 .where = "",
+                 .expected = "the tokens that the row has",
+                 .found = "others",
+                 .hint = "leave --offsets out; the ids are not affected"});
+  }
+
+  [[noreturn]] static void refuse_length(size_t size, size_t limit) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.too_long",
                  .what = "a text is too long to be tokenized",
                  .where = "",
-                 .expected = "at most " + std::to_string(kMaxTextBytes) + " bytes",
+                 .expected = "at most " + std::to_string(limit) + " bytes",
                  .found = std::to_string(size) + " bytes",
                  .hint = "cut the row up, or let the reader truncate it"});
   }

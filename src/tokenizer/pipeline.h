@@ -19,10 +19,21 @@
 
 namespace encode {
 
-// What a post-processor puts around the ids of a single text.
+// A post-processor that takes white space off the ends of offsets.
+struct OffsetTrim {
+  bool add_prefix_space = false;
+  bool after_prefix = false;  // it runs when the row begins with special tokens already
+};
+
+// What a post-processor puts around the ids of a single text, and does to offsets.
 struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
+  std::vector<OffsetTrim> trims;
+  // While they are loaded: BertProcessing and RobertaProcessing make one part of the row and what
+  // they add, TemplateProcessing leaves several.
+  bool joined = false;
+  bool split = false;
 };
 
 // Appends one row: special tokens around as many of `ids` as max_length leaves room for.

@@ -174,9 +174,9 @@ class ByteLevelSplit final : public PreTokenizer {
     const std::string_view view = text.text.view();
     const auto lacks_space = [&view](const Piece& piece) { return view[piece.begin] != ' '; };
     if (add_prefix_space_ && std::any_of(text.pieces.begin(), text.pieces.end(), lacks_space)) {
-      text.rewrite_each([](std::string_view piece, bool /*at_origin*/, std::string& out) {
-        if (piece.front() != ' ') out.push_back(' ');
-        out += piece;
+      text.rewrite_each([](std::string_view piece, bool /*at_origin*/, auto& out) {
+        if (piece.front() != ' ') out.put(" ", piece.data());
+        out.copy(piece);
       });
     }
     if (use_regex_) text.split_each(scan_gpt2);
@@ -190,8 +190,8 @@ class ByteLevelSplit final : public PreTokenizer {
 class ByteLevelAlphabet final : public PreTokenizer {
  public:
   void pre_tokenize(PreTokenizedText& text) const override {
-    text.rewrite_each([](std::string_view piece, bool /*at_origin*/, std::string& out) {
-      append_byte_level(piece, out);
+    text.rewrite_each([](std::string_view piece, bool /*at_origin*/, auto& out) {
+      out.put_each_byte(piece, append_byte_level);
     });
   }
 };

@@ -4,20 +4,70 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tokenizer/alignment.h"
 #include "tokenizer/text_buffer.h"
 #include "tokenizer/text_pattern.h"
 #include "tokenizer/word_border.h"
 
 namespace encode {
 
+// Takes what pieces are rewritten as.
+class TextWriter {
+ public:
+  explicit TextWriter(std::string& out) : out_(out) {}
+  void copy(std::string_view part) { out_ += part; }  // `part` of the old text
+  // `text` comes from the byte `source` of the old text.
+  void put(std::string_view text, const char* /*source*/) { out_ += text; }
+  // What `append(bytes, out)` makes of each byte of `part`.
+  template <typename Append>
+  void put_each_byte(std::string_view part, Append&& append) {
+    append(part, out_);
+  }
+
+ private:
+  std::string& out_;
+};
+
+// The same, and where each byte comes from.
+class AlignedWriter {
+ public:
+  AlignedWriter(std::string& out, std::string_view old, const std::vector<CodePoints>& old_origins)
+      : out_(out), old_(old), old_origins_(old_origins) {}
+  void copy(std::string_view part) {
+    out_ += part;
+    const auto at = old_origins_.begin() + (part.data() - old_.data());
+    origins_.insert(origins_.end(), at, at + static_cast<ptrdiff_t>(part.size()));
+  }
+  void put(std::string_view text, const char* source) {
+    out_ += text;
+    origins_.resize(out_.size(), old_origins_[static_cast<size_t>(source - old_.data())]);
+  }
+  template <typename Append>
+  void put_each_byte(std::string_view part, Append&& append) {
+    for (const char& byte : part) {
+      append({&byte, 1}, out_);
+      put({}, &byte);
+    }
+  }
+  std::vector<CodePoints>& origins() { return origins_; }
+
+ private:
+  std::string& out_;
+  std::string_view old_;
+  const std::vector<CodePoints>& old_origins_;
+  std::vector<CodePoints> origins_;
+};
+
 // The pieces of one text; none is empty.
 class PreTokenizedText {
  public:
   TextBuffer text;
   std::vector<Piece> pieces;
+  std::optional<std::vector<CodePoints>> origins;  // of each byte of `text`, if asked for
 
   // One piece, the whole of `text`; none where it is empty.
   void start();
@@ -34,19 +84,18 @@ class PreTokenizedText {
   }
 
   // Rewrites every piece as what `rewrite(view of piece, piece is at the row's first character,
-  // out)` appends to out.
+  // writer)` gives to the writer.
   template <typename Rewrite>
   void rewrite_each(Rewrite&& rewrite) {
-    const std::string_view view = text.view();
     std::string& out = text.spare();
-    out.reserve(view.size() + view.size() / 2);
-    if (!pieces.empty() && pieces.front().begin != 0) text.leave_origin();
-    bool at_origin = text.at_origin();
-    for (Piece& piece : pieces) {
-      const auto begin = static_cast<uint32_t>(out.size());
-      rewrite(view.substr(piece.begin, piece.end - piece.begin), at_origin, out);
-      at_origin = false;
-      piece = {begin, static_cast<uint32_t>(out.size())};
+    out.reserve(text.view().size() + text.view().size() / 2);
+    if (!origins.has_value()) {
+      TextWriter writer(out);
+      rewrite_pieces(rewrite, out, writer);
+    } else {
+      AlignedWriter writer(out, text.view(), *origins);
+      rewrite_pieces(rewrite, out, writer);
+      origins->swap(writer.origins());
     }
     text.commit();
   }
@@ -58,6 +107,19 @@ class PreTokenizedText {
   void shrink(size_t max_bytes);
 
  private:
+  template <typename Rewrite, typename Writer>
+  void rewrite_pieces(Rewrite& rewrite, const std::string& out, Writer& writer) {
+    const std::string_view view = text.view();
+    if (!pieces.empty() && pieces.front().begin != 0) text.leave_origin();
+    bool at_origin = text.at_origin();
+    for (Piece& piece : pieces) {
+      const auto begin = static_cast<uint32_t>(out.size());
+      rewrite(view.substr(piece.begin, piece.end - piece.begin), at_origin, writer);
+      at_origin = false;
+      piece = {begin, static_cast<uint32_t>(out.size())};
+    }
+  }
+
   std::vector<Piece> spare_pieces_;
   std::vector<Match> matches_;
 };

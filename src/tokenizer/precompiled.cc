@@ -92,6 +92,31 @@ class Precompiled final : public Normalizer {
     if (changed) text.commit();
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    const std::string_view in = text.view();
+    Rewriting rewriting;
+    bool changed = false;
+    for (size_t i = 0; i < in.size();) {
+      const std::string_view cluster = cluster_at(in, i);
+      i += cluster.size();
+      const auto whole = cluster.size() <= kMaxClusterBytes ? find(cluster) : std::nullopt;
+      if (whole.has_value()) {
+        rewriting.replace(cluster, *whole);
+        changed = true;
+        continue;
+      }
+      const char* end = cluster.data() + cluster.size();
+      for (const char* p = cluster.data(); p < end;) {
+        const std::string_view character(p, unicode::decode(p, end).size);
+        const auto replacement = find(character);
+        rewriting.replace(character, replacement.value_or(character));
+        changed = changed || replacement.has_value();
+        p += character.size();
+      }
+    }
+    if (changed) text.rewrite(rewriting);
+  }
+
  private:
   // What the shortest rule that `text` begins with puts in place of all of it: the shortest, since
   // this is what Hugging Face `tokenizers` does.

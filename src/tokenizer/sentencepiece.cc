@@ -1,13 +1,17 @@
 #include "tokenizer/sentencepiece.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include <sentencepiece_processor.h>
 
 #include "base/json.h"
+#include "tokenizer/aligned_encoder.h"
 #include "tokenizer/component.h"
 #include "tokenizer/pipeline.h"
+#include "tokenizer/sentencepiece_bpe.h"
+#include "tokenizer/sentencepiece_model.h"
 
 namespace encode {
 namespace {
@@ -15,23 +19,34 @@ namespace {
 class SentencePiece final : public Tokenizer {
  public:
   SentencePiece(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor,
-                SpecialTokens special)
-      : processor_(std::move(processor)), special_(std::move(special)) {}
+                SpecialTokens special, std::unique_ptr<Tokenizer> own)
+      : processor_(std::move(processor)), special_(std::move(special)), own_(std::move(own)) {}
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
+    if (own_ != nullptr) return own_->encode(utf8, options, rows);
     std::vector<int> ids;
-    const auto status = processor_->Encode({utf8.data(), utf8.size()}, &ids);
-    if (!status.ok()) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "tokenizer.sentencepiece",
-                   .what = "sentencepiece cannot tokenize a text",
-                   .where = "",
-                   .expected = "",
-                   .found = status.ToString(),
-                   .hint = ""});
-    }
+    check(processor_->Encode({utf8.data(), utf8.size()}, &ids));
     append_row(std::span<const int32_t>(ids.data(), ids.size()), special_, options, rows);
+  }
+
+  void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
+                           TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
+    sentencepiece::ImmutableSentencePieceText text;
+    check(processor_->Encode({utf8.data(), utf8.size()}, text.mutable_proto()));
+    // The library's own ConvertToUnicodeSpans() reads past the end of what is not UTF-8.
+    const AlignedText row(utf8);
+    const auto byte = [&utf8](uint32_t at) { return std::min<size_t>(at, utf8.size()); };
+    std::vector<int32_t> ids;
+    std::vector<AlignedToken> tokens;
+    for (const auto& piece : text.pieces()) {
+      ids.push_back(static_cast<int32_t>(piece.id()));
+      tokens.push_back(
+          {ids.back(), covered(row.origins(), byte(piece.begin()), byte(piece.end()))});
+    }
+    append_row(ids, special_, options, rows);
+    append_offsets(tokens, special_, options.add_special_tokens, rows.row(rows.size() - 1).size(),
+                   offsets);
   }
 
   int64_t vocab_size() const override { return processor_->GetPieceSize(); }
@@ -39,12 +54,25 @@ class SentencePiece final : public Tokenizer {
     return id >= 0 && id < processor_->GetPieceSize() ? processor_->IdToPiece(id) : std::string();
   }
   std::string description() const override {
+    if (own_ != nullptr) return own_->description();
     return "sentencepiece, " + std::to_string(processor_->GetPieceSize()) + " tokens";
   }
 
  private:
+  static void check(const sentencepiece::util::Status& status) {
+    if (status.ok()) return;
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "tokenizer.sentencepiece",
+                 .what = "sentencepiece cannot tokenize a text",
+                 .where = "",
+                 .expected = "",
+                 .found = status.ToString(),
+                 .hint = ""});
+  }
+
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   SpecialTokens special_;
+  std::unique_ptr<Tokenizer> own_;  // gives the same ids, faster; null where there is none
 };
 
 int32_t require_id(int id, const char* name, const std::string& where) {
@@ -74,7 +102,10 @@ std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const st
   SpecialTokens special;
   if (options.add_bos) special.prefix.push_back(require_id(processor->bos_id(), "BOS", where));
   if (options.add_eos) special.suffix.push_back(require_id(processor->eos_id(), "EOS", where));
-  return std::make_unique<SentencePiece>(std::move(processor), std::move(special));
+  const auto parsed = parse_sentencepiece_model(model);
+  std::unique_ptr<Tokenizer> own;
+  if (parsed.has_value()) own = make_sentencepiece_bpe(*parsed, special);
+  return std::make_unique<SentencePiece>(std::move(processor), std::move(special), std::move(own));
 }
 
 }  // namespace encode

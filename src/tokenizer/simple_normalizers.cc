@@ -43,6 +43,7 @@ class Lowercase final : public Normalizer {
                         });
     text.commit();
   }
+  void normalize_aligned(AlignedText& text) const override { lowercase_aligned(text); }
 };
 
 class StripAccents final : public Normalizer {
@@ -61,6 +62,10 @@ class StripAccents final : public Normalizer {
     });
     if (!first_kept) text.leave_origin();
     text.commit();
+  }
+  void normalize_aligned(AlignedText& text) const override {
+    text.filter(
+        [](char32_t c) { return (unicode::properties()[c] & unicode::kCombiningMark) == 0; });
   }
 };
 
@@ -91,6 +96,14 @@ class Strip final : public Normalizer {
     text.narrow({begin, static_cast<size_t>(end - begin)});
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    TextBuffer stripped;
+    stripped.reset(text.view(), true);
+    normalize(stripped);
+    const auto begin = static_cast<size_t>(stripped.view().data() - text.view().data());
+    text.narrow(begin, begin + stripped.view().size());
+  }
+
  private:
   bool left_;
   bool right_;
@@ -109,6 +122,8 @@ class Prepend final : public Normalizer {
     out += text.view();
     text.commit();
   }
+
+  void normalize_aligned(AlignedText& text) const override { text.prepend(prefix_); }
 
  private:
   std::string prefix_;
@@ -142,6 +157,12 @@ class Replace final : public Normalizer {
     text.commit();
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    std::vector<Match> matches;
+    pattern_->find_all(text.view(), 0, matches);
+    text.replace(matches, content_);
+  }
+
  private:
   std::unique_ptr<TextPattern> pattern_;
   std::string content_;
@@ -170,6 +191,12 @@ class ReplaceByte final : public Normalizer {
     text.commit();
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    std::vector<Match> matches;
+    make_literal_pattern({from_})->find_all(text.view(), 0, matches);
+    text.replace(matches, content_);
+  }
+
  private:
   char from_;
   std::string content_;
@@ -196,6 +223,13 @@ class Nmt final : public Normalizer {
     text.commit();
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    text.filter([](char32_t c) { return !is_dropped(c); });
+    Rewriting spaces;
+    text.for_each([&](char32_t c) { spaces.add(is_space(c) ? U' ' : c, 0); });
+    text.rewrite(spaces);
+  }
+
  private:
   static bool is_dropped(char32_t c) {
     return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F ||
@@ -216,6 +250,18 @@ class ByteLevelNormalizer final : public Normalizer {
     append_byte_level(text.view(), out);
     text.commit();
   }
+  void normalize_aligned(AlignedText& text) const override {
+    Rewriting rewriting;
+    std::string spelled;
+    for (const char byte : text.view()) {
+      spelled.clear();
+      append_byte_level({&byte, 1}, spelled);
+      const char32_t c =
+          unicode::decode(spelled.data(), spelled.data() + spelled.size()).code_point;
+      rewriting.add(c, unicode::is_continuation(byte) ? 1 : 0);
+    }
+    text.rewrite(rewriting);
+  }
 };
 
 class NormalizerSequence final : public Normalizer {
@@ -230,11 +276,28 @@ class NormalizerSequence final : public Normalizer {
                        [](const auto& step) { return step->is_local(); });
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    for (const auto& step : steps_) step->normalize_aligned(text);
+  }
+
  private:
   std::vector<std::unique_ptr<Normalizer>> steps_;
 };
 
 }  // namespace
+
+void lowercase_aligned(AlignedText& text) {
+  Rewriting lowered;
+  text.for_each([&](char32_t c) {
+    const auto lower = unicode::lowercase(c);
+    if (c < 0x80 || lower.empty()) {
+      lowered.add(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c, 0);
+      return;
+    }
+    for (size_t i = 0; i < lower.size(); ++i) lowered.add(lower[i], i == 0 ? 0 : 1);
+  });
+  text.rewrite(lowered);
+}
 
 std::unique_ptr<Normalizer> make_lowercase_normalizer() { return std::make_unique<Lowercase>(); }
 std::unique_ptr<Normalizer> make_strip_accents_normalizer() {

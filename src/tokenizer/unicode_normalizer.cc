@@ -85,6 +85,68 @@ void compose_canonically(std::vector<Mark>& marks) {
 
 namespace {
 
+// A code point of a decomposition, with what it takes of the old text (Rewriting::Step).
+struct AlignedMark {
+  char32_t code_point;
+  int combining_class;
+  int32_t change;
+};
+
+std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool compatibility) {
+  std::vector<AlignedMark> marks;
+  size_t pending = 0;  // from here on there are no starters
+  const auto sort_pending = [&] {
+    const auto begin = marks.begin() + static_cast<ptrdiff_t>(pending);
+    if (marks.end() - begin > 1) {
+      std::stable_sort(begin, marks.end(), [](const AlignedMark& a, const AlignedMark& b) {
+        return a.combining_class < b.combining_class;
+      });
+    }
+    pending = marks.size();
+  };
+  CanonicalDecomposer decomposer(compatibility);
+  text.for_each([&](char32_t c) {
+    decomposer.clear();
+    decomposer.add(c);
+    int32_t change = 0;
+    for (const Mark& mark : decomposer.code_points()) {
+      if (mark.combining_class == 0) sort_pending();
+      marks.push_back({mark.code_point, mark.combining_class, change});
+      if (mark.combining_class == 0) pending = marks.size();
+      change = 1;
+    }
+  });
+  sort_pending();
+  return marks;
+}
+
+// As compose_canonically; a composite takes what both its parts took.
+void compose_with_changes(std::vector<AlignedMark>& marks) {
+  AlignedMark* starter = nullptr;
+  int last_class = -1;
+  for (AlignedMark& mark : marks) {
+    if (starter != nullptr && last_class < mark.combining_class) {
+      if (const char32_t composite = unicode::compose(starter->code_point, mark.code_point);
+          composite != 0) {
+        starter->code_point = composite;
+        starter->change += mark.change - 1;
+        mark.code_point = kComposedAway;
+        continue;
+      }
+    }
+    if (mark.combining_class == 0) starter = &mark;
+    last_class = mark.combining_class == 0 ? -1 : mark.combining_class;
+  }
+}
+
+void rewrite_as(const std::vector<AlignedMark>& marks, AlignedText& text) {
+  Rewriting rewriting;
+  for (const AlignedMark& mark : marks) {
+    if (mark.code_point != kComposedAway) rewriting.add(mark.code_point, mark.change);
+  }
+  text.rewrite(rewriting);
+}
+
 // Only the stretches around code points that may change are looked at; the rest is copied, or
 // nothing at all is.
 class UnicodeNormalizer final : public Normalizer {
@@ -133,6 +195,12 @@ class UnicodeNormalizer final : public Normalizer {
     text.commit();
   }
 
+  void normalize_aligned(AlignedText& text) const override {
+    std::vector<AlignedMark> marks = decompose_with_changes(text, compatibility_);
+    if (composes_) compose_with_changes(marks);
+    rewrite_as(marks, text);
+  }
+
  private:
   struct Stretch {
     size_t begin, end;  // begin == size of the text: none is left
@@ -171,6 +239,10 @@ class UnicodeNormalizer final : public Normalizer {
 };
 
 }  // namespace
+
+void decompose_aligned(AlignedText& text, bool compatibility) {
+  rewrite_as(decompose_with_changes(text, compatibility), text);
+}
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form) {
   return std::make_unique<UnicodeNormalizer>(form);

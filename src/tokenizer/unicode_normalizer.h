@@ -35,6 +35,9 @@ class CanonicalDecomposer {
   size_t pending_ = 0;  // code points from here on are not starters and not yet in order
 };
 
+// Makes `text` its canonical or compatibility decomposition.
+void decompose_aligned(AlignedText& text, bool compatibility);
+
 // Composes in place what CanonicalDecomposer gave; code points that vanish become kComposedAway.
 inline constexpr char32_t kComposedAway = 0xFFFFFFFF;
 void compose_canonically(std::vector<CanonicalDecomposer::Mark>& code_points);

@@ -42,6 +42,18 @@ class Unigram final : public Model {
     });
   }
 
+  void tokenize_ranged(std::string_view piece, Scratch& scratch,
+                       std::vector<RangedToken>& tokens) const override {
+    auto& own = static_cast<UnigramScratch&>(scratch);
+    own.best.assign(piece.size() + 1, Best{});
+    search(piece, own.best.data());
+    const auto first = static_cast<ptrdiff_t>(tokens.size());
+    walk_path(piece, own.best.data(), [&](int32_t id, uint32_t begin, uint32_t end) {
+      tokens.push_back({id, {begin, end}, id == unk_id_});
+    });
+    std::reverse(tokens.begin() + first, tokens.end());
+  }
+
   std::string name() const override { return "Unigram"; }
 
  private:
@@ -66,7 +78,11 @@ class Unigram final : public Model {
   int32_t* tokenize_word(std::string_view word, UnigramScratch& own, int32_t* out) const {
     own.best.assign(word.size() + 1, Best{});
     search(word, own.best.data());
-    return write_path(word, own.best.data(), out);
+    int32_t* first = out;
+    walk_path(word, own.best.data(),
+              [&out](int32_t id, uint32_t /*begin*/, uint32_t /*end*/) { *out++ = id; });
+    std::reverse(first, out);
+    return out;
   }
 
   void search(std::string_view word, Best* best) const {
@@ -92,35 +108,35 @@ class Unigram final : public Model {
     }
   }
 
-  // The path backwards, unknown neighbours as one, then turned around.
-  int32_t* write_path(std::string_view word, const Best* best, int32_t* out) const {
-    int32_t* first = out;
+  // Calls `on(id, begin, end)` for the path's tokens, the last one first, unknown neighbours as
+  // one.
+  template <typename Function>
+  void walk_path(std::string_view word, const Best* best, Function&& on) const {
     for (auto end = static_cast<uint32_t>(word.size()); end > 0;) {
       uint32_t begin = best[end].begin;
       if (best[end].id != unk_id_) {
-        *out++ = best[end].id;
+        on(best[end].id, begin, end);
       } else {
         while (begin > 0 && best[begin].id == unk_id_) begin = best[begin].begin;
-        out = write_unknown(word.substr(begin, end - begin), out);
+        walk_unknown(word.substr(begin, end - begin), [&](int32_t id) { on(id, begin, end); });
       }
       end = begin;
     }
-    std::reverse(first, out);
-    return out;
   }
 
-  int32_t* write_unknown(std::string_view text, int32_t* out) const {
+  // Calls `on(id)` for what stands for an unknown text, the last id first.
+  template <typename Function>
+  void walk_unknown(std::string_view text, Function&& on) const {
     const auto id_of = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
     const uint32_t node = trie_.walk(ByteTrie::kRoot, text);
     // The unknown token itself, spelled out.
     const int32_t known = node == ByteTrie::kNoNode ? -1 : trie_.id(node);
     if (known < 0 &&
         std::none_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) < 0; })) {
-      for (size_t i = text.size(); i > 0; --i) *out++ = id_of(text[i - 1]);
+      for (size_t i = text.size(); i > 0; --i) on(id_of(text[i - 1]));
     } else {
-      *out++ = known < 0 ? unk_id_ : known;
+      on(known < 0 ? unk_id_ : known);
     }
-    return out;
   }
 
   std::vector<double> scores_;

@@ -21,6 +21,12 @@ class WordLevel final : public Model {
     return out;
   }
 
+  void tokenize_ranged(std::string_view piece, Scratch& /*scratch*/,
+                       std::vector<RangedToken>& tokens) const override {
+    const int32_t id = vocabulary_.find(piece);
+    tokens.push_back({id >= 0 ? id : unk_id_, {0, static_cast<uint32_t>(piece.size())}});
+  }
+
   std::string name() const override { return "WordLevel"; }
 
  private:

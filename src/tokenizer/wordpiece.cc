@@ -35,6 +35,19 @@ class WordPiece final : public Model {
     });
   }
 
+  void tokenize_ranged(std::string_view piece, Scratch& /*scratch*/,
+                       std::vector<RangedToken>& tokens) const override {
+    const size_t first = tokens.size();
+    uint32_t at = 0;
+    const bool known = search(piece, [&](int32_t id, uint32_t size) {
+      tokens.push_back({id, {at, at + size}});
+      at += size;
+    });
+    if (known) return;
+    tokens.resize(first);
+    tokens.push_back({unk_id_, {0, static_cast<uint32_t>(piece.size())}});
+  }
+
   std::string name() const override { return "WordPiece"; }
 
  private:
@@ -44,6 +57,14 @@ class WordPiece final : public Model {
 
   int32_t* tokenize_word(std::string_view word, int32_t* out) const {
     int32_t* first = out;
+    if (search(word, [&out](int32_t id, uint32_t /*size*/) { *out++ = id; })) return out;
+    *first = unk_id_;
+    return first + 1;
+  }
+
+  // Calls `on(id, bytes)` for each token; false, after any of them, where the word is unknown.
+  template <typename Function>
+  bool search(std::string_view word, Function&& on) const {
     const auto chars = [&word] {
       return word.size() -
              static_cast<size_t>(std::count_if(word.begin(), word.end(), unicode::is_continuation));
@@ -55,14 +76,11 @@ class WordPiece final : public Model {
       const ByteTrie::Found found =
           node == ByteTrie::kNoNode ? ByteTrie::Found{} : trie_.longest(node, p, end);
       known = found.id >= 0;
-      *out = found.id;
-      out += 1;
+      on(found.id, found.size);
       p += found.size;
       node = inner_root_;
     }
-    if (known) return out;
-    *first = unk_id_;
-    return first + 1;
+    return known;
   }
 
   ByteTrie trie_;

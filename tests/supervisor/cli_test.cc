@@ -80,7 +80,8 @@ TEST_F(Cli, TokenizeWritesIdsAndTellsHowLongTheRowsAre) {
                                               input,
                                               "--output",
                                               dir_.file("ids.jsonl"),
-                                              "--tokens"};
+                                              "--tokens",
+                                              "--offsets"};
   const ProgramEnd whole = encode(arguments);
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_THAT(whole.out, HasSubstr("3 rows"));
@@ -90,6 +91,7 @@ TEST_F(Cli, TokenizeWritesIdsAndTellsHowLongTheRowsAre) {
   EXPECT_EQ(row["row"], 0);
   EXPECT_EQ(row["input_ids"].size(), 3U);
   EXPECT_EQ(row["tokens"], Json::parse(R"(["[CLS]","a","[SEP]"])"));
+  EXPECT_EQ(row["offsets"], Json::parse("[[0,0],[0,1],[0,0]]"));
 
   std::vector<std::string> shorter = arguments;
   shorter.insert(shorter.end(), {"--max-length", "4"});

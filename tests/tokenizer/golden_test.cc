@@ -65,7 +65,7 @@ TEST_P(GoldenTest, TruncationKeepsSpecialTokensAndCountsTheLost) {
 INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
                          ::testing::Values("wordpiece", "wordpiece_cased", "gpt2", "roberta",
                                            "qwen2", "llama3", "gemma", "llama2", "unigram",
-                                           "unigram_bytes", "sentencepiece_bpe",
+                                           "unigram_bytes", "mistral", "sentencepiece_bpe",
                                            "sentencepiece_unigram"),
                          [](const auto& test) { return test.param; });
 

@@ -164,6 +164,16 @@ std::vector<Refusal> refusals() {
             j["post_processor"] = Json::parse(
                 R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {}, "single": []})");
           }),
+      edited("SpecialTokensAfterATemplate", kUnsupported, "post_processor.Sequence[1]",
+             [](Json& j) {
+               const Json bert = {
+                   {"type", "BertProcessing"}, {"sep", {"[SEP]", 1}}, {"cls", {"[CLS]", 0}}};
+               Json form = Json::parse(R"({"type": "TemplateProcessing", "pair": [],
+                 "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [0], "tokens": ["[CLS]"]}},
+                 "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})");
+               j["post_processor"] = {{"type", "Sequence"},
+                                      {"processors", Json::array({std::move(form), bert})}};
+             }),
       edited("SpecialIdOutsideOfVocabulary", kFormat, "below 4",
              [](Json& j) {
                j["post_processor"] = {

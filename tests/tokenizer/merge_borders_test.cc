@@ -1,6 +1,7 @@
 // Cutting a text between characters that no merge joins changes no token.
 #include "tokenizer/merge_borders.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -43,8 +44,15 @@ Merges random_merges(size_t count, std::mt19937& random) {
   return result;
 }
 
-Ids through_model(const Merges& merges, const std::string& text) {
-  const auto model = make_bpe(merges.vocabulary, merges.merges, {});
+BpeOptions unknown_is(int32_t id, bool fuse = false) {
+  BpeOptions options;
+  options.unk_id = id;
+  options.fuse_unk = fuse;
+  return options;
+}
+
+Ids through_model(const Merges& merges, const std::string& text, const BpeOptions& options) {
+  const auto model = make_bpe(merges.vocabulary, merges.merges, options);
   const auto scratch = model->make_scratch();
   Ids ids(text.size() + Model::kSlackIds);
   const std::vector<Piece> pieces = {{0, static_cast<uint32_t>(text.size())}};
@@ -73,9 +81,36 @@ TEST(MergeBordersTest, CutsChangeNoToken) {
       text += kAlphabet[static_cast<size_t>(symbols.back())];
     }
     cuts += borders.first_part(text) < text.size() ? 1 : 0;
-    ASSERT_EQ(through_model(merges, text), without_cuts(merges, symbols)) << "round " << round;
+    Merges with_unknown = merges;
+    const BpeOptions options = unknown_is(with_unknown.add("<unk>"));
+    ASSERT_EQ(through_model(with_unknown, text, options), without_cuts(merges, symbols))
+        << "round " << round;
   }
   EXPECT_GT(cuts, 50U);
+}
+
+// tokenize_ranged() cuts nothing.
+TEST(MergeBordersTest, CutsChangeNoTokenWhereCharactersAreUnknown) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 200; ++round) {
+    const Merges merges = random_merges(1 + random() % 12, random);
+    std::string text;
+    for (size_t i = 0; i < 60; ++i) text += kAlphabet[random() % kAlphabet.size()];
+    Merges fewer;  // half of the alphabet is unknown
+    for (size_t i = 0; i < kAlphabet.size(); ++i)
+      fewer.add((round + i) % 2 == 0 ? kAlphabet[i] : "none" + std::to_string(i));
+    for (const BpeMerge& merge : merges.merges) fewer.merge(merge.left, merge.right);
+    const int32_t unknown = round % 4 == 0 ? 0 : fewer.add("<unk>");  // 0 has merges
+    for (const BpeOptions& options :
+         {unknown_is(-1), unknown_is(unknown), unknown_is(unknown, true)}) {
+      const auto model = make_bpe(fewer.vocabulary, fewer.merges, options);
+      std::vector<RangedToken> tokens;
+      model->tokenize_ranged(text, *model->make_scratch(), tokens);
+      ASSERT_TRUE(
+          std::ranges::equal(through_model(fewer, text, options), tokens, {}, {}, &RangedToken::id))
+          << "round " << round << ", unknown " << options.unk_id << options.fuse_unk;
+    }
+  }
 }
 
 TEST(MergeBordersTest, CutsWhereNoMergeJoins) {

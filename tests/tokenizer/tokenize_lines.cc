@@ -1,8 +1,8 @@
 // Test tool: reads one JSON string a line, writes the ids of each as a JSON array.
 //   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
-//   [--binary]
-//                  [--time] [--threads N]
-// With --binary each row is int32 numbers: how many ids, lost tokens, the ids. With --time nothing
+//   [--binary] [--offsets] [--time] [--threads N]
+// With --binary each row is int32 numbers: how many ids, lost tokens, the ids; with --offsets then
+// the begin and end of each. With --time nothing
 // is written but the seconds of loading and, after a few hundred rows to warm up, those of encoding
 // all rows on N threads.
 #include <algorithm>
@@ -30,6 +30,7 @@ struct Arguments {
   encode::TokenizeOptions options;
   bool binary = false;
   bool time = false;
+  bool offsets = false;  // with --binary only
   size_t threads = 1;
 };
 
@@ -47,6 +48,8 @@ Arguments parse(int argc, char** argv) {
       arguments.options.count_lost_tokens = false;
     } else if (flag == "--binary") {
       arguments.binary = true;
+    } else if (flag == "--offsets") {
+      arguments.offsets = true;
     } else if (flag == "--time") {
       arguments.time = true;
     } else {
@@ -80,11 +83,18 @@ void print_binary(const encode::TokenizedRows& rows) {
 
 void print_all(const encode::Tokenizer& tokenizer, const Arguments& arguments) {
   encode::TokenizedRows rows;
+  std::vector<encode::TokenOffset> offsets;
   for (const std::string& text : read_lines()) {
     rows.clear();
-    tokenizer.encode(text, arguments.options, rows);
+    offsets.clear();
+    if (arguments.offsets) {
+      tokenizer.encode_with_offsets(text, arguments.options, rows, offsets);
+    } else {
+      tokenizer.encode(text, arguments.options, rows);
+    }
     if (arguments.binary) {
       print_binary(rows);
+      std::fwrite(offsets.data(), sizeof(encode::TokenOffset), offsets.size(), stdout);
     } else {
       print(rows);
     }

@@ -18,8 +18,8 @@ namespace encode {
 namespace {
 
 const std::vector<std::string> kFamilies = {
-    "wordpiece", "gpt2",   "roberta", "qwen2",         "llama3",
-    "gemma",     "llama2", "unigram", "unigram_bytes", "sentencepiece_bpe"};
+    "wordpiece", "gpt2",    "roberta",       "qwen2",   "llama3",           "gemma",
+    "llama2",    "unigram", "unigram_bytes", "mistral", "sentencepiece_bpe"};
 
 std::unique_ptr<Tokenizer> load_family(const std::string& name) {
   return load_tokenizer_from_directory(testing::test_data("tokenizer/" + name));
@@ -159,7 +159,7 @@ TEST(TokenizerTest, CostPerByteDoesNotGrowWithTheLengthOfAWord) {
       tokenizer->encode(text, {}, rows);
       return testing::cpu_seconds() - start;
     };
-    for (const std::string piece : {"a", " ", "xy", "\xE4\xBD\xA0"}) {
+    for (const std::string piece : {"a", " ", "xy", "\xE4\xBD\xA0", "a \xC3\xA9 "}) {
       std::string shorter;
       for (int i = 0; i < 30'000; ++i) shorter += piece;
       std::string longer;

@@ -1,0 +1,134 @@
+#include "tokenizer/aligned_encoder.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tokenizer/unicode.h"
+
+namespace encode {
+namespace {
+
+constexpr char32_t kByteLevelSpace = 0x120;  // the space in GPT-2's alphabet
+
+bool is_space(char32_t c) {
+  return c == kByteLevelSpace || (unicode::properties()[c] & unicode::kWhitespace) != 0;
+}
+
+void count_spaces(std::string_view spelling, AlignedToken& token) {
+  const char* begin = spelling.data();
+  const char* end = begin + spelling.size();
+  for (const char* p = begin; p < end; ++token.leading_spaces) {
+    const unicode::Decoded d = unicode::decode(p, end);
+    if (!is_space(d.code_point)) break;
+    p += d.size;
+  }
+  for (const char* p = end; p > begin; ++token.trailing_spaces) {
+    const unicode::Decoded d = unicode::decode_before(begin, p);
+    if (!is_space(d.code_point)) break;
+    p -= d.size;
+  }
+}
+
+class AlignedEncoder {
+ public:
+  AlignedEncoder(const PipelineParts& parts, Model::Scratch& scratch)
+      : parts_(parts), scratch_(scratch) {}
+
+  std::vector<AlignedToken> encode(std::string_view utf8) {
+    const AlignedText row(utf8);
+    split(row, parts_.raw_tokens, [this](AlignedText text) {
+      if (parts_.normalizer != nullptr) parts_.normalizer->normalize_aligned(text);
+      split(text, parts_.normalized_tokens,
+            [this](const AlignedText& normalized) { encode_normalized(normalized); });
+    });
+    return std::move(tokens_);
+  }
+
+ private:
+  // Added tokens are tokens; `on_text(text)` sees what is between them.
+  template <typename OnText>
+  void split(const AlignedText& text, const AddedTokenFinder& finder, OnText&& on_text) {
+    std::vector<AddedTokenFinder::Section> sections;
+    finder.split(text.view(), sections);
+    for (const auto& section : sections) {
+      const auto begin = static_cast<size_t>(section.text.data() - text.view().data());
+      const size_t end = begin + section.text.size();
+      if (section.id >= 0) {
+        push(section.id, covered(text.origins(), begin, end), section.text);
+      } else {
+        on_text(text.slice(begin, end));
+      }
+    }
+  }
+
+  void encode_normalized(const AlignedText& text) {
+    PreTokenizedText pre_tokenized;
+    pre_tokenized.text.reset(text.view(), text.at_origin());
+    pre_tokenized.origins = text.origins();
+    pre_tokenized.start();
+    if (parts_.pre_tokenizer != nullptr) parts_.pre_tokenizer->pre_tokenize(pre_tokenized);
+    const std::string_view view = pre_tokenized.text.view();
+    const std::span<const CodePoints> origins = *pre_tokenized.origins;
+    std::vector<RangedToken> ranged;
+    for (const Piece& piece : pre_tokenized.pieces) {
+      const std::string_view bytes = view.substr(piece.begin, piece.end - piece.begin);
+      ranged.clear();
+      parts_.model->tokenize_ranged(bytes, scratch_, ranged);
+      for (const RangedToken& token : ranged) {
+        const size_t begin = token.bytes.begin;
+        const size_t end = token.bytes.end;
+        push(token.id, covered(origins.subspan(piece.begin, bytes.size()), begin, end),
+             token.is_text ? bytes.substr(begin, end - begin)
+                           : parts_.tokens[static_cast<size_t>(token.id)]);
+      }
+    }
+  }
+
+  void push(int32_t id, CodePoints origin, std::string_view spelling) {
+    tokens_.push_back({id, origin});
+    if (!parts_.special_tokens.trims.empty()) count_spaces(spelling, tokens_.back());
+  }
+
+  const PipelineParts& parts_;
+  Model::Scratch& scratch_;
+  std::vector<AlignedToken> tokens_;
+};
+
+// `first`: nothing is before the token.
+CodePoints trimmed(const AlignedToken& token, CodePoints origin, bool first,
+                   const OffsetTrim& trim) {
+  uint32_t leading = token.leading_spaces;
+  // The space that the tokenizer has put there itself is not in the text.
+  if (trim.add_prefix_space && leading == 1 && (first || origin.begin == 0)) leading = 0;
+  origin.begin = leading > 0 ? std::min(origin.begin + leading, origin.end) : origin.begin;
+  if (token.trailing_spaces > 0 && origin.end >= token.trailing_spaces)
+    origin.end = std::max(origin.end - token.trailing_spaces, origin.begin);
+  return origin;
+}
+
+}  // namespace
+
+std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
+                                         Model::Scratch& scratch) {
+  return AlignedEncoder(parts, scratch).encode(utf8);
+}
+
+void append_offsets(const std::vector<AlignedToken>& tokens, const SpecialTokens& special,
+                    bool add_special_tokens, size_t row_size, std::vector<TokenOffset>& offsets) {
+  const size_t row_begin = offsets.size();
+  const size_t prefix = add_special_tokens ? special.prefix.size() : 0;
+  const size_t suffix = add_special_tokens ? special.suffix.size() : 0;
+  const size_t kept = row_size - std::min(row_size, prefix + suffix);
+  offsets.resize(row_begin + std::min(prefix, row_size));
+  for (size_t i = 0; i < kept; ++i) {
+    CodePoints origin = tokens[i].origin;
+    for (const OffsetTrim& trim : special.trims) {
+      const bool first = i == 0 && !(trim.after_prefix && add_special_tokens);
+      origin = trimmed(tokens[i], origin, first, trim);
+    }
+    offsets.push_back({static_cast<int32_t>(origin.begin), static_cast<int32_t>(origin.end)});
+  }
+  offsets.resize(row_begin + row_size);
+}
+
+}  // namespace encode

@@ -1,0 +1,222 @@
+// Offsets are those that Hugging Face `tokenizers` and `sentencepiece` gave to
+// scripts/golden/tokenizer_offsets.py, and belong to the ids of the row.
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+#include "encode/tokenizer.h"
+
+#include "base/json.h"
+#include "support/temp_dir.h"
+#include "tokenizer/pipeline.h"
+#include "tokenizer/unicode.h"
+
+namespace encode {
+namespace {
+
+using Ids = std::vector<int32_t>;
+using Numbers = std::vector<int32_t>;
+
+const std::vector<std::string> kFamilies = {"wordpiece",
+                                            "wordpiece_cased",
+                                            "gpt2",
+                                            "roberta",
+                                            "qwen2",
+                                            "llama3",
+                                            "gemma",
+                                            "llama2",
+                                            "unigram",
+                                            "unigram_bytes",
+                                            "sentencepiece_bpe",
+                                            "sentencepiece_unigram",
+                                            "mistral"};
+
+std::string data_path(const std::string& name) { return testing::test_data("tokenizer/" + name); }
+
+std::vector<Json> read_lines(const std::string& name) {
+  std::ifstream in(data_path(name));
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+struct Row {
+  Ids ids;
+  std::vector<TokenOffset> offsets;
+
+  Numbers flat() const {
+    Numbers numbers;
+    for (const TokenOffset& offset : offsets) {
+      numbers.push_back(offset.begin);
+      numbers.push_back(offset.end);
+    }
+    return numbers;
+  }
+};
+
+Row encode_one(const Tokenizer& tokenizer, const std::string& text,
+               const TokenizeOptions& options = {}) {
+  TokenizedRows rows;
+  Row row;
+  tokenizer.encode_with_offsets(text, options, rows, row.offsets);
+  row.ids = rows.ids;
+  return row;
+}
+
+int32_t count_code_points(const std::string& text) {
+  int32_t count = 0;
+  const char* end = text.data() + text.size();
+  for (const char* p = text.data(); p < end; ++count) p += unicode::decode(p, end).size;
+  return count;
+}
+
+TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
+  for (const std::string& family : kFamilies) {
+    const auto tokenizer = load_tokenizer_from_directory(data_path(family));
+    for (const Json& expected : read_lines(family + "/cases.jsonl")) {
+      const Row row = encode_one(*tokenizer, expected["text"].get<std::string>());
+      ASSERT_EQ(row.ids, expected["ids"].get<Ids>()) << family << " " << expected["text"].dump();
+      ASSERT_EQ(row.flat(), expected["offsets"].get<Numbers>())
+          << family << " " << expected["text"].dump();
+    }
+  }
+}
+
+TEST(OffsetsTest, ACharsmapGivesTheRecordedOffsets) {
+  const auto tokenizer = load_tokenizer_from_directory(data_path("unigram"));
+  for (const Json& expected : read_lines("unigram/clusters.jsonl")) {
+    EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).flat(),
+              expected["offsets"].get<Numbers>())
+        << expected["text"].dump();
+  }
+}
+
+TEST(OffsetsTest, EveryPartGivesTheRecordedOffsets) {
+  const testing::TempDir dir;
+  const auto texts = Json::parse(testing::read_bytes(data_path("component_texts.json")));
+  size_t tokenizers = 0;
+  for (const char* file :
+       {"components_1.jsonl", "components_2.jsonl", "components_3.jsonl", "offsets.jsonl"}) {
+    for (const Json& item : read_lines(file)) {
+      SCOPED_TRACE(item["name"].get<std::string>());
+      const auto tokenizer = load_tokenizer(dir.write("tokenizer.json", item["tokenizer"].dump()));
+      for (size_t i = 0; i < texts.size(); ++i) {
+        const Row row = encode_one(*tokenizer, texts[i].get<std::string>());
+        ASSERT_EQ(row.ids, item["ids"][i].get<Ids>()) << texts[i].dump();
+        ASSERT_EQ(row.flat(), item["offsets"][i].get<Numbers>()) << texts[i].dump();
+      }
+      ++tokenizers;
+    }
+  }
+  EXPECT_GT(tokenizers, 70U);
+}
+
+// A row of `text` with these options: as many offsets as ids, which are those of encode(), and
+// each offset within the text; begins and ends never go back where none are trimmed.
+void check_row(const Tokenizer& tokenizer, const std::string& text, const TokenizeOptions& options,
+               bool trims) {
+  TokenizedRows rows;
+  std::vector<TokenOffset> offsets = {{7, 9}};  // rows are appended
+  tokenizer.encode(text, options, rows);
+  tokenizer.encode_with_offsets(text, options, rows, offsets);
+  ASSERT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)));
+  ASSERT_EQ(rows.lost_tokens[0], rows.lost_tokens[1]);
+  ASSERT_EQ(offsets.size(), 1 + rows.row(1).size());
+  EXPECT_EQ(offsets[0], (TokenOffset{7, 9}));
+  const int32_t size = count_code_points(text);
+  TokenOffset last;
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    EXPECT_LE(0, offsets[i].begin);
+    EXPECT_LE(offsets[i].begin, offsets[i].end);
+    EXPECT_LE(offsets[i].end, size);
+    if (trims || offsets[i] == TokenOffset{}) continue;
+    EXPECT_LE(last.begin, offsets[i].begin);
+    EXPECT_LE(last.end, offsets[i].end);
+    last = offsets[i];
+  }
+}
+
+TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
+  for (const std::string& family : kFamilies) {
+    SCOPED_TRACE(family);
+    const auto tokenizer = load_tokenizer_from_directory(data_path(family));
+    std::string all;
+    for (const Json& expected : read_lines(family + "/cases.jsonl")) {
+      const auto text = expected["text"].get<std::string>();
+      all += text;
+      for (const int64_t max_length : {0, 1, 2, 5}) {
+        for (const bool special : {true, false}) {
+          check_row(*tokenizer, text, {.max_length = max_length, .add_special_tokens = special},
+                    family == "roberta");
+        }
+      }
+    }
+    check_row(*tokenizer, all, {}, family == "roberta");
+  }
+}
+
+TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
+  const auto tokenizer = load_tokenizer_from_directory(data_path("wordpiece"));
+  const std::string text((size_t{8} << 20) + 1, ' ');
+  try {
+    encode_one(*tokenizer, text);
+    FAIL() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "tokenizer.too_long");
+  }
+}
+
+TEST(OffsetsTest, TextThatIsNotUtf8IsSafe) {
+  for (const std::string& family : kFamilies) {
+    const auto tokenizer = load_tokenizer_from_directory(data_path(family));
+    for (const std::string text : {"\xFF", "a\xC3", "\xE4\xBD", "\xF0\x9F\x98", "\x80\x80 x"}) {
+      try {
+        encode_one(*tokenizer, text);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.detail().code, "tokenizer.offsets") << family;
+      }
+    }
+  }
+}
+
+// Its two ways to tokenize do not agree.
+class TwoFaced final : public Model {
+ public:
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
+  int32_t* tokenize(std::string_view /*text*/, std::span<const Piece> pieces, Scratch& /*scratch*/,
+                    int32_t* out) const override {
+    for (size_t i = 0; i < pieces.size(); ++i) *out++ = 0;
+    return out;
+  }
+  void tokenize_ranged(std::string_view piece, Scratch& /*scratch*/,
+                       std::vector<RangedToken>& tokens) const override {
+    tokens.push_back({1, {0, static_cast<uint32_t>(piece.size())}});
+  }
+  std::string name() const override { return "TwoFaced"; }
+};
+
+TEST(OffsetsTest, OffsetsOfOtherTokensAreRefused) {
+  PipelineParts parts;
+  parts.model = std::make_unique<TwoFaced>();
+  const std::vector<std::string_view> spellings = {"a", "b"};
+  parts.tokens = TokenSpellings(spellings);
+  const auto tokenizer = make_pipeline(std::move(parts));
+  TokenizedRows rows;
+  std::vector<TokenOffset> offsets;
+  try {
+    tokenizer->encode_with_offsets("text", {}, rows, offsets);
+    FAIL() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "tokenizer.offsets");
+  }
+  EXPECT_EQ(rows.size(), 0);
+  EXPECT_TRUE(offsets.empty());
+}
+
+}  // namespace
+}  // namespace encode
