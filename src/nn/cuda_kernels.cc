@@ -58,6 +58,7 @@ EncodeCudaPooling pooling_of(PoolingMode mode) {
     case PoolingMode::kMeanSqrtLen:
       return kEncodeCudaPoolMeanSqrtLen;
     case PoolingMode::kWeightedMean:
+    case PoolingMode::kNone:  // never asked for
       break;
   }
   return kEncodeCudaPoolWeightedMean;

@@ -1,0 +1,185 @@
+// The operands of amx_digits.h: rows of float32 numbers as digits, in the order of the tiles.
+// Included by amx_digits.cc alone.
+#pragma once
+
+#include "kernels/amx_tiles.h"
+
+namespace encode::kernels::amx::digits {
+
+inline constexpr int64_t kInner = kTileRowBytes;  // digits in a row of a tile
+inline constexpr int64_t kTileSums = kTileRows * kLanes;
+inline constexpr int64_t kScaleBytes =
+    kLanes * sizeof(float);  // behind the tiles of sixteen columns
+inline constexpr uint32_t kInfinity = 0x7F800000;
+
+// What is different from one number of digits of x to another.
+template <int64_t digits>
+struct Scheme;
+template <>
+struct Scheme<1> {
+  static constexpr int64_t kWeightDigits = 1;
+  static constexpr float kLargest = 0x7F;
+  static constexpr int64_t kPlanes = 1;  // sums kept apart, by the place of the product
+  static constexpr int64_t kRowTiles = 2, kColumnTiles = 2;  // of one block of results
+};
+template <>
+struct Scheme<2> {
+  static constexpr int64_t kWeightDigits = 2;
+  static constexpr float kLargest = 0x7F7F;
+  static constexpr int64_t kPlanes = 2;
+  static constexpr int64_t kRowTiles = 1, kColumnTiles = 2;
+};
+template <>
+struct Scheme<3> {
+  static constexpr int64_t kWeightDigits = 3;
+  static constexpr float kLargest = 0x7F7F7F - 2;  // scaling may round up by one
+  static constexpr int64_t kPlanes = 4;            // the sum of the lowest place is in two halves
+  static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
+};
+template <>
+struct Scheme<4> {
+  static constexpr int64_t kWeightDigits = 3;
+  static constexpr float kLargest = 0x7F7F7E00;
+  static constexpr int64_t kPlanes = 4;
+  static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
+};
+
+struct RowMeasure {
+  float largest;  // magnitude; NaN where an element is not finite
+  float sum;      // of magnitudes
+};
+
+inline RowMeasure measure(const float* row, int64_t n) {
+  UintVec most = {};
+  Vec total = {};
+  for (int64_t at = 0; at < n; at += kLanes) {
+    const UintVec magnitude = bits_of(load_lanes(row + at, n - at)) & 0x7FFFFFFFU;
+    most = magnitude > most ? magnitude : most;
+    total += from_bits(magnitude);
+  }
+  const uint32_t bits = _mm512_reduce_max_epu32(reinterpret_cast<__m512i>(most));
+  float largest = 0;
+  __builtin_memcpy(&largest, &bits, sizeof largest);
+  return {.largest = bits < kInfinity ? largest : __builtin_nanf(""), .sum = sum(total)};
+}
+
+// A row with an element so far above the others that three digits would leave little of them.
+inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
+  constexpr float kMostOfMean = 64;
+  return !(row.largest * static_cast<float>(n) <= kMostOfMean * row.sum);
+}
+
+struct RowScale {
+  float to_digits;    // x times this is the fixed-point number
+  float from_digits;  // of the first digit; NaN for a row that is not finite
+};
+
+template <int64_t digits>
+RowScale scale_of(float largest) {
+  if (largest != largest) return {.to_digits = 0, .from_digits = largest};
+  constexpr float kTiny = 1e-30F;  // a row below it is as good as zero, and cannot be divided by
+  if (largest < kTiny) largest = kTiny;
+  constexpr float kFirstPlace = 1 << 8 * (digits - 1);
+  return {.to_digits = Scheme<digits>::kLargest / largest,
+          .from_digits = largest / Scheme<digits>::kLargest * kFirstPlace};
+}
+
+// Which byte of sixteen-times-four words: byte `place` of each of thirty-two words.
+struct alignas(64) ByteOfWords {
+  uint8_t index[64];
+  constexpr explicit ByteOfWords(int place) : index() {
+    for (int i = 0; i < 64; ++i) index[i] = static_cast<uint8_t>(i % 32 * 4 + place);
+  }
+};
+
+// Sixty-four elements as digits, the first digits at `to`, the next ones a tile further. Adding 128
+// to every byte of the two's complement and taking it away from each alone carries what is above
+// 127 to the next place.
+template <int64_t digits>
+inline void store_digits(const float* from, int64_t left, Vec to_digits, std::byte* to) {
+  static constexpr ByteOfWords kPlaces[] = {ByteOfWords(0), ByteOfWords(1), ByteOfWords(2),
+                                            ByteOfWords(3)};
+  const __m512i middle = _mm512_set1_epi32(static_cast<int>(0x80808080U));
+  __m512i words[4];
+  for (int64_t i = 0; i < 4; ++i) {
+    const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * to_digits;
+    words[i] = _mm512_add_epi32(_mm512_cvtps_epi32(reinterpret_cast<__m512>(scaled)), middle);
+  }
+  for (int64_t digit = 0; digit < digits; ++digit) {
+    const __m512i bytes = _mm512_load_si512(kPlaces[digits - 1 - digit].index);
+    const __m512i first = _mm512_permutex2var_epi8(words[0], bytes, words[1]);
+    const __m512i second = _mm512_permutex2var_epi8(words[2], bytes, words[3]);
+    const __m512i both = _mm512_inserti64x4(first, _mm512_castsi512_si256(second), 1);
+    _mm512_store_si512(to + digit * kTileBytes, _mm512_xor_si512(both, _mm512_set1_epi8(-128)));
+  }
+}
+
+// Rows of a panel of x that take the same number of digits.
+struct RowList {
+  int64_t count = 0;
+  int16_t row[kPanelRows];               // of the panel
+  float largest[kPanelRows];             // their measure
+  alignas(64) float scales[kPanelRows];  // set by lay_out_rows()
+
+  void push(int64_t panel_row, float most) {
+    row[count] = static_cast<int16_t>(panel_row);
+    largest[count++] = most;
+  }
+};
+
+// In tile order, one digit after the other within a step of the inner dimension:
+// [row tile][inner step][digit][16][64].
+template <int64_t digits>
+void lay_out_rows(const float* panel, int64_t in_features, RowList& list, std::byte* to) {
+  const int64_t steps = blocks(in_features, kInner);
+  constexpr int64_t kBlockRows = kTileRows * Scheme<digits>::kRowTiles;
+  for (int64_t r = 0; r < blocks(list.count, kBlockRows) * kBlockRows; ++r) {
+    // A row beyond the last repeats it: its results are thrown away.
+    const int64_t listed = r < list.count ? r : list.count - 1;
+    const float* row = panel + list.row[listed] * in_features;
+    const RowScale scale = scale_of<digits>(list.largest[listed]);
+    list.scales[r] = scale.from_digits;
+    std::byte* out =
+        to + r / kTileRows * steps * digits * kTileBytes + r % kTileRows * kTileRowBytes;
+    for (int64_t step = 0; step < steps; ++step, out += digits * kTileBytes) {
+      const int64_t at = step * kInner;
+      store_digits<digits>(row + at, in_features - at, splat(scale.to_digits), out);
+    }
+  }
+}
+
+template <int64_t digits>
+int64_t column_bytes(int64_t in_features) {
+  return blocks(in_features, kInner) * digits * kTileBytes + kScaleBytes;
+}
+
+// Sixteen columns: [inner step][digit][tile], then their scales; a word is four consecutive inputs
+// of an output.
+template <int64_t digits>
+void pack_columns(const float* weight, const PackedWeight& shape, int64_t column, std::byte* to) {
+  const int64_t steps = blocks(shape.in_features, kInner);
+  alignas(64) std::byte values[digits * kTileBytes];
+  RowScale scales[kTileRows];
+  float from_digits[kTileRows];
+  for (int64_t i = 0; i < kTileRows; ++i) {
+    const bool inside = column + i < shape.out_features;
+    const RowMeasure row = measure(weight + (inside ? column + i : 0) * shape.in_features,
+                                   inside ? shape.in_features : 0);
+    scales[i] = scale_of<digits>(row.largest);
+    from_digits[i] = scales[i].from_digits;
+  }
+  for (int64_t step = 0; step < steps; ++step) {
+    const int64_t at = step * kInner;
+    for (int64_t i = 0; i < kTileRows; ++i) {
+      const bool inside = column + i < shape.out_features;
+      store_digits<digits>(weight + (inside ? column + i : 0) * shape.in_features + at,
+                           inside ? shape.in_features - at : 0, splat(scales[i].to_digits),
+                           values + i * kTileRowBytes);
+    }
+    for (int64_t digit = 0; digit < digits; ++digit, to += kTileBytes)
+      store_transposed(values + digit * kTileBytes, to);
+  }
+  __builtin_memcpy(to, from_digits, sizeof from_digits);
+}
+
+}  // namespace encode::kernels::amx::digits

@@ -1,0 +1,139 @@
+// The sums of amx_digits.h: products of digits on tiles. Included by amx_digits.cc alone.
+#pragma once
+
+#include "kernels/amx_digit_rows.h"
+
+namespace encode::kernels::amx::digits {
+
+// The sums of one block of results, a tile's planes one after the other, tiles by rows.
+// x: the digits of its rows, `x_tile` from one row tile to the next; w and `w_tile` likewise.
+struct BlockOperands {
+  const std::byte* x;
+  int64_t x_tile;
+  const std::byte* w;
+  int64_t w_tile;
+  int64_t steps;
+};
+
+// Four tiles of results at once: enough for no product to wait for the one before it.
+inline void block_product_1(const BlockOperands& block, int32_t* sums) {
+  const std::byte* x = block.x;
+  const std::byte* w = block.w;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t step = 0; step < block.steps; ++step, x += kTileBytes, w += kTileBytes) {
+    _tile_loadd(4, x, kTileRowBytes);
+    _tile_loadd(5, x + block.x_tile, kTileRowBytes);
+    _tile_loadd(6, w, kTileRowBytes);
+    _tile_loadd(7, w + block.w_tile, kTileRowBytes);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_dpbssd(2, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+  }
+  _tile_stored(0, sums, kTileRowBytes);
+  _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+}
+
+inline void block_product_2(const BlockOperands& block, int32_t* sums) {
+  const std::byte* x = block.x;
+  const std::byte* w = block.w;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t step = 0; step < block.steps; ++step, x += 2 * kTileBytes, w += 2 * kTileBytes) {
+    _tile_loadd(4, x, kTileRowBytes);
+    _tile_loadd(5, x + kTileBytes, kTileRowBytes);
+    _tile_loadd(6, w, kTileRowBytes);
+    _tile_loadd(7, w + block.w_tile, kTileRowBytes);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(2, 4, 7);
+    _tile_dpbssd(1, 5, 6);
+    _tile_dpbssd(3, 5, 7);
+    _tile_loadd(6, w + kTileBytes, kTileRowBytes);
+    _tile_loadd(7, w + block.w_tile + kTileBytes, kTileRowBytes);
+    _tile_dpbssd(1, 4, 6);
+    _tile_dpbssd(3, 4, 7);
+  }
+  _tile_stored(0, sums, kTileRowBytes);
+  _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+}
+
+// One tile of results: 18 kB of W (of 384 inputs) then stay in the first cache while the rows go
+// by.
+inline void block_product_3(const BlockOperands& block, int32_t* sums) {
+  const std::byte* x = block.x;
+  const std::byte* w = block.w;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t step = 0; step < block.steps; ++step, x += 3 * kTileBytes, w += 3 * kTileBytes) {
+    _tile_loadd(4, x, kTileRowBytes);
+    _tile_loadd(6, w, kTileRowBytes);
+    _tile_loadd(5, x + kTileBytes, kTileRowBytes);
+    _tile_loadd(7, w + kTileBytes, kTileRowBytes);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_dpbssd(2, 5, 7);
+    _tile_loadd(7, w + 2 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(3, 4, 7);
+    _tile_loadd(4, x + 2 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(1, 5, 6);
+    _tile_dpbssd(2, 4, 6);
+  }
+  _tile_stored(0, sums, kTileRowBytes);
+  _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+}
+
+// Four digits of x against three of W.
+inline void block_product_4(const BlockOperands& block, int32_t* sums) {
+  const std::byte* x = block.x;
+  const std::byte* w = block.w;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t step = 0; step < block.steps; ++step, x += 4 * kTileBytes, w += 3 * kTileBytes) {
+    _tile_loadd(4, x, kTileRowBytes);
+    _tile_loadd(6, w, kTileRowBytes);
+    _tile_loadd(7, w + kTileBytes, kTileRowBytes);
+    _tile_dpbssd(0, 4, 6);
+    _tile_dpbssd(1, 4, 7);
+    _tile_loadd(5, x + kTileBytes, kTileRowBytes);
+    _tile_dpbssd(1, 5, 6);
+    _tile_dpbssd(2, 5, 7);
+    _tile_loadd(6, w + 2 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(2, 4, 6);
+    _tile_dpbssd(3, 5, 6);
+    _tile_loadd(4, x + 2 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(3, 4, 7);
+    _tile_loadd(6, w, kTileRowBytes);
+    _tile_dpbssd(2, 4, 6);
+    _tile_loadd(5, x + 3 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(3, 5, 6);
+  }
+  _tile_stored(0, sums, kTileRowBytes);
+  _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+}
+
+template <int64_t digits>
+inline void block_product(const BlockOperands& block, int32_t* sums) {
+  if constexpr (digits == 1) block_product_1(block, sums);
+  if constexpr (digits == 2) block_product_2(block, sums);
+  if constexpr (digits == 3) block_product_3(block, sums);
+  if constexpr (digits == 4) block_product_4(block, sums);
+}
+
+}  // namespace encode::kernels::amx::digits
