@@ -47,7 +47,7 @@ class Bench {
   at::Tensor random(at::IntArrayRef shape, at::ScalarType type) {
     return at::randn(shape, generator_, at::TensorOptions().dtype(at::kFloat)).to(device_, type);
   }
-  at::Tensor indices(std::vector<int64_t> values) const {
+  at::Tensor indices(const std::vector<int64_t>& values) const {
     return at::tensor(values, at::kLong).to(device_);
   }
   at::Device device() const { return device_; }
