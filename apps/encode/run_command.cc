@@ -42,6 +42,9 @@ int run(const ConfigFlags& flags, bool fresh) {
   RunEnvironment environment;
   environment.worker.program = worker_program();
   environment.version = ENCODE_VERSION;
+  // For the worker: OpenMP threads, which only load weights, would spin for a while after each
+  // turn.
+  ::setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   int stopped_by = 0;
   {
     Terminal err(STDERR_FILENO);

@@ -21,20 +21,24 @@ inline UintVec bits_of(Vec x) { return reinterpret_cast<UintVec>(x); }
 inline Vec from_bits(UintVec x) { return reinterpret_cast<Vec>(x); }
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 
+// Over all lanes, in halves.
+template <typename Join>
+inline float join_lanes(Vec x, const Join& join) {
+  x = join(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  x = join(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+  x = join(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+  x = join(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+  return x[0];
+}
 inline float sum(Vec x) {
-  float total = 0;
-  for (int64_t lane = 0; lane < kLanes; ++lane) total += x[lane];
-  return total;
+  return join_lanes(x, [](Vec a, Vec b) { return a + b; });
 }
-
 inline float largest(Vec x) {
-  float most = x[0];
-  for (int64_t lane = 1; lane < kLanes; ++lane) most = x[lane] > most ? x[lane] : most;
-  return most;
+  return join_lanes(x, [](Vec a, Vec b) { return max(a, b); });
 }
 
-// a / b to two units in the last place, for b far from zero and infinity: an estimate of 14 bits and
-// one step of Newton's take a third of a division's time.
+// a / b to two units in the last place, for b far from zero and infinity: an estimate of 14 bits
+// and one step of Newton's take a third of a division's time.
 inline Vec fast_quotient(Vec a, Vec b) {
 #ifdef __AVX512F__
   Vec reciprocal;
@@ -74,7 +78,13 @@ inline UintVec round_to_bfloat16(Vec v) {
 }
 
 inline void store(Vec v, BFloat16* to) {
+#ifdef __AVX512BF16__
+  ShortVec rounded;  // one instruction, which takes subnormal numbers for zero
+  __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
+  store_raw(rounded, to);
+#else
   store_raw(__builtin_convertvector(round_to_bfloat16(v), ShortVec), to);
+#endif
 }
 
 // Half to float32 by moving the exponent: the multiplication by 2^112 puts the bias right and makes
