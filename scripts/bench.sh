@@ -21,7 +21,7 @@
 #   --corpus C      functions, changelogs, or mixed: half of each (default mixed)
 #   --runs N        turns (default 3)
 #   --threads N     of all (default: the cores of this machine)
-#   --dtype T       ours: float32, bfloat16, or both with a comma (default both)
+#   --dtype T       ours: float32, bfloat16, int8, with commas (default float32,bfloat16)
 #   --peers P       st, st-bf16 (sentence-transformers), ort (ONNX Runtime, its transformer optimizer), ct2, ct2-int8
 #                   (CTranslate2), with commas (default st,st-bf16,ort,ct2-int8)
 #   --min-ratio R   exit with 1 where ours is not R times as fast as every peer, PEER=R: as that one; may be repeated

@@ -35,7 +35,7 @@ PEERS = {
     "st-bf16": ("peer_sentence_transformers.py", ("--dtype", "bfloat16"), "bfloat16"),
     "ort": ("peer_onnxruntime.py", ("--dtype", "float32"), "float32"),
     "ct2": ("peer_ctranslate2.py", ("--dtype", "float32"), "float32"),
-    "ct2-int8": ("peer_ctranslate2.py", ("--dtype", "int8"), "bfloat16"),
+    "ct2-int8": ("peer_ctranslate2.py", ("--dtype", "int8"), "int8"),
 }
 FLOAT32_DIFFERENCE = 1e-4
 OTHER_COSINE = 0.95

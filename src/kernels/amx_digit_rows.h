@@ -52,11 +52,14 @@ struct RowMeasure {
 inline RowMeasure measure(const float* row, int64_t n) {
   UintVec most = {};
   Vec total = {};
-  for (int64_t at = 0; at < n; at += kLanes) {
-    const UintVec magnitude = bits_of(load_lanes(row + at, n - at)) & 0x7FFFFFFFU;
+  const auto take = [&](Vec x) {
+    const UintVec magnitude = bits_of(x) & 0x7FFFFFFFU;
     most = magnitude > most ? magnitude : most;
     total += from_bits(magnitude);
-  }
+  };
+  for_groups(
+      n, [&](int64_t i) { take(load(row + i)); },
+      [&](int64_t i, int64_t size) { take(load_part(row + i, size)); });
   const uint32_t bits = _mm512_reduce_max_epu32(reinterpret_cast<__m512i>(most));
   float largest = 0;
   __builtin_memcpy(&largest, &bits, sizeof largest);
@@ -101,9 +104,14 @@ inline void store_digits(const float* from, int64_t left, Vec to_digits, std::by
                                             ByteOfWords(3)};
   const __m512i middle = _mm512_set1_epi32(static_cast<int>(0x80808080U));
   __m512i words[4];
-  for (int64_t i = 0; i < 4; ++i) {
-    const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * to_digits;
+  const auto take = [&](int64_t i, Vec x) {
+    const Vec scaled = x * to_digits;
     words[i] = _mm512_add_epi32(_mm512_cvtps_epi32(reinterpret_cast<__m512>(scaled)), middle);
+  };
+  if (left >= kInner) {
+    for (int64_t i = 0; i < 4; ++i) take(i, load(from + i * kLanes));
+  } else {
+    for (int64_t i = 0; i < 4; ++i) take(i, load_lanes(from + i * kLanes, left - i * kLanes));
   }
   for (int64_t digit = 0; digit < digits; ++digit) {
     const __m512i bytes = _mm512_load_si512(kPlaces[digits - 1 - digit].index);

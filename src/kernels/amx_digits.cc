@@ -56,11 +56,16 @@ void finish_block(const Block& block, const Rows& rows) {
     const Vec column_scales =
         load_raw<Vec>(block.w + (tile % S::kColumnTiles + 1) * column_size - kScaleBytes);
     const int32_t* sums = block.sums + tile * S::kPlanes * kTileSums;
-    for (int64_t r = 0; r < count; ++r) {
+    const auto finish = [&](int64_t r, int64_t lanes_of_row) {
       const Vec scales = column_scales * rows.list.scales[first + r];
       const int64_t row = rows.panel + rows.list.row[first + r];
       finish_lanes<epilogue>(combine<digits>(sums + r * kLanes) * scales + bias, rows.call,
-                             row * rows.weight.out_features + column, lanes);
+                             row * rows.weight.out_features + column, lanes_of_row);
+    };
+    if (lanes >= kLanes) {
+      for (int64_t r = 0; r < count; ++r) finish(r, kLanes);
+    } else {
+      for (int64_t r = 0; r < count; ++r) finish(r, lanes);
     }
   }
 }
@@ -100,8 +105,12 @@ void multiply_rows(const Rows& rows, RowList& list, std::byte* x) {
 template <int64_t digits>
 void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
   const TileScope tiles;
-  for (int64_t panel = 0; panel < call.rows; panel += kPanelRows) {
-    const int64_t count = call.rows - panel < kPanelRows ? call.rows - panel : kPanelRows;
+  // Rows that stay in the second cache beside W going by; wider ones gain more from a longer panel.
+  constexpr int64_t kNarrowBytes = 1536;
+  const int64_t panel_rows =
+      weight.in_features * digits <= kNarrowBytes ? kPanelRows / 2 : kPanelRows;
+  for (int64_t panel = 0; panel < call.rows; panel += panel_rows) {
+    const int64_t count = call.rows - panel < panel_rows ? call.rows - panel : panel_rows;
     RowList usual;
     RowList uneven;  // with four digits
     for (int64_t r = 0; r < count; ++r) {

@@ -1,55 +1,30 @@
 // BERT and the models that share its block and its checkpoint's names: RoBERTa, XLM-RoBERTa,
 // CamemBERT, ELECTRA.
 #include "models/architectures.h"
-#include "models/bert_embeddings.h"
-#include "models/layers.h"
+#include "models/post_norm_encoder.h"
 
 namespace encode {
 namespace {
 
-PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
-  const AttentionShape shape = config.attention();
-  return {
-      .attention = {layer.fused({{"attention.self.query", shape.query()},
-                                 {"attention.self.key", shape.key_value()},
-                                 {"attention.self.value", shape.key_value()}},
-                                config.hidden(), {}),
-                    layer.linear("attention.output.dense", config.hidden(), shape.query()), shape},
-      .attention_norm =
-          layer.layer_norm("attention.output.LayerNorm", config.hidden(), config.layer_norm_eps),
-      .mlp = {layer.linear("intermediate.dense", config.inner(), config.hidden(),
-                           {.activation = config.hidden_act}),
-              layer.linear("output.dense", config.hidden(), config.inner())},
-      .mlp_norm = layer.layer_norm("output.LayerNorm", config.hidden(), config.layer_norm_eps)};
+constexpr PostNormNames kNames = {.query = "attention.self.query",
+                                  .key = "attention.self.key",
+                                  .value = "attention.self.value",
+                                  .attention_out = "attention.output.dense",
+                                  .attention_norm = "attention.output.LayerNorm",
+                                  .mlp_up = "intermediate.dense",
+                                  .mlp_down = "output.dense",
+                                  .mlp_norm = "output.LayerNorm"};
+
+PostNormEncoder::Parts load_parts(const ModuleLoader& root, const EncoderConfig& config,
+                                  const BertEmbeddingsOptions& options) {
+  PostNormEncoder::Parts parts = {
+      .embeddings = BertEmbeddings(root.scope("embeddings"), config, options),
+      .layers = load_post_norm_layers(root, "encoder.layer.", config, kNames)};
+  // ELECTRA's embeddings may be narrower than its layers.
+  if (options.width.size != config.hidden_size)
+    parts.projection = root.linear("embeddings_project", config.hidden(), options.width);
+  return parts;
 }
-
-class Bert : public Model {
- public:
-  Bert(const ModuleLoader& root, const EncoderConfig& config, const BertEmbeddingsOptions& options)
-      : embeddings_(root.scope("embeddings"), config, options) {
-    // ELECTRA's embeddings may be narrower than its layers.
-    if (options.width.size != config.hidden_size)
-      projection_ = root.linear("embeddings_project", config.hidden(), options.width);
-    for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config));
-  }
-
-  at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = embeddings_(batch);
-    if (projection_) x = (*projection_)(x);
-    const LayerContext context = {.batch = batch};
-    for (const PostNormLayer& layer : layers_)
-      x = layer.forward(x, &layer == &layers_.back() ? last_layer(context) : context);
-    return x;
-  }
-
-  bool selects_rows() const override { return true; }
-
- private:
-  BertEmbeddings embeddings_;
-  std::optional<Linear> projection_;
-  std::vector<PostNormLayer> layers_;
-};
 
 std::unique_ptr<Model> load(const ModelSource& source, const std::string& prefix,
                             const BertEmbeddingsOptions& options) {
@@ -59,7 +34,7 @@ std::unique_ptr<Model> load(const ModelSource& source, const std::string& prefix
     source.config.refuse("position_embedding_type", "absolute", "'" + positions + "'");
   const ModuleLoader root = {source.weights.root("embeddings.word_embeddings.weight", {"", prefix}),
                              source.device};
-  auto model = std::make_unique<Bert>(root, config, options);
+  auto model = std::make_unique<PostNormEncoder>(load_parts(root, config, options));
   // The pooler and the heads of pre-training are not part of an embedding.
   source.weights.expect_all_taken({"pooler.*", prefix + "pooler.*", "cls.*", "lm_head.*",
                                    "discriminator_predictions.*", "generator_predictions.*",

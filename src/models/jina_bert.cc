@@ -1,9 +1,7 @@
 // JinaBERT, jina-embeddings-v2 (Günther et al. 2023): BERT with ALiBi in place of learned positions
 // and a gated MLP. Reference: the modelling code that its makers publish beside the weights.
 #include "models/architectures.h"
-#include "models/bert_embeddings.h"
-#include "models/layers.h"
-#include "nn/relative_positions.h"
+#include "models/post_norm_encoder.h"
 
 namespace encode {
 namespace {
@@ -36,38 +34,26 @@ Activation gate_of(const JsonFields& json) {
   return type == "geglu" ? Activation::kGelu : Activation::kRelu;
 }
 
-class JinaBert : public Model {
- public:
-  JinaBert(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
-      : embeddings_(root.scope("embeddings"), config,
-                    {.width = config.hidden(), .positions = false}),
-        relative_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)) {
-    for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
-      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config,
-                                   gate_of(source.config)));
-    }
+PostNormEncoder::Parts load_parts(const ModuleLoader& root, const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  PostNormEncoder::Parts parts = {
+      .embeddings = BertEmbeddings(root.scope("embeddings"), config,
+                                   {.width = config.hidden(), .positions = false}),
+      .relative = alibi_bias(config.num_attention_heads, source.max_positions, source.device),
+      .layers = {}};
+  for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    parts.layers.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config,
+                                      gate_of(source.config)));
   }
-
-  at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = embeddings_(batch);
-    for (const PostNormLayer& layer : layers_)
-      x = layer.forward(x, {.batch = batch, .relative = &relative_});
-    return x;
-  }
-
- private:
-  BertEmbeddings embeddings_;
-  RelativePositions relative_;
-  std::vector<PostNormLayer> layers_;
-};
+  return parts;
+}
 
 }  // namespace
 
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source) {
-  const EncoderConfig config(source.config);
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source.device};
-  auto model = std::make_unique<JinaBert>(root, config, source);
+  auto model = std::make_unique<PostNormEncoder>(load_parts(root, source));
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
   return model;
 }
