@@ -140,7 +140,7 @@ void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* 
         previous = {sums[turn], panel + m, n};
       }
     }
-    finish(previous.sums, weight, call, previous.row, previous.column);
+    if (previous.sums) finish(previous.sums, weight, call, previous.row, previous.column);
   }
 }
 

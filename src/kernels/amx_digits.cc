@@ -99,7 +99,7 @@ void multiply_rows(const Rows& rows, RowList& list, std::byte* x) {
       previous = {.sums = sums[turn], .w = w, .first_row = m, .column = n};
     }
   }
-  finish(previous, rows);
+  if (previous.sums) finish(previous, rows);
 }
 
 template <int64_t digits>

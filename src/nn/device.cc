@@ -82,7 +82,10 @@ int64_t requested_ordinal(const HardwareOptions& options) {
 
 EncodeCudaDevice ask_device(c10::Device device) {
   EncodeCudaDevice properties = {};
-  if (const int status = plugin().query(device.index(), &properties); status != 0) {
+  constexpr int kNotOpened = -1;
+  const DeviceQuery query = plugin().query;
+  const int status = query != nullptr ? query(device.index(), &properties) : kNotOpened;
+  if (status != 0) {
     throw Error({.exit_code = ExitCode::kUnavailable,
                  .code = "device.query",
                  .what = "the CUDA runtime does not answer for the device",

@@ -17,7 +17,7 @@ namespace {
 using Entry = SentencePieceModel::Entry;
 using Type = SentencePieceModel::Type;
 
-const std::string kMetaspace = "\xE2\x96\x81";
+constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
 
 // Bytes of the first code point; 0 where it is not UTF-8.
 size_t first_size(std::string_view text) {
@@ -57,8 +57,9 @@ class Builder {
   PipelineParts parts(const SpecialTokens& special) {
     PipelineParts parts;
     std::vector<std::unique_ptr<Normalizer>> steps;
-    if (model_.add_dummy_prefix) steps.push_back(make_prepend_normalizer(kMetaspace));
-    steps.push_back(make_replace_byte_normalizer(' ', kMetaspace));
+    if (model_.add_dummy_prefix)
+      steps.push_back(make_prepend_normalizer(std::string(kVisibleSpace)));
+    steps.push_back(make_replace_byte_normalizer(' ', std::string(kVisibleSpace)));
     parts.normalizer = make_normalizer_sequence(std::move(steps));
     parts.model = make_bpe(vocabulary_, merges_, std::move(options_));
     parts.special_tokens = special;
