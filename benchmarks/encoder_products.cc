@@ -60,8 +60,8 @@ at::Tensor EncoderProducts::run(const at::Tensor& input) const {
   for (const Layer& layer : layers_) {
     // The result of attention has the shape of its queries, which x has too.
     const at::Tensor qkv = layer.qkv(x);
-    const at::Tensor attended = layer.out.add(x, x);
-    layer.down.add(layer.up(attended), attended);
+    const at::Tensor attended = layer.out.add(x, x).total();
+    layer.down.add(layer.up(attended), attended).total();
     // Without norms the sums of all layers would grow; each layer begins with the same numbers.
     x = input;
   }

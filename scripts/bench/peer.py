@@ -10,6 +10,7 @@ Imports, the conversion of the model to the peer's format (kept in --work), load
 in `seconds`. A peer whose format knows no sentence-transformers modules pools and normalizes here, in NumPy.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import resource
@@ -68,18 +69,26 @@ def max_length(args):
 
 
 def load_tokenizer(args):
-    """The model's own, truncating, without padding: a row's ids are as long as the row."""
+    """texts -> ids of the model's own tokenizer, truncated, without padding: a row's ids are as long as the row."""
     import tokenizers  # not in the distribution's Python, which runs the tests of this file
     tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length(args))
-    return tokenizer
+    return lambda texts: [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
 
 
-def sorted_batches(lengths, batch_size):
-    """Row numbers in batches of rows of like length, the longest first, as sentence-transformers orders them."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    return [order[begin:begin + batch_size] for begin in range(0, len(order), batch_size)]
+def encode_rows(rows, batch_size, encode_batch, threads=1):
+    """[rows, dim] from encode_batch(ids of a batch) -> [rows of the batch, dim], on so many threads at a time.
+
+    Batches hold rows of like length, the longest first, as sentence-transformers orders them.
+    """
+    order = np.argsort([-len(ids) for ids in rows], kind="stable")
+    batches = [order[begin:begin + batch_size] for begin in range(0, len(order), batch_size)]
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        encoded = list(pool.map(lambda batch: encode_batch([rows[row] for row in batch]), batches))
+    out = np.empty((len(rows), encoded[0].shape[1]), dtype=np.float32)
+    out[order] = np.concatenate(encoded)
+    return out
 
 
 class Head:

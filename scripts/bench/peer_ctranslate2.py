@@ -3,10 +3,8 @@
 
     peer_ctranslate2.py --model DIR --input rows.jsonl --threads N [--dtype int8] [--output out.npy]
 
-Batches hold rows of like length. One batch runs on each thread at a time (inter_threads), which is faster than one
-batch on all of them.
+One batch runs on each thread at a time (inter_threads), which is faster than one batch on all of them.
 """
-import concurrent.futures
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -30,27 +28,17 @@ def converted_model(args):
 
 
 def load(args):
-    tokenizer, head = peer.load_tokenizer(args), peer.Head(args.model)
+    tokenize, head = peer.load_tokenizer(args), peer.Head(args.model)
     model = ctranslate2.Encoder(str(converted_model(args)), device=args.device, compute_type=args.dtype,
                                 inter_threads=args.threads, intra_threads=1)
 
+    def encode_batch(ids):
+        states = np.array(model.forward_batch(ids).last_hidden_state)
+        lengths = np.array([len(row) for row in ids])
+        return head(states, np.arange(states.shape[1]) < lengths[:, None])
+
     def encode(texts):
-        rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
-
-        def encode_batch(batch):
-            ids = [rows[row] for row in batch]
-            states = np.array(model.forward_batch(ids).last_hidden_state)
-            lengths = np.array([len(row) for row in ids])
-            return batch, head(states, np.arange(states.shape[1]) < lengths[:, None])
-
-        out = None
-        with concurrent.futures.ThreadPoolExecutor(args.threads) as pool:
-            for batch, pooled in pool.map(encode_batch, peer.sorted_batches([len(ids) for ids in rows],
-                                                                            args.batch_size)):
-                if out is None:
-                    out = np.empty((len(rows), pooled.shape[1]), dtype=np.float32)
-                out[batch] = pooled
-        return out
+        return peer.encode_rows(tokenize(texts), args.batch_size, encode_batch, args.threads)
 
     return encode, f"CTranslate2 {ctranslate2.__version__}, {model.compute_type}, batch {args.batch_size}"
 

@@ -4,7 +4,7 @@
     peer_onnxruntime.py --model DIR --input rows.jsonl --threads N [--output out.npy]
 
 The exported graph is that of transformers' BERT; the optimizer must have fused attention, GELU and the norms of every
-layer, or else this is no fair peer and the program ends with an error. Batches hold rows of like length.
+layer, or else this is no fair peer and the program ends with an error.
 """
 import json
 import os
@@ -72,28 +72,23 @@ def optimized_model(args):
 def load(args):
     path = optimized_model(args)
     print(f"ONNX Runtime, fused operators: {path.with_suffix('.json').read_text()}", file=sys.stderr)
-    tokenizer, head = peer.load_tokenizer(args), peer.Head(args.model)
+    tokenize, head = peer.load_tokenizer(args), peer.Head(args.model)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = args.threads
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_inputs()]
 
+    def encode_batch(rows):
+        ids = np.zeros((len(rows), max(len(row) for row in rows)), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for i, row in enumerate(rows):
+            ids[i, :len(row)] = row
+            mask[i, :len(row)] = 1
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        return head(session.run(None, {name: feed[name] for name in names})[0], mask)
+
     def encode(texts):
-        rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
-        out = None
-        for batch in peer.sorted_batches([len(ids) for ids in rows], args.batch_size):
-            width = max(len(rows[row]) for row in batch)
-            ids = np.zeros((len(batch), width), dtype=np.int64)
-            mask = np.zeros_like(ids)
-            for i, row in enumerate(batch):
-                ids[i, :len(rows[row])] = rows[row]
-                mask[i, :len(rows[row])] = 1
-            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-            pooled = head(session.run(None, {name: feed[name] for name in names})[0], mask)
-            if out is None:
-                out = np.empty((len(rows), pooled.shape[1]), dtype=np.float32)
-            out[batch] = pooled
-        return out
+        return peer.encode_rows(tokenize(texts), args.batch_size, encode_batch)
 
     return encode, f"ONNX Runtime {onnxruntime.__version__}, optimized, float32, batch {args.batch_size}"
 

@@ -2,32 +2,34 @@
 
 #include <array>
 #include <cstdio>
-#include <utility>
 
 namespace encode {
+namespace {
+
+struct Stage {
+  const char* name;
+  double StageSeconds::*seconds;
+};
+
+constexpr std::array<Stage, 7> kStages = {{{"read", &StageSeconds::read},
+                                           {"tokenize", &StageSeconds::tokenize},
+                                           {"pack", &StageSeconds::pack},
+                                           {"rows awaited", &StageSeconds::rows_awaited},
+                                           {"encode", &StageSeconds::encode},
+                                           {"commit awaited", &StageSeconds::commit_awaited},
+                                           {"commit", &StageSeconds::commit}}};
+
+}  // namespace
 
 void StageSeconds::add(const StageSeconds& other) {
-  read += other.read;
-  tokenize += other.tokenize;
-  pack += other.pack;
-  rows_awaited += other.rows_awaited;
-  encode += other.encode;
-  commit_awaited += other.commit_awaited;
-  commit += other.commit;
+  for (const Stage& stage : kStages) this->*stage.seconds += other.*stage.seconds;
 }
 
 std::string StageSeconds::text() const {
-  const std::array<std::pair<const char*, double>, 7> stages = {{{"read", read},
-                                                                 {"tokenize", tokenize},
-                                                                 {"pack", pack},
-                                                                 {"rows awaited", rows_awaited},
-                                                                 {"encode", encode},
-                                                                 {"commit awaited", commit_awaited},
-                                                                 {"commit", commit}}};
   std::string text = "seconds:";
-  for (const auto& [name, seconds] : stages) {
+  for (const Stage& stage : kStages) {
     std::array<char, 64> line{};
-    std::snprintf(line.data(), line.size(), " %s %.3f,", name, seconds);
+    std::snprintf(line.data(), line.size(), " %s %.3f,", stage.name, this->*stage.seconds);
     text += line.data();
   }
   text.pop_back();

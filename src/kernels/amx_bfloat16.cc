@@ -38,13 +38,10 @@ void lay_out_rows(const BFloat16* x, int64_t rows, int64_t in_features, BFloat16
   }
 }
 
-// Tiles 0 to 3 hold the sums, 4 and 5 two row tiles of x, 6 and 7 two column tiles of W.
+// Tiles 4 and 5 hold two row tiles of x, 6 and 7 two column tiles of W.
 // sums [32, 32] = x block x W block.
 inline void block_product(const BFloat16* x, const BFloat16* w, int64_t steps, float* sums) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   const BFloat16* bottom = x + steps * kTileElements;
   for (int64_t step = 0; step < steps; ++step) {
     _tile_loadd(4, x, kTileRowBytes);

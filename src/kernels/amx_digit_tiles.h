@@ -15,14 +15,19 @@ struct BlockOperands {
   int64_t steps;
 };
 
+// The four tiles of sums one behind the other.
+inline void store_sums(int32_t* sums) {
+  _tile_stored(0, sums, kTileRowBytes);
+  _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+}
+
 // Four tiles of results at once: enough for no product to wait for the one before it.
 inline void block_product_1(const BlockOperands& block, int32_t* sums) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   for (int64_t step = 0; step < block.steps; ++step, x += kTileBytes, w += kTileBytes) {
     _tile_loadd(4, x, kTileRowBytes);
     _tile_loadd(5, x + block.x_tile, kTileRowBytes);
@@ -33,19 +38,13 @@ inline void block_product_1(const BlockOperands& block, int32_t* sums) {
     _tile_dpbssd(2, 5, 6);
     _tile_dpbssd(3, 5, 7);
   }
-  _tile_stored(0, sums, kTileRowBytes);
-  _tile_stored(1, sums + kTileSums, kTileRowBytes);
-  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
-  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+  store_sums(sums);
 }
 
 inline void block_product_2(const BlockOperands& block, int32_t* sums) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   for (int64_t step = 0; step < block.steps; ++step, x += 2 * kTileBytes, w += 2 * kTileBytes) {
     _tile_loadd(4, x, kTileRowBytes);
     _tile_loadd(5, x + kTileBytes, kTileRowBytes);
@@ -60,10 +59,7 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums) {
     _tile_dpbssd(1, 4, 6);
     _tile_dpbssd(3, 4, 7);
   }
-  _tile_stored(0, sums, kTileRowBytes);
-  _tile_stored(1, sums + kTileSums, kTileRowBytes);
-  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
-  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+  store_sums(sums);
 }
 
 // One tile of results: 18 kB of W (of 384 inputs) then stay in the first cache while the rows go
@@ -71,10 +67,7 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums) {
 inline void block_product_3(const BlockOperands& block, int32_t* sums) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   for (int64_t step = 0; step < block.steps; ++step, x += 3 * kTileBytes, w += 3 * kTileBytes) {
     _tile_loadd(4, x, kTileRowBytes);
     _tile_loadd(6, w, kTileRowBytes);
@@ -89,20 +82,14 @@ inline void block_product_3(const BlockOperands& block, int32_t* sums) {
     _tile_dpbssd(1, 5, 6);
     _tile_dpbssd(2, 4, 6);
   }
-  _tile_stored(0, sums, kTileRowBytes);
-  _tile_stored(1, sums + kTileSums, kTileRowBytes);
-  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
-  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+  store_sums(sums);
 }
 
 // Four digits of x against three of W.
 inline void block_product_4(const BlockOperands& block, int32_t* sums) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  zero_sums();
   for (int64_t step = 0; step < block.steps; ++step, x += 4 * kTileBytes, w += 3 * kTileBytes) {
     _tile_loadd(4, x, kTileRowBytes);
     _tile_loadd(6, w, kTileRowBytes);
@@ -122,10 +109,7 @@ inline void block_product_4(const BlockOperands& block, int32_t* sums) {
     _tile_loadd(5, x + 3 * kTileBytes, kTileRowBytes);
     _tile_dpbssd(3, 5, 6);
   }
-  _tile_stored(0, sums, kTileRowBytes);
-  _tile_stored(1, sums + kTileSums, kTileRowBytes);
-  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
-  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+  store_sums(sums);
 }
 
 template <int64_t digits>

@@ -38,6 +38,14 @@ class TileScope {
   TileScope& operator=(const TileScope&) = delete;
 };
 
+// Tiles 0 to 3 hold the sums of every product.
+inline void zero_sums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
 // [16 rows][16 words of 32 bits] -> [16 words][16 rows]: the order in which a tile holds
 // consecutive inputs of sixteen outputs. Transposed within lanes of 128 bits first, then lane by
 // lane.

@@ -102,6 +102,17 @@ bool is_dense_table(const at::Tensor& tensor, int64_t width, at::ScalarType type
                                tensor.is_contiguous() && tensor.scalar_type() == type);
 }
 
+EncodeCudaElementwise elementwise(const at::Tensor& x, EncodeCudaActivation activation,
+                                  const at::Tensor& y) {
+  return {.x = pointer(x),
+          .y = pointer(y),
+          .rows = y.size(0),
+          .width = y.size(1),
+          .activation = activation,
+          .type = *type_of(y.scalar_type()),
+          .stream = current_stream(y)};
+}
+
 }  // namespace
 
 const char* to_string(CudaKernel kernel) {
@@ -196,14 +207,8 @@ bool CudaKernels::activate(const at::Tensor& x, Activation activation, const at:
       !x.is_contiguous() || !same_layout(y, x)) {
     return false;
   }
-  const c10::DeviceGuard guard(x.device());
-  const EncodeCudaElementwise arguments = {.x = pointer(x),
-                                           .y = pointer(y),
-                                           .rows = x.size(0),
-                                           .width = x.size(1),
-                                           .activation = *kind,
-                                           .type = *type_of(x.scalar_type()),
-                                           .stream = current_stream(x)};
+  const c10::DeviceGuard guard(y.device());
+  const EncodeCudaElementwise arguments = elementwise(x, *kind, y);
   return launched(CudaKernel::kActivation, table_->activation(&arguments));
 }
 
@@ -216,13 +221,7 @@ bool CudaKernels::gate(const at::Tensor& gate_up, Activation activation,
     return false;
   }
   const c10::DeviceGuard guard(y.device());
-  const EncodeCudaElementwise arguments = {.x = pointer(gate_up),
-                                           .y = pointer(y),
-                                           .rows = y.size(0),
-                                           .width = y.size(1),
-                                           .activation = *kind,
-                                           .type = *type_of(y.scalar_type()),
-                                           .stream = current_stream(y)};
+  const EncodeCudaElementwise arguments = elementwise(gate_up, *kind, y);
   return launched(CudaKernel::kGated, table_->gated(&arguments));
 }
 

@@ -98,8 +98,15 @@ class Parts(unittest.TestCase):
         self.assertEqual(ours.parse_stages("seconds: read 0.100, rows awaited 2.000"), {"read": 0.1, "rows awaited": 2.0})
 
     def test_batches_hold_every_row_once_the_longest_first(self):
-        batches = peer.sorted_batches([3, 9, 1, 9, 5], 2)
-        self.assertEqual([list(batch) for batch in batches], [[1, 3], [4, 0], [2]])
+        batches = []
+
+        def encode_batch(ids):
+            batches.append([len(row) for row in ids])
+            return np.array([[row[0]] for row in ids])
+
+        rows = [[10] * 3, [11] * 9, [12], [13] * 9, [14] * 5]
+        self.assertEqual(peer.encode_rows(rows, 2, encode_batch).ravel().tolist(), [10, 11, 12, 13, 14])
+        self.assertEqual(batches, [[9, 9], [5, 3], [1]])
 
     def test_padding_is_in_no_mean(self):
         head = peer.Head.__new__(peer.Head)

@@ -1,6 +1,5 @@
 // Every tokenizer of tests/data/tokenizer gives the ids that scripts/golden/tokenizer_golden.py
 // recorded from Hugging Face `tokenizers` and from `sentencepiece`.
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,21 +8,16 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "golden_cases.h"
 #include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
+using testing::read_cases;
+using testing::tokenizer_data;
+
 using Ids = std::vector<int32_t>;
-
-std::string data_path(const std::string& name) { return testing::test_data("tokenizer/" + name); }
-
-std::vector<Json> read_lines(const std::string& name) {
-  std::ifstream in(data_path(name));
-  std::vector<Json> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
 
 struct Row {
   Ids ids;
@@ -40,8 +34,8 @@ Row encode_one(const Tokenizer& tokenizer, const std::string& text,
 class GoldenTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenTest, GivesTheRecordedIds) {
-  const auto tokenizer = load_tokenizer_from_directory(data_path(GetParam()));
-  const std::vector<Json> cases = read_lines(GetParam() + "/cases.jsonl");
+  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(GetParam()));
+  const std::vector<Json> cases = read_cases(GetParam() + "/cases.jsonl");
   ASSERT_GT(cases.size(), 200U);
   for (const Json& expected : cases) {
     const auto text = expected["text"].get<std::string>();
@@ -53,8 +47,8 @@ TEST_P(GoldenTest, GivesTheRecordedIds) {
 }
 
 TEST_P(GoldenTest, TruncationKeepsSpecialTokensAndCountsTheLost) {
-  const auto tokenizer = load_tokenizer_from_directory(data_path(GetParam()));
-  for (const Json& expected : read_lines(GetParam() + "/cases.jsonl")) {
+  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(GetParam()));
+  for (const Json& expected : read_cases(GetParam() + "/cases.jsonl")) {
     SCOPED_TRACE("text " + expected["text"].dump());
     const Row row = encode_one(*tokenizer, expected["text"].get<std::string>(), {.max_length = 8});
     EXPECT_EQ(row.ids, expected["short"].get<Ids>());
@@ -71,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
 
 // What a charsmap replaces are grapheme clusters.
 TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
-  const auto tokenizer = load_tokenizer_from_directory(data_path("unigram"));
-  for (const Json& expected : read_lines("unigram/clusters.jsonl")) {
+  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("unigram"));
+  for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
     EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).ids,
               expected["ids"].get<Ids>())
         << expected["text"].dump();
@@ -82,10 +76,10 @@ TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
 // One small tokenizer a normalizer or pre-tokenizer; their WordLevel ids name the pieces.
 TEST(GoldenComponentTest, EveryNormalizerAndPreTokenizerGivesTheRecordedPieces) {
   const testing::TempDir dir;
-  const auto texts = Json::parse(testing::read_bytes(data_path("component_texts.json")));
+  const auto texts = Json::parse(testing::read_bytes(tokenizer_data("component_texts.json")));
   size_t components = 0;
   for (const char* part : {"components_1.jsonl", "components_2.jsonl", "components_3.jsonl"}) {
-    for (const Json& component : read_lines(part)) {
+    for (const Json& component : read_cases(part)) {
       SCOPED_TRACE(component["name"].get<std::string>());
       const auto tokenizer =
           load_tokenizer(dir.write("tokenizer.json", component["tokenizer"].dump()));

@@ -1,7 +1,6 @@
 // Offsets are those that Hugging Face `tokenizers` and `sentencepiece` gave to
 // scripts/golden/tokenizer_offsets.py, and belong to the ids of the row.
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,12 +11,16 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "golden_cases.h"
 #include "support/temp_dir.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/unicode.h"
 
 namespace encode {
 namespace {
+
+using testing::read_cases;
+using testing::tokenizer_data;
 
 using Ids = std::vector<int32_t>;
 using Numbers = std::vector<int32_t>;
@@ -35,15 +38,6 @@ const std::vector<std::string> kFamilies = {"wordpiece",
                                             "sentencepiece_bpe",
                                             "sentencepiece_unigram",
                                             "mistral"};
-
-std::string data_path(const std::string& name) { return testing::test_data("tokenizer/" + name); }
-
-std::vector<Json> read_lines(const std::string& name) {
-  std::ifstream in(data_path(name));
-  std::vector<Json> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
 
 struct Row {
   Ids ids;
@@ -77,8 +71,8 @@ int32_t count_code_points(const std::string& text) {
 
 TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
   for (const std::string& family : kFamilies) {
-    const auto tokenizer = load_tokenizer_from_directory(data_path(family));
-    for (const Json& expected : read_lines(family + "/cases.jsonl")) {
+    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
+    for (const Json& expected : read_cases(family + "/cases.jsonl")) {
       const Row row = encode_one(*tokenizer, expected["text"].get<std::string>());
       ASSERT_EQ(row.ids, expected["ids"].get<Ids>()) << family << " " << expected["text"].dump();
       ASSERT_EQ(row.flat(), expected["offsets"].get<Numbers>())
@@ -88,8 +82,8 @@ TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
 }
 
 TEST(OffsetsTest, ACharsmapGivesTheRecordedOffsets) {
-  const auto tokenizer = load_tokenizer_from_directory(data_path("unigram"));
-  for (const Json& expected : read_lines("unigram/clusters.jsonl")) {
+  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("unigram"));
+  for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
     EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).flat(),
               expected["offsets"].get<Numbers>())
         << expected["text"].dump();
@@ -98,11 +92,11 @@ TEST(OffsetsTest, ACharsmapGivesTheRecordedOffsets) {
 
 TEST(OffsetsTest, EveryPartGivesTheRecordedOffsets) {
   const testing::TempDir dir;
-  const auto texts = Json::parse(testing::read_bytes(data_path("component_texts.json")));
+  const auto texts = Json::parse(testing::read_bytes(tokenizer_data("component_texts.json")));
   size_t tokenizers = 0;
   for (const char* file :
        {"components_1.jsonl", "components_2.jsonl", "components_3.jsonl", "offsets.jsonl"}) {
-    for (const Json& item : read_lines(file)) {
+    for (const Json& item : read_cases(file)) {
       SCOPED_TRACE(item["name"].get<std::string>());
       const auto tokenizer = load_tokenizer(dir.write("tokenizer.json", item["tokenizer"].dump()));
       for (size_t i = 0; i < texts.size(); ++i) {
@@ -144,9 +138,9 @@ void check_row(const Tokenizer& tokenizer, const std::string& text, const Tokeni
 TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
   for (const std::string& family : kFamilies) {
     SCOPED_TRACE(family);
-    const auto tokenizer = load_tokenizer_from_directory(data_path(family));
+    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
     std::string all;
-    for (const Json& expected : read_lines(family + "/cases.jsonl")) {
+    for (const Json& expected : read_cases(family + "/cases.jsonl")) {
       const auto text = expected["text"].get<std::string>();
       all += text;
       for (const int64_t max_length : {0, 1, 2, 5}) {
@@ -161,7 +155,7 @@ TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
 }
 
 TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
-  const auto tokenizer = load_tokenizer_from_directory(data_path("wordpiece"));
+  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("wordpiece"));
   const std::string text((size_t{8} << 20) + 1, ' ');
   try {
     encode_one(*tokenizer, text);
@@ -173,7 +167,7 @@ TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
 
 TEST(OffsetsTest, TextThatIsNotUtf8IsSafe) {
   for (const std::string& family : kFamilies) {
-    const auto tokenizer = load_tokenizer_from_directory(data_path(family));
+    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
     for (const std::string text : {"\xFF", "a\xC3", "\xE4\xBD", "\xF0\x9F\x98", "\x80\x80 x"}) {
       try {
         encode_one(*tokenizer, text);
