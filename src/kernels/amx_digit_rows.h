@@ -50,20 +50,27 @@ struct RowMeasure {
 };
 
 inline RowMeasure measure(const float* row, int64_t n) {
-  UintVec most = {};
-  Vec total = {};
-  const auto take = [&](Vec x) {
+  constexpr int64_t kParts = 4;  // so that no sum waits for the one before it
+  UintVec most[kParts] = {};
+  Vec total[kParts] = {};
+  const auto take = [&](int64_t part, Vec x) {
     const UintVec magnitude = bits_of(x) & 0x7FFFFFFFU;
-    most = magnitude > most ? magnitude : most;
-    total += from_bits(magnitude);
+    most[part] = magnitude > most[part] ? magnitude : most[part];
+    total[part] += from_bits(magnitude);
   };
-  for_groups(
-      n, [&](int64_t i) { take(load(row + i)); },
-      [&](int64_t i, int64_t size) { take(load_part(row + i, size)); });
-  const uint32_t bits = _mm512_reduce_max_epu32(reinterpret_cast<__m512i>(most));
+  int64_t i = 0;
+  for (; i + kParts * kLanes <= n; i += kParts * kLanes) {
+    for (int64_t part = 0; part < kParts; ++part) take(part, load(row + i + part * kLanes));
+  }
+  for (; i < n; i += kLanes) take(0, load_lanes(row + i, n - i));
+  for (int64_t part = 1; part < kParts; ++part) {
+    most[0] = most[part] > most[0] ? most[part] : most[0];
+    total[0] += total[part];
+  }
+  const uint32_t bits = _mm512_reduce_max_epu32(reinterpret_cast<__m512i>(most[0]));
   float largest = 0;
   __builtin_memcpy(&largest, &bits, sizeof largest);
-  return {.largest = bits < kInfinity ? largest : __builtin_nanf(""), .sum = sum(total)};
+  return {.largest = bits < kInfinity ? largest : __builtin_nanf(""), .sum = sum(total[0])};
 }
 
 // A row with an element so far above the others that three digits would leave little of them.
@@ -87,39 +94,56 @@ RowScale scale_of(float largest) {
           .from_digits = largest / Scheme<digits>::kLargest * kFirstPlace};
 }
 
-// Which byte of sixteen-times-four words: byte `place` of each of thirty-two words.
-struct alignas(64) ByteOfWords {
+// The bytes of four words beside each other, by their place.
+struct alignas(64) BytesByPlace {
   uint8_t index[64];
-  constexpr explicit ByteOfWords(int place) : index() {
-    for (int i = 0; i < 64; ++i) index[i] = static_cast<uint8_t>(i % 32 * 4 + place);
+  constexpr BytesByPlace() : index() {
+    for (int i = 0; i < 64; ++i) index[i] = static_cast<uint8_t>(i % 16 % 4 * 4 + i % 16 / 4);
   }
 };
+
+// words -> planes[p]: byte p of each of the sixty-four words. Their order in a plane is not that of
+// the words, but the same for every row of x and W, and a sum of products does not mind.
+template <int64_t places>
+inline void split_places(const __m512i* words, __m512i* planes) {
+  static constexpr BytesByPlace kByPlace;
+  const __m512i by_place = _mm512_load_si512(kByPlace.index);
+  __m512i w[4];
+  for (int64_t i = 0; i < 4; ++i) w[i] = _mm512_shuffle_epi8(words[i], by_place);
+  const __m512i low_01 = _mm512_unpacklo_epi32(w[0], w[1]);
+  const __m512i low_23 = _mm512_unpacklo_epi32(w[2], w[3]);
+  planes[0] = _mm512_unpacklo_epi64(low_01, low_23);
+  if constexpr (places > 1) planes[1] = _mm512_unpackhi_epi64(low_01, low_23);
+  if constexpr (places > 2) {
+    const __m512i high_01 = _mm512_unpackhi_epi32(w[0], w[1]);
+    const __m512i high_23 = _mm512_unpackhi_epi32(w[2], w[3]);
+    planes[2] = _mm512_unpacklo_epi64(high_01, high_23);
+    if constexpr (places > 3) planes[3] = _mm512_unpackhi_epi64(high_01, high_23);
+  }
+}
 
 // Sixty-four elements as digits, the first digits at `to`, the next ones a tile further. Adding 128
 // to every byte of the two's complement and taking it away from each alone carries what is above
 // 127 to the next place.
 template <int64_t digits>
 inline void store_digits(const float* from, int64_t left, Vec to_digits, std::byte* to) {
-  static constexpr ByteOfWords kPlaces[] = {ByteOfWords(0), ByteOfWords(1), ByteOfWords(2),
-                                            ByteOfWords(3)};
   const __m512i middle = _mm512_set1_epi32(static_cast<int>(0x80808080U));
   __m512i words[4];
   const auto take = [&](int64_t i, Vec x) {
     const Vec scaled = x * to_digits;
-    words[i] = _mm512_add_epi32(_mm512_cvtps_epi32(reinterpret_cast<__m512>(scaled)), middle);
+    words[i] = _mm512_cvtps_epi32(reinterpret_cast<__m512>(scaled));
+    if constexpr (digits > 1)
+      words[i] = _mm512_xor_si512(_mm512_add_epi32(words[i], middle), middle);
   };
   if (left >= kInner) {
     for (int64_t i = 0; i < 4; ++i) take(i, load(from + i * kLanes));
   } else {
     for (int64_t i = 0; i < 4; ++i) take(i, load_lanes(from + i * kLanes, left - i * kLanes));
   }
-  for (int64_t digit = 0; digit < digits; ++digit) {
-    const __m512i bytes = _mm512_load_si512(kPlaces[digits - 1 - digit].index);
-    const __m512i first = _mm512_permutex2var_epi8(words[0], bytes, words[1]);
-    const __m512i second = _mm512_permutex2var_epi8(words[2], bytes, words[3]);
-    const __m512i both = _mm512_inserti64x4(first, _mm512_castsi512_si256(second), 1);
-    _mm512_store_si512(to + digit * kTileBytes, _mm512_xor_si512(both, _mm512_set1_epi8(-128)));
-  }
+  __m512i planes[digits];
+  split_places<digits>(words, planes);
+  for (int64_t digit = 0; digit < digits; ++digit)
+    _mm512_store_si512(to + digit * kTileBytes, planes[digits - 1 - digit]);
 }
 
 // Rows of a panel of x that take the same number of digits.
@@ -127,7 +151,7 @@ struct RowList {
   int64_t count = 0;
   int16_t row[kPanelRows];               // of the panel
   float largest[kPanelRows];             // their measure
-  alignas(64) float scales[kPanelRows];  // set by lay_out_rows()
+  alignas(64) float scales[kPanelRows];  // set by lay_out_row()
 
   void push(int64_t panel_row, float most) {
     row[count] = static_cast<int16_t>(panel_row);
@@ -135,24 +159,18 @@ struct RowList {
   }
 };
 
-// In tile order, one digit after the other within a step of the inner dimension:
-// [row tile][inner step][digit][16][64].
+// Row `listed` of a list in tile order, one digit after the other within a step of the inner
+// dimension: [row tile][inner step][digit][16][64].
 template <int64_t digits>
-void lay_out_rows(const float* panel, int64_t in_features, RowList& list, std::byte* to) {
+void lay_out_row(const float* row, int64_t in_features, RowList& list, int64_t listed,
+                 std::byte* to) {
   const int64_t steps = blocks(in_features, kInner);
-  constexpr int64_t kBlockRows = kTileRows * Scheme<digits>::kRowTiles;
-  for (int64_t r = 0; r < blocks(list.count, kBlockRows) * kBlockRows; ++r) {
-    // A row beyond the last repeats it: its results are thrown away.
-    const int64_t listed = r < list.count ? r : list.count - 1;
-    const float* row = panel + list.row[listed] * in_features;
-    const RowScale scale = scale_of<digits>(list.largest[listed]);
-    list.scales[r] = scale.from_digits;
-    std::byte* out =
-        to + r / kTileRows * steps * digits * kTileBytes + r % kTileRows * kTileRowBytes;
-    for (int64_t step = 0; step < steps; ++step, out += digits * kTileBytes) {
-      const int64_t at = step * kInner;
-      store_digits<digits>(row + at, in_features - at, splat(scale.to_digits), out);
-    }
+  const RowScale scale = scale_of<digits>(list.largest[listed]);
+  list.scales[listed] = scale.from_digits;
+  to += listed / kTileRows * steps * digits * kTileBytes + listed % kTileRows * kTileRowBytes;
+  for (int64_t step = 0; step < steps; ++step, to += digits * kTileBytes) {
+    const int64_t at = step * kInner;
+    store_digits<digits>(row + at, in_features - at, splat(scale.to_digits), to);
   }
 }
 

@@ -1,4 +1,7 @@
 // The sums of amx_digits.h: products of digits on tiles. Included by amx_digits.cc alone.
+//
+// `between` is called once a step: what it does runs beside the step's products, on the units that
+// tiles leave idle.
 #pragma once
 
 #include "kernels/amx_digit_rows.h"
@@ -24,7 +27,8 @@ inline void store_sums(int32_t* sums) {
 }
 
 // Four tiles of results at once: enough for no product to wait for the one before it.
-inline void block_product_1(const BlockOperands& block, int32_t* sums) {
+template <typename Between>
+inline void block_product_1(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
   zero_sums();
@@ -37,11 +41,13 @@ inline void block_product_1(const BlockOperands& block, int32_t* sums) {
     _tile_dpbssd(1, 4, 7);
     _tile_dpbssd(2, 5, 6);
     _tile_dpbssd(3, 5, 7);
+    between(step);
   }
   store_sums(sums);
 }
 
-inline void block_product_2(const BlockOperands& block, int32_t* sums) {
+template <typename Between>
+inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
   zero_sums();
@@ -58,13 +64,15 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums) {
     _tile_loadd(7, w + block.w_tile + kTileBytes, kTileRowBytes);
     _tile_dpbssd(1, 4, 6);
     _tile_dpbssd(3, 4, 7);
+    between(step);
   }
   store_sums(sums);
 }
 
 // One tile of results: 18 kB of W (of 384 inputs) then stay in the first cache while the rows go
 // by.
-inline void block_product_3(const BlockOperands& block, int32_t* sums) {
+template <typename Between>
+inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
   zero_sums();
@@ -81,12 +89,14 @@ inline void block_product_3(const BlockOperands& block, int32_t* sums) {
     _tile_loadd(4, x + 2 * kTileBytes, kTileRowBytes);
     _tile_dpbssd(1, 5, 6);
     _tile_dpbssd(2, 4, 6);
+    between(step);
   }
   store_sums(sums);
 }
 
 // Four digits of x against three of W.
-inline void block_product_4(const BlockOperands& block, int32_t* sums) {
+template <typename Between>
+inline void block_product_4(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
   zero_sums();
@@ -108,16 +118,17 @@ inline void block_product_4(const BlockOperands& block, int32_t* sums) {
     _tile_dpbssd(2, 4, 6);
     _tile_loadd(5, x + 3 * kTileBytes, kTileRowBytes);
     _tile_dpbssd(3, 5, 6);
+    between(step);
   }
   store_sums(sums);
 }
 
-template <int64_t digits>
-inline void block_product(const BlockOperands& block, int32_t* sums) {
-  if constexpr (digits == 1) block_product_1(block, sums);
-  if constexpr (digits == 2) block_product_2(block, sums);
-  if constexpr (digits == 3) block_product_3(block, sums);
-  if constexpr (digits == 4) block_product_4(block, sums);
+template <int64_t digits, typename Between>
+inline void block_product(const BlockOperands& block, int32_t* sums, Between&& between) {
+  if constexpr (digits == 1) block_product_1(block, sums, between);
+  if constexpr (digits == 2) block_product_2(block, sums, between);
+  if constexpr (digits == 3) block_product_3(block, sums, between);
+  if constexpr (digits == 4) block_product_4(block, sums, between);
 }
 
 }  // namespace encode::kernels::amx::digits

@@ -24,14 +24,6 @@ inline Vec combine(const int32_t* sums) {
   }
 }
 
-// A block of sums whose place in the result is known.
-struct Block {
-  const int32_t* sums;
-  const std::byte* w;  // the scales of its columns are at the end of each column tile
-  int64_t first_row;   // in the list
-  int64_t column;
-};
-
 // The rows of a product that take the same number of digits.
 struct Rows {
   const PackedWeight& weight;
@@ -40,66 +32,119 @@ struct Rows {
   int64_t panel;  // its first row
 };
 
-using Finish = void (*)(const Block&, const Rows&);
+// A block of sums whose place in the result is known.
+struct Block {
+  const int32_t* sums;
+  const std::byte* w;  // the scales of its columns are at the end of each column tile
+  int64_t first_row;   // in the list
+  int64_t column;
+};
 
+// Turns a block of sums into results, some of its rows at a time.
 template <int64_t digits, Epilogue epilogue>
-void finish_block(const Block& block, const Rows& rows) {
+class BlockFinish {
   using S = Scheme<digits>;
-  const int64_t column_size = column_bytes<S::kWeightDigits>(rows.weight.in_features);
-  for (int64_t tile = 0; tile < S::kRowTiles * S::kColumnTiles; ++tile) {
-    const int64_t first = block.first_row + tile / S::kColumnTiles * kTileRows;
-    const int64_t column = block.column + tile % S::kColumnTiles * kLanes;
-    const int64_t count = rows.list.count - first < kTileRows ? rows.list.count - first : kTileRows;
-    const int64_t lanes = rows.weight.out_features - column;
-    if (lanes <= 0) continue;
-    const Vec bias = rows.call.bias ? load_lanes(rows.call.bias + column, lanes) : Vec{};
-    const Vec column_scales =
-        load_raw<Vec>(block.w + (tile % S::kColumnTiles + 1) * column_size - kScaleBytes);
-    const int32_t* sums = block.sums + tile * S::kPlanes * kTileSums;
-    const auto finish = [&](int64_t r, int64_t lanes_of_row) {
-      const Vec scales = column_scales * rows.list.scales[first + r];
-      const int64_t row = rows.panel + rows.list.row[first + r];
-      finish_lanes<epilogue>(combine<digits>(sums + r * kLanes) * scales + bias, rows.call,
-                             row * rows.weight.out_features + column, lanes_of_row);
-    };
-    if (lanes >= kLanes) {
-      for (int64_t r = 0; r < count; ++r) finish(r, kLanes);
-    } else {
-      for (int64_t r = 0; r < count; ++r) finish(r, lanes);
+
+ public:
+  static constexpr int64_t kRows = S::kRowTiles * S::kColumnTiles * kTileRows;  // of all tiles
+
+  explicit BlockFinish(const Rows& rows)
+      : rows_(rows), column_size_(column_bytes<S::kWeightDigits>(rows.weight.in_features)) {}
+
+  void take(const Block& block) {
+    block_ = block;
+    for (int64_t tile = 0; tile < S::kColumnTiles; ++tile) {
+      const int64_t lanes = lanes_of(tile);
+      bias_[tile] = rows_.call.bias ? load_lanes(rows_.call.bias + column_of(tile), lanes) : Vec{};
+      scales_[tile] = load_raw<Vec>(block.w + (tile + 1) * column_size_ - kScaleBytes);
     }
   }
-}
 
-template <int64_t digits>
-void multiply_rows(const Rows& rows, RowList& list, std::byte* x) {
+  // Rows [begin, end) of kRows; none before the first take().
+  void finish(int64_t begin, int64_t end) const {
+    if (block_.sums == nullptr) return;
+    for (int64_t tile = 0; tile < S::kRowTiles * S::kColumnTiles; ++tile) {
+      const int64_t first = tile * kTileRows;
+      finish_tile(tile, begin > first ? begin - first : 0,
+                  end < first + kTileRows ? end - first : kTileRows);
+    }
+  }
+
+ private:
+  int64_t column_of(int64_t column_tile) const { return block_.column + column_tile * kLanes; }
+  int64_t lanes_of(int64_t column_tile) const {
+    return rows_.weight.out_features - column_of(column_tile);
+  }
+
+  void finish_tile(int64_t tile, int64_t begin, int64_t end) const {
+    const int64_t column_tile = tile % S::kColumnTiles;
+    const int64_t first = block_.first_row + tile / S::kColumnTiles * kTileRows;
+    const int64_t column = column_of(column_tile);
+    const int64_t lanes = lanes_of(column_tile);
+    const int64_t listed = rows_.list.count - first;
+    if (end > listed) end = listed;
+    if (begin >= end || lanes <= 0) return;
+    const Vec bias = bias_[column_tile];
+    const Vec column_scales = scales_[column_tile];
+    const int32_t* sums = block_.sums + tile * S::kPlanes * kTileSums;
+    const auto finish_row = [&](int64_t r, int64_t lanes_of_row) {
+      const Vec scales = column_scales * rows_.list.scales[first + r];
+      const int64_t row = rows_.panel + rows_.list.row[first + r];
+      finish_lanes<epilogue>(combine<digits>(sums + r * kLanes) * scales + bias, rows_.call,
+                             row * rows_.weight.out_features + column, lanes_of_row);
+    };
+    if (lanes >= kLanes) {
+      for (int64_t r = begin; r < end; ++r) finish_row(r, kLanes);
+    } else {
+      for (int64_t r = begin; r < end; ++r) finish_row(r, lanes);
+    }
+  }
+
+  const Rows& rows_;
+  int64_t column_size_;
+  Block block_ = {};
+  Vec bias_[S::kColumnTiles] = {};
+  Vec scales_[S::kColumnTiles] = {};
+};
+
+// The list's rows of x lie in tiles at `x`.
+template <int64_t digits, Epilogue epilogue>
+void multiply_tiles(const Rows& rows, const std::byte* x) {
   using S = Scheme<digits>;
-  if (list.count == 0) return;
+  using Finish = BlockFinish<digits, epilogue>;
   const PackedWeight& weight = rows.weight;
-  const auto finish = with_epilogue(rows.call.epilogue, []<Epilogue epilogue>() -> Finish {
-    return finish_block<digits, epilogue>;
-  });
   const int64_t steps = blocks(weight.in_features, kInner);
   const int64_t row_tile = steps * digits * kTileBytes;
   const int64_t column_size = column_bytes<S::kWeightDigits>(weight.in_features);
-  alignas(64) int32_t sums[2][S::kRowTiles * S::kColumnTiles * S::kPlanes * kTileSums];
-  lay_out_rows<digits>(rows.call.x + rows.panel * weight.in_features, weight.in_features, list, x);
-  // A block is finished while the tiles of the next one are multiplied.
-  Block previous = {};
+  alignas(64) int32_t sums[2][S::kPlanes * Finish::kRows * kLanes];
+  // A block is finished while the next one is multiplied, some rows with every step.
+  const int64_t share = blocks(Finish::kRows, steps);
+  Finish previous(rows);
   int64_t turn = 0;
   for (int64_t n = 0; n < weight.out_features; n += kLanes * S::kColumnTiles) {
     const std::byte* w = weight.data + n / kLanes * column_size;
-    for (int64_t m = 0; m < list.count; m += kTileRows * S::kRowTiles, turn ^= 1) {
-      block_product<digits>({.x = x + m / kTileRows * row_tile,
-                             .x_tile = row_tile,
-                             .w = w,
-                             .w_tile = column_size,
-                             .steps = steps},
-                            sums[turn]);
-      if (previous.sums) finish(previous, rows);
-      previous = {.sums = sums[turn], .w = w, .first_row = m, .column = n};
+    for (int64_t m = 0; m < rows.list.count; m += kTileRows * S::kRowTiles, turn ^= 1) {
+      block_product<digits>(
+          {.x = x + m / kTileRows * row_tile,
+           .x_tile = row_tile,
+           .w = w,
+           .w_tile = column_size,
+           .steps = steps},
+          sums[turn], [&](int64_t step) { previous.finish(step * share, (step + 1) * share); });
+      previous.take({.sums = sums[turn], .w = w, .first_row = m, .column = n});
     }
   }
-  if (previous.sums) finish(previous, rows);
+  previous.finish(0, Finish::kRows);
+}
+
+// The product of the list's rows, which lie in tiles at `x`. What follows the last one in its block
+// of rows is whatever the memory held: its results are thrown away.
+template <int64_t digits>
+void multiply_rows(const Rows& rows, const std::byte* x) {
+  if (rows.list.count == 0) return;
+  compiler_fence();
+  with_epilogue(rows.call.epilogue,
+                [&]<Epilogue epilogue>() { multiply_tiles<digits, epilogue>(rows, x); });
 }
 
 template <int64_t digits>
@@ -107,19 +152,28 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
   const TileScope tiles;
   // Rows that stay in the second cache beside W going by; wider ones gain more from a longer panel.
   constexpr int64_t kNarrowBytes = 1536;
-  const int64_t panel_rows =
-      weight.in_features * digits <= kNarrowBytes ? kPanelRows / 2 : kPanelRows;
+  const int64_t width = weight.in_features;
+  const int64_t panel_rows = width * digits <= kNarrowBytes ? kPanelRows / 2 : kPanelRows;
   for (int64_t panel = 0; panel < call.rows; panel += panel_rows) {
+    const float* x = call.x + panel * width;
     const int64_t count = call.rows - panel < panel_rows ? call.rows - panel : panel_rows;
     RowList usual;
     RowList uneven;  // with four digits
     for (int64_t r = 0; r < count; ++r) {
-      const RowMeasure row = measure(call.x + (panel + r) * weight.in_features, weight.in_features);
-      const bool four = digits == 3 && needs_four_digits(row, weight.in_features);
-      (four ? uneven : usual).push(r, row.largest);
+      const RowMeasure row = measure(x + r * width, width);
+      if (digits == 3 && needs_four_digits(row, width)) {
+        uneven.push(r, row.largest);
+        continue;
+      }
+      usual.push(r, row.largest);
+      lay_out_row<digits>(x + r * width, width, usual, usual.count - 1, scratch);
     }
-    multiply_rows<digits>({weight, call, usual, panel}, usual, scratch);
-    if constexpr (digits == 3) multiply_rows<4>({weight, call, uneven, panel}, uneven, scratch);
+    multiply_rows<digits>({weight, call, usual, panel}, scratch);
+    if constexpr (digits == 3) {
+      for (int64_t i = 0; i < uneven.count; ++i)
+        lay_out_row<4>(x + uneven.row[i] * width, width, uneven, i, scratch);
+      multiply_rows<4>({weight, call, uneven, panel}, scratch);
+    }
   }
 }
 

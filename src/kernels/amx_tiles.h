@@ -38,6 +38,9 @@ class TileScope {
   TileScope& operator=(const TileScope&) = delete;
 };
 
+// GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
+inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
+
 // Tiles 0 to 3 hold the sums of every product.
 inline void zero_sums() {
   _tile_zero(0);
