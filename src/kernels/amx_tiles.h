@@ -50,49 +50,14 @@ inline void zero_sums() {
 }
 
 // [16 rows][16 words of 32 bits] -> [16 words][16 rows]: the order in which a tile holds
-// consecutive inputs of sixteen outputs. Transposed within lanes of 128 bits first, then lane by
-// lane.
+// consecutive inputs of sixteen outputs.
 template <typename T>
 inline void store_transposed(const T* rows, T* to) {
   constexpr int64_t kRow = kTileRowBytes / static_cast<int64_t>(sizeof(T));
   UintVec in[kTileRows];
-  UintVec out[kTileRows];
   for (int64_t i = 0; i < kTileRows; ++i) in[i] = load_raw<UintVec>(rows + i * kRow);
-  for (int64_t i = 0; i < kTileRows; i += 2) {
-    const UintVec a = in[i];
-    const UintVec b = in[i + 1];
-    out[i] =
-        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
-    out[i + 1] =
-        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
-  }
-  const auto low = [](const UintVec& a, const UintVec& b) {
-    return __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-  };
-  const auto high = [](const UintVec& a, const UintVec& b) {
-    return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30,
-                                   31);
-  };
-  for (int64_t i = 0; i < kTileRows; i += 4) {
-    in[i] = low(out[i], out[i + 2]);
-    in[i + 1] = high(out[i], out[i + 2]);
-    in[i + 2] = low(out[i + 1], out[i + 3]);
-    in[i + 3] = high(out[i + 1], out[i + 3]);
-  }
-  const auto even = [](const UintVec& a, const UintVec& b) {
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-  };
-  const auto odd = [](const UintVec& a, const UintVec& b) {
-    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30,
-                                   31);
-  };
-  for (int64_t i = 0; i < 4; ++i) {
-    out[i] = even(even(in[i], in[4 + i]), even(in[8 + i], in[12 + i]));
-    out[4 + i] = even(odd(in[i], in[4 + i]), odd(in[8 + i], in[12 + i]));
-    out[8 + i] = odd(even(in[i], in[4 + i]), even(in[8 + i], in[12 + i]));
-    out[12 + i] = odd(odd(in[i], in[4 + i]), odd(in[8 + i], in[12 + i]));
-  }
-  for (int64_t i = 0; i < kTileRows; ++i) store_raw(out[i], to + i * kRow);
+  transpose_words(in);
+  for (int64_t i = 0; i < kTileRows; ++i) store_raw(in[i], to + i * kRow);
 }
 
 // Up to sixteen elements, zero beyond them.

@@ -4,6 +4,7 @@
 // Single-threaded: the engine runs one batch a thread. No kernel allocates or throws.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace encode::kernels {
@@ -51,11 +52,25 @@ struct RowKernels {
   void (*rotary)(const RotaryHead<T>& head);
 };
 
+// At most sixteen rows of 32-bit words, at any address.
+struct WordRows {
+  const std::byte* first;
+  int64_t stride;  // in bytes
+  int64_t count;
+  int64_t width;  // in words
+};
+
 struct Kernels {
   const char* instruction_set;  // "avx512", "avx2", "baseline"
   // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
   // units in the last place. s and p may be the same.
   float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
+  // The same, p rounded to nearest even; the sum is that of the numbers before they are rounded.
+  float (*exp_scores_bfloat16)(const float* s, int64_t n, float scale, BFloat16* p);
+  // rows -> columns: to[i x columns + j] = word i of row j for j in [0, 16), zero beyond the rows.
+  void (*transpose)(const WordRows& rows, int64_t columns, uint32_t* to);
+  // out = a[0], b[0], a[1], b[1] .. b[n - 1]; a null b is zeros.
+  void (*interleave)(const BFloat16* a, const BFloat16* b, int64_t n, BFloat16* out);
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;

@@ -6,7 +6,8 @@
 namespace encode::kernels::ENCODE_ISA {
 namespace {
 
-float exp_scores(const float* s, int64_t n, float scale, float* p) {
+template <typename T>
+float exp_scores(const float* s, int64_t n, float scale, T* p) {
   constexpr float kLowest = -0x1.fffffep127F;
   Vec most = splat(kLowest);
   for_groups(
@@ -29,6 +30,40 @@ float exp_scores(const float* s, int64_t n, float scale, float* p) {
         total += keep_first(e, size, 0);
       });
   return sum(total);
+}
+
+void transpose(const WordRows& rows, int64_t columns, uint32_t* to) {
+  constexpr int64_t kWordBytes = sizeof(uint32_t);
+  for (int64_t word = 0; word < rows.width; word += kLanes, to += kLanes * columns) {
+    const int64_t width = rows.width - word < kLanes ? rows.width - word : kLanes;
+    UintVec v[kLanes] = {};
+    for (int64_t j = 0; j < rows.count; ++j) {
+      const std::byte* from = rows.first + j * rows.stride + word * kWordBytes;
+      if (width == kLanes) {
+        v[j] = load_raw<UintVec>(from);
+      } else {
+        __builtin_memcpy(&v[j], from, static_cast<uint64_t>(width * kWordBytes));
+      }
+    }
+    transpose_words(v);
+    for (int64_t i = 0; i < width; ++i) store_raw(v[i], to + i * columns);
+  }
+}
+
+void interleave(const BFloat16* a, const BFloat16* b, int64_t n, BFloat16* out) {
+  using ShortVecs = uint16_t __attribute__((vector_size(64)));
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const ShortVecs both = __builtin_shufflevector(
+        load_raw<ShortVec>(a + i), b ? load_raw<ShortVec>(b + i) : ShortVec{}, 0, 16, 1, 17, 2, 18,
+        3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+        31);
+    store_raw(both, out + 2 * i);
+  }
+  for (; i < n; ++i) {
+    out[2 * i] = a[i];
+    out[2 * i + 1] = b ? b[i] : BFloat16{};
+  }
 }
 
 template <typename T>
@@ -145,7 +180,10 @@ constexpr RowKernels<T> row_kernels() {
 #define ENCODE_NAME(name) ENCODE_TEXT(name)
 
 constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
-                            .exp_scores = exp_scores,
+                            .exp_scores = exp_scores<float>,
+                            .exp_scores_bfloat16 = exp_scores<BFloat16>,
+                            .transpose = transpose,
+                            .interleave = interleave,
                             .float32 = row_kernels<float>(),
                             .bfloat16 = row_kernels<BFloat16>(),
                             .float16 = row_kernels<Float16>()};

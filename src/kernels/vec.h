@@ -137,6 +137,47 @@ inline Vec keep_first(Vec v, int64_t n, float other) {
   return kLane < static_cast<int32_t>(n) ? v : splat(other);
 }
 
+// Sixteen rows of sixteen words -> sixteen columns. Transposed within lanes of 128 bits first, then
+// lane by lane.
+inline void transpose_words(UintVec* v) {
+  UintVec out[kLanes];
+  for (int64_t i = 0; i < kLanes; i += 2) {
+    const UintVec a = v[i];
+    const UintVec b = v[i + 1];
+    out[i] =
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    out[i + 1] =
+        __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  const auto low = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+  };
+  const auto high = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30,
+                                   31);
+  };
+  for (int64_t i = 0; i < kLanes; i += 4) {
+    v[i] = low(out[i], out[i + 2]);
+    v[i + 1] = high(out[i], out[i + 2]);
+    v[i + 2] = low(out[i + 1], out[i + 3]);
+    v[i + 3] = high(out[i + 1], out[i + 3]);
+  }
+  const auto even = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+  };
+  const auto odd = [](const UintVec& a, const UintVec& b) {
+    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30,
+                                   31);
+  };
+  for (int64_t i = 0; i < 4; ++i) {
+    out[i] = even(even(v[i], v[4 + i]), even(v[8 + i], v[12 + i]));
+    out[4 + i] = even(odd(v[i], v[4 + i]), odd(v[8 + i], v[12 + i]));
+    out[8 + i] = odd(even(v[i], v[4 + i]), even(v[8 + i], v[12 + i]));
+    out[12 + i] = odd(odd(v[i], v[4 + i]), odd(v[8 + i], v[12 + i]));
+  }
+  for (int64_t i = 0; i < kLanes; ++i) v[i] = out[i];
+}
+
 // body(offset, size) for each group of sixteen, the last one shorter where n is not a multiple.
 template <typename Whole, typename Part>
 inline void for_groups(int64_t n, const Whole& whole, const Part& part) {

@@ -2,21 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
-#include <type_traits>
-#include <utility>
-#include <variant>
 
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/empty.h>
 
+#include "nn/cpu_attention_operands.h"
 #include "nn/cpu_rows.h"
 
 namespace encode {
 namespace {
 
-using kernels::BFloat16;
+using cpu_attention::FloatOperands;
+using cpu_attention::HeadRows;
+using cpu_attention::Matrix;
+using cpu_attention::PairedOperands;
+using cpu_attention::Product;
 
 // Rows of one product: enough to use a loaded block of keys well, few enough that the scores of
 // long sequences stay in cache.
@@ -53,124 +54,6 @@ class Buffer {
   std::unique_ptr<T[]> data_;
 };
 
-// One head of a packed projection from some token on.
-template <typename T>
-struct HeadRows {
-  const T* first;
-  int64_t stride;
-
-  HeadRows(const at::Tensor& packed, int64_t token, int64_t head)
-      : first(rows_of<const T>(packed) + token * packed.stride(0) + head * packed.stride(1)),
-        stride(packed.stride(0)) {}
-  const T* row(int64_t i) const { return first + i * stride; }
-};
-
-// The keys of one head side by side, [head_dim, columns]; the columns beyond `count` are zero.
-template <typename Word>
-struct PackedKeys {
-  Word* data;
-  int64_t count;
-  int64_t head_dim;
-  int64_t columns;
-};
-
-template <typename Word>
-void transpose(const Word* rows, int64_t stride, const PackedKeys<Word>& to) {
-  constexpr int64_t kBlock = 16;
-  for (int64_t r0 = 0; r0 < to.columns; r0 += kBlock) {
-    const int64_t filled = std::clamp<int64_t>(to.count - r0, 0, kBlock);
-    for (int64_t c = 0; c < to.head_dim; ++c) {
-      Word* out = to.data + c * to.columns + r0;
-      for (int64_t r = 0; r < filled; ++r) out[r] = rows[(r0 + r) * stride + c];
-      std::fill(out + filled, out + kBlock, Word{});
-    }
-  }
-}
-
-// How rows in T become operands of float32 products.
-template <typename T>
-struct FloatOperands {
-  using Operand = float;
-
-  static void copy(const HeadRows<T>& rows, int64_t count, int64_t head_dim, float* to) {
-    for (int64_t i = 0; i < count; ++i) {
-      if constexpr (std::is_same_v<T, float>) {
-        std::copy_n(rows.row(i), head_dim, to + i * head_dim);
-      } else {
-        kernels::kernels().rows<T>().widen(rows.row(i), head_dim, to + i * head_dim);
-      }
-    }
-  }
-  static void pack_keys(const HeadRows<T>& rows, const PackedKeys<float>& to, float* room) {
-    if constexpr (std::is_same_v<T, float>) {
-      transpose(rows.first, rows.stride, to);
-    } else {
-      copy(rows, to.count, to.head_dim, room);
-      transpose(room, to.head_dim, to);
-    }
-  }
-  static const float* pack_values(const float* rows, int64_t /*padded*/, int64_t /*head_dim*/,
-                                  float* /*to*/) {
-    return rows;
-  }
-  static float* probabilities(float* scores, int64_t /*size*/, float* /*room*/) { return scores; }
-  static constexpr bool kPairs = false;
-};
-
-// bfloat16 operands, two consecutive values of the inner dimension side by side (VNNI), which is
-// what AMX multiplies.
-struct PairedOperands {
-  using Operand = BFloat16;
-
-  static void copy(const HeadRows<BFloat16>& rows, int64_t count, int64_t head_dim, BFloat16* to) {
-    for (int64_t i = 0; i < count; ++i) std::copy_n(rows.row(i), head_dim, to + i * head_dim);
-  }
-  // Through `room`: rows of the fused projection need not start at a multiple of four bytes.
-  static void pack_keys(const HeadRows<BFloat16>& rows, const PackedKeys<BFloat16>& to,
-                        BFloat16* room) {
-    copy(rows, to.count, to.head_dim, room);
-    transpose<uint32_t>(
-        reinterpret_cast<const uint32_t*>(room), to.head_dim / 2,
-        {reinterpret_cast<uint32_t*>(to.data), to.count, to.head_dim / 2, to.columns});
-  }
-  static const BFloat16* pack_values(const BFloat16* rows, int64_t padded, int64_t head_dim,
-                                     BFloat16* to) {
-    for (int64_t i = 0; i < padded; i += 2) {
-      const BFloat16* even = rows + i * head_dim;
-      for (int64_t d = 0; d < head_dim; ++d) {
-        to[i * head_dim + 2 * d] = even[d];
-        to[i * head_dim + 2 * d + 1] = even[head_dim + d];
-      }
-    }
-    return to;
-  }
-  static BFloat16* probabilities(float* scores, int64_t size, BFloat16* room) {
-    kernels::kernels().bfloat16.scale(scores, size, 1.0F, room);
-    return room;
-  }
-  static constexpr bool kPairs = true;
-};
-
-struct Product {
-  int64_t m;
-  int64_t n;
-  int64_t k;
-  int64_t lda;
-  int64_t ldb;
-  int64_t ldc;
-  bool add;
-};
-
-void multiply(const Product& p, const float* a, const float* b, float* c) {
-  at::native::cpublas::brgemm(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.add, a, b, c, false);
-}
-
-void multiply(const Product& p, const BFloat16* a, const BFloat16* b, float* c) {
-  at::native::cpublas::brgemm(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.add,
-                              reinterpret_cast<const at::BFloat16*>(a),
-                              reinterpret_cast<const at::BFloat16*>(b), c, true);
-}
-
 template <typename T, typename Operands>
 class CpuAttention {
   using Operand = typename Operands::Operand;
@@ -181,12 +64,11 @@ class CpuAttention {
         options_(options),
         head_dim_(input.query.size(2)),
         group_(input.query.size(1) / input.key.size(1)),
-        rows_(round_up(longest, kKeyTile) * head_dim_),
         keys_(round_up(longest, kKeyTile) * head_dim_),
         values_(round_up(longest, kKeyTile) * head_dim_),
         queries_(kQueryBlock * head_dim_),
         scores_(kQueryBlock * round_up(longest, kKeyTile)),
-        probabilities_(Operands::kPairs ? kQueryBlock * round_up(longest, kKeyTile) : 0),
+        weights_room_(Operands::weights_room(kQueryBlock * round_up(longest, kKeyTile))),
         attended_(kQueryBlock * head_dim_) {}
 
   void run(const PackedInput& batch, at::Tensor& out) {
@@ -202,49 +84,48 @@ class CpuAttention {
   }
 
  private:
+  HeadRows<T> rows(const at::Tensor& packed, int64_t head, Range tokens) const {
+    return {packed, head, begin_ + tokens.begin, begin_ + tokens.end};
+  }
+
   void pack(int64_t head) {
-    Operand* rows = rows_.get();
-    Operands::pack_keys(HeadRows<T>(input_.key, begin_, head),
-                        {keys_.get(), length_, head_dim_, columns_}, rows);
-    Operands::copy(HeadRows<T>(input_.value, begin_, head), length_, head_dim_, rows);
-    std::fill(rows + length_ * head_dim_, rows + columns_ * head_dim_, Operand{});
-    packed_values_ = Operands::pack_values(rows, columns_, head_dim_, values_.get());
+    // The keys may use the values' place, which are packed after them.
+    Operands::pack_keys(rows(input_.key, head, {0, length_}), columns_, keys_.get(), values_.get());
+    Operands::pack_values(rows(input_.value, head, {0, length_}), columns_, values_.get());
   }
 
   void attend(int64_t head, at::Tensor& out) {
     for (int64_t first = 0; first < length_; first += kQueryBlock) {
-      const int64_t count = std::min(kQueryBlock, length_ - first);
+      const Range queries = {first, std::min(first + kQueryBlock, length_)};
       Range keys = {seen_by(first, options_.window, length_).begin,
-                    seen_by(first + count - 1, options_.window, length_).end};
+                    seen_by(queries.end - 1, options_.window, length_).end};
       keys = {round_down(keys.begin, kKeyTile), round_up(keys.end, kKeyTile)};
-      score(head, {first, first + count}, keys);
-      for (int64_t i = 0; i < count; ++i) soften(head, first + i, keys, i);
-      average(round_up(count, kQueryTile), keys);
-      store(head, {first, first + count}, out);
+      score(head, queries, keys);
+      for (int64_t i = 0; i < queries.size(); ++i) soften(head, first + i, keys, i);
+      average(queries, keys);
+      store(head, queries, out);
     }
   }
 
   // scores = queries x keys, unscaled.
   void score(int64_t head, Range queries, Range keys) {
-    const int64_t count = queries.size();
-    const int64_t padded = round_up(count, kQueryTile);
-    Operands::copy(HeadRows<T>(input_.query, begin_ + queries.begin, head), count, head_dim_,
-                   queries_.get());
-    std::fill(queries_.get() + count * head_dim_, queries_.get() + padded * head_dim_, Operand{});
-    constexpr int64_t kStep = Operands::kPairs ? 2 : 1;
+    const int64_t padded = round_up(queries.size(), kQueryTile);
+    const Matrix<Operand> a =
+        Operands::queries(rows(input_.query, head, queries), padded, queries_.get());
     for (int64_t j = keys.begin; j < keys.end; j += kKeyBlock) {
       const Product product = {.m = padded,
                                .n = std::min(kKeyBlock, keys.end - j),
                                .k = head_dim_,
-                               .lda = head_dim_,
+                               .lda = a.stride,
                                .ldb = columns_,
                                .ldc = keys.size(),
                                .add = false};
-      multiply(product, queries_.get(), keys_.get() + j * kStep, scores_.get() + (j - keys.begin));
+      multiply(product, a.data, keys_.get() + j * Operands::kPacked,
+               scores_.get() + (j - keys.begin));
     }
   }
 
-  // One row of scores -> unnormalized probabilities, zero outside the window.
+  // One row of scores -> unnormalized weights, zero outside the window.
   void soften(int64_t head, int64_t query, Range keys, int64_t i) {
     float* row = scores_.get() + i * keys.size();
     Range seen = seen_by(query, options_.window, length_);
@@ -255,10 +136,14 @@ class CpuAttention {
         row[j] = adjusted(row[j], head, query, keys.begin + j);
       scale = 1;
     }
-    sums_[i] =
-        kernels::kernels().exp_scores(row + seen.begin, seen.size(), scale, row + seen.begin);
-    std::fill(row, row + seen.begin, 0.0F);
-    std::fill(row + seen.end, row + keys.size(), 0.0F);
+    Operand* weights = weights_of(i, keys);
+    sums_[i] = Operands::exp_scores(row + seen.begin, seen.size(), scale, weights + seen.begin);
+    std::fill(weights, weights + seen.begin, Operand{});
+    std::fill(weights + seen.end, weights + keys.size(), Operand{});
+  }
+
+  Operand* weights_of(int64_t i, Range keys) const {
+    return Operands::weights(scores_.get(), weights_room_.get()) + i * keys.size();
   }
 
   float adjusted(float score, int64_t head, int64_t query, int64_t key) const {
@@ -283,15 +168,15 @@ class CpuAttention {
 
   float table(const at::Tensor& terms, int64_t token, int64_t head, int64_t column) const {
     float value = 0;
-    kernels::kernels().rows<T>().widen(HeadRows<T>(terms, begin_ + token, head).first + column, 1,
+    kernels::kernels().rows<T>().widen(rows(terms, head, {token, token + 1}).first + column, 1,
                                        &value);
     return value;
   }
 
-  // attended = probabilities x values.
-  void average(int64_t padded, Range keys) {
-    const Operand* weights =
-        Operands::probabilities(scores_.get(), padded * keys.size(), probabilities_.get());
+  // attended = weights x values.
+  void average(Range queries, Range keys) {
+    const int64_t padded = round_up(queries.size(), kQueryTile);
+    std::fill(weights_of(queries.size(), keys), weights_of(padded, keys), Operand{});
     for (int64_t j = keys.begin; j < keys.end; j += kKeyBlock) {
       const Product product = {.m = padded,
                                .n = head_dim_,
@@ -300,7 +185,7 @@ class CpuAttention {
                                .ldb = head_dim_,
                                .ldc = head_dim_,
                                .add = j != keys.begin};
-      multiply(product, weights + (j - keys.begin), packed_values_ + j * head_dim_,
+      multiply(product, weights_of(0, keys) + (j - keys.begin), values_.get() + j * head_dim_,
                attended_.get());
     }
   }
@@ -317,13 +202,11 @@ class CpuAttention {
   const AttentionOptions& options_;
   int64_t head_dim_;
   int64_t group_;
-  Buffer<Operand> rows_;  // [longest, head_dim]: keys, then values, as they come
-  Buffer<Operand> keys_;  // [head_dim, columns_]
-  Buffer<Operand> values_;
-  const Operand* packed_values_ = nullptr;  // [columns_, head_dim], in rows_ or values_
+  Buffer<Operand> keys_;    // [head_dim, columns_]
+  Buffer<Operand> values_;  // [columns_, head_dim]
   Buffer<Operand> queries_;
   Buffer<float> scores_;  // [query block, keys seen]
-  Buffer<Operand> probabilities_;
+  Buffer<Operand> weights_room_;
   Buffer<float> attended_;
   float sums_[kQueryBlock] = {};
   int64_t begin_ = 0;    // of the sequence at hand, in tokens
@@ -331,16 +214,10 @@ class CpuAttention {
   int64_t columns_ = 0;  // its length in whole tiles
 };
 
-// The library keeps the tiles of its last product configured and remembers that it did; our own
-// products configure them anew, so it must forget.
-struct TileRelease {
-  ~TileRelease() { at::native::cpublas::brgemm_release(true); }
-};
-
 template <typename T, typename Operands>
 void attend_all(const AttentionInput& input, const PackedInput& batch,
                 const AttentionOptions& options, at::Tensor& out) {
-  [[maybe_unused]] std::conditional_t<Operands::kPairs, TileRelease, std::monostate> release;
+  [[maybe_unused]] const typename Operands::Release release;
   CpuAttention<T, Operands>(input, options, batch.max_seqlen).run(batch, out);
 }
 
@@ -356,7 +233,7 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
   const bool pairs = input.query.scalar_type() == at::kBFloat16 && input.query.size(2) % 2 == 0 &&
                      at::native::cpublas::could_pack(at::kBFloat16);
   if (pairs) {
-    attend_all<BFloat16, PairedOperands>(input, batch, options, out);
+    attend_all<kernels::BFloat16, PairedOperands>(input, batch, options, out);
   } else {
     with_row_type(input.query.scalar_type(), [&](auto type) {
       attend_all<decltype(type), FloatOperands<decltype(type)>>(input, batch, options, out);

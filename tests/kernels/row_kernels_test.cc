@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -66,6 +67,65 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
         EXPECT_NEAR(got[i], expected, 2.5e-7 * expected + 2e-38) << set->instruction_set;
       }
       EXPECT_NEAR(sum, expected_sum, 1e-6 * expected_sum) << set->instruction_set << " n " << n;
+    }
+  }
+}
+
+TEST(RowKernels, ExpScoresInBfloat16AreTheRoundedOnes) {
+  for (const Kernels* set : sets()) {
+    for (const int64_t n : kSizes) {
+      const std::vector<float> scores = random_row(n, 30);
+      std::vector<float> whole(scores.size());
+      std::vector<BFloat16> got(scores.size());
+      const float sum = set->exp_scores(scores.data(), n, 0.25, whole.data());
+      EXPECT_EQ(set->exp_scores_bfloat16(scores.data(), n, 0.25, got.data()), sum);
+      std::vector<BFloat16> expected(scores.size());
+      set->bfloat16.scale(whole.data(), n, 1, expected.data());
+      for (size_t i = 0; i < got.size(); ++i)
+        EXPECT_EQ(got[i].bits, expected[i].bits) << set->instruction_set << " at " << i;
+    }
+  }
+}
+
+TEST(RowKernels, TransposeWritesSixteenColumnsAndNothingElse) {
+  constexpr int64_t kColumns = 32;
+  constexpr int64_t kStrideBytes = 150;  // rows at any address
+  constexpr uint32_t kUntouched = 0xDEADBEEF;
+  std::vector<std::byte> memory(16 * kStrideBytes);
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 % 251);
+  for (const Kernels* set : sets()) {
+    for (const int64_t width : {1, 15, 16, 33}) {
+      for (const int64_t count : {0, 1, 7, 16}) {
+        SCOPED_TRACE(::testing::Message() << set->instruction_set << ' ' << width << ' ' << count);
+        std::vector<uint32_t> got(static_cast<size_t>(width * kColumns), kUntouched);
+        set->transpose({memory.data(), kStrideBytes, count, width}, kColumns, got.data());
+        for (int64_t i = 0; i < width; ++i) {
+          for (int64_t j = 0; j < kColumns; ++j) {
+            uint32_t expected = j < 16 ? 0 : kUntouched;
+            if (j < count) std::memcpy(&expected, &memory[j * kStrideBytes + i * 4], 4);
+            ASSERT_EQ(got[static_cast<size_t>(i * kColumns + j)], expected) << i << ' ' << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RowKernels, InterleaveTakesTurns) {
+  for (const Kernels* set : sets()) {
+    for (const int64_t n : kSizes) {
+      const auto a = stored<BFloat16>(random_row(n));
+      const auto b = stored<BFloat16>(random_row(n));
+      std::vector<BFloat16> both(2 * a.size());
+      std::vector<BFloat16> alone(2 * a.size());
+      set->interleave(a.data(), b.data(), n, both.data());
+      set->interleave(a.data(), nullptr, n, alone.data());
+      for (size_t i = 0; i < a.size(); ++i) {
+        EXPECT_EQ(both[2 * i].bits, a[i].bits) << set->instruction_set;
+        EXPECT_EQ(both[2 * i + 1].bits, b[i].bits) << set->instruction_set;
+        EXPECT_EQ(alone[2 * i].bits, a[i].bits) << set->instruction_set;
+        EXPECT_EQ(alone[2 * i + 1].bits, 0) << set->instruction_set;
+      }
     }
   }
 }
