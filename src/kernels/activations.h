@@ -9,8 +9,7 @@ namespace encode::kernels::ENCODE_ISA {
 // [-87, 88]; the ends hold beyond them, and NaN stays NaN. Two units in the last place.
 inline Vec exp(Vec x) {
   const Vec rounding_bias = splat(0x1.8p23F);  // adding it rounds to an integer
-  x = x < splat(-87.0F) ? splat(-87.0F) : x;
-  x = x > splat(88.0F) ? splat(88.0F) : x;
+  x = min(splat(88.0F), max(splat(-87.0F), x));
   const Vec n = (x * 1.44269504F + rounding_bias) - rounding_bias;
   const Vec r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
   Vec p = splat(1.9875691500e-4F);
@@ -20,8 +19,7 @@ inline Vec exp(Vec x) {
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   const Vec fraction = p * (r * r) + r + 1.0F;
-  const IntVec exponent = (__builtin_convertvector(n, IntVec) + 127) << 23;
-  return fraction * reinterpret_cast<Vec>(exponent);
+  return times_power_of_two(fraction, n);
 }
 
 // erf(z) = z P(z^2) / Q(z^2) below 3.95, where it is 1 to float32's precision. P and Q minimize the

@@ -22,6 +22,9 @@ const Kernels& table();
 namespace avx512 {
 const Kernels& table();
 }
+namespace avx512bf16 {
+const Kernels& table();
+}
 #endif
 
 namespace {
@@ -38,11 +41,12 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
+bool has_amx() { return has_avx512() && amx::available(); }
 #endif
 
 Capability of_processor() {
 #ifdef ENCODE_X86_64
-  if (has_avx512() && amx::available()) return Capability::kAmx;
+  if (has_amx()) return Capability::kAmx;
   if (has_avx512()) return Capability::kAvx512;
   if (has_avx2()) return Capability::kAvx2;
 #endif
@@ -70,6 +74,7 @@ KernelSets usable_kernels() {
 #ifdef ENCODE_X86_64
   if (has_avx2()) usable.sets[usable.count++] = &avx2::table();
   if (has_avx512()) usable.sets[usable.count++] = &avx512::table();
+  if (has_amx()) usable.sets[usable.count++] = &avx512bf16::table();
 #endif
   return usable;
 }

@@ -61,7 +61,7 @@ struct WordRows {
 };
 
 struct Kernels {
-  const char* instruction_set;  // "avx512", "avx2", "baseline"
+  const char* instruction_set;  // "baseline", "avx2", "avx512", "avx512bf16"
   // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
   // units in the last place. s and p may be the same.
   float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
@@ -101,12 +101,13 @@ enum class Capability { kBaseline, kAvx2, kAvx512, kAmx };
 Capability capability();
 const char* to_string(Capability capability);
 
-// The best set of row kernels within capability().
+// The best set of row kernels within capability(); with kAmx that of AVX512_BF16, which takes
+// subnormal bfloat16 numbers for zero.
 const Kernels& kernels();
 
 // Every set that this processor can run, the best one last.
 struct KernelSets {
-  const Kernels* sets[3];
+  const Kernels* sets[4];
   int count;
 };
 KernelSets usable_kernels();

@@ -19,7 +19,8 @@ using UintVec = uint32_t __attribute__((vector_size(64)));
 inline Vec splat(float x) { return Vec{} + x; }
 inline UintVec bits_of(Vec x) { return reinterpret_cast<UintVec>(x); }
 inline Vec from_bits(UintVec x) { return reinterpret_cast<Vec>(x); }
-inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec max(Vec a, Vec b) { return a > b ? a : b; }  // b where one of them is NaN
+inline Vec min(Vec a, Vec b) { return a < b ? a : b; }  // likewise
 
 // Over all lanes, in halves.
 template <typename Join>
@@ -35,6 +36,18 @@ inline float sum(Vec x) {
 }
 inline float largest(Vec x) {
   return join_lanes(x, [](Vec a, Vec b) { return max(a, b); });
+}
+
+// x times 2^n, n whole numbers for which both are normal.
+inline Vec times_power_of_two(Vec x, Vec n) {
+#ifdef __AVX512F__
+  Vec y;
+  __asm__("vscalefps %2, %1, %0" : "=v"(y) : "v"(x), "v"(n));
+  return y;
+#else
+  const IntVec exponent = (__builtin_convertvector(n, IntVec) + 127) << 23;
+  return x * reinterpret_cast<Vec>(exponent);
+#endif
 }
 
 // a / b to two units in the last place, for b far from zero and infinity: an estimate of 14 bits

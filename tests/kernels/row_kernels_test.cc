@@ -6,6 +6,8 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -182,7 +184,13 @@ void check_rounding(const Format& format) {
     set->rows<T>().scale(values.data(), n, 1, rounded.data());
     std::vector<float> back(values.size());
     set->rows<T>().widen(rounded.data(), n, back.data());
+    const bool flushes =
+        std::is_same_v<T, BFloat16> && std::string_view(set->instruction_set) == "avx512bf16";
     for (size_t i = 0; i < values.size(); ++i) {
+      if (flushes && std::abs(values[i]) < std::ldexp(1.0F, format.lowest)) {
+        ASSERT_EQ(back[i], 0) << values[i];
+        continue;
+      }
       ASSERT_EQ(static_cast<double>(back[i]), format.nearest(values[i]))
           << set->instruction_set << ' ' << values[i];
     }
