@@ -1,6 +1,6 @@
 #include "kernels/amx_bfloat16.h"
 
-#include "kernels/amx_tiles.h"
+#include "kernels/amx_finish.h"
 
 namespace encode::kernels::amx::bfloat16 {
 namespace {
@@ -38,49 +38,66 @@ void lay_out_rows(const BFloat16* x, int64_t rows, int64_t in_features, BFloat16
   }
 }
 
-// Tiles 4 and 5 hold two row tiles of x, 6 and 7 two column tiles of W.
-// sums [32, 32] = x block x W block.
-inline void block_product(const BFloat16* x, const BFloat16* w, int64_t steps, float* sums) {
-  zero_sums();
-  const BFloat16* bottom = x + steps * kTileElements;
-  for (int64_t step = 0; step < steps; ++step) {
-    _tile_loadd(4, x, kTileRowBytes);
-    _tile_loadd(5, bottom, kTileRowBytes);
-    _tile_loadd(6, w, kTileRowBytes);
-    _tile_loadd(7, w + kTileElements, kTileRowBytes);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-    x += kTileElements;
-    bottom += kTileElements;
-    w += 2 * kTileElements;
-  }
-  constexpr int kStride = kBlock * sizeof(float);
-  _tile_stored(0, sums, kStride);
-  _tile_stored(1, sums + kTileRows, kStride);
-  _tile_stored(2, sums + kTileRows * kBlock, kStride);
-  _tile_stored(3, sums + kTileRows * kBlock + kTileRows, kStride);
-}
+// A panel of x times W; see multiply_blocks().
+class BFloat16Product {
+ public:
+  using Element = BFloat16;
+  using Sum = float;
+  static constexpr int64_t kRowTiles = 2;
+  static constexpr int64_t kColumnTiles = 2;
+  static constexpr int64_t kSums = kTileSums;
 
-using Finish = void (*)(const float* sums, const PackedWeight&, const Linear<BFloat16>&,
-                        int64_t row, int64_t column);
+  // The panel's rows lie in tiles at `x`; `panel` is the first of them.
+  BFloat16Product(const PackedWeight& weight, const BFloat16* x, int64_t panel, int64_t rows)
+      : weight_(weight),
+        x_(x),
+        panel_(panel),
+        rows_(rows),
+        steps_(blocks(weight.in_features, kInner)) {}
 
-template <Epilogue epilogue>
-void finish_block(const float* sums, const PackedWeight& weight, const Linear<BFloat16>& call,
-                  int64_t row, int64_t column) {
-  const int64_t rows = call.rows - row < kBlock ? call.rows - row : kBlock;
-  for (int64_t half = 0; half < kBlock; half += kLanes) {
-    const int64_t at = column + half;
-    const int64_t lanes = weight.out_features - at;
-    if (lanes <= 0) break;
-    const Vec bias = call.bias ? load_lanes(call.bias + at, lanes) : Vec{};
-    for (int64_t r = 0; r < rows; ++r) {
-      finish_lanes<epilogue>(load(sums + r * kBlock + half) + bias, call,
-                             (row + r) * weight.out_features + at, lanes);
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return weight_.out_features; }
+  int64_t steps() const { return steps_; }
+  int64_t result_row(int64_t row) const { return panel_ + row; }
+
+  // Tiles 4 and 5 hold two row tiles of x, 6 and 7 two column tiles of W.
+  template <typename Between>
+  void multiply(const BlockPlace& place, float* sums, const Between& between) const {
+    const int64_t tile_row = steps_ * kTileElements;
+    const BFloat16* x = x_ + place.row / kTileRows * tile_row;
+    const BFloat16* bottom = x + tile_row;
+    const auto* w =
+        reinterpret_cast<const BFloat16*>(weight_.data) + place.column / kBlock * 2 * tile_row;
+    zero_sums();
+    for (int64_t step = 0; step < steps_; ++step) {
+      _tile_loadd(4, x, kTileRowBytes);
+      _tile_loadd(5, bottom, kTileRowBytes);
+      _tile_loadd(6, w, kTileRowBytes);
+      _tile_loadd(7, w + kTileElements, kTileRowBytes);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+      x += kTileElements;
+      bottom += kTileElements;
+      w += 2 * kTileElements;
+      between(step);
     }
+    store_sums(sums);
   }
-}
+
+  void take(const BlockPlace&) {}
+  Vec sum(const float* sums, const TileRow& row) const {
+    return load(sums + row.tile * kSums + row.row * kLanes);
+  }
+
+ private:
+  const PackedWeight& weight_;
+  const BFloat16* x_;
+  int64_t panel_;
+  int64_t rows_;
+  int64_t steps_;
+};
 
 }  // namespace
 
@@ -114,30 +131,12 @@ void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, B
 
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* scratch) {
   const TileScope tiles;
-  const auto finish = with_epilogue(
-      call.epilogue, []<Epilogue epilogue>() -> Finish { return finish_block<epilogue>; });
-  const auto* packed = reinterpret_cast<const BFloat16*>(weight.data);
-  const int64_t steps = blocks(weight.in_features, kInner);
-  const int64_t tile_row = steps * kTileElements;
-  alignas(64) float sums[2][kBlock * kBlock];
   for (int64_t panel = 0; panel < call.rows; panel += kPanelRows) {
     const int64_t rows = call.rows - panel < kPanelRows ? call.rows - panel : kPanelRows;
     lay_out_rows(call.x + panel * weight.in_features, rows, weight.in_features, scratch);
-    // A block is finished while the tiles of the next one are multiplied.
-    struct {
-      const float* sums = nullptr;
-      int64_t row = 0, column = 0;
-    } previous;
-    int64_t turn = 0;
-    for (int64_t n = 0; n < weight.out_features; n += kBlock) {
-      const BFloat16* w = packed + n / kBlock * 2 * tile_row;
-      for (int64_t m = 0; m < rows; m += kBlock, turn ^= 1) {
-        block_product(scratch + m / kTileRows * tile_row, w, steps, sums[turn]);
-        if (previous.sums) finish(previous.sums, weight, call, previous.row, previous.column);
-        previous = {sums[turn], panel + m, n};
-      }
-    }
-    if (previous.sums) finish(previous.sums, weight, call, previous.row, previous.column);
+    BFloat16Product product(weight, scratch, panel, rows);
+    with_epilogue(call.epilogue,
+                  [&]<Epilogue epilogue>() { multiply_blocks<epilogue>(product, call); });
   }
 }
 

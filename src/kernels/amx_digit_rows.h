@@ -7,7 +7,6 @@
 namespace encode::kernels::amx::digits {
 
 inline constexpr int64_t kInner = kTileRowBytes;  // digits in a row of a tile
-inline constexpr int64_t kTileSums = kTileRows * kLanes;
 inline constexpr int64_t kScaleBytes =
     kLanes * sizeof(float);  // behind the tiles of sixteen columns
 inline constexpr uint32_t kInfinity = 0x7F800000;

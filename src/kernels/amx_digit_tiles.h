@@ -18,14 +18,6 @@ struct BlockOperands {
   int64_t steps;
 };
 
-// The four tiles of sums one behind the other.
-inline void store_sums(int32_t* sums) {
-  _tile_stored(0, sums, kTileRowBytes);
-  _tile_stored(1, sums + kTileSums, kTileRowBytes);
-  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
-  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
-}
-
 // Four tiles of results at once: enough for no product to wait for the one before it.
 template <typename Between>
 inline void block_product_1(const BlockOperands& block, int32_t* sums, Between&& between) {

@@ -1,6 +1,7 @@
 #include "kernels/amx_digits.h"
 
 #include "kernels/amx_digit_tiles.h"
+#include "kernels/amx_finish.h"
 
 namespace encode::kernels::amx::digits {
 namespace {
@@ -24,127 +25,73 @@ inline Vec combine(const int32_t* sums) {
   }
 }
 
-// The rows of a product that take the same number of digits.
-struct Rows {
-  const PackedWeight& weight;
-  const Linear<float>& call;
-  const RowList& list;
-  int64_t panel;  // its first row
-};
-
-// A block of sums whose place in the result is known.
-struct Block {
-  const int32_t* sums;
-  const std::byte* w;  // the scales of its columns are at the end of each column tile
-  int64_t first_row;   // in the list
-  int64_t column;
-};
-
-// Turns a block of sums into results, some of its rows at a time.
-template <int64_t digits, Epilogue epilogue>
-class BlockFinish {
+// Rows of a panel of x that take the same number of digits, times W; see multiply_blocks().
+template <int64_t digits>
+class DigitProduct {
   using S = Scheme<digits>;
 
  public:
-  static constexpr int64_t kRows = S::kRowTiles * S::kColumnTiles * kTileRows;  // of all tiles
+  using Element = float;
+  using Sum = int32_t;
+  static constexpr int64_t kRowTiles = S::kRowTiles;
+  static constexpr int64_t kColumnTiles = S::kColumnTiles;
+  static constexpr int64_t kSums = S::kPlanes * kTileSums;
 
-  explicit BlockFinish(const Rows& rows)
-      : rows_(rows), column_size_(column_bytes<S::kWeightDigits>(rows.weight.in_features)) {}
+  // The list's rows lie in tiles at `x`; `panel` is the result's first row.
+  DigitProduct(const PackedWeight& weight, const RowList& list, const std::byte* x, int64_t panel)
+      : weight_(weight),
+        list_(list),
+        x_(x),
+        panel_(panel),
+        steps_(blocks(weight.in_features, kInner)),
+        column_size_(column_bytes<S::kWeightDigits>(weight.in_features)) {}
 
-  void take(const Block& block) {
-    block_ = block;
-    for (int64_t tile = 0; tile < S::kColumnTiles; ++tile) {
-      const int64_t lanes = lanes_of(tile);
-      bias_[tile] = rows_.call.bias ? load_lanes(rows_.call.bias + column_of(tile), lanes) : Vec{};
-      scales_[tile] = load_raw<Vec>(block.w + (tile + 1) * column_size_ - kScaleBytes);
-    }
+  int64_t rows() const { return list_.count; }
+  int64_t columns() const { return weight_.out_features; }
+  int64_t steps() const { return steps_; }
+  int64_t result_row(int64_t row) const { return panel_ + list_.row[row]; }
+
+  template <typename Between>
+  void multiply(const BlockPlace& place, int32_t* sums, const Between& between) const {
+    const int64_t row_tile = steps_ * digits * kTileBytes;
+    block_product<digits>({.x = x_ + place.row / kTileRows * row_tile,
+                           .x_tile = row_tile,
+                           .w = columns_at(place.column),
+                           .w_tile = column_size_,
+                           .steps = steps_},
+                          sums, between);
   }
 
-  // Rows [begin, end) of kRows; none before the first take().
-  void finish(int64_t begin, int64_t end) const {
-    if (block_.sums == nullptr) return;
-    for (int64_t tile = 0; tile < S::kRowTiles * S::kColumnTiles; ++tile) {
-      const int64_t first = tile * kTileRows;
-      finish_tile(tile, begin > first ? begin - first : 0,
-                  end < first + kTileRows ? end - first : kTileRows);
-    }
+  void take(const BlockPlace& place) {
+    const std::byte* w = columns_at(place.column);
+    for (int64_t tile = 0; tile < kColumnTiles; ++tile)
+      scales_[tile] = load_raw<Vec>(w + (tile + 1) * column_size_ - kScaleBytes);
+  }
+
+  Vec sum(const int32_t* sums, const TileRow& row) const {
+    return combine<digits>(sums + row.tile * kSums + row.row * kLanes) *
+           (scales_[row.column_tile] * list_.scales[row.product_row]);
   }
 
  private:
-  int64_t column_of(int64_t column_tile) const { return block_.column + column_tile * kLanes; }
-  int64_t lanes_of(int64_t column_tile) const {
-    return rows_.weight.out_features - column_of(column_tile);
+  const std::byte* columns_at(int64_t column) const {
+    return weight_.data + column / kLanes * column_size_;
   }
 
-  void finish_tile(int64_t tile, int64_t begin, int64_t end) const {
-    const int64_t column_tile = tile % S::kColumnTiles;
-    const int64_t first = block_.first_row + tile / S::kColumnTiles * kTileRows;
-    const int64_t column = column_of(column_tile);
-    const int64_t lanes = lanes_of(column_tile);
-    const int64_t listed = rows_.list.count - first;
-    if (end > listed) end = listed;
-    if (begin >= end || lanes <= 0) return;
-    const Vec bias = bias_[column_tile];
-    const Vec column_scales = scales_[column_tile];
-    const int32_t* sums = block_.sums + tile * S::kPlanes * kTileSums;
-    const auto finish_row = [&](int64_t r, int64_t lanes_of_row) {
-      const Vec scales = column_scales * rows_.list.scales[first + r];
-      const int64_t row = rows_.panel + rows_.list.row[first + r];
-      finish_lanes<epilogue>(combine<digits>(sums + r * kLanes) * scales + bias, rows_.call,
-                             row * rows_.weight.out_features + column, lanes_of_row);
-    };
-    if (lanes >= kLanes) {
-      for (int64_t r = begin; r < end; ++r) finish_row(r, kLanes);
-    } else {
-      for (int64_t r = begin; r < end; ++r) finish_row(r, lanes);
-    }
-  }
-
-  const Rows& rows_;
+  const PackedWeight& weight_;
+  const RowList& list_;
+  const std::byte* x_;
+  int64_t panel_;
+  int64_t steps_;
   int64_t column_size_;
-  Block block_ = {};
-  Vec bias_[S::kColumnTiles] = {};
-  Vec scales_[S::kColumnTiles] = {};
+  Vec scales_[kColumnTiles] = {};
 };
 
-// The list's rows of x lie in tiles at `x`.
-template <int64_t digits, Epilogue epilogue>
-void multiply_tiles(const Rows& rows, const std::byte* x) {
-  using S = Scheme<digits>;
-  using Finish = BlockFinish<digits, epilogue>;
-  const PackedWeight& weight = rows.weight;
-  const int64_t steps = blocks(weight.in_features, kInner);
-  const int64_t row_tile = steps * digits * kTileBytes;
-  const int64_t column_size = column_bytes<S::kWeightDigits>(weight.in_features);
-  alignas(64) int32_t sums[2][S::kPlanes * Finish::kRows * kLanes];
-  // A block is finished while the next one is multiplied, some rows with every step.
-  const int64_t share = blocks(Finish::kRows, steps);
-  Finish previous(rows);
-  int64_t turn = 0;
-  for (int64_t n = 0; n < weight.out_features; n += kLanes * S::kColumnTiles) {
-    const std::byte* w = weight.data + n / kLanes * column_size;
-    for (int64_t m = 0; m < rows.list.count; m += kTileRows * S::kRowTiles, turn ^= 1) {
-      block_product<digits>(
-          {.x = x + m / kTileRows * row_tile,
-           .x_tile = row_tile,
-           .w = w,
-           .w_tile = column_size,
-           .steps = steps},
-          sums[turn], [&](int64_t step) { previous.finish(step * share, (step + 1) * share); });
-      previous.take({.sums = sums[turn], .w = w, .first_row = m, .column = n});
-    }
-  }
-  previous.finish(0, Finish::kRows);
-}
-
-// The product of the list's rows, which lie in tiles at `x`. What follows the last one in its block
-// of rows is whatever the memory held: its results are thrown away.
 template <int64_t digits>
-void multiply_rows(const Rows& rows, const std::byte* x) {
-  if (rows.list.count == 0) return;
-  compiler_fence();
-  with_epilogue(rows.call.epilogue,
-                [&]<Epilogue epilogue>() { multiply_tiles<digits, epilogue>(rows, x); });
+void multiply_rows(DigitProduct<digits> product, const Linear<float>& call) {
+  if (product.rows() == 0) return;
+  with_epilogue(call.epilogue,
+                [&]<Epilogue epilogue>() { multiply_blocks<epilogue>(product, call); });
 }
 
 template <int64_t digits>
@@ -168,11 +115,11 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
       usual.push(r, row.largest);
       lay_out_row<digits>(x + r * width, width, usual, usual.count - 1, scratch);
     }
-    multiply_rows<digits>({weight, call, usual, panel}, scratch);
+    multiply_rows<digits>({weight, usual, scratch, panel}, call);
     if constexpr (digits == 3) {
       for (int64_t i = 0; i < uneven.count; ++i)
         lay_out_row<4>(x + uneven.row[i] * width, width, uneven, i, scratch);
-      multiply_rows<4>({weight, call, uneven, panel}, scratch);
+      multiply_rows<4>({weight, uneven, scratch, panel}, call);
     }
   }
 }

@@ -15,6 +15,7 @@ using namespace ENCODE_ISA;
 inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileRowBytes = 64;
 inline constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
+inline constexpr int64_t kTileSums = kTileRows * kLanes;
 inline constexpr int64_t kPanelRows = 128;  // rows of x that are laid out in tiles at a time
 
 inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -47,6 +48,15 @@ inline void zero_sums() {
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
+}
+
+// One behind the other.
+template <typename Sum>
+inline void store_sums(Sum* sums) {
+  _tile_stored(0, sums, kTileRowBytes);
+  _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
 }
 
 // [16 rows][16 words of 32 bits] -> [16 words][16 rows]: the order in which a tile holds
