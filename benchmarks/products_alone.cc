@@ -2,7 +2,7 @@
 //
 //   products_alone --model DIR [--dtype float32|bfloat16] [--threads N] [--seconds S]
 //
-// prints one JSON object. scripts/bench/products_share.py sets it against a run.
+// prints one JSON object. scripts/bench/stages.py sets it against a run.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
