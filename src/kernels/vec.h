@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#ifdef __AVX512BW__
+#include <immintrin.h>
+#endif
 
 #include "kernels/kernels.h"
 
@@ -129,6 +132,29 @@ inline void store(Vec v, Float16* to) {
   store_raw(__builtin_convertvector(round_to_float16(v), ShortVec), to);
 }
 
+#ifdef __AVX512BW__
+// The first n < 16 lanes.
+inline __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
+
+inline Vec load_part(const float* from, int64_t n) {
+  return reinterpret_cast<Vec>(_mm512_maskz_loadu_ps(first_lanes(n), from));
+}
+template <typename T>
+inline Vec load_part(const T* from, int64_t n) {
+  const __m256i padded = _mm256_maskz_loadu_epi16(first_lanes(n), from);
+  return load(reinterpret_cast<const T*>(&padded));
+}
+
+inline void store_part(Vec v, float* to, int64_t n) {
+  _mm512_mask_storeu_ps(to, first_lanes(n), reinterpret_cast<__m512>(v));
+}
+template <typename T>
+inline void store_part(Vec v, T* to, int64_t n) {
+  __m256i padded;
+  store(v, reinterpret_cast<T*>(&padded));
+  _mm256_mask_storeu_epi16(to, first_lanes(n), padded);
+}
+#else
 // The first n < 16 elements; the other lanes are zero.
 template <typename T>
 inline Vec load_part(const T* from, int64_t n) {
@@ -143,6 +169,7 @@ inline void store_part(Vec v, T* to, int64_t n) {
   store(v, padded);
   __builtin_memcpy(to, padded, static_cast<uint64_t>(n) * sizeof(T));
 }
+#endif
 
 // v, with the lanes from n on replaced.
 inline Vec keep_first(Vec v, int64_t n, float other) {

@@ -54,7 +54,8 @@ at::Tensor SelfAttention::attend(const at::Tensor& x, const LayerContext& contex
                           {.scale = shape_.scale,
                            .window = context.window,
                            .softcap = shape_.softcap,
-                           .relative = context.relative});
+                           .relative = context.relative,
+                           .rounds_operands = qkv_.quantizes()});
 }
 
 FeedForward FeedForward::gated(Linear gate_up, Linear down, Activation activation) {

@@ -154,6 +154,8 @@ std::optional<AmxLinear> AmxLinear::make(const std::vector<at::Tensor>& weights,
   return linear;
 }
 
+bool AmxLinear::quantizes() const { return amx::Operands{operands_} == amx::Operands::kOneDigit; }
+
 at::Tensor AmxLinear::operator()(const at::Tensor& x, const at::Tensor& residual,
                                  Activation activation) const {
   static thread_local Scratch scratch;
@@ -192,6 +194,8 @@ std::optional<AmxLinear> AmxLinear::make(const std::vector<at::Tensor>&, const a
 at::Tensor AmxLinear::operator()(const at::Tensor&, const at::Tensor&, Activation) const {
   return {};
 }
+
+bool AmxLinear::quantizes() const { return false; }
 
 }  // namespace encode
 

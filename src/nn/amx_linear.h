@@ -27,6 +27,8 @@ class AmxLinear {
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
                         Activation activation) const;
 
+  bool quantizes() const;  // x and W to 8 bits
+
  private:
   AmxLinear() = default;
 

@@ -43,6 +43,8 @@ struct AttentionOptions {
   AttentionWindow window = {};
   double softcap = 0;                           // > 0: score = softcap x tanh(score / softcap)
   const RelativePositions* relative = nullptr;  // borrowed for the call
+  // float32 queries, keys, values and weights may be rounded to bfloat16 for the products (CPU).
+  bool rounds_operands = false;
 };
 
 // [T, heads x head_dim]. A sequence attends to itself alone; its result does not depend on its

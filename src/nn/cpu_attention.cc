@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <type_traits>
 
 #include <ATen/native/CPUBlas.h>
 #include <ATen/ops/empty.h>
@@ -64,6 +65,7 @@ class CpuAttention {
         options_(options),
         head_dim_(input.query.size(2)),
         group_(input.query.size(1) / input.key.size(1)),
+        room_(round_up(longest, kKeyTile) * head_dim_),
         keys_(round_up(longest, kKeyTile) * head_dim_),
         values_(round_up(longest, kKeyTile) * head_dim_),
         queries_(kQueryBlock * head_dim_),
@@ -85,13 +87,13 @@ class CpuAttention {
 
  private:
   HeadRows<T> rows(const at::Tensor& packed, int64_t head, Range tokens) const {
-    return {packed, head, begin_ + tokens.begin, begin_ + tokens.end};
+    return HeadRows<T>::of(packed, head, begin_ + tokens.begin, begin_ + tokens.end);
   }
 
   void pack(int64_t head) {
-    // The keys may use the values' place, which are packed after them.
-    Operands::pack_keys(rows(input_.key, head, {0, length_}), columns_, keys_.get(), values_.get());
-    Operands::pack_values(rows(input_.value, head, {0, length_}), columns_, values_.get());
+    const Range all = {0, length_};
+    Operands::pack_keys(rows(input_.key, head, all), columns_, keys_.get(), room_.get());
+    Operands::pack_values(rows(input_.value, head, all), columns_, values_.get(), room_.get());
   }
 
   void attend(int64_t head, at::Tensor& out) {
@@ -202,6 +204,7 @@ class CpuAttention {
   const AttentionOptions& options_;
   int64_t head_dim_;
   int64_t group_;
+  Buffer<Operand> room_;    // [longest, head_dim], for rows on their way
   Buffer<Operand> keys_;    // [head_dim, columns_]
   Buffer<Operand> values_;  // [columns_, head_dim]
   Buffer<Operand> queries_;
@@ -230,15 +233,16 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
   at::Tensor out = at::empty({tokens, width}, input.query.options());
   const int64_t used = batch.cu_seqlens.back();
   if (used < tokens) out.narrow(0, used, tokens - used).zero_();
-  const bool pairs = input.query.scalar_type() == at::kBFloat16 && input.query.size(2) % 2 == 0 &&
-                     at::native::cpublas::could_pack(at::kBFloat16);
-  if (pairs) {
-    attend_all<kernels::BFloat16, PairedOperands>(input, batch, options, out);
-  } else {
-    with_row_type(input.query.scalar_type(), [&](auto type) {
-      attend_all<decltype(type), FloatOperands<decltype(type)>>(input, batch, options, out);
-    });
-  }
+  const bool pairs = input.query.size(2) % 2 == 0 && at::native::cpublas::could_pack(at::kBFloat16);
+  with_row_type(input.query.scalar_type(), [&](auto type) {
+    using T = decltype(type);
+    constexpr bool kFloat = std::is_same_v<T, float>;
+    if constexpr (kFloat || std::is_same_v<T, kernels::BFloat16>) {
+      if (pairs && (!kFloat || options.rounds_operands))
+        return attend_all<T, PairedOperands<T>>(input, batch, options, out);
+    }
+    attend_all<T, FloatOperands<T>>(input, batch, options, out);
+  });
   return out;
 }
 

@@ -23,11 +23,10 @@ struct HeadRows {
   int64_t count;
   int64_t head_dim;
 
-  HeadRows(const at::Tensor& packed, int64_t head, int64_t begin, int64_t end)
-      : first(rows_of<const T>(packed) + begin * packed.stride(0) + head * packed.stride(1)),
-        stride(packed.stride(0)),
-        count(end - begin),
-        head_dim(packed.size(2)) {}
+  static HeadRows of(const at::Tensor& packed, int64_t head, int64_t begin, int64_t end) {
+    return {rows_of<const T>(packed) + begin * packed.stride(0) + head * packed.stride(1),
+            packed.stride(0), end - begin, packed.size(2)};
+  }
   const T* row(int64_t i) const { return first + i * stride; }
 };
 
@@ -85,7 +84,7 @@ struct FloatOperands {
     }
     transpose(words, columns, to);
   }
-  static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to) {
+  static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to, float* /*room*/) {
     copy(rows, padded, to);
   }
   static float exp_scores(const float* scores, int64_t n, float scale, float* to) {
@@ -111,37 +110,58 @@ struct TileRelease {
   ~TileRelease() { at::native::cpublas::brgemm_release(true); }
 };
 
-// bfloat16 operands, two consecutive values of the inner dimension side by side (VNNI), which is
-// what AMX multiplies.
+// Rows in T as bfloat16 operands, two consecutive values of the inner dimension side by side
+// (VNNI), which is what AMX multiplies. `room` as above.
+template <typename T>
 struct PairedOperands {
   using Operand = BFloat16;
+  using Release = TileRelease;
+  static constexpr int64_t kPacked = 2;
 
-  static Matrix<BFloat16> queries(const HeadRows<BFloat16>& rows, int64_t padded, BFloat16* room) {
-    if (rows.count == padded) return {rows.first, rows.stride};
-    for (int64_t i = 0; i < rows.count; ++i)
-      std::copy_n(rows.row(i), rows.head_dim, room + i * rows.head_dim);
-    std::fill(room + rows.count * rows.head_dim, room + padded * rows.head_dim, BFloat16{});
-    return {room, rows.head_dim};
-  }
-  static void pack_keys(const HeadRows<BFloat16>& rows, int64_t columns, BFloat16* to,
-                        BFloat16* /*room*/) {
-    transpose(words_of(rows), columns, to);
-  }
-  static void pack_values(const HeadRows<BFloat16>& rows, int64_t padded, BFloat16* to) {
-    for (int64_t i = 0; i < rows.count; i += 2) {
-      const BFloat16* odd = i + 1 < rows.count ? rows.row(i + 1) : nullptr;
-      kernels::kernels().interleave(rows.row(i), odd, rows.head_dim, to + i * rows.head_dim);
+  static Matrix<BFloat16> queries(const HeadRows<T>& rows, int64_t padded, BFloat16* room) {
+    const HeadRows<BFloat16> rounded = round(rows, room);
+    if (rounded.count == padded) return {rounded.first, rounded.stride};
+    if (rounded.first != room) {
+      for (int64_t i = 0; i < rounded.count; ++i)
+        std::copy_n(rounded.row(i), rounded.head_dim, room + i * rounded.head_dim);
     }
-    const int64_t filled = (rows.count + 1) / 2 * 2;
-    std::fill(to + filled * rows.head_dim, to + padded * rows.head_dim, BFloat16{});
+    fill_rows(room, rounded, padded);
+    return {room, rounded.head_dim};
+  }
+  static void pack_keys(const HeadRows<T>& rows, int64_t columns, BFloat16* to, BFloat16* room) {
+    transpose(words_of(round(rows, room)), columns, to);
+  }
+  static void pack_values(const HeadRows<T>& rows, int64_t padded, BFloat16* to, BFloat16* room) {
+    HeadRows<BFloat16> rounded = round(rows, room);
+    for (int64_t i = 0; i < rounded.count; i += 2) {
+      const BFloat16* odd = i + 1 < rounded.count ? rounded.row(i + 1) : nullptr;
+      kernels::kernels().interleave(rounded.row(i), odd, rounded.head_dim,
+                                    to + i * rounded.head_dim);
+    }
+    rounded.count += rounded.count % 2;
+    fill_rows(to, rounded, padded);
   }
   static float exp_scores(const float* scores, int64_t n, float scale, BFloat16* to) {
     return kernels::kernels().exp_scores_bfloat16(scores, n, scale, to);
   }
   static BFloat16* weights(float* /*scores*/, BFloat16* room) { return room; }
   static constexpr int64_t weights_room(int64_t size) { return size; }
-  static constexpr int64_t kPacked = 2;
-  using Release = TileRelease;
+
+ private:
+  static HeadRows<BFloat16> round(const HeadRows<T>& rows, BFloat16* room) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      return rows;
+    } else {
+      for (int64_t i = 0; i < rows.count; ++i) {
+        kernels::kernels().bfloat16.scale(rows.row(i), rows.head_dim, 1, room + i * rows.head_dim);
+      }
+      return {room, rows.head_dim, rows.count, rows.head_dim};
+    }
+  }
+  // Zeros from the last row on.
+  static void fill_rows(BFloat16* to, const HeadRows<BFloat16>& rows, int64_t padded) {
+    std::fill(to + rows.count * rows.head_dim, to + padded * rows.head_dim, BFloat16{});
+  }
 };
 
 // C [m, n] = A [m, k] x B [k, n], added to what C holds where `add` says so.

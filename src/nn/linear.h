@@ -44,6 +44,7 @@ class Linear {
   at::Tensor in_blocks(const at::Tensor& x) const { return blocks(x, {}); }
 
   int64_t out_features() const { return out_features_; }
+  bool quantizes() const { return amx_ && amx_->quantizes(); }  // dtype int8
 
  private:
   at::Tensor product(const at::Tensor& x) const;  // the whole, not on CPU

@@ -177,6 +177,21 @@ TEST(Attention, HalfWidthTypesRoundTheirInputsAndOutputsAlone) {
   EXPECT_LT(error(shape, scaled(shape), at::kBFloat16), 2e-2);
 }
 
+// As far from the formula as bfloat16 rows are, with nothing but the operands rounded.
+TEST(Attention, RoundsOperandsWhereAskedTo) {
+  for (const int64_t head_dim : {20, 32, 64}) {
+    const Shape shape = {.lengths = {1, 15, 33, 70}, .heads = 4, .head_dim = head_dim};
+    AttentionOptions options = scaled(shape);
+    options.rounds_operands = true;
+    EXPECT_LT(error(shape, options), 2e-2) << "head_dim " << head_dim;
+    if (has_amx()) {
+      EXPECT_GT(error(shape, options), 1e-5) << "nothing was rounded";
+    }
+    options.window = AttentionWindow::causal();
+    EXPECT_LT(error(shape, options), 2e-2) << "causal, head_dim " << head_dim;
+  }
+}
+
 TEST(Attention, ASequencesBitsDoNotDependOnItsNeighbours) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const Shape shape = {.lengths = {23, 64, 5}};
