@@ -145,31 +145,33 @@ inline void store_digits(const float* from, int64_t left, Vec to_digits, std::by
     _mm512_store_si512(to + digit * kTileBytes, planes[digits - 1 - digit]);
 }
 
-// Rows of a panel of x that take the same number of digits.
-struct RowList {
-  int64_t count = 0;
-  int16_t row[kPanelRows];               // of the panel
-  float largest[kPanelRows];             // their measure
-  alignas(64) float scales[kPanelRows];  // set by lay_out_row()
-
-  void push(int64_t panel_row, float most) {
-    row[count] = static_cast<int16_t>(panel_row);
-    largest[count++] = most;
-  }
+// One row of a panel of x.
+struct PanelRow {
+  const float* x;
+  float largest;  // its measure
+  int16_t number;
 };
 
-// Row `listed` of a list in tile order, one digit after the other within a step of the inner
+// Those that take the same number of digits.
+struct RowList {
+  int64_t count = 0;
+  int16_t row[kPanelRows];  // of the panel
+  alignas(64) float scales[kPanelRows];
+};
+
+// Adds a row to a list and to its tiles `to`, one digit after the other within a step of the inner
 // dimension: [row tile][inner step][digit][16][64].
 template <int64_t digits>
-void lay_out_row(const float* row, int64_t in_features, RowList& list, int64_t listed,
-                 std::byte* to) {
+void append_row(const PanelRow& row, int64_t in_features, RowList& list, std::byte* to) {
   const int64_t steps = blocks(in_features, kInner);
-  const RowScale scale = scale_of<digits>(list.largest[listed]);
+  const int64_t listed = list.count++;
+  const RowScale scale = scale_of<digits>(row.largest);
+  list.row[listed] = row.number;
   list.scales[listed] = scale.from_digits;
   to += listed / kTileRows * steps * digits * kTileBytes + listed % kTileRows * kTileRowBytes;
   for (int64_t step = 0; step < steps; ++step, to += digits * kTileBytes) {
     const int64_t at = step * kInner;
-    store_digits<digits>(row + at, in_features - at, splat(scale.to_digits), to);
+    store_digits<digits>(row.x + at, in_features - at, splat(scale.to_digits), to);
   }
 }
 

@@ -102,24 +102,25 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
   const int64_t width = weight.in_features;
   const int64_t panel_rows = width * digits <= kNarrowBytes ? kPanelRows / 2 : kPanelRows;
   for (int64_t panel = 0; panel < call.rows; panel += panel_rows) {
-    const float* x = call.x + panel * width;
     const int64_t count = call.rows - panel < panel_rows ? call.rows - panel : panel_rows;
     RowList usual;
-    RowList uneven;  // with four digits
+    PanelRow uneven[kPanelRows];  // with four digits, when the others' tiles are done with
+    int64_t uneven_count = 0;
     for (int64_t r = 0; r < count; ++r) {
-      const RowMeasure row = measure(x + r * width, width);
-      if (digits == 3 && needs_four_digits(row, width)) {
-        uneven.push(r, row.largest);
-        continue;
+      const float* x = call.x + (panel + r) * width;
+      const RowMeasure measured = measure(x, width);
+      const PanelRow row = {.x = x, .largest = measured.largest, .number = static_cast<int16_t>(r)};
+      if (digits == 3 && needs_four_digits(measured, width)) {
+        uneven[uneven_count++] = row;
+      } else {
+        append_row<digits>(row, width, usual, scratch);
       }
-      usual.push(r, row.largest);
-      lay_out_row<digits>(x + r * width, width, usual, usual.count - 1, scratch);
     }
     multiply_rows<digits>({weight, usual, scratch, panel}, call);
     if constexpr (digits == 3) {
-      for (int64_t i = 0; i < uneven.count; ++i)
-        lay_out_row<4>(x + uneven.row[i] * width, width, uneven, i, scratch);
-      multiply_rows<4>({weight, uneven, scratch, panel}, call);
+      RowList list;
+      for (int64_t i = 0; i < uneven_count; ++i) append_row<4>(uneven[i], width, list, scratch);
+      multiply_rows<4>({weight, list, scratch, panel}, call);
     }
   }
 }

@@ -16,7 +16,6 @@ namespace {
 
 using cpu_attention::FloatOperands;
 using cpu_attention::HeadRows;
-using cpu_attention::Matrix;
 using cpu_attention::PairedOperands;
 using cpu_attention::Product;
 
@@ -92,7 +91,8 @@ class CpuAttention {
 
   void pack(int64_t head) {
     const Range all = {0, length_};
-    Operands::pack_keys(rows(input_.key, head, all), columns_, keys_.get(), room_.get());
+    const auto keys = cpu_attention::as_operands(rows(input_.key, head, all), room_.get());
+    cpu_attention::transpose(cpu_attention::words_of(keys), columns_, keys_.get());
     Operands::pack_values(rows(input_.value, head, all), columns_, values_.get(), room_.get());
   }
 
@@ -112,8 +112,9 @@ class CpuAttention {
   // scores = queries x keys, unscaled.
   void score(int64_t head, Range queries, Range keys) {
     const int64_t padded = round_up(queries.size(), kQueryTile);
-    const Matrix<Operand> a =
-        Operands::queries(rows(input_.query, head, queries), padded, queries_.get());
+    HeadRows<Operand> a =
+        cpu_attention::as_operands(rows(input_.query, head, queries), queries_.get());
+    if (a.count < padded) a = cpu_attention::pad_rows(a, padded, queries_.get());
     for (int64_t j = keys.begin; j < keys.end; j += kKeyBlock) {
       const Product product = {.m = padded,
                                .n = std::min(kKeyBlock, keys.end - j),
@@ -122,7 +123,7 @@ class CpuAttention {
                                .ldb = columns_,
                                .ldc = keys.size(),
                                .add = false};
-      multiply(product, a.data, keys_.get() + j * Operands::kPacked,
+      multiply(product, a.first, keys_.get() + j * Operands::kPacked,
                scores_.get() + (j - keys.begin));
     }
   }
@@ -239,9 +240,9 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
     constexpr bool kFloat = std::is_same_v<T, float>;
     if constexpr (kFloat || std::is_same_v<T, kernels::BFloat16>) {
       if (pairs && (!kFloat || options.rounds_operands))
-        return attend_all<T, PairedOperands<T>>(input, batch, options, out);
+        return attend_all<T, PairedOperands>(input, batch, options, out);
     }
-    attend_all<T, FloatOperands<T>>(input, batch, options, out);
+    attend_all<T, FloatOperands>(input, batch, options, out);
   });
   return out;
 }

@@ -30,13 +30,6 @@ struct HeadRows {
   const T* row(int64_t i) const { return first + i * stride; }
 };
 
-// A row-major operand.
-template <typename T>
-struct Matrix {
-  const T* data;
-  int64_t stride;
-};
-
 // to [rows.width, columns]: the rows side by side, zero beyond the last.
 inline void transpose(kernels::WordRows rows, int64_t columns, void* to) {
   constexpr int64_t kRows = 16;
@@ -58,34 +51,44 @@ kernels::WordRows words_of(const HeadRows<T>& rows) {
           .width = rows.head_dim * kBytes / static_cast<int64_t>(sizeof(uint32_t))};
 }
 
-// Rows in T as operands of float32 products. `room` holds at least as many numbers as the result.
-template <typename T>
+// The rows in the type of the operands: where they lie if that is their type, else in `room`.
+template <typename Operand, typename T>
+HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
+  if constexpr (std::is_same_v<T, Operand>) {
+    return rows;
+  } else {
+    for (int64_t i = 0; i < rows.count; ++i) {
+      Operand* to = room + i * rows.head_dim;
+      if constexpr (std::is_same_v<Operand, float>) {
+        kernels::kernels().rows<T>().widen(rows.row(i), rows.head_dim, to);
+      } else {
+        kernels::kernels().bfloat16.scale(rows.row(i), rows.head_dim, 1, to);
+      }
+    }
+    return {room, rows.head_dim, rows.count, rows.head_dim};
+  }
+}
+
+// [padded, head_dim] dense at `to`, zero beyond the rows, which may lie there already.
+template <typename Operand>
+HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operand* to) {
+  if (rows.first != to) {
+    for (int64_t i = 0; i < rows.count; ++i)
+      std::copy_n(rows.row(i), rows.head_dim, to + i * rows.head_dim);
+  }
+  std::fill(to + rows.count * rows.head_dim, to + padded * rows.head_dim, Operand{});
+  return {to, rows.head_dim, padded, rows.head_dim};
+}
+
+// float32 products.
 struct FloatOperands {
   using Operand = float;
-  static constexpr bool kKeepsFloats = std::is_same_v<T, float>;
+  struct Release {};                     // held while products run
+  static constexpr int64_t kPacked = 1;  // rows of the inner dimension side by side
 
-  static Matrix<float> queries(const HeadRows<T>& rows, int64_t padded, float* room) {
-    if constexpr (kKeepsFloats) {
-      if (rows.count == padded) return {rows.first, rows.stride};
-    }
-    copy(rows, padded, room);
-    return {room, rows.head_dim};
-  }
-  static void pack_keys(const HeadRows<T>& rows, int64_t columns, float* to, float* room) {
-    kernels::WordRows words = {};
-    if constexpr (kKeepsFloats) {
-      words = words_of(rows);
-    } else {
-      copy(rows, rows.count, room);
-      words = {.first = reinterpret_cast<const std::byte*>(room),
-               .stride = rows.head_dim * static_cast<int64_t>(sizeof(float)),
-               .count = rows.count,
-               .width = rows.head_dim};
-    }
-    transpose(words, columns, to);
-  }
+  template <typename T>
   static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to, float* /*room*/) {
-    copy(rows, padded, to);
+    pad_rows(as_operands(rows, to), padded, to);
   }
   static float exp_scores(const float* scores, int64_t n, float scale, float* to) {
     return kernels::kernels().exp_scores(scores, n, scale, to);
@@ -93,15 +96,6 @@ struct FloatOperands {
   // The weights of scores take their place.
   static float* weights(float* scores, float* /*room*/) { return scores; }
   static constexpr int64_t weights_room(int64_t /*size*/) { return 0; }
-  static constexpr int64_t kPacked = 1;  // rows of the inner dimension side by side
-  struct Release {};                     // held while products run
-
- private:
-  static void copy(const HeadRows<T>& rows, int64_t padded, float* to) {
-    for (int64_t i = 0; i < rows.count; ++i)
-      kernels::kernels().rows<T>().widen(rows.row(i), rows.head_dim, to + i * rows.head_dim);
-    std::fill(to + rows.count * rows.head_dim, to + padded * rows.head_dim, 0.0F);
-  }
 };
 
 // The library keeps the tiles of its last bfloat16 product configured and remembers that it did;
@@ -110,58 +104,29 @@ struct TileRelease {
   ~TileRelease() { at::native::cpublas::brgemm_release(true); }
 };
 
-// Rows in T as bfloat16 operands, two consecutive values of the inner dimension side by side
-// (VNNI), which is what AMX multiplies. `room` as above.
-template <typename T>
+// bfloat16 products, two consecutive values of the inner dimension side by side (VNNI), which is
+// what AMX multiplies.
 struct PairedOperands {
   using Operand = BFloat16;
   using Release = TileRelease;
   static constexpr int64_t kPacked = 2;
 
-  static Matrix<BFloat16> queries(const HeadRows<T>& rows, int64_t padded, BFloat16* room) {
-    const HeadRows<BFloat16> rounded = round(rows, room);
-    if (rounded.count == padded) return {rounded.first, rounded.stride};
-    if (rounded.first != room) {
-      for (int64_t i = 0; i < rounded.count; ++i)
-        std::copy_n(rounded.row(i), rounded.head_dim, room + i * rounded.head_dim);
-    }
-    fill_rows(room, rounded, padded);
-    return {room, rounded.head_dim};
-  }
-  static void pack_keys(const HeadRows<T>& rows, int64_t columns, BFloat16* to, BFloat16* room) {
-    transpose(words_of(round(rows, room)), columns, to);
-  }
+  template <typename T>
   static void pack_values(const HeadRows<T>& rows, int64_t padded, BFloat16* to, BFloat16* room) {
-    HeadRows<BFloat16> rounded = round(rows, room);
+    const HeadRows<BFloat16> rounded = as_operands(rows, room);
     for (int64_t i = 0; i < rounded.count; i += 2) {
       const BFloat16* odd = i + 1 < rounded.count ? rounded.row(i + 1) : nullptr;
       kernels::kernels().interleave(rounded.row(i), odd, rounded.head_dim,
                                     to + i * rounded.head_dim);
     }
-    rounded.count += rounded.count % 2;
-    fill_rows(to, rounded, padded);
+    const int64_t filled = rounded.count + rounded.count % 2;
+    std::fill(to + filled * rounded.head_dim, to + padded * rounded.head_dim, BFloat16{});
   }
   static float exp_scores(const float* scores, int64_t n, float scale, BFloat16* to) {
     return kernels::kernels().exp_scores_bfloat16(scores, n, scale, to);
   }
   static BFloat16* weights(float* /*scores*/, BFloat16* room) { return room; }
   static constexpr int64_t weights_room(int64_t size) { return size; }
-
- private:
-  static HeadRows<BFloat16> round(const HeadRows<T>& rows, BFloat16* room) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      return rows;
-    } else {
-      for (int64_t i = 0; i < rows.count; ++i) {
-        kernels::kernels().bfloat16.scale(rows.row(i), rows.head_dim, 1, room + i * rows.head_dim);
-      }
-      return {room, rows.head_dim, rows.count, rows.head_dim};
-    }
-  }
-  // Zeros from the last row on.
-  static void fill_rows(BFloat16* to, const HeadRows<BFloat16>& rows, int64_t padded) {
-    std::fill(to + rows.count * rows.head_dim, to + padded * rows.head_dim, BFloat16{});
-  }
 };
 
 // C [m, n] = A [m, k] x B [k, n], added to what C holds where `add` says so.
