@@ -55,8 +55,11 @@ class Encoder {
   virtual int64_t dim() const = 0;            // width of an embedding
   virtual bool token_embeddings() const = 0;  // PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;
-  virtual int64_t max_length() const = 0;       // tokens, the longest sequence it takes
-  virtual int64_t batch_tokens() const = 0;     // the capacity to pack batches with
+  virtual int64_t max_length() const = 0;    // tokens, the longest sequence it takes
+  virtual int64_t batch_tokens() const = 0;  // the capacity to pack batches with
+  // Tokens that encode() should be given at once, at least: at the end of a call threads wait for
+  // each other, and a launch may not be full.
+  virtual int64_t window_tokens() const = 0;
   virtual std::string device_name() const = 0;  // "cpu (2 threads)", "cuda:0 NVIDIA H100 80GB HBM3"
 
   // Gives the caching allocator's unused blocks back to the device. Never throws; a no-op on CPU.

@@ -20,6 +20,9 @@ struct JobUnit {
   InputScan scan;
   int64_t chunk_rows = 0;
   bool chunk_files = true;  // false: standard mode, straight into final_path
+  // Chunks below this number are encoded alone, where others may go through the device together:
+  // one of them has failed, and this shows which.
+  int64_t alone_below = 0;
   std::string final_path;
 };
 

@@ -52,6 +52,9 @@ class CpuEncoder : public Encoder {
   int64_t max_length() const override { return transformer_.max_length; }
   // One block, whatever the options allow: a larger batch would only leave the core's cache.
   int64_t batch_tokens() const override { return kCpuBlockTokens; }
+  int64_t window_tokens() const override {
+    return kWindowBatches * kCpuBlockTokens * pool_.threads();
+  }
   std::string device_name() const override {
     return std::string("cpu (") + kernels::to_string(kernels::capability()) + ")";
   }

@@ -57,6 +57,7 @@ class CudaEncoder : public Encoder {
   int64_t vocab_size() const override { return transformer_.vocab_size; }
   int64_t max_length() const override { return transformer_.max_length; }
   int64_t batch_tokens() const override { return slots_; }
+  int64_t window_tokens() const override { return kWindowBatches * slots_; }
   std::string device_name() const override { return name_; }
   void release_cached_memory() noexcept override {
     encode::release_cached_memory(transformer_.device);

@@ -35,6 +35,10 @@ struct Transformer {
 // "batch.length", naming the window row.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
 
+// Encoder::window_tokens() in batches for each thread that computes, or for a device. At the end of
+// a call a thread waits half a batch on average: a thirtieth of this.
+inline constexpr int64_t kWindowBatches = 16;
+
 std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, const EncoderOptions& options);
 std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer, const EncoderOptions& options);
 

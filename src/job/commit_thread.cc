@@ -8,10 +8,15 @@
 namespace encode {
 namespace {
 
-void append_to(MatrixWriter& writer, const EncodedWindow& window) {
-  writer.append(window.values);
-  writer.append_truncated(window.truncated);
-  if (!window.row_tokens.empty()) writer.append_lengths(window.row_tokens);
+void append_to(MatrixWriter& writer, const WindowPart& part, std::span<const float> values) {
+  writer.append(values);
+  writer.append_truncated(part.truncated);
+  if (!part.row_tokens.empty()) writer.append_lengths(part.row_tokens);
+}
+
+// What a part adds to the time of its window: its tokens, and something for every row.
+double work(const WindowPart& part) {
+  return static_cast<double>(part.stats.tokens + part.rows.size());
 }
 
 class ChunkSink : public RowSink {
@@ -19,7 +24,9 @@ class ChunkSink : public RowSink {
   explicit ChunkSink(ChunkStore& store) : store_(store) {}
 
   void begin(const ChunkTask& chunk) override { writer_ = store_.begin(chunk.index); }
-  void append(const EncodedWindow& window) override { append_to(*writer_, window); }
+  void append(const WindowPart& part, std::span<const float> values) override {
+    append_to(*writer_, part, values);
+  }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     const ChunkRecord record = writer_->commit(stats, device);
     writer_.reset();
@@ -41,7 +48,9 @@ class FinalSink : public RowSink {
   void begin(const ChunkTask& /*chunk*/) override {
     writer_ = begin_final(unit_.final_path, unit_.identity);
   }
-  void append(const EncodedWindow& window) override { append_to(*writer_, window); }
+  void append(const WindowPart& part, std::span<const float> values) override {
+    append_to(*writer_, part, values);
+  }
   WorkerEvent commit(const RowStats& stats, const std::string& device) override {
     writer_->publish(stats, device);
     writer_.reset();
@@ -102,22 +111,39 @@ void CommitThread::run() {
 }
 
 void CommitThread::write(const EncodedWindow& window) {
-  if (window.opens_chunk) {
-    chunk_stats_ = {};
-    sink_.begin(window.chunk);
+  int64_t vectors = 0;
+  double all_work = 0;
+  for (const WindowPart& part : window.parts) {
+    vectors += part.vectors();
+    all_work += work(part);
   }
-  sink_.append(window);
-  chunk_stats_.add(window.stats);
-  if (!window.closes_chunk) return;
+  const auto dim = vectors > 0 ? window.values.size() / static_cast<size_t>(vectors) : 0;
+  std::span<const float> values = window.values;
+  for (const WindowPart& part : window.parts) {
+    if (part.opens_chunk()) {
+      chunk_stats_ = {};
+      chunk_seconds_ = 0;
+      sink_.begin(part.chunk);
+    }
+    const auto size = static_cast<size_t>(part.vectors()) * dim;
+    sink_.append(part, values.first(size));
+    values = values.subspan(size);
+    chunk_stats_.add(part.stats);
+    chunk_seconds_ += window.seconds * work(part) / all_work;
+    if (part.closes_chunk()) commit(part, window.memory);
+  }
+}
+
+void CommitThread::commit(const WindowPart& last, const DeviceMemory& memory) {
   WorkerEvent event = sink_.commit(chunk_stats_, device_);
   event.kind = WorkerEvent::Kind::kChunkDone;
   event.unit = unit_;
-  event.chunk = window.chunk.index;
-  event.rows = window.chunk.rows;
-  event.seconds = window.seconds;
+  event.chunk = last.chunk.index;
+  event.rows = last.chunk.rows;
+  event.seconds = chunk_seconds_;
   event.stats = chunk_stats_;
-  event.device_allocated_bytes = window.memory.allocated_bytes;
-  event.device_reserved_bytes = window.memory.reserved_bytes;
+  event.device_allocated_bytes = memory.allocated_bytes;
+  event.device_reserved_bytes = memory.reserved_bytes;
   event.host_rss_bytes = resident_bytes();
   events_.send(event);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,16 +19,10 @@ namespace encode {
 
 // Encoded rows on their way to the disk.
 struct EncodedWindow {
-  ChunkTask chunk;
-  RowRange rows;
-  std::vector<float> values;  // [rows.size(), dim], or [tokens, dim]
-  RowStats stats;
-  std::vector<TruncatedRow> truncated;
-  std::vector<int32_t> row_tokens;  // see Window
-  bool opens_chunk = false;
-  bool closes_chunk = false;
-  double seconds = 0;   // since the chunk was begun; of its last window
-  DeviceMemory memory;  // after the allocator's cache was released; of its last window
+  std::vector<WindowPart> parts;
+  std::vector<float> values;  // [vectors of all parts, dim]
+  double seconds = 0;         // it took to encode
+  DeviceMemory memory;        // after the allocator's cache was released
 };
 
 // Where a unit's rows go: chunk files, or straight into the final in standard mode.
@@ -35,7 +30,7 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
-  virtual void append(const EncodedWindow& window) = 0;
+  virtual void append(const WindowPart& part, std::span<const float> values) = 0;
   // Durable on return. The event is complete but for what only the worker knows.
   virtual WorkerEvent commit(const RowStats& stats, const std::string& device) = 0;
 };
@@ -43,8 +38,8 @@ class RowSink {
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
-// push() and finish() are for one thread. At most two chunks are ever on their way: push() of a
-// window that opens a chunk waits until at most one earlier chunk is not committed yet.
+// push() and finish() are for one thread. At most two windows are ever on their way: push() waits
+// until at most one earlier window is not written yet.
 class CommitThread {
  public:
   CommitThread(RowSink& sink, EventPipe& events, int64_t unit, std::string device);
@@ -59,14 +54,16 @@ class CommitThread {
  private:
   void run();
   void write(const EncodedWindow& window);
+  void commit(const WindowPart& last, const DeviceMemory& memory);
   void rethrow_failure();
 
   RowSink& sink_;
   EventPipe& events_;
   int64_t unit_;
   std::string device_;
-  RowStats chunk_stats_;  // commit thread only
-  double seconds_ = 0;    // commit thread only, until it has been joined
+  RowStats chunk_stats_;      // commit thread only
+  double chunk_seconds_ = 0;  // commit thread only; its share of its windows' time
+  double seconds_ = 0;        // commit thread only, until it has been joined
   std::exception_ptr
       failure_;  // written before the queue is abandoned, read after push() failed or the join
   BoundedQueue<EncodedWindow> queue_{1};

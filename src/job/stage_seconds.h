@@ -29,7 +29,7 @@ struct StageSeconds {
   double pack = 0;            // producer
   double rows_awaited = 0;    // main thread: no window was ready
   double encode = 0;          // main thread: from token ids to rows
-  double commit_awaited = 0;  // main thread: two chunks were on their way, or the end
+  double commit_awaited = 0;  // main thread: two windows were on their way, or the end
   double commit = 0;          // commit thread: write, sync, log
 
   void add(const StageSeconds& other);

@@ -40,12 +40,20 @@ int64_t wished_batch_tokens(const JobUnit& unit, int64_t max_length) {
   return tokens;
 }
 
+// Of a window's vectors, where every token has one.
+constexpr int64_t kVectorBytes = 128 << 20;
+
 int64_t window_text_bytes(const JobUnit& unit) {
   const int64_t texts = std::max<int64_t>(unit.config.speed.prefetch_bytes / kTextShares, 1);
   if (!unit.identity.token_embeddings) return texts;
   // A token of usual text has about as many bytes as a float32.
-  constexpr int64_t kVectorBytes = 128 << 20;
   return std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
+}
+
+int64_t window_tokens(const JobUnit& unit, const Encoder& encoder) {
+  if (!unit.identity.token_embeddings) return encoder.window_tokens();
+  constexpr int64_t kFloatBytes = 4;
+  return std::min(encoder.window_tokens(), kVectorBytes / (unit.identity.dim * kFloatBytes));
 }
 
 int64_t tokenizer_threads(const SpeedOptions& speed, bool on_cpu) {
@@ -65,6 +73,13 @@ int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
   const auto without = rows.row(1);
   const bool closed = !with.empty() && (without.empty() || with.back() != without.back());
   return static_cast<int32_t>(with.size()) - (closed ? 1 : 0);
+}
+
+// The part that a row of the window belongs to, counted as PackedBatch counts rows.
+WindowPart& part_of(Window& window, int64_t row) {
+  auto part = window.parts.begin();
+  for (; row >= part->rows.size(); ++part) row -= part->rows.size();
+  return *part;
 }
 
 std::vector<ChunkTask> tasks_of(const ChunkStore& store) {
@@ -111,6 +126,7 @@ bool UnitRunner::run(int64_t unit_number) {
                            : prompt_tokens(*tokenizer_, effective.prompt),
       .batch_tokens = encoder_->batch_tokens(),
       .window_text_bytes = window_text_bytes(unit),
+      .window_tokens = window_tokens(unit, *encoder_),
       .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
   unit_stats_ = {};
   unit_seconds_ = {};
@@ -216,50 +232,44 @@ void UnitRunner::log(int64_t unit_number, const std::string& level, const std::s
   events_.send(event);
 }
 
+void UnitRunner::send_chunk_started(int64_t unit_number, const ChunkTask& chunk) {
+  WorkerEvent event;
+  event.kind = WorkerEvent::Kind::kChunkStarted;
+  event.unit = unit_number;
+  event.chunk = chunk.index;
+  event.rows = chunk.rows;
+  events_.send(event);
+}
+
 bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
                                 CommitThread& committer) {
-  Clock::time_point chunk_start;
   Stopwatch watch;
   while (auto window = producer.next()) {
     unit_seconds_.rows_awaited += watch.lap();
     unit_seconds_.add(window->seconds);
-    if (window->opens_chunk()) {
-      chunk_start = Clock::now();
-      WorkerEvent event;
-      event.kind = WorkerEvent::Kind::kChunkStarted;
-      event.unit = unit_number;
-      event.chunk = window->chunk.index;
-      event.rows = window->chunk.rows;
-      events_.send(event);
+    int64_t vectors = 0;
+    for (const WindowPart& part : window->parts) {
+      if (part.opens_chunk()) send_chunk_started(unit_number, part.chunk);
+      vectors += part.vectors();
     }
-    const int64_t vectors =
-        encoder_->token_embeddings() ? window->stats.tokens : window->rows.size();
-    EncodedWindow encoded = {
-        .chunk = window->chunk,
-        .rows = window->rows,
-        .values = std::vector<float>(static_cast<size_t>(vectors * encoder_->dim())),
-        .stats = window->stats,
-        .truncated = std::move(window->truncated),
-        .row_tokens = std::move(window->row_tokens),
-        .opens_chunk = window->opens_chunk(),
-        .closes_chunk = window->closes_chunk(),
-        .seconds = 0,
-        .memory = {}};
-    if (!encode_window(unit_number, *window, encoded)) return false;
-    unit_stats_.add(encoded.stats);
-    if (window->closes_chunk()) {
+    EncodedWindow encoded;
+    encoded.values.resize(static_cast<size_t>(vectors * encoder_->dim()));
+    if (!encode_window(unit_number, *window, encoded.values)) return false;
+    for (const WindowPart& part : window->parts) unit_stats_.add(part.stats);
+    if (window->parts.back().closes_chunk()) {
       encoder_->release_cached_memory();
       encoded.memory = encoder_->memory();
-      encoded.seconds = seconds_since(chunk_start);
     }
-    unit_seconds_.encode += watch.lap();
+    encoded.parts = std::move(window->parts);
+    encoded.seconds = watch.lap();
+    unit_seconds_.encode += encoded.seconds;
     committer.push(std::move(encoded));
     unit_seconds_.commit_awaited += watch.lap();
   }
   return true;
 }
 
-bool UnitRunner::encode_window(int64_t unit_number, const Window& window, EncodedWindow& encoded) {
+bool UnitRunner::encode_window(int64_t unit_number, Window& window, std::span<float> values) {
   const auto batch_done = [&](const PackedBatch& batch) {
     unit_rows_ += batch.sequences();
     unit_tokens_ += batch.tokens();
@@ -273,23 +283,24 @@ bool UnitRunner::encode_window(int64_t unit_number, const Window& window, Encode
   };
   const auto go_on = [&](const PackedBatch&) { return !stop_.load(std::memory_order_relaxed); };
   try {
-    if (!encoder_->encode(window.batches, encoded.values, batch_done)) return false;
-    const WiderRedo::Outcome redo =
-        wider_redo_->run(window.batches, *encoder_, encoded.values, go_on);
+    if (!encoder_->encode(window.batches, values, batch_done)) return false;
+    const WiderRedo::Outcome redo = wider_redo_->run(window.batches, *encoder_, values, go_on);
     if (!redo.finished) return false;
-    encoded.stats.redone_rows = redo.redone;
-    if (redo.redone > 0) {
+    for (const int64_t row : redo.redone) ++part_of(window, row).stats.redone_rows;
+    if (!redo.redone.empty()) {
       log(unit_number, "warning",
-          std::to_string(redo.redone) + " of the rows from " + std::to_string(window.rows.begin) +
+          std::to_string(redo.redone.size()) + " of the rows from " +
+              std::to_string(window.first_row()) +
               " on were not finite and are computed in float32");
     }
   } catch (const Error& error) {
     ErrorDetail detail = error.detail();
-    detail.where += " that begins at row " + std::to_string(window.rows.begin) + " of " +
+    detail.where += " that begins at row " + std::to_string(window.first_row()) + " of " +
                     job_.units[static_cast<size_t>(unit_number)].config.name();
     throw Error(std::move(detail));
   }
-  unit_rows_ += window.stats.zero_token_rows;  // in no batch
+  for (const WindowPart& part : window.parts)
+    unit_rows_ += part.stats.zero_token_rows;  // in no batch
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "encode/encoder.h"
@@ -32,7 +33,8 @@ class UnitRunner {
   void load(int64_t unit);
   void check_int8(int64_t unit, EncoderOptions options);
   bool encode_windows(int64_t unit, WindowProducer& producer, class CommitThread& committer);
-  bool encode_window(int64_t unit, const Window& window, struct EncodedWindow& encoded);
+  bool encode_window(int64_t unit, Window& window, std::span<float> values);
+  void send_chunk_started(int64_t unit, const ChunkTask& chunk);
   void self_test(int64_t unit);
   void log(int64_t unit, const std::string& level, const std::string& message);
 

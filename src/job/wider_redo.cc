@@ -35,6 +35,7 @@ Slice slice_of(const PackedBatch& batch, size_t sequence, const Encoder& encoder
 
 struct Sequences {
   std::vector<Slice> slices;  // of the values, in the order of `ids`
+  std::vector<int64_t> rows;  // in the same order
   TokenizedRows ids;
   int32_t prompt_tokens = 0;
   size_t size = 0;  // values of all of them
@@ -49,6 +50,7 @@ Sequences not_finite(std::span<const PackedBatch> batches, const Encoder& encode
       const Slice slice = slice_of(batch, b, encoder);
       if (is_finite(slice.of(values))) continue;
       found.slices.push_back(slice);
+      found.rows.push_back(batch.rows[b]);
       found.size += slice.size;
       found.ids.ids.insert(found.ids.ids.end(), batch.input_ids.begin() + batch.cu_seqlens[b],
                            batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
@@ -73,15 +75,16 @@ WiderRedo::Outcome WiderRedo::run(std::span<const PackedBatch> batches, const En
   if (!wide_) wide_ = load_encoder(options_);
   std::vector<float> wider(again.size);
   const auto packed = pack(again.ids, wide_->batch_tokens(), again.prompt_tokens);
-  if (!wide_->encode(packed, wider, done)) return {.finished = false, .redone = 0};
+  if (!wide_->encode(packed, wider, done)) return {.finished = false, .redone = {}};
   Outcome outcome;
   size_t at = 0;
-  for (const Slice& slice : again.slices) {
+  for (size_t i = 0; i < again.slices.size(); ++i) {
+    const Slice& slice = again.slices[i];
     const std::span<const float> vector = std::span<const float>(wider).subspan(at, slice.size);
     at += slice.size;
     if (!is_finite(vector)) continue;
     std::copy(vector.begin(), vector.end(), slice.of(values).begin());
-    ++outcome.redone;
+    outcome.redone.push_back(again.rows[i]);
   }
   return outcome;
 }

@@ -19,8 +19,8 @@ class WiderRedo {
   explicit WiderRedo(EncoderOptions narrow);
 
   struct Outcome {
-    bool finished = true;  // false: `done` asked to stop, and values are incomplete
-    int64_t redone = 0;    // rows whose vector is now finite
+    bool finished = true;         // false: `done` asked to stop, and values are incomplete
+    std::vector<int64_t> redone;  // rows whose vector is now finite, as PackedBatch counts them
   };
 
   // Encodes again, in float32 on the same device, each row of `values`, which `narrow` gave, that

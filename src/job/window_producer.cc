@@ -49,8 +49,6 @@ std::vector<TruncatedRow> truncated_rows(const TokenizedRows& rows, int64_t firs
   return truncated;
 }
 
-}  // namespace
-
 // Ids that the input holds: as they are, except that no sequence is longer than the limit.
 void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRows& rows) {
   const auto size = static_cast<int64_t>(ids.size());
@@ -98,6 +96,86 @@ class SliceTokenizer {
   ThreadPool pool_;
 };
 
+}  // namespace
+
+// The rows of the tasks, tokenized part by part.
+class PartSource {
+ public:
+  PartSource(const JobUnit& unit, const std::vector<ChunkTask>& tasks, const TokenizePlan& plan)
+      : unit_(unit),
+        tasks_(tasks),
+        plan_(plan),
+        reader_(open_texts(unit.config.input)),
+        tokenizer_(plan) {
+    skip_finished();
+  }
+
+  bool done() const { return task_ == tasks_.size(); }
+  // The next rows follow those that next() gave last: no committed chunk is between them.
+  bool goes_on() const { return !done() && tasks_[task_].rows.begin <= row_; }
+
+  // The next rows of the chunk that is due, at most a window's; their ids are appended to `window`.
+  WindowPart next(TokenizedRows& window, StageSeconds& seconds) {
+    Stopwatch watch;
+    const ChunkTask& task = tasks_[task_];
+    const int64_t begin = std::max(row_, task.rows.begin);
+    if (begin != row_) reader_->seek(begin, unit_.scan);
+    const std::vector<Text> texts = read_texts({begin, task.rows.end});
+    seconds.read += watch.lap();
+    TokenizedRows rows = tokenizer_.run(texts);
+    seconds.tokenize += watch.lap();
+    row_ = begin + rows.size();
+    WindowPart part = {
+        .chunk = task,
+        .rows = {begin, row_},
+        .stats = statistics(rows),
+        .truncated = truncated_rows(rows, begin),
+        .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>()};
+    if (window.size() == 0) {
+      window = std::move(rows);
+    } else {
+      append(rows, window);
+    }
+    skip_finished();
+    return part;
+  }
+
+ private:
+  void skip_finished() {
+    while (!done() && row_ >= tasks_[task_].rows.end) ++task_;
+  }
+
+  std::vector<Text> read_texts(RowRange rows) {
+    Text text;
+    std::vector<Text> texts;
+    int64_t bytes = 0;
+    const int64_t limit = std::min(kWindowRows, rows.size());
+    while (static_cast<int64_t>(texts.size()) < limit && bytes < plan_.window_text_bytes) {
+      if (!reader_->next(text)) {
+        throw Error({.exit_code = ExitCode::kData,
+                     .code = "text.changed",
+                     .what = "the input has fewer rows than when the run began",
+                     .where = unit_.config.input.path,
+                     .expected = std::to_string(unit_.identity.rows) + " rows",
+                     .found = std::to_string(rows.begin + static_cast<int64_t>(texts.size())),
+                     .hint = "do not change an input during a run; start again with --fresh"});
+      }
+      if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
+      bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
+      texts.push_back(text);
+    }
+    return texts;
+  }
+
+  const JobUnit& unit_;
+  const std::vector<ChunkTask>& tasks_;
+  const TokenizePlan& plan_;
+  std::unique_ptr<TextReader> reader_;
+  SliceTokenizer tokenizer_;
+  size_t task_ = 0;
+  int64_t row_ = 0;  // the reader's
+};
+
 WindowProducer::WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks,
                                const TokenizePlan& plan)
     : unit_(unit), tasks_(std::move(tasks)), plan_(plan), thread_([this] { produce(); }) {}
@@ -109,14 +187,9 @@ WindowProducer::~WindowProducer() {
 
 void WindowProducer::produce() {
   try {
-    const std::unique_ptr<TextReader> reader = open_texts(unit_.config.input);
-    SliceTokenizer tokenizer(plan_);
-    int64_t at = 0;
-    for (const ChunkTask& task : tasks_) {
-      if (task.rows.begin != at) reader->seek(task.rows.begin, unit_.scan);
-      produce_chunk(*reader, task, tokenizer);
-      if (abandoned_) return;
-      at = task.rows.end;
+    PartSource source(unit_, tasks_, plan_);
+    while (!source.done()) {
+      if (!queue_.push(make_window(source))) return;
     }
     queue_.finish();
   } catch (...) {
@@ -124,52 +197,21 @@ void WindowProducer::produce() {
   }
 }
 
-std::vector<Text> WindowProducer::read_texts(TextReader& reader, RowRange rows) const {
-  Text text;
-  std::vector<Text> texts;
-  int64_t bytes = 0;
-  const int64_t limit = std::min(kWindowRows, rows.size());
-  while (static_cast<int64_t>(texts.size()) < limit && bytes < plan_.window_text_bytes) {
-    if (!reader.next(text)) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "text.changed",
-                   .what = "the input has fewer rows than when the run began",
-                   .where = unit_.config.input.path,
-                   .expected = std::to_string(unit_.identity.rows) + " rows",
-                   .found = std::to_string(rows.begin + static_cast<int64_t>(texts.size())),
-                   .hint = "do not change an input during a run; start again with --fresh"});
-    }
-    if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
-    bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
-    texts.push_back(text);
-  }
-  return texts;
-}
-
-void WindowProducer::produce_chunk(TextReader& reader, const ChunkTask& task,
-                                   SliceTokenizer& tokenizer) {
-  for (int64_t begin = task.rows.begin; begin < task.rows.end;) {
-    Stopwatch watch;
-    StageSeconds seconds;
-    const std::vector<Text> texts = read_texts(reader, {begin, task.rows.end});
-    seconds.read = watch.lap();
-    const TokenizedRows rows = tokenizer.run(texts);
-    seconds.tokenize = watch.lap();
-    Window window = {
-        .chunk = task,
-        .rows = {begin, begin + rows.size()},
-        .batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens),
-        .stats = statistics(rows),
-        .truncated = truncated_rows(rows, begin),
-        .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>(),
-        .seconds = seconds};
-    window.seconds.pack = watch.lap();
-    begin = window.rows.end;
-    if (!queue_.push(std::move(window))) {
-      abandoned_ = true;
-      return;
-    }
-  }
+Window WindowProducer::make_window(PartSource& source) const {
+  Window window;
+  TokenizedRows rows;
+  const auto takes_another_chunk = [&] {
+    const WindowPart& last = window.parts.back();
+    return last.closes_chunk() && last.chunk.index >= unit_.alone_below &&
+           rows.size() < kWindowRows && static_cast<int64_t>(rows.ids.size()) < plan_.window_tokens;
+  };
+  do {
+    window.parts.push_back(source.next(rows, window.seconds));
+  } while (source.goes_on() && takes_another_chunk());
+  Stopwatch watch;
+  window.batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens);
+  window.seconds.pack = watch.lap();
+  return window;
 }
 
 }  // namespace encode

@@ -22,20 +22,27 @@ struct ChunkTask {
   RowRange rows;
 };
 
-// A run of rows of one chunk, ready for the device. A chunk of any size goes through in windows of
-// bounded size.
-struct Window {
+// Rows of one chunk, in a window.
+struct WindowPart {
   ChunkTask chunk;
   RowRange rows;
-  std::vector<PackedBatch>
-      batches;  // rows counted from rows.begin; a row without tokens is in none
   RowStats stats;
   std::vector<TruncatedRow> truncated;
   std::vector<int32_t> row_tokens;  // [rows], with StreamIdentity::token_embeddings
-  StageSeconds seconds;             // read, tokenize, pack
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
+  int64_t vectors() const { return row_tokens.empty() ? rows.size() : stats.tokens; }
+};
+
+// Rows that go through the device together. A large chunk takes several windows, each of bounded
+// size; small chunks share one, so that they fill the batches and nobody waits at their ends.
+struct Window {
+  std::vector<WindowPart> parts;     // not empty; each begins where the one before it ends
+  std::vector<PackedBatch> batches;  // rows counted from 0, part after part; none without tokens
+  StageSeconds seconds;              // read, tokenize, pack
+
+  int64_t first_row() const { return parts.front().rows.begin; }
 };
 
 struct TokenizePlan {
@@ -44,7 +51,8 @@ struct TokenizePlan {
   std::string prompt;             // put before every text
   int32_t prompt_tokens = 0;      // see PackedBatch
   int64_t batch_tokens = 0;       // capacity of a batch
-  int64_t window_text_bytes = 0;  // a window ends with the row that reaches it
+  int64_t window_text_bytes = 0;  // a part of a window ends with the row that reaches it
+  int64_t window_tokens = 0;      // chunks are added to a window until it has as many
   int64_t threads = 1;
 };
 
@@ -62,13 +70,11 @@ class WindowProducer {
 
  private:
   void produce();
-  void produce_chunk(TextReader& reader, const ChunkTask& task, class SliceTokenizer& tokenizer);
-  std::vector<Text> read_texts(TextReader& reader, RowRange rows) const;  // of one window
+  Window make_window(class PartSource& source) const;
 
   const JobUnit& unit_;
   const std::vector<ChunkTask> tasks_;
   const TokenizePlan plan_;
-  bool abandoned_ = false;  // producer thread only
   BoundedQueue<Window> queue_{2};
   std::thread thread_;
 };

@@ -146,9 +146,9 @@ void fields(auto& archive, MaybeConst<InputScan> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {
-  auto& [config, identity, scan, chunk_rows, chunk_files, final_path] = value;
+  auto& [config, identity, scan, chunk_rows, chunk_files, alone_below, final_path] = value;
   archive("config", config)("identity", identity)("scan", scan)("chunk_rows", chunk_rows);
-  archive("chunk_files", chunk_files)("final_path", final_path);
+  archive("chunk_files", chunk_files)("alone_below", alone_below)("final_path", final_path);
 }
 
 void fields(auto& archive, MaybeConst<JobSpec> auto& value) {

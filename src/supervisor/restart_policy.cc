@@ -42,6 +42,12 @@ void AttemptLog::forget(const std::string& stream) {
   if (streams_.erase(stream) > 0) save();
 }
 
+std::optional<int64_t> AttemptLog::chunk(const std::string& stream) const {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return std::nullopt;
+  return found->second.chunk;
+}
+
 void AttemptLog::save() const {
   if (path_.empty()) return;
   Json document = Json::object();
@@ -58,6 +64,11 @@ void AttemptLog::save() const {
 void RestartPolicy::progressed(const std::string& stream) {
   restarts_ = 0;
   attempts_.forget(stream);
+}
+
+int64_t RestartPolicy::alone_below(const std::string& stream) const {
+  const std::optional<int64_t> failed = attempts_.chunk(stream);
+  return failed ? *failed + 1 : 0;
 }
 
 double RestartPolicy::restart_delay(const Failure& failure) {

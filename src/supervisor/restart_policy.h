@@ -19,6 +19,7 @@ class AttemptLog {
 
   int64_t failed(const std::string& stream, int64_t chunk);  // one more; returns how often in a row
   void forget(const std::string& stream);                    // it moved on
+  std::optional<int64_t> chunk(const std::string& stream) const;  // that failed last
 
  private:
   struct Attempts {
@@ -52,6 +53,8 @@ class RestartPolicy {
   // be none: kInternal for a chunk that failed three times (its count starts anew), else the cause
   // itself after max_restarts.
   double restart_delay(const Failure& failure);
+  // See JobUnit::alone_below.
+  int64_t alone_below(const std::string& stream) const;
 
   int64_t restarts() const { return restarts_; }  // without progress
 

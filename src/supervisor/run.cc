@@ -159,6 +159,7 @@ JobSpec Run::make_job(const std::vector<size_t>& pending) const {
                          .scan = stream.scan,
                          .chunk_rows = states_[i].chunk_rows,
                          .chunk_files = finisher_->chunk_files(),
+                         .alone_below = policy_.alone_below(stream.config.name()),
                          .final_path = finisher_->standard_path(stream)});
   }
   return job;

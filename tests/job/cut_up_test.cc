@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 300;
+constexpr int64_t kRowsOfManyWindows = 2000;  // of two threads; some 24 tokens each
 
 class CutUp : public ::testing::TestWithParam<const char*> {};
 
@@ -40,7 +41,7 @@ TEST_P(CutUp, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
 }
 
 TEST_P(CutUp, AKilledRunGoesOnToTheSameBytes) {
-  const RealRun runs(GetParam(), kRows);
+  const RealRun runs(GetParam(), kRowsOfManyWindows);
   ASSERT_EQ(runs.run("reference", {}).exit_code, 0);
   const std::vector<std::string> arguments = runs.arguments("killed", {"--chunk-size", "5"});
   int killed = 0;

@@ -53,6 +53,7 @@ class Filler {
                             scan(),
                             integer(),
                             false,
+                            integer(),
                             text()});
     }
     return spec;

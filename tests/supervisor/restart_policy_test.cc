@@ -48,6 +48,17 @@ TEST(RestartPolicy, ProgressStartsTheCountAnew) {
   }
 }
 
+TEST(RestartPolicy, ChunksUpToTheOneThatFailedAreEncodedAloneUntilOneIsCommitted) {
+  AttemptLog attempts("");
+  RestartPolicy policy(9, 1, attempts);
+  EXPECT_EQ(policy.alone_below("s"), 0);
+  policy.restart_delay(failure_of("s", 6));
+  EXPECT_EQ(policy.alone_below("s"), 7);
+  EXPECT_EQ(policy.alone_below("other"), 0);
+  policy.progressed("s");
+  EXPECT_EQ(policy.alone_below("s"), 0);
+}
+
 TEST(RestartPolicy, ThirdFailureOfOneChunkIsTheLast) {
   AttemptLog attempts("");
   RestartPolicy policy(99, 1, attempts);
