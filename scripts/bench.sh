@@ -10,7 +10,7 @@
 #   where a run's time goes, and what share it is of the model's matrix products alone; BERT's architecture only
 #
 # usage: scripts/bench.sh chunks [--rows N] [--threads N] [--model DIR] [--dtype T] [--runs N]
-#   chunks of 1,000 and of 100 against standard mode, and batch_tokens of 1k to 16k, on functions and on changelog entries
+#   chunks of 1,000 and of 100 against standard mode, on functions and on changelog entries
 #
 # usage: scripts/bench.sh growth [--threads N] [--model DIR] [--dtype T] [--lengths ..] [--tokens N]
 #   time and memory for 1,000 to 1,000,000 short rows, and for rows of 16 to 8,192 tokens

@@ -36,10 +36,11 @@ def processor_seconds():
 
 
 def encode(program, model, rows, *flags):
-    """One run in a cache of its own, with any further flags."""
+    """One run in a cache of its own, with any further flags; on the CPU unless they name a device."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.npy"
-        command = [program, "run", "--model", model, "--input", rows, "--field", "text", "--device", "cpu", "--cache-dir",
+        device = () if "--device" in flags else ("--device", "cpu")
+        command = [program, "run", "--model", model, "--input", rows, "--field", "text", *device, "--cache-dir",
                    f"{folder}/cache", "--output", output, "--json", "--log-level", "debug", "--no-progress", *flags]
         before, started = processor_seconds(), time.monotonic()
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True)

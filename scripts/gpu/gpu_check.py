@@ -103,7 +103,8 @@ def chunks_done(events):
 
 
 def steady_speed(events):
-    """Tokens a second from the end of the first chunk, which pays for the kernels' first use."""
+    """Tokens a second from the end of the first chunk, which pays for the kernels' first use. The chunks must be larger
+    than a window (16 batches): smaller ones end several at a time."""
     done = chunks_done(events)
     return sum(event["tokens"] for event in done[1:]) / (done[-1]["arrival"] - done[0]["arrival"])
 
@@ -205,7 +206,7 @@ class Checks:
         cases += [(name, self.long_rows(), LONG_ROWS) for name in ("bert-base", "qwen2-1.5b")]
         for name, path, rows in cases:
             encode = Encode(self.args.program, self.model(name), path, self.work)
-            options = ("--dtype", "bfloat16", "--max-length", str(LONG_ROW_TOKENS), "--chunk-size", str(rows // 6))
+            options = ("--dtype", "bfloat16", "--max-length", str(LONG_ROW_TOKENS), "--chunk-size", str(rows // 3))
             speeds = []
             for kernels in (True, False):
                 events, _, code = encode.run(f"{path.stem}_{name}_{kernels}", *options, kernels=kernels)
@@ -290,9 +291,9 @@ class Checks:
         self.report.section("Throughput, bfloat16 (model loaded and warm on both sides)", "model", "rows", "tokens",
                             "encode tokens/s", "sentence-transformers tokens/s (best batch)", "ratio")
         for name, rows in (("minilm", self.args.rows), ("bert-base", self.args.rows),
-                           ("qwen2-1.5b", self.args.rows // 5)):
+                           ("qwen2-1.5b", self.args.rows // 2)):
             encode = self.encode(name, rows)
-            events, _, code = encode.run(f"speed_{name}", "--dtype", "bfloat16", "--chunk-size", str(rows // 4))
+            events, _, code = encode.run(f"speed_{name}", "--dtype", "bfloat16", "--chunk-size", str(rows // 3))
             done = chunks_done(events)
             if code != 0 or len(done) < 2:
                 self.report.check(f"throughput {name}", False, f"exit code {code}")
@@ -301,6 +302,16 @@ class Checks:
             ours = steady_speed(events)
             best, batch = self.peer_speed(name, rows, tokens)
             self.report.row(name, rows, tokens, f"{ours:,.0f}", f"{best:,.0f} ({batch})", f"{ours / best:.2f}")
+
+    def chunk_overhead(self):
+        self.report.section("Chunks against standard mode, and batch_tokens: MiniLM, bfloat16, short rows")
+        script = pathlib.Path(__file__).resolve().parents[1] / "bench" / "chunk_overhead.py"
+        run = subprocess.run([sys.executable, script, "--encode", self.args.program, "--model", self.model("minilm"),
+                              "--threads", str(os.cpu_count()), "--dtype", "bfloat16", "--device", "cuda", "--runs", "2",
+                              self.short_rows()], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.report.lines += run.stdout.splitlines() + ["", "| check | result | figures |", "|---|---|---|"]
+        verdict = run.stderr.strip().splitlines()[-1:] or ["no output"]
+        self.report.check("chunks and batch_tokens", run.returncode == 0, verdict[0])
 
     def peer_speed(self, name, rows, tokens):
         speeds = []
@@ -325,7 +336,8 @@ def main():
                     f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"]
     with tempfile.TemporaryDirectory(prefix="gpu_check_") as work:
         checks = Checks(args, pathlib.Path(work), report)
-        for step in (checks.gpu_tests, checks.kernels, checks.parity, checks.chunks_and_resume, checks.throughput):
+        for step in (checks.gpu_tests, checks.kernels, checks.parity, checks.chunks_and_resume, checks.throughput,
+                     checks.chunk_overhead):
             before = time.monotonic()
             try:
                 step()

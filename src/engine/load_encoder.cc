@@ -92,7 +92,7 @@ std::vector<LoadNote> take_load_notes() {
 
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
-  if (model->selects_rows() && reads_one_token(head.pooling()))
+  if (reads_one_token(head.pooling()))
     input.pooled_rows = pooled_rows(input, head.pooling().front());
   return head(model->forward(input), input);
 }

@@ -45,10 +45,12 @@ class Albert : public Model {
 
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = projection_(embeddings_(batch));
-    for (int64_t step = 0; step < steps_; ++step) {
-      const int64_t group = step * groups_ / steps_;
-      for (int64_t i = 0; i < group_layers_; ++i)
-        x = layers_[static_cast<size_t>(group * group_layers_ + i)].forward(x, {.batch = batch});
+    const LayerContext context = {.batch = batch};
+    const int64_t count = steps_ * group_layers_;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t group = i / group_layers_ * groups_ / steps_;
+      const auto layer = static_cast<size_t>(group * group_layers_ + i % group_layers_);
+      x = layers_[layer].forward(x, i + 1 == count ? last_layer(context) : context);
     }
     return x;
   }

@@ -153,11 +153,13 @@ class DebertaLayer {
                                    config.encoder.layer_norm_eps)) {}
 
   // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
-  at::Tensor forward(const at::Tensor& input, const PackedInput& batch,
+  at::Tensor forward(const at::Tensor& input, const LayerContext& context,
                      const std::vector<int32_t>& columns) const {
-    const at::Tensor x =
-        attention_norm_(attention_out_.add(attention_(input, batch, columns), input));
-    return mlp_norm_(mlp_.add(x, x));
+    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
+      const at::Tensor x = attention_norm_(attention_out_.add(attended, residual));
+      return mlp_norm_(mlp_.add(x, x));
+    };
+    return finish_rows(context, attention_(input, context.batch, columns), input, finish);
   }
 
  private:
@@ -189,7 +191,9 @@ class DebertaV2 : public Model {
 
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = embeddings_(batch);
-    for (const DebertaLayer& layer : layers_) x = layer.forward(x, batch, columns_);
+    const LayerContext context = {.batch = batch};
+    for (const DebertaLayer& layer : layers_)
+      x = layer.forward(x, &layer == &layers_.back() ? last_layer(context) : context, columns_);
     return x;
   }
 

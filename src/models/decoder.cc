@@ -110,14 +110,9 @@ class Decoder : public Model {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
     // In the compute type, as the makers do: in bfloat16 the square root of 3,072 is 55.5.
     if (embedding_scale_ != 1) x.sum.mul_(at::scalar_tensor(embedding_scale_, x.sum.options()));
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const LayerContext& context = sliding_[i] ? sliding : full;
-      x = layers_[i].forward(x, i + 1 == layers_.size() ? last_layer(context) : context);
-    }
+    x = run_layers(layers_, x, [&](size_t layer) { return sliding_[layer] ? sliding : full; });
     return norm_(x);
   }
-
-  bool selects_rows() const override { return true; }
 
  private:
   at::Tensor words_;

@@ -40,17 +40,12 @@ class GteNew : public Model {
                      .positions = false,
                      .segments = source.config.integer_or("type_vocab_size", 1, 0, 1024) > 0}),
         rotary_(parse_rope(source.config, {.head_dim = config.attention().head_dim}),
-                source.max_positions, source.device) {
-    for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config));
-  }
+                source.max_positions, source.device),
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)) {}
 
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = embeddings_(batch);
     const RotaryAngles angles = rotary_.angles(batch);
-    for (const PostNormLayer& layer : layers_)
-      x = layer.forward(x, {.batch = batch, .rotary = &angles});
-    return x;
+    return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
   }
 
  private:

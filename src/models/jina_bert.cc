@@ -36,16 +36,11 @@ Activation gate_of(const JsonFields& json) {
 
 PostNormEncoder::Parts load_parts(const ModuleLoader& root, const ModelSource& source) {
   const EncoderConfig config(source.config);
-  PostNormEncoder::Parts parts = {
-      .embeddings = BertEmbeddings(root.scope("embeddings"), config,
-                                   {.width = config.hidden(), .positions = false}),
-      .relative = alibi_bias(config.num_attention_heads, source.max_positions, source.device),
-      .layers = {}};
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
-    parts.layers.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config,
-                                      gate_of(source.config)));
-  }
-  return parts;
+  return {.embeddings = BertEmbeddings(root.scope("embeddings"), config,
+                                       {.width = config.hidden(), .positions = false}),
+          .relative = alibi_bias(config.num_attention_heads, source.max_positions, source.device),
+          .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config,
+                                gate_of(source.config))};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The blocks that transformer layers are put together from.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -62,6 +63,21 @@ auto finish_rows(const LayerContext& context, const at::Tensor& attended,
     blocks.push_back(part.total());
   }
   return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
+}
+
+// The layers one after the other, each in context_of(its number); the last one makes the rows alone
+// that pooling reads.
+template <typename Layer, typename Hidden, std::invocable<size_t> ContextOf>
+Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const ContextOf& context_of) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerContext context = context_of(i);
+    x = layers[i].forward(std::move(x), i + 1 == layers.size() ? last_layer(context) : context);
+  }
+  return x;
+}
+template <typename Layer, typename Hidden>
+Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext& context) {
+  return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
 // Multi-head attention (Vaswani et al. 2017), the projections to query, key and value fused.

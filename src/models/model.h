@@ -24,12 +24,11 @@ class Model {
   // [T, hidden_size] in the compute type: last_hidden_state of the Hugging Face implementation,
   // packed. Every id of the batch must be in [0, vocab_size) and every position below the model's
   // limit; the engine checks both.
+  //
+  // Where batch.pooled_rows is defined, those rows alone, [P, hidden_size]: the last layer does
+  // nothing after attention for the others. The bits of a row are the same on CPU; on CUDA they are
+  // if all batches are given pooled_rows, or none.
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
-
-  // Whether forward() makes the rows of batch.pooled_rows alone, [P, hidden_size], where that is
-  // defined: the last layer then does nothing after attention for the others. The bits of a row are
-  // the same on CPU; on CUDA they are if all batches are given pooled_rows, or none.
-  virtual bool selects_rows() const { return false; }
 };
 
 // What a model is built from.

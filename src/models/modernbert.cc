@@ -84,8 +84,7 @@ class ModernBert : public Model {
     const LayerContext local = {
         .batch = batch, .window = {.left = reach_, .right = reach_}, .rotary = &local_angles};
     ResidualSum x = {embeddings_norm_(at::embedding(words_, batch.input_ids))};
-    for (size_t i = 0; i < layers_.size(); ++i)
-      x = layers_[i].forward(x, local_[i] ? local : global);
+    x = run_layers(layers_, x, [&](size_t layer) { return local_[layer] ? local : global; });
     return norm_(x);
   }
 

@@ -46,6 +46,15 @@ class ModuleLoader {
                        bool bias = true) const;
   RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,
                    RmsWeight stored = RmsWeight::kPlain) const;
+  // The layers below the scopes <prefix>0, <prefix>1, ..., each made by load(its loader, more...).
+  template <typename Load, typename... More>
+  auto layers(const std::string& prefix, int64_t count, const Load& load,
+              const More&... more) const {
+    std::vector<decltype(load(*this, more...))> all;
+    for (int64_t i = 0; i < count; ++i)
+      all.push_back(load(scope(prefix + std::to_string(i)), more...));
+    return all;
+  }
 
  private:
   WeightScope scope_;

@@ -25,7 +25,14 @@ struct Dialect {
 };
 
 using ExpertsLayer = PostNorm<MixtureOfExperts>;
-using Layer = std::variant<PostNormLayer, ExpertsLayer>;
+
+struct Layer {
+  std::variant<PostNormLayer, ExpertsLayer> kind;
+
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    return std::visit([&](const auto& layer) { return layer.forward(x, context); }, kind);
+  }
+};
 
 FeedForward load_mlp(const ModuleLoader& mlp, const EncoderConfig& config, const Dialect& dialect) {
   const Dim inner = config.inner();
@@ -56,15 +63,15 @@ Layer load_layer(const ModuleLoader& layer, const EncoderConfig& config, const D
                                   .num_experts = dialect.num_experts,
                                   .top_k = dialect.moe_top_k,
                                   .activation = config.hidden_act};
-    return ExpertsLayer{.attention = std::move(attention),
-                        .attention_norm = std::move(attention_norm),
-                        .mlp = MixtureOfExperts(mlp, experts),
-                        .mlp_norm = std::move(mlp_norm)};
+    return {ExpertsLayer{.attention = std::move(attention),
+                         .attention_norm = std::move(attention_norm),
+                         .mlp = MixtureOfExperts(mlp, experts),
+                         .mlp_norm = std::move(mlp_norm)}};
   }
-  return PostNormLayer{.attention = std::move(attention),
-                       .attention_norm = std::move(attention_norm),
-                       .mlp = load_mlp(mlp, config, dialect),
-                       .mlp_norm = std::move(mlp_norm)};
+  return {PostNormLayer{.attention = std::move(attention),
+                        .attention_norm = std::move(attention_norm),
+                        .mlp = load_mlp(mlp, config, dialect),
+                        .mlp_norm = std::move(mlp_norm)}};
 }
 
 class RotaryBert : public Model {
@@ -74,27 +81,21 @@ class RotaryBert : public Model {
       : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
                           config.hidden())),
         norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
-        rotary_(rope, max_positions, root.device()) {
+        rotary_(rope, max_positions, root.device()),
+        layers_(
+            root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config, dialect)) {
     if (config.type_vocab_size > 0) {
       segment_ = root.table("embeddings.token_type_embeddings",
                             {"type_vocab_size", config.type_vocab_size}, config.hidden())
                      .select(0, 0);
-    }
-    for (int64_t i = 0; i < config.num_hidden_layers; ++i) {
-      layers_.push_back(
-          load_layer(root.scope("encoder.layers." + std::to_string(i)), config, dialect));
     }
   }
 
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = at::embedding(words_, batch.input_ids);
     if (segment_.defined()) x.add_(segment_);
-    x = norm_(x);
     const RotaryAngles angles = rotary_.angles(batch);
-    const LayerContext context = {.batch = batch, .rotary = &angles};
-    for (const Layer& layer : layers_)
-      x = std::visit([&](const auto& kind) { return kind.forward(x, context); }, layer);
-    return x;
+    return run_layers(layers_, norm_(x), {.batch = batch, .rotary = &angles});
   }
 
  private:

@@ -22,20 +22,14 @@ std::vector<PostNormLayer> load_post_norm_layers(const ModuleLoader& root,
                                                  const std::string& prefix,
                                                  const EncoderConfig& config,
                                                  const PostNormNames& names) {
-  std::vector<PostNormLayer> layers;
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-    layers.push_back(load_post_norm_layer(root.scope(prefix + std::to_string(i)), config, names));
-  return layers;
+  return root.layers(prefix, config.num_hidden_layers, load_post_norm_layer, config, names);
 }
 
 at::Tensor PostNormEncoder::forward(const PackedInput& batch) const {
   at::Tensor x = parts_.embeddings(batch);
   if (parts_.projection) x = (*parts_.projection)(x);
-  const LayerContext context = {.batch = batch,
-                                .relative = parts_.relative ? &*parts_.relative : nullptr};
-  for (const PostNormLayer& layer : parts_.layers)
-    x = layer.forward(x, &layer == &parts_.layers.back() ? last_layer(context) : context);
-  return x;
+  return run_layers(parts_.layers, x,
+                    {.batch = batch, .relative = parts_.relative ? &*parts_.relative : nullptr});
 }
 
 }  // namespace encode

@@ -45,7 +45,6 @@ class PostNormEncoder : public Model {
   explicit PostNormEncoder(Parts parts) : parts_(std::move(parts)) {}
 
   at::Tensor forward(const PackedInput& batch) const override;
-  bool selects_rows() const override { return true; }
 
  private:
   Parts parts_;

@@ -15,7 +15,9 @@ class StaticEmbeddingModel : public Model {
   explicit StaticEmbeddingModel(at::Tensor table) : table_(std::move(table)) {}
 
   at::Tensor forward(const PackedInput& batch) const override {
-    return at::embedding(table_, batch.input_ids);
+    const at::Tensor& rows = batch.pooled_rows;
+    return at::embedding(table_,
+                         rows.defined() ? batch.input_ids.index_select(0, rows) : batch.input_ids);
   }
 
  private:

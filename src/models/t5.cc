@@ -112,10 +112,10 @@ class T5Encoder : public Model {
 
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const RelativePositions& bias = biases_.size() == 1 ? biases_.front() : biases_[i];
-      x = layers_[i].forward(x, {.batch = batch, .relative = &bias});
-    }
+    x = run_layers(layers_, x, [&](size_t layer) {
+      const RelativePositions& bias = biases_.size() == 1 ? biases_.front() : biases_[layer];
+      return LayerContext{.batch = batch, .relative = &bias};
+    });
     return norm_(x);
   }
 

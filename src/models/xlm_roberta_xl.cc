@@ -30,14 +30,11 @@ class XlmRobertaXl : public Model {
   XlmRobertaXl(const ModuleLoader& root, const EncoderConfig& config, int64_t padding_token)
       : embeddings_(root.scope("embeddings"), config,
                     {.width = config.hidden(), .padding_token = padding_token, .norm = false}),
-        norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {
-    for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-      layers_.push_back(load_layer(root.scope("encoder.layer." + std::to_string(i)), config));
-  }
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)),
+        norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {}
 
   at::Tensor forward(const PackedInput& batch) const override {
-    ResidualSum x = {embeddings_(batch)};
-    for (const Layer& layer : layers_) x = layer.forward(x, {.batch = batch});
+    ResidualSum x = run_layers(layers_, ResidualSum{embeddings_(batch)}, {.batch = batch});
     return norm_(x);
   }
 

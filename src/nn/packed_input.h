@@ -19,8 +19,8 @@ struct PackedInput {
   at::Tensor cu_seqlens_device;     // [B + 1] int32, CUDA only
   std::vector<int32_t> cu_seqlens;  // [B + 1], host
   int64_t max_seqlen = 0;
-  // [P] int64, on the device: the one token that pooling reads of each sequence, then filler. Only
-  // for a model that selects_rows(); undefined: all tokens are wanted.
+  // [P] int64, on the device: the one token that pooling reads of each sequence, then filler;
+  // undefined: all tokens are wanted.
   at::Tensor pooled_rows;
   int64_t prompt_tokens = 0;  // leading tokens of each sequence that pooling leaves out
 
