@@ -22,6 +22,21 @@ inline Vec exp(Vec x) {
   return times_power_of_two(fraction, n);
 }
 
+// 2^x to 2.7e-6, for x in [-126, 127]; below, the end holds, and NaN stays NaN. Coefficients:
+// scripts/generate/exp2.py.
+inline Vec short_exp2(Vec x) {
+  const Vec rounding_bias = splat(0x1.8p23F);
+  x = max(splat(-126.0F), x);
+  const Vec n = (x + rounding_bias) - rounding_bias;
+  const Vec r = x - n;
+  Vec p = splat(0x1.3997d6p-7F);
+  p = p * r + 0x1.ca1442p-5F;
+  p = p * r + 0x1.ec06dap-3F;
+  p = p * r + 0x1.62e0dcp-1F;
+  p = p * r + 0x1.ffffe8p-1F;
+  return times_power_of_two(p, n);
+}
+
 // erf(z) = z P(z^2) / Q(z^2) below 3.95, where it is 1 to float32's precision. P and Q minimize the
 // largest absolute error (1.8e-8 before rounding; 3.2e-7 with it); scripts/generate/erf.py.
 inline Vec erf(Vec z) {

@@ -73,4 +73,18 @@ int64_t scratch_bytes(const PackedWeight& weight);
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
 
+// Holds the tile configuration of the calling thread for multiply(). Nothing else may use tiles
+// while it lives: linear() has a configuration of its own.
+class TileSession {
+ public:
+  TileSession();
+  TileSession(const TileSession&) = delete;
+  TileSession& operator=(const TileSession&) = delete;
+  ~TileSession();
+};
+
+// C = A x B for small matrices, with k and n multiples of 32. B has two consecutive rows side by
+// side: b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j.
+void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
+
 }  // namespace encode::kernels::amx

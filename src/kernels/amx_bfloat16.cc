@@ -12,6 +12,8 @@ constexpr int64_t kBlock = PackedWeight::kBlockColumns;
 
 // Thirty-two consecutive elements of a row, zero beyond its end.
 inline void store_step(const BFloat16* row, int64_t in_features, int64_t step, BFloat16* to) {
+  if ((step + 1) * kInner <= in_features)
+    return store_raw(load_raw<UintVec>(row + step * kInner), to);
   for (int64_t half = 0; half < kInner; half += kLanes) {
     const int64_t at = step * kInner + half;
     const int64_t left = in_features - at;
@@ -99,6 +101,52 @@ class BFloat16Product {
   int64_t steps_;
 };
 
+// A small product with the distances of its rows in bytes.
+struct SmallProduct {
+  const Product& shape;
+  int64_t a_bytes;
+  int64_t b_bytes;
+  int64_t c_bytes;
+};
+
+template <bool two>
+inline void load_a(const SmallProduct& p, const BFloat16* a) {
+  _tile_loadd(4, a, p.a_bytes);
+  if constexpr (two) _tile_loadd(5, a + kTileRows * p.shape.lda, p.a_bytes);
+}
+
+// Tiles 4 and 5 hold two row tiles of A, or one, 6 and 7 two column tiles of B.
+template <bool two>
+inline void multiply_block(const SmallProduct& p, const BFloat16* a, const BFloat16* b, float* c) {
+  zero_sums();
+  for (int64_t k = 0; k < p.shape.k; k += kInner, b += kTileRows * p.shape.ldb * 2) {
+    if (p.shape.k > kInner) load_a<two>(p, a + k);
+    _tile_loadd(6, b, p.b_bytes);
+    _tile_loadd(7, b + kInner, p.b_bytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if constexpr (two) {
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, c, p.c_bytes);
+  _tile_stored(1, c + kLanes, p.c_bytes);
+  if constexpr (two) {
+    float* bottom = c + kTileRows * p.shape.ldc;
+    _tile_stored(2, bottom, p.c_bytes);
+    _tile_stored(3, bottom + kLanes, p.c_bytes);
+  }
+}
+
+// A single step of the inner dimension needs the same tiles of A for all columns.
+template <bool two>
+inline void multiply_rows(const SmallProduct& p, const BFloat16* a, const BFloat16* b, float* c) {
+  if (p.shape.k == kInner) load_a<two>(p, a);
+  for (int64_t column = 0; column < p.shape.n; column += kBlock)
+    multiply_block<two>(p, a, b + 2 * column, c + column);
+}
+
 }  // namespace
 
 int64_t packed_bytes(const PackedWeight& weight) {
@@ -127,6 +175,22 @@ void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, B
       }
     }
   }
+}
+
+void configure_tiles() { load_tile_config(); }
+void release_tiles() { _tile_release(); }
+
+void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(BFloat16));
+  const SmallProduct p = {.shape = product,
+                          .a_bytes = product.lda * kBytes,
+                          .b_bytes = product.ldb * 2 * kBytes,
+                          .c_bytes = product.ldc * static_cast<int64_t>(sizeof(float))};
+  compiler_fence();
+  int64_t row = 0;
+  for (; row + kBlock <= product.m; row += kBlock)
+    multiply_rows<true>(p, a + row * product.lda, b, c + row * product.ldc);
+  if (row < product.m) multiply_rows<false>(p, a + row * product.lda, b, c + row * product.ldc);
 }
 
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* scratch) {

@@ -28,12 +28,14 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
+inline void load_tile_config() {
+  static constexpr TileConfig kConfig;
+  _tile_loadconfig(&kConfig);
+}
+
 class TileScope {
  public:
-  TileScope() {
-    static constexpr TileConfig kConfig;
-    _tile_loadconfig(&kConfig);
-  }
+  TileScope() { load_tile_config(); }
   ~TileScope() { _tile_release(); }
   TileScope(const TileScope&) = delete;
   TileScope& operator=(const TileScope&) = delete;

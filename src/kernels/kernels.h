@@ -60,17 +60,30 @@ struct WordRows {
   int64_t width;  // in words
 };
 
+// C [m, n] = A [m, k] x B [k, n], row-major, with the distances between rows in elements.
+struct Product {
+  int64_t m;  // a multiple of 16
+  int64_t n;
+  int64_t k;
+  int64_t lda;
+  int64_t ldb;
+  int64_t ldc;
+};
+
 struct Kernels {
   const char* instruction_set;  // "baseline", "avx2", "avx512", "avx512bf16"
   // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
   // units in the last place. s and p may be the same.
   float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
-  // The same, p rounded to nearest even; the sum is that of the numbers before they are rounded.
+  // The same to 1e-5, p rounded to nearest even; the sum is that of the numbers before they are
+  // rounded.
   float (*exp_scores_bfloat16)(const float* s, int64_t n, float scale, BFloat16* p);
   // rows -> columns: to[i x columns + j] = word i of row j for j in [0, 16), zero beyond the rows.
   void (*transpose)(const WordRows& rows, int64_t columns, uint32_t* to);
   // out = a[0], b[0], a[1], b[1] .. b[n - 1]; a null b is zeros.
   void (*interleave)(const BFloat16* a, const BFloat16* b, int64_t n, BFloat16* out);
+  // Each element of C is one chain of multiply-adds in the order of k.
+  void (*multiply)(const Product& product, const float* a, const float* b, float* c);
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;

@@ -1,13 +1,15 @@
 // The kernels of kernels.h for the instruction set ENCODE_ISA.
 #include "kernels/activations.h"
 #include "kernels/kernels.h"
+#include "kernels/products.h"
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {
 namespace {
 
-template <typename T>
-float exp_scores(const float* s, int64_t n, float scale, T* p) {
+// p[j] = power(scale x s[j] - the largest of them).
+template <typename T, typename Power>
+inline float powers_of_scores(const float* s, int64_t n, float scale, T* p, const Power& power) {
   constexpr float kLowest = -0x1.fffffep127F;
   Vec most = splat(kLowest);
   for_groups(
@@ -20,16 +22,25 @@ float exp_scores(const float* s, int64_t n, float scale, T* p) {
   for_groups(
       n,
       [&](int64_t i) {
-        const Vec e = exp(load(s + i) * scale - top);
+        const Vec e = power(load(s + i) * scale - top);
         store(e, p + i);
         total += e;
       },
       [&](int64_t i, int64_t size) {
-        const Vec e = exp(load_part(s + i, size) * scale - top);
+        const Vec e = power(load_part(s + i, size) * scale - top);
         store_part(e, p + i, size);
         total += keep_first(e, size, 0);
       });
   return sum(total);
+}
+
+float exp_scores(const float* s, int64_t n, float scale, float* p) {
+  return powers_of_scores(s, n, scale, p, [](Vec x) { return exp(x); });
+}
+
+float exp_scores_bfloat16(const float* s, int64_t n, float scale, BFloat16* p) {
+  constexpr float kLog2E = 1.44269504F;
+  return powers_of_scores(s, n, scale * kLog2E, p, [](Vec x) { return short_exp2(x); });
 }
 
 void transpose(const WordRows& rows, int64_t columns, uint32_t* to) {
@@ -180,10 +191,11 @@ constexpr RowKernels<T> row_kernels() {
 #define ENCODE_NAME(name) ENCODE_TEXT(name)
 
 constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
-                            .exp_scores = exp_scores<float>,
-                            .exp_scores_bfloat16 = exp_scores<BFloat16>,
+                            .exp_scores = exp_scores,
+                            .exp_scores_bfloat16 = exp_scores_bfloat16,
                             .transpose = transpose,
                             .interleave = interleave,
+                            .multiply = multiply,
                             .float32 = row_kernels<float>(),
                             .bfloat16 = row_kernels<BFloat16>(),
                             .float16 = row_kernels<Float16>()};

@@ -22,8 +22,22 @@ using UintVec = uint32_t __attribute__((vector_size(64)));
 inline Vec splat(float x) { return Vec{} + x; }
 inline UintVec bits_of(Vec x) { return reinterpret_cast<UintVec>(x); }
 inline Vec from_bits(UintVec x) { return reinterpret_cast<Vec>(x); }
-inline Vec max(Vec a, Vec b) { return a > b ? a : b; }  // b where one of them is NaN
-inline Vec min(Vec a, Vec b) { return a < b ? a : b; }  // likewise
+// b where one of them is NaN. GCC 12 makes two instructions of a comparison and a choice.
+#ifdef __AVX512F__
+inline Vec max(Vec a, Vec b) {
+  Vec c;
+  __asm__("vmaxps %2, %1, %0" : "=v"(c) : "v"(a), "v"(b));
+  return c;
+}
+inline Vec min(Vec a, Vec b) {
+  Vec c;
+  __asm__("vminps %2, %1, %0" : "=v"(c) : "v"(a), "v"(b));
+  return c;
+}
+#else
+inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
+#endif
 
 // Over all lanes, in halves.
 template <typename Join>

@@ -5,9 +5,9 @@
 #include <memory>
 #include <type_traits>
 
-#include <ATen/native/CPUBlas.h>
 #include <ATen/ops/empty.h>
 
+#include "nn/amx_linear.h"
 #include "nn/cpu_attention_operands.h"
 #include "nn/cpu_rows.h"
 
@@ -16,17 +16,13 @@ namespace {
 
 using cpu_attention::FloatOperands;
 using cpu_attention::HeadRows;
-using cpu_attention::PairedOperands;
-using cpu_attention::Product;
 
 // Rows of one product: enough to use a loaded block of keys well, few enough that the scores of
 // long sequences stay in cache.
 constexpr int64_t kQueryBlock = 32;
-// Products are rounded up to whole tiles: fewer shapes, and so fewer kernels that the library must
-// generate.
+// Products are of whole tiles.
 constexpr int64_t kQueryTile = 16;
 constexpr int64_t kKeyTile = 32;
-constexpr int64_t kKeyBlock = 512;
 
 constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 constexpr int64_t round_down(int64_t n, int64_t to) { return n / to * to; }
@@ -115,17 +111,13 @@ class CpuAttention {
     HeadRows<Operand> a =
         cpu_attention::as_operands(rows(input_.query, head, queries), queries_.get());
     if (a.count < padded) a = cpu_attention::pad_rows(a, padded, queries_.get());
-    for (int64_t j = keys.begin; j < keys.end; j += kKeyBlock) {
-      const Product product = {.m = padded,
-                               .n = std::min(kKeyBlock, keys.end - j),
-                               .k = head_dim_,
-                               .lda = a.stride,
-                               .ldb = columns_,
-                               .ldc = keys.size(),
-                               .add = false};
-      multiply(product, a.first, keys_.get() + j * Operands::kPacked,
-               scores_.get() + (j - keys.begin));
-    }
+    Operands::multiply({.m = padded,
+                        .n = keys.size(),
+                        .k = head_dim_,
+                        .lda = a.stride,
+                        .ldb = columns_,
+                        .ldc = keys.size()},
+                       a.first, keys_.get() + keys.begin * Operands::kPacked, scores_.get());
   }
 
   // One row of scores -> unnormalized weights, zero outside the window.
@@ -180,17 +172,14 @@ class CpuAttention {
   void average(Range queries, Range keys) {
     const int64_t padded = round_up(queries.size(), kQueryTile);
     std::fill(weights_of(queries.size(), keys), weights_of(padded, keys), Operand{});
-    for (int64_t j = keys.begin; j < keys.end; j += kKeyBlock) {
-      const Product product = {.m = padded,
-                               .n = head_dim_,
-                               .k = std::min(kKeyBlock, keys.end - j),
-                               .lda = keys.size(),
-                               .ldb = head_dim_,
-                               .ldc = head_dim_,
-                               .add = j != keys.begin};
-      multiply(product, weights_of(0, keys) + (j - keys.begin), values_.get() + j * head_dim_,
-               attended_.get());
-    }
+    Operands::multiply({.m = padded,
+                        .n = head_dim_,
+                        .k = keys.size(),
+                        .lda = keys.size(),
+                        .ldb = head_dim_,
+                        .ldc = head_dim_},
+                       weights_of(0, keys), values_.get() + keys.begin * head_dim_,
+                       attended_.get());
   }
 
   void store(int64_t head, Range queries, at::Tensor& out) {
@@ -221,7 +210,7 @@ class CpuAttention {
 template <typename T, typename Operands>
 void attend_all(const AttentionInput& input, const PackedInput& batch,
                 const AttentionOptions& options, at::Tensor& out) {
-  [[maybe_unused]] const typename Operands::Release release;
+  [[maybe_unused]] const typename Operands::Session session;
   CpuAttention<T, Operands>(input, options, batch.max_seqlen).run(batch, out);
 }
 
@@ -234,14 +223,16 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
   at::Tensor out = at::empty({tokens, width}, input.query.options());
   const int64_t used = batch.cu_seqlens.back();
   if (used < tokens) out.narrow(0, used, tokens - used).zero_();
-  const bool pairs = input.query.size(2) % 2 == 0 && at::native::cpublas::could_pack(at::kBFloat16);
+  [[maybe_unused]] const bool tiles = has_amx() && input.query.size(2) % kKeyTile == 0;
   with_row_type(input.query.scalar_type(), [&](auto type) {
     using T = decltype(type);
+#ifdef ENCODE_X86_64
     constexpr bool kFloat = std::is_same_v<T, float>;
     if constexpr (kFloat || std::is_same_v<T, kernels::BFloat16>) {
-      if (pairs && (!kFloat || options.rounds_operands))
-        return attend_all<T, PairedOperands>(input, batch, options, out);
+      if (tiles && (!kFloat || options.rounds_operands))
+        return attend_all<T, cpu_attention::PairedOperands>(input, batch, options, out);
     }
+#endif
     attend_all<T, FloatOperands>(input, batch, options, out);
   });
   return out;

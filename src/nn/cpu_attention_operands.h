@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <ATen/native/CPUBlas.h>
-
+#ifdef ENCODE_X86_64
+#include "kernels/amx.h"
+#endif
 #include "nn/cpu_rows.h"
 
 namespace encode::cpu_attention {
@@ -83,7 +84,7 @@ HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operan
 // float32 products.
 struct FloatOperands {
   using Operand = float;
-  struct Release {};                     // held while products run
+  struct Session {};                     // lives while products run
   static constexpr int64_t kPacked = 1;  // rows of the inner dimension side by side
 
   template <typename T>
@@ -96,19 +97,16 @@ struct FloatOperands {
   // The weights of scores take their place.
   static float* weights(float* scores, float* /*room*/) { return scores; }
   static constexpr int64_t weights_room(int64_t /*size*/) { return 0; }
+  static void multiply(const kernels::Product& product, const float* a, const float* b, float* c) {
+    kernels::kernels().multiply(product, a, b, c);
+  }
 };
 
-// The library keeps the tiles of its last bfloat16 product configured and remembers that it did;
-// our own products configure them anew, so it must forget.
-struct TileRelease {
-  ~TileRelease() { at::native::cpublas::brgemm_release(true); }
-};
-
-// bfloat16 products, two consecutive values of the inner dimension side by side (VNNI), which is
-// what AMX multiplies.
+#ifdef ENCODE_X86_64
+// bfloat16 products on AMX, which takes two consecutive values of the inner dimension side by side.
 struct PairedOperands {
   using Operand = BFloat16;
-  using Release = TileRelease;
+  using Session = kernels::amx::TileSession;
   static constexpr int64_t kPacked = 2;
 
   template <typename T>
@@ -127,28 +125,11 @@ struct PairedOperands {
   }
   static BFloat16* weights(float* /*scores*/, BFloat16* room) { return room; }
   static constexpr int64_t weights_room(int64_t size) { return size; }
+  static void multiply(const kernels::Product& product, const BFloat16* a, const BFloat16* b,
+                       float* c) {
+    kernels::amx::multiply(product, a, b, c);
+  }
 };
-
-// C [m, n] = A [m, k] x B [k, n], added to what C holds where `add` says so.
-struct Product {
-  int64_t m;
-  int64_t n;
-  int64_t k;
-  int64_t lda;
-  int64_t ldb;
-  int64_t ldc;
-  bool add;
-};
-
-inline void multiply(const Product& p, const float* a, const float* b, float* c) {
-  at::native::cpublas::brgemm(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.add, a, b, c, false);
-}
-
-// B in pairs of rows.
-inline void multiply(const Product& p, const BFloat16* a, const BFloat16* b, float* c) {
-  at::native::cpublas::brgemm(p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.add,
-                              reinterpret_cast<const at::BFloat16*>(a),
-                              reinterpret_cast<const at::BFloat16*>(b), c, true);
-}
+#endif
 
 }  // namespace encode::cpu_attention

@@ -265,5 +265,32 @@ TEST_F(Amx, WhatIsNotFiniteStaysInItsRow) {
   }
 }
 
+// A tile of A may lie anywhere, B's rows lie in pairs.
+TEST(AmxProducts, OfSmallMatricesAreThoseOfTheirRoundedElements) {
+  if (!amx::available()) GTEST_SKIP() << "this processor has no AMX";
+  const amx::TileSession tiles;
+  for (const Product& p : {Product{16, 32, 32, 40, 32, 32}, Product{32, 96, 64, 70, 128, 100},
+                           Product{48, 64, 320, 320, 64, 64}}) {
+    const auto a = stored<BFloat16>(random_values(p.m * p.lda));
+    const auto b = stored<BFloat16>(random_values(p.k * p.ldb));  // [k / 2][ldb][2]
+    std::vector<float> c(static_cast<size_t>(p.m * p.ldc), -77);
+    amx::multiply(p, a.data(), b.data(), c.data());
+    const std::vector<float> left = widened(a);
+    const std::vector<float> right = widened(b);
+    for (int64_t i = 0; i < p.m; ++i) {
+      for (int64_t j = 0; j < p.n; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < p.k; ++k) {
+          sum += static_cast<double>(left[static_cast<size_t>(i * p.lda + k)]) *
+                 right[static_cast<size_t>(2 * (k / 2 * p.ldb + j) + k % 2)];
+        }
+        EXPECT_NEAR(c[static_cast<size_t>(i * p.ldc + j)], sum, 2e-5) << i << ' ' << j;
+      }
+      for (int64_t j = p.n; j < p.ldc; ++j)
+        EXPECT_EQ(c[static_cast<size_t>(i * p.ldc + j)], -77) << "beyond the last column";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace encode::kernels

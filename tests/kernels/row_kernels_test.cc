@@ -73,18 +73,76 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
   }
 }
 
-TEST(RowKernels, ExpScoresInBfloat16AreTheRoundedOnes) {
+// An element of a product, in float64.
+double product_of(const Product& p, const std::vector<float>& a, const std::vector<float>& b,
+                  std::array<int64_t, 2> at) {
+  double sum = 0;
+  for (int64_t k = 0; k < p.k; ++k) {
+    sum += static_cast<double>(a[static_cast<size_t>(at[0] * p.lda + k)]) *
+           b[static_cast<size_t>(k * p.ldb + at[1])];
+  }
+  return sum;
+}
+
+TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
+  constexpr float kUntouched = -77;
+  for (const Kernels* set : sets()) {
+    for (const Product& p : {Product{16, 1, 1, 1, 1, 1}, Product{16, 33, 7, 9, 40, 35},
+                             Product{32, 64, 32, 96, 64, 64}, Product{48, 20, 300, 301, 20, 24},
+                             Product{32, 160, 129, 130, 160, 161}}) {
+      SCOPED_TRACE(::testing::Message() << set->instruction_set << ' ' << p.n << ' ' << p.k);
+      const std::vector<float> a = random_row(p.m * p.lda);
+      const std::vector<float> b = random_row(p.k * p.ldb);
+      std::vector<float> c(static_cast<size_t>(p.m * p.ldc), kUntouched);
+      set->multiply(p, a.data(), b.data(), c.data());
+      for (int64_t i = 0; i < p.m; ++i) {
+        for (int64_t j = 0; j < p.ldc; ++j) {
+          const double got = c[static_cast<size_t>(i * p.ldc + j)];
+          if (j < p.n) {
+            EXPECT_NEAR(got, product_of(p, a, b, {i, j}), 1e-5 * std::sqrt(p.k)) << i << ' ' << j;
+          } else {
+            EXPECT_EQ(got, kUntouched);
+          }
+        }
+      }
+    }
+  }
+}
+
+// So attention's bits do not depend on how many queries and keys go through it together.
+TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
+  constexpr Product kWhole = {32, 50, 200, 200, 50, 50};
+  constexpr Product kPart = {16, 17, 200, 200, 50, 50};
+  const std::vector<float> a = random_row(kWhole.m * kWhole.lda);
+  const std::vector<float> b = random_row(kWhole.k * kWhole.ldb);
+  for (const Kernels* set : sets()) {
+    std::vector<float> whole(static_cast<size_t>(kWhole.m * kWhole.ldc));
+    std::vector<float> part(whole.size());
+    set->multiply(kWhole, a.data(), b.data(), whole.data());
+    set->multiply(kPart, a.data() + 16 * kWhole.lda, b.data() + 33, part.data());
+    for (int64_t i = 0; i < kPart.m; ++i) {
+      for (int64_t j = 0; j < kPart.n; ++j) {
+        EXPECT_EQ(part[static_cast<size_t>(i * kPart.ldc + j)],
+                  whole[static_cast<size_t>((16 + i) * kWhole.ldc + 33 + j)]);
+      }
+    }
+  }
+}
+
+TEST(RowKernels, ExpScoresInBfloat16AreThoseRounded) {
   for (const Kernels* set : sets()) {
     for (const int64_t n : kSizes) {
       const std::vector<float> scores = random_row(n, 30);
-      std::vector<float> whole(scores.size());
+      std::vector<float> exact(scores.size());
       std::vector<BFloat16> got(scores.size());
-      const float sum = set->exp_scores(scores.data(), n, 0.25, whole.data());
-      EXPECT_EQ(set->exp_scores_bfloat16(scores.data(), n, 0.25, got.data()), sum);
-      std::vector<BFloat16> expected(scores.size());
-      set->bfloat16.scale(whole.data(), n, 1, expected.data());
-      for (size_t i = 0; i < got.size(); ++i)
-        EXPECT_EQ(got[i].bits, expected[i].bits) << set->instruction_set << " at " << i;
+      const float sum = set->exp_scores(scores.data(), n, 0.25, exact.data());
+      EXPECT_NEAR(set->exp_scores_bfloat16(scores.data(), n, 0.25, got.data()), sum, 1e-5 * sum);
+      const std::vector<float> rounded = widened(got);
+      constexpr float kHalfUnit = 1.0F / 256;  // and a little: 1e-5 may move a number to the next
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_NEAR(rounded[i], exact[i], (kHalfUnit + 1e-5F) * exact[i] + 2e-38F)
+            << set->instruction_set << " at " << i;
+      }
     }
   }
 }
