@@ -4,8 +4,9 @@
     growth.py --encode build/bin/encode --model DIR --threads N [--dtype T] [--rows 1000,10000,100000,1000000]
               [--lengths 16,32,..,8192] [--tokens 200000]
 
-First short rows, more of them each time; then rows of one length each time, --tokens in all. The tokens are random ids,
-so that lengths are exact; lengths beyond the model's limit are left out. Prints Markdown tables.
+First short rows, more of them each time, in ten chunks, whose rates are compared; then rows of one length each time,
+--tokens in all. The tokens are random ids, so that lengths are exact; lengths beyond the model's limit are left out.
+Prints Markdown tables.
 """
 import argparse
 import json
@@ -40,6 +41,10 @@ def line(label, run):
           f"{stages['commit']:.2f} | {run.peak_bytes / 1e6:.0f} MB |", flush=True)
 
 
+def tenths(run):
+    return ", ".join(f"{tokens / seconds:,.0f}" for tokens, seconds in run.chunks)
+
+
 def head(label):
     print(f"| {label} | rows | tokens | seconds | tokens/s | rows/s | tokenize | rows awaited | commit | peak memory |\n"
           f"|{'---|' * 10}")
@@ -70,8 +75,9 @@ def main():
         head("short rows")
         for count in args.rows:
             short_rows(path, count)
-            line(count, ours.encode(args.encode, args.model, path, *flags))
-        print()
+            run = ours.encode(args.encode, args.model, path, *flags, "--chunk-size", max(count // 10, 1))
+            line(count, run)
+        print(f"\nTokens/s of the tenths of the last run: {tenths(run)}\n")
         head("tokens a row")
         for length in (length for length in args.lengths if length <= longest(args.model)):
             rows_of_length(path, length, args.tokens)

@@ -17,6 +17,7 @@ class Run:
     rows: int
     peak_bytes: int
     stages: dict  # seconds by stage; job/stage_seconds.h
+    chunks: list  # (tokens, seconds) of each, in order; none in standard mode
     output: bytes  # the final, as it lies on disk
 
     def encoding_seconds(self):
@@ -53,4 +54,6 @@ def encode(program, model, rows, *flags):
                       if event["event"] == "worker_log" and event["message"].startswith("seconds:"))
         return Run(seconds, processor_seconds() - before, sum(matrix["tokens"] for matrix in summary["matrices"]),
                    sum(matrix["rows"] for matrix in summary["matrices"]), summary["peak_host_bytes"],
-                   parse_stages(stages), output.read_bytes())
+                   parse_stages(stages),
+                   [(event["tokens"], event["seconds"]) for event in events if event["event"] == "chunk_done"],
+                   output.read_bytes())

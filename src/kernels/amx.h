@@ -83,8 +83,9 @@ class TileSession {
   ~TileSession();
 };
 
-// C = A x B for small matrices, with k and n multiples of 32. B has two consecutive rows side by
-// side: b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j.
+// C = A x B for small matrices, with m a multiple of 16, n and k of 32. B has two consecutive rows
+// side by side: b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column
+// j.
 void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
 
 }  // namespace encode::kernels::amx

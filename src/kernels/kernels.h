@@ -62,7 +62,7 @@ struct WordRows {
 
 // C [m, n] = A [m, k] x B [k, n], row-major, with the distances between rows in elements.
 struct Product {
-  int64_t m;  // a multiple of 16
+  int64_t m;  // a multiple of 8
   int64_t n;
   int64_t k;
   int64_t lda;

@@ -20,9 +20,6 @@ using cpu_attention::HeadRows;
 // Rows of one product: enough to use a loaded block of keys well, few enough that the scores of
 // long sequences stay in cache.
 constexpr int64_t kQueryBlock = 32;
-// Products are of whole tiles.
-constexpr int64_t kQueryTile = 16;
-constexpr int64_t kKeyTile = 32;
 
 constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 constexpr int64_t round_down(int64_t n, int64_t to) { return n / to * to; }
@@ -53,6 +50,8 @@ class Buffer {
 template <typename T, typename Operands>
 class CpuAttention {
   using Operand = typename Operands::Operand;
+  static constexpr int64_t kQueryTile = Operands::kQueryTile;
+  static constexpr int64_t kKeyTile = Operands::kKeyTile;
 
  public:
   CpuAttention(const AttentionInput& input, const AttentionOptions& options, int64_t longest)
@@ -66,6 +65,7 @@ class CpuAttention {
         queries_(kQueryBlock * head_dim_),
         scores_(kQueryBlock * round_up(longest, kKeyTile)),
         weights_room_(Operands::weights_room(kQueryBlock * round_up(longest, kKeyTile))),
+        bias_(has_bias(options) ? 2 * longest : 0),
         attended_(kQueryBlock * head_dim_) {}
 
   void run(const PackedInput& batch, at::Tensor& out) {
@@ -93,6 +93,7 @@ class CpuAttention {
   }
 
   void attend(int64_t head, at::Tensor& out) {
+    if (has_bias(options_)) lay_out_bias(head);
     for (int64_t first = 0; first < length_; first += kQueryBlock) {
       const Range queries = {first, std::min(first + kQueryBlock, length_)};
       Range keys = {seen_by(first, options_.window, length_).begin,
@@ -127,8 +128,7 @@ class CpuAttention {
     seen = {seen.begin - keys.begin, seen.end - keys.begin};
     auto scale = static_cast<float>(options_.scale);
     if (options_.softcap > 0 || options_.relative != nullptr) {
-      for (int64_t j = seen.begin; j < seen.end; ++j)
-        row[j] = adjusted(row[j], head, query, keys.begin + j);
+      adjust(row, seen, {.head = head, .query = query, .first_key = keys.begin});
       scale = 1;
     }
     Operand* weights = weights_of(i, keys);
@@ -141,31 +141,69 @@ class CpuAttention {
     return Operands::weights(scores_.get(), weights_room_.get()) + i * keys.size();
   }
 
-  float adjusted(float score, int64_t head, int64_t query, int64_t key) const {
-    const RelativePositions* relative = options_.relative;
-    int64_t column = 0;
-    if (relative != nullptr) {
-      const auto reach = static_cast<int64_t>(relative->column.size() / 2);
-      column =
-          relative->column[static_cast<size_t>(std::clamp(key - query, -reach, reach) + reach)];
-      if (relative->of_query.defined()) score += table(relative->of_query, query, head, column);
-      if (relative->of_key.defined()) score += table(relative->of_key, key, head, column);
-    }
-    score *= static_cast<float>(options_.scale);
-    if (options_.softcap > 0) {
-      const auto cap = static_cast<float>(options_.softcap);
-      score = cap * std::tanh(score / cap);
-    }
-    if (relative != nullptr && relative->bias.defined())
-      score += relative->bias.const_data_ptr<float>()[head * relative->bias.stride(0) + column];
-    return score;
+  static bool has_bias(const AttentionOptions& options) {
+    return options.relative != nullptr && options.relative->bias.defined();
   }
 
-  float table(const at::Tensor& terms, int64_t token, int64_t head, int64_t column) const {
-    float value = 0;
-    kernels::kernels().rows<T>().widen(rows(terms, head, {token, token + 1}).first + column, 1,
-                                       &value);
-    return value;
+  // The column of a distance.
+  int64_t column(int64_t distance) const {
+    const std::vector<int32_t>& columns = options_.relative->column;
+    const auto reach = static_cast<int64_t>(columns.size() / 2);
+    return columns[static_cast<size_t>(std::clamp(distance, -reach, reach) + reach)];
+  }
+
+  // bias_[length_ + distance], for every distance in the sequence.
+  void lay_out_bias(int64_t head) {
+    const at::Tensor& bias = options_.relative->bias;
+    const float* of_head = bias.const_data_ptr<float>() + head * bias.stride(0);
+    for (int64_t distance = 1 - length_; distance < length_; ++distance)
+      bias_.get()[length_ + distance] = of_head[column(distance)];
+  }
+
+  // A row of scores: those of one query with the keys from `first_key` on.
+  struct ScoreRow {
+    int64_t head;
+    int64_t query;
+    int64_t first_key;
+  };
+
+  // Scales the scores that are seen and adds the terms that depend on the distance.
+  void adjust(float* row, Range seen, const ScoreRow& place) const {
+    const RelativePositions* relative = options_.relative;
+    if (relative != nullptr) {
+      add_terms(relative->of_query, place.query, row, seen, place);
+      add_terms(relative->of_key, -1, row, seen, place);
+    }
+    const auto scale = static_cast<float>(options_.scale);
+    for (int64_t j = seen.begin; j < seen.end; ++j) row[j] *= scale;
+    if (options_.softcap > 0) {
+      const auto cap = static_cast<float>(options_.softcap);
+      for (int64_t j = seen.begin; j < seen.end; ++j) row[j] = cap * std::tanh(row[j] / cap);
+    }
+    if (!has_bias(options_)) return;
+    const float* bias = bias_.get() + length_ + place.first_key - place.query;
+    for (int64_t j = seen.begin; j < seen.end; ++j) row[j] += bias[j];
+  }
+
+  // `token`: whose terms they are, or -1 for each key's own.
+  void add_terms(const at::Tensor& terms, int64_t token, float* row, Range seen,
+                 const ScoreRow& place) const {
+    if (!terms.defined()) return;
+    for (int64_t j = seen.begin; j < seen.end; ++j) {
+      const int64_t key = place.first_key + j;
+      row[j] += term(terms, token < 0 ? key : token, place.head, column(key - place.query));
+    }
+  }
+
+  float term(const at::Tensor& terms, int64_t token, int64_t head, int64_t at) const {
+    const T* value = rows(terms, head, {token, token + 1}).first + at;
+    if constexpr (std::is_same_v<T, float>) {
+      return *value;
+    } else {
+      float wide = 0;
+      kernels::kernels().rows<T>().widen(value, 1, &wide);
+      return wide;
+    }
   }
 
   // attended = weights x values.
@@ -200,6 +238,7 @@ class CpuAttention {
   Buffer<Operand> queries_;
   Buffer<float> scores_;  // [query block, keys seen]
   Buffer<Operand> weights_room_;
+  Buffer<float> bias_;  // of one head, by distance
   Buffer<float> attended_;
   float sums_[kQueryBlock] = {};
   int64_t begin_ = 0;    // of the sequence at hand, in tokens
@@ -223,13 +262,13 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
   at::Tensor out = at::empty({tokens, width}, input.query.options());
   const int64_t used = batch.cu_seqlens.back();
   if (used < tokens) out.narrow(0, used, tokens - used).zero_();
-  [[maybe_unused]] const bool tiles = has_amx() && input.query.size(2) % kKeyTile == 0;
   with_row_type(input.query.scalar_type(), [&](auto type) {
     using T = decltype(type);
 #ifdef ENCODE_X86_64
     constexpr bool kFloat = std::is_same_v<T, float>;
     if constexpr (kFloat || std::is_same_v<T, kernels::BFloat16>) {
-      if (tiles && (!kFloat || options.rounds_operands))
+      const bool fits = input.query.size(2) % cpu_attention::PairedOperands::kKeyTile == 0;
+      if (has_amx() && fits && (!kFloat || options.rounds_operands))
         return attend_all<T, cpu_attention::PairedOperands>(input, batch, options, out);
     }
 #endif

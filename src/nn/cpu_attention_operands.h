@@ -84,7 +84,10 @@ HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operan
 // float32 products.
 struct FloatOperands {
   using Operand = float;
-  struct Session {};                     // lives while products run
+  struct Session {};  // lives while products run
+  // Queries and keys of a product are rounded up to whole ones.
+  static constexpr int64_t kQueryTile = 8;
+  static constexpr int64_t kKeyTile = 16;
   static constexpr int64_t kPacked = 1;  // rows of the inner dimension side by side
 
   template <typename T>
@@ -107,6 +110,8 @@ struct FloatOperands {
 struct PairedOperands {
   using Operand = BFloat16;
   using Session = kernels::amx::TileSession;
+  static constexpr int64_t kQueryTile = 16;
+  static constexpr int64_t kKeyTile = 32;
   static constexpr int64_t kPacked = 2;
 
   template <typename T>

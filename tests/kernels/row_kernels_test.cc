@@ -87,9 +87,9 @@ double product_of(const Product& p, const std::vector<float>& a, const std::vect
 TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
   constexpr float kUntouched = -77;
   for (const Kernels* set : sets()) {
-    for (const Product& p : {Product{16, 1, 1, 1, 1, 1}, Product{16, 33, 7, 9, 40, 35},
-                             Product{32, 64, 32, 96, 64, 64}, Product{48, 20, 300, 301, 20, 24},
-                             Product{32, 160, 129, 130, 160, 161}}) {
+    for (const Product& p :
+         {Product{8, 1, 1, 1, 1, 1}, Product{16, 33, 7, 9, 40, 35}, Product{32, 64, 32, 96, 64, 64},
+          Product{48, 20, 300, 301, 20, 24}, Product{32, 160, 129, 130, 160, 161}}) {
       SCOPED_TRACE(::testing::Message() << set->instruction_set << ' ' << p.n << ' ' << p.k);
       const std::vector<float> a = random_row(p.m * p.lda);
       const std::vector<float> b = random_row(p.k * p.ldb);

@@ -169,6 +169,8 @@ TEST(Attention, SoftcapAndRelativePositionsJoinTheScore) {
   relative.of_key = at::Tensor();
   options.softcap = 0;
   EXPECT_LT(error(shape, options), 2e-6) << "bias alone";
+  options.window = {.left = 5, .right = 9};
+  EXPECT_LT(error(shape, options), 2e-6) << "bias alone, in a window";
 }
 
 TEST(Attention, HalfWidthTypesRoundTheirInputsAndOutputsAlone) {
