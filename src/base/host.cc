@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <sstream>
 #include <string>
-#include <sys/resource.h>
+#include <string_view>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -154,10 +154,15 @@ int64_t resident_bytes() {
   return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
+// getrusage() would count what the program that started this one had in memory when it did.
 int64_t peak_resident_bytes() {
-  struct rusage usage = {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+  std::ifstream file("/proc/self/status");
+  constexpr std::string_view kKey = "VmHWM:";
+  for (std::string line; std::getline(file, line);) {
+    constexpr int64_t kKibi = 1024;
+    if (line.starts_with(kKey)) return kKibi * std::stoll(line.substr(kKey.size()));
+  }
+  return resident_bytes();
 }
 
 int64_t cpu_quota() {

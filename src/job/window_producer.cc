@@ -16,6 +16,8 @@ namespace {
 
 // Rows sorted and packed together: enough to fill batches to the brim, little enough to hold.
 constexpr int64_t kWindowRows = 4096;
+// Chunks in a window at most: they are committed one by one, and a stop waits for that.
+constexpr size_t kWindowChunks = 64;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {
   const int64_t base = whole.offsets.back();
@@ -203,7 +205,8 @@ Window WindowProducer::make_window(PartSource& source) const {
   const auto takes_another_chunk = [&] {
     const WindowPart& last = window.parts.back();
     return last.closes_chunk() && last.chunk.index >= unit_.alone_below &&
-           rows.size() < kWindowRows && static_cast<int64_t>(rows.ids.size()) < plan_.window_tokens;
+           rows.size() < kWindowRows && window.parts.size() < kWindowChunks &&
+           static_cast<int64_t>(rows.ids.size()) < plan_.window_tokens;
   };
   do {
     window.parts.push_back(source.next(rows, window.seconds));

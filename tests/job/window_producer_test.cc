@@ -115,6 +115,15 @@ TEST_F(Windows, ALargeChunkTakesSeveralAndItsRestIsSharedWithTheNext) {
   EXPECT_EQ(found[1].parts[1].rows.begin, 20);
 }
 
+TEST_F(Windows, HoldSixtyFourChunksAtMost) {
+  write_rows(100);
+  plan_.window_tokens = 1 << 20;
+  const std::vector<Window> found = windows(chunks(100, 1));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].parts.size(), 64U);
+  EXPECT_EQ(found[1].parts.size(), 36U);
+}
+
 TEST_F(Windows, ChunksBelowOneThatFailedAreAlone) {
   write_rows(40);
   unit_.alone_below = 3;
