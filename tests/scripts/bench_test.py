@@ -65,7 +65,7 @@ class Ratios(unittest.TestCase):
 
 class Overhead(unittest.TestCase):
     def runs(self, *seconds):
-        return [ours.Run(value, value, 100, 10, 0, {}, b"") for value in seconds]
+        return [ours.Run(value, value, 100, 10, 0, {}, [], b"") for value in seconds]
 
     def test_it_is_the_median_of_turns(self):
         runs = {"standard": self.runs(10, 20, 30), "chunks": self.runs(11, 21, 60)}
@@ -73,16 +73,16 @@ class Overhead(unittest.TestCase):
 
     def test_other_bytes_end_the_measurement(self):
         outputs = iter([b"a", b"b"])
-        real, ours.encode = ours.encode, lambda *_: ours.Run(1, 1, 1, 1, 0, {}, next(outputs))
+        real, ours.encode = ours.encode, lambda *_: ours.Run(1, 1, 1, 1, 0, {}, [], next(outputs))
         try:
             with self.assertRaises(SystemExit):
-                chunk_overhead.measure(types.SimpleNamespace(runs=1, encode="", model="", threads=1, dtype=""),
-                                       pathlib.Path("rows"), {"one": (), "other": ()})
+                args = types.SimpleNamespace(runs=1, encode="", model="", threads=1, dtype="", device="cpu")
+                chunk_overhead.measure(args, pathlib.Path("rows"), {"one": (), "other": ()})
         finally:
             ours.encode = real
 
     def test_a_limit_that_is_missed_is_named(self):
-        args = types.SimpleNamespace()
+        args = types.SimpleNamespace(device="cpu")
         real, chunk_overhead.measure = chunk_overhead.measure, lambda *_: {
             "standard": self.runs(100), "chunks of 1,000": self.runs(102), "chunks of 100": self.runs(104)}
         try:
