@@ -69,13 +69,14 @@ struct DebertaConfig {
 class DisentangledAttention {
  public:
   // `positions` [2 x span, hidden_size]: the embeddings of relative positions.
-  DisentangledAttention(const ModuleLoader& self, const DebertaConfig& config,
+  DisentangledAttention(const ModuleLoader& self, Linear out, const DebertaConfig& config,
                         const at::Tensor& positions)
       : shape_(config.encoder.attention()),
         qkv_(self.fused({{"query_proj", shape_.query()},
                          {"key_proj", shape_.key_value()},
                          {"value_proj", shape_.key_value()}},
-                        shape_.hidden(), {})) {
+                        shape_.hidden(), {})),
+        out_(std::move(out)) {
     at::Tensor queries;
     at::Tensor keys;
     if (config.share_att_key) {
@@ -96,18 +97,20 @@ class DisentangledAttention {
     shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * terms));
   }
 
-  at::Tensor operator()(const at::Tensor& x, const PackedInput& batch,
-                        const std::vector<int32_t>& columns) const {
+  // Of context.relative the columns are read; the terms are made here.
+  at::Tensor attend(const at::Tensor& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
     const at::Tensor qkv = qkv_(x).view({x.size(0), 3 * heads, shape_.head_dim});
     const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
                                   .key = qkv.narrow(1, heads, heads),
                                   .value = qkv.narrow(1, 2 * heads, heads)};
-    RelativePositions relative;
-    relative.column = columns;
+    RelativePositions relative = {.column = context.relative->column};
     if (position_keys_.defined()) relative.of_query = products(input.query, position_keys_);
     if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
-    return varlen_attention(input, batch, {.scale = shape_.scale, .relative = &relative});
+    return varlen_attention(input, context.batch, {.scale = shape_.scale, .relative = &relative});
+  }
+  ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
+    return out_.add(attended, residual);
   }
 
  private:
@@ -134,41 +137,29 @@ class DisentangledAttention {
 
   AttentionShape shape_;
   Linear qkv_;
+  Linear out_;
   at::Tensor position_keys_;     // [heads, head_dim, 2 x span]
   at::Tensor position_queries_;  // the same
 };
 
-class DebertaLayer {
- public:
-  DebertaLayer(const ModuleLoader& layer, const DebertaConfig& config, const at::Tensor& positions)
-      : attention_(layer.scope("attention.self"), config, positions),
-        attention_out_(layer.linear("attention.output.dense", config.encoder.hidden(),
-                                    config.encoder.attention().query())),
-        attention_norm_(layer.layer_norm("attention.output.LayerNorm", config.encoder.hidden(),
-                                         config.encoder.layer_norm_eps)),
-        mlp_(layer.linear("intermediate.dense", config.encoder.inner(), config.encoder.hidden(),
-                          {.activation = config.encoder.hidden_act}),
-             layer.linear("output.dense", config.encoder.hidden(), config.encoder.inner())),
-        mlp_norm_(layer.layer_norm("output.LayerNorm", config.encoder.hidden(),
-                                   config.encoder.layer_norm_eps)) {}
+using DebertaLayer = PostNorm<FeedForward, DisentangledAttention>;
 
-  // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
-  at::Tensor forward(const at::Tensor& input, const LayerContext& context,
-                     const std::vector<int32_t>& columns) const {
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
-      const at::Tensor x = attention_norm_(attention_out_.add(attended, residual));
-      return mlp_norm_(mlp_.add(x, x));
-    };
-    return finish_rows(context, attention_(input, context.batch, columns), input, finish);
-  }
-
- private:
-  DisentangledAttention attention_;
-  Linear attention_out_;
-  LayerNorm attention_norm_;
-  FeedForward mlp_;
-  LayerNorm mlp_norm_;
-};
+DebertaLayer load_layer(const ModuleLoader& layer, const DebertaConfig& config,
+                        const at::Tensor& positions) {
+  const EncoderConfig& encoder = config.encoder;
+  const auto norm = [&](const char* name) {
+    return layer.layer_norm(name, encoder.hidden(), encoder.layer_norm_eps);
+  };
+  return {.attention = {layer.scope("attention.self"),
+                        layer.linear("attention.output.dense", encoder.hidden(),
+                                     encoder.attention().query()),
+                        config, positions},
+          .attention_norm = norm("attention.output.LayerNorm"),
+          .mlp = {layer.linear("intermediate.dense", encoder.inner(), encoder.hidden(),
+                               {.activation = encoder.hidden_act}),
+                  layer.linear("output.dense", encoder.hidden(), encoder.inner())},
+          .mlp_norm = norm("output.LayerNorm")};
+}
 
 class DebertaV2 : public Model {
  public:
@@ -177,7 +168,8 @@ class DebertaV2 : public Model {
                     {.width = config.encoder.hidden(),
                      .positions = config.position_biased_input,
                      .segments = config.encoder.type_vocab_size > 0}),
-        columns_(disentangled_columns(config.span, config.max_distance, max_positions)) {
+        relative_(
+            {.column = disentangled_columns(config.span, config.max_distance, max_positions)}) {
     const ModuleLoader encoder = root.scope("encoder");
     at::Tensor positions =
         encoder.table("rel_embeddings", config.relative_rows(), config.encoder.hidden());
@@ -185,21 +177,17 @@ class DebertaV2 : public Model {
       positions = encoder.layer_norm("LayerNorm", config.encoder.hidden(),
                                      config.encoder.layer_norm_eps)(positions);
     }
-    for (int64_t i = 0; i < config.encoder.num_hidden_layers; ++i)
-      layers_.emplace_back(encoder.scope("layer." + std::to_string(i)), config, positions);
+    layers_ =
+        encoder.layers("layer.", config.encoder.num_hidden_layers, load_layer, config, positions);
   }
 
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = embeddings_(batch);
-    const LayerContext context = {.batch = batch};
-    for (const DebertaLayer& layer : layers_)
-      x = layer.forward(x, &layer == &layers_.back() ? last_layer(context) : context, columns_);
-    return x;
+    return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &relative_});
   }
 
  private:
   BertEmbeddings embeddings_;
-  std::vector<int32_t> columns_;
+  RelativePositions relative_;  // the columns alone
   std::vector<DebertaLayer> layers_;
 };
 

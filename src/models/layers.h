@@ -127,10 +127,10 @@ class FeedForward {
 };
 
 // The layer of BERT and its descendants: norms after the residual sums. Mlp: FeedForward or
-// MixtureOfExperts.
-template <typename Mlp>
+// MixtureOfExperts; Attention: SelfAttention or what has its attend() and add().
+template <typename Mlp, typename Attention = SelfAttention>
 struct PostNorm {
-  SelfAttention attention;
+  Attention attention;
   LayerNorm attention_norm;
   Mlp mlp;
   LayerNorm mlp_norm;

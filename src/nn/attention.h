@@ -33,9 +33,9 @@ struct AttentionWindow {
 // DeBERTa log bucket, or the distance itself for ALiBi. Tables left undefined add nothing.
 struct RelativePositions {
   std::vector<int32_t> column;  // [2R + 1], values in [0, P)
-  at::Tensor bias;              // [heads, P] float32, added after scaling
-  at::Tensor of_query;          // [T, heads, P] in the compute type, added before scaling
-  at::Tensor of_key;            // [T, heads, P], the same, indexed by the key's token
+  at::Tensor bias = {};         // [heads, P] float32, added after scaling
+  at::Tensor of_query = {};     // [T, heads, P] in the compute type, added before scaling
+  at::Tensor of_key = {};       // [T, heads, P], the same, indexed by the key's token
 };
 
 struct AttentionOptions {
