@@ -111,13 +111,8 @@ void CommitThread::run() {
 }
 
 void CommitThread::write(const EncodedWindow& window) {
-  int64_t vectors = 0;
   double all_work = 0;
-  for (const WindowPart& part : window.parts) {
-    vectors += part.vectors();
-    all_work += work(part);
-  }
-  const auto dim = vectors > 0 ? window.values.size() / static_cast<size_t>(vectors) : 0;
+  for (const WindowPart& part : window.parts) all_work += work(part);
   std::span<const float> values = window.values;
   for (const WindowPart& part : window.parts) {
     if (part.opens_chunk()) {
@@ -125,7 +120,7 @@ void CommitThread::write(const EncodedWindow& window) {
       chunk_seconds_ = 0;
       sink_.begin(part.chunk);
     }
-    const auto size = static_cast<size_t>(part.vectors()) * dim;
+    const auto size = static_cast<size_t>(part.vectors() * window.dim);
     sink_.append(part, values.first(size));
     values = values.subspan(size);
     chunk_stats_.add(part.stats);

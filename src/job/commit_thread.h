@@ -21,6 +21,7 @@ namespace encode {
 struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
+  int64_t dim = 0;
   double seconds = 0;         // it took to encode
   DeviceMemory memory;        // after the allocator's cache was released
 };

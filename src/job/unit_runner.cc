@@ -253,7 +253,8 @@ bool UnitRunner::encode_windows(int64_t unit_number, WindowProducer& producer,
       vectors += part.vectors();
     }
     EncodedWindow encoded;
-    encoded.values.resize(static_cast<size_t>(vectors * encoder_->dim()));
+    encoded.dim = encoder_->dim();
+    encoded.values.resize(static_cast<size_t>(vectors * encoded.dim));
     if (!encode_window(unit_number, *window, encoded.values)) return false;
     for (const WindowPart& part : window->parts) unit_stats_.add(part.stats);
     if (window->parts.back().closes_chunk()) {
