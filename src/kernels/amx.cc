@@ -58,9 +58,6 @@ void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte*
   bfloat16::linear(weight, call, reinterpret_cast<BFloat16*>(scratch));
 }
 
-TileSession::TileSession() { bfloat16::configure_tiles(); }
-TileSession::~TileSession() { bfloat16::release_tiles(); }
-
 void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
   bfloat16::multiply(product, a, b, c);
 }

@@ -31,9 +31,12 @@ enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
 // W [out_features, in_features] in the order that the tiles are loaded in.
 struct PackedWeight {
+  // Sums of digits' products, three a place, fit into 32 bits.
+  static constexpr int64_t kMaxInFeatures = ((int64_t{1} << 31) - 1) / (3 << 14);
+
   Operands operands;
   int64_t out_features;
-  int64_t in_features;
+  int64_t in_features;    // at most kMaxInFeatures
   const std::byte* data;  // packed_bytes() at a multiple of 64
 
   int64_t packed_bytes() const;
@@ -68,13 +71,12 @@ struct Linear {
 // Working memory that linear() needs for a weight, whatever the number of rows.
 int64_t scratch_bytes(const PackedWeight& weight);
 
-// `scratch` at a multiple of 64. Sets the tile configuration of the calling thread and leaves it
-// released.
+// `scratch` at a multiple of 64. Has a TileSession of its own.
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
 
-// Holds the tile configuration of the calling thread for multiply(). Nothing else may use tiles
-// while it lives: linear() has a configuration of its own.
+// Holds the tile configuration of the calling thread for multiply(), and releases it. One at a time
+// a thread.
 class TileSession {
  public:
   TileSession();

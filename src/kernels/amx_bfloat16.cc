@@ -177,9 +177,6 @@ void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, B
   }
 }
 
-void configure_tiles() { load_tile_config(); }
-void release_tiles() { _tile_release(); }
-
 void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(BFloat16));
   const SmallProduct p = {.shape = product,
@@ -194,7 +191,7 @@ void multiply(const Product& product, const BFloat16* a, const BFloat16* b, floa
 }
 
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* scratch) {
-  const TileScope tiles;
+  const TileSession tiles;
   for (int64_t panel = 0; panel < call.rows; panel += kPanelRows) {
     const int64_t rows = call.rows - panel < kPanelRows ? call.rows - panel : kPanelRows;
     lay_out_rows(call.x + panel * weight.in_features, rows, weight.in_features, scratch);
@@ -205,3 +202,24 @@ void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* 
 }
 
 }  // namespace encode::kernels::amx::bfloat16
+
+namespace encode::kernels::amx {
+namespace {
+
+struct alignas(64) TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+}  // namespace
+
+TileSession::TileSession() {
+  static constexpr TileConfig kConfig;
+  _tile_loadconfig(&kConfig);
+}
+TileSession::~TileSession() { _tile_release(); }
+
+}  // namespace encode::kernels::amx

@@ -10,8 +10,6 @@ int64_t scratch_bytes(const PackedWeight& weight);
 void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, BFloat16* to);
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* scratch);
 
-void configure_tiles();
-void release_tiles();
 void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
 
 }  // namespace encode::kernels::amx::bfloat16

@@ -32,7 +32,7 @@ template <>
 struct Scheme<3> {
   static constexpr int64_t kWeightDigits = 3;
   static constexpr float kLargest = 0x7F7F7F - 2;  // scaling may round up by one
-  static constexpr int64_t kPlanes = 4;            // the sum of the lowest place is in two halves
+  static constexpr int64_t kPlanes = 3;
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
 template <>

@@ -67,23 +67,23 @@ template <typename Between>
 inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
   const std::byte* w = block.w;
-  zero_sums();
+  zero_sums<3>();
   for (int64_t step = 0; step < block.steps; ++step, x += 3 * kTileBytes, w += 3 * kTileBytes) {
-    _tile_loadd(4, x, kTileRowBytes);
-    _tile_loadd(6, w, kTileRowBytes);
-    _tile_loadd(5, x + kTileBytes, kTileRowBytes);
-    _tile_loadd(7, w + kTileBytes, kTileRowBytes);
-    _tile_dpbssd(0, 4, 6);
-    _tile_dpbssd(1, 4, 7);
-    _tile_dpbssd(2, 5, 7);
-    _tile_loadd(7, w + 2 * kTileBytes, kTileRowBytes);
-    _tile_dpbssd(3, 4, 7);
-    _tile_loadd(4, x + 2 * kTileBytes, kTileRowBytes);
-    _tile_dpbssd(1, 5, 6);
+    _tile_loadd(3, x, kTileRowBytes);
+    _tile_loadd(5, w, kTileRowBytes);
+    _tile_loadd(6, w + kTileBytes, kTileRowBytes);
+    _tile_loadd(4, x + kTileBytes, kTileRowBytes);
+    _tile_dpbssd(0, 3, 5);
+    _tile_dpbssd(1, 3, 6);
     _tile_dpbssd(2, 4, 6);
+    _tile_loadd(7, w + 2 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(1, 4, 5);
+    _tile_dpbssd(2, 3, 7);
+    _tile_loadd(3, x + 2 * kTileBytes, kTileRowBytes);
+    _tile_dpbssd(2, 3, 5);
     between(step);
   }
-  store_sums(sums);
+  store_sums<3>(sums);
 }
 
 // Four digits of x against three of W.

@@ -16,7 +16,7 @@ inline Vec combine(const int32_t* sums) {
   if constexpr (digits == 1) return sums_of(plane(0));
   if constexpr (digits == 2) return sums_of(plane(1)) * kPlace + sums_of(plane(0));
   if constexpr (digits == 3) {
-    const Vec low = sums_of(plane(2) + plane(3)) * kPlace + sums_of(plane(1));
+    const Vec low = sums_of(plane(2)) * kPlace + sums_of(plane(1));
     return low * kPlace + sums_of(plane(0));
   }
   if constexpr (digits == 4) {
@@ -96,7 +96,7 @@ void multiply_rows(DigitProduct<digits> product, const Linear<float>& call) {
 
 template <int64_t digits>
 void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
-  const TileScope tiles;
+  const TileSession tiles;
   // Rows that stay in the second cache beside W going by; wider ones gain more from a longer panel.
   constexpr int64_t kNarrowBytes = 1536;
   const int64_t width = weight.in_features;

@@ -20,45 +20,25 @@ inline constexpr int64_t kPanelRows = 128;  // rows of x that are laid out in ti
 
 inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-struct alignas(64) TileConfig {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-inline void load_tile_config() {
-  static constexpr TileConfig kConfig;
-  _tile_loadconfig(&kConfig);
-}
-
-class TileScope {
- public:
-  TileScope() { load_tile_config(); }
-  ~TileScope() { _tile_release(); }
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
-};
-
 // GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
 
-// Tiles 0 to 3 hold the sums of every product.
+// The first tiles hold the sums of every product: three of them, or four.
+template <int64_t tiles = 4>
 inline void zero_sums() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
-  _tile_zero(3);
+  if constexpr (tiles > 3) _tile_zero(3);
 }
 
 // One behind the other.
-template <typename Sum>
+template <int64_t tiles = 4, typename Sum>
 inline void store_sums(Sum* sums) {
   _tile_stored(0, sums, kTileRowBytes);
   _tile_stored(1, sums + kTileSums, kTileRowBytes);
   _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
-  _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+  if constexpr (tiles > 3) _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
 }
 
 // [16 rows][16 words of 32 bits] -> [16 words][16 rows]: the order in which a tile holds

@@ -131,7 +131,9 @@ bool has_amx() { return kernels::capability() == kernels::Capability::kAmx; }
 std::optional<AmxLinear> AmxLinear::make(const std::vector<at::Tensor>& weights,
                                          const at::Tensor& bias) {
   const at::Tensor& first = weights.front();
-  if (!first.device().is_cpu() || !has_amx()) return std::nullopt;
+  if (!first.device().is_cpu() || !has_amx() || first.size(1) > amx::PackedWeight::kMaxInFeatures) {
+    return std::nullopt;
+  }
   AmxLinear linear;
   linear.type_ = first.scalar_type();
   linear.in_features_ = first.size(1);

@@ -16,10 +16,10 @@ enum class Activation;
 // Immutable; any number of threads. A row's result does not depend on how many rows there are.
 class AmxLinear {
  public:
-  // Nothing where the processor or the type has no such path. weights [.., in_features] in float32
-  // or bfloat16, stacked to [out_features, in_features]; bias [out_features] or undefined.
-  // LibTorch's float32 matmul precision is read here: highest takes three digits, high two,
-  // medium one.
+  // Nothing where the processor, the type or the width has no such path. weights [.., in_features]
+  // in float32 or bfloat16, stacked to [out_features, in_features]; bias [out_features] or
+  // undefined. LibTorch's float32 matmul precision is read here: highest takes three digits, high
+  // two, medium one.
   static std::optional<AmxLinear> make(const std::vector<at::Tensor>& weights,
                                        const at::Tensor& bias);
 

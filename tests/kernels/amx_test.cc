@@ -217,6 +217,19 @@ TEST_F(Amx, RowsOfAnySizeKeepTheirDigits) {
     EXPECT_NEAR(y[i], plain[i] * factors[i / 40], 1e-5 * factors[i / 40]) << i;
 }
 
+// Every digit of a one is as large as it can be.
+TEST_F(Amx, TheWidestSumsFitTheirTiles) {
+  constexpr int64_t kWidest = amx::PackedWeight::kMaxInFeatures;
+  for (const auto operands : {amx::Operands::kOneDigit, amx::Operands::kThreeDigits}) {
+    Problem<float> problem = {{17, kWidest, 3}, operands};
+    problem.x.assign(problem.x.size(), 1.0F);
+    problem.weight.assign(problem.weight.size(), 1.0F);
+    problem.bias.assign(problem.bias.size(), 0.0F);
+    for (const float y : problem.run(amx::Epilogue::kNone, false))
+      EXPECT_NEAR(y, static_cast<double>(kWidest), 1e-2);
+  }
+}
+
 TEST_F(Amx, BFloat16IsRoundedOnceAtTheEnd) {
   for (const Size& size : kSizes) {
     const Problem<BFloat16> problem = {size, amx::Operands::kBFloat16};

@@ -5,9 +5,11 @@
 #include <ATen/ops/abs.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/silu.h>
 #include <c10/core/InferenceMode.h>
@@ -66,7 +68,16 @@ TEST(Linear, MatchesLibTorchWithEachActivation) {
   EXPECT_LT(max_difference(Linear(w, b, Activation::kSilu)(x), at::silu(plain)), 1e-5);
 }
 
-// The control of the test above: were erf replaced by its approximation, it would see it.
+// Wider than 32-bit sums of digits' products could hold.
+TEST(Linear, TakesInputsOfAnyWidth) {
+  const c10::InferenceMode inference;
+  const at::Tensor w = at::ones({32, 60000});
+  const at::Tensor x = at::ones({3, 60000});
+  EXPECT_LT(max_difference(Linear(w, {})(x), at::full({3, 32}, 60000)), 0.1);
+}
+
+// The control of MatchesLibTorchWithEachActivation: were erf replaced by its approximation, it
+// would see it.
 TEST(Linear, ExactAndApproximateGeluDiffer) {
   const at::Tensor x = at::randn({40, 64}).mul(2);
   EXPECT_GT(max_difference(activate(x, Activation::kGelu), activate(x, Activation::kGeluTanh)),
