@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fits the rational function that src/kernels/activations.h computes erf with, and prints its coefficients.
+"""Fits the rational functions that src/kernels/activations.h computes erf with, and prints their coefficients.
 
-    erf.py [--numerator 5] [--denominator 5]
+    erf.py [--numerator 5] [--denominator 5] [--limit 3.95]
 
-erf(z) = z P(z^2) / Q(z^2) on [0, 3.95]: iterated weighted least squares on Chebyshev nodes, the weights grown where the
+erf(z) = z P(z^2) / Q(z^2) on [0, limit], and 1 beyond: iterated weighted least squares on Chebyshev nodes, the weights grown where the
 error is largest (Lawson) and divided by the last Q (Sanathanan and Koerner), so that the largest absolute error shrinks.
 Needs numpy. The last line is the error that float32 arithmetic adds.
 """
@@ -12,11 +12,8 @@ import math
 
 import numpy as np
 
-LIMIT = 3.95  # erf is 1 to float32's precision beyond it
-
-
-def fit(numerator, denominator, points=4000, rounds=200):
-    z = LIMIT * 0.5 * (1 - np.cos(np.pi * (np.arange(points) + 0.5) / points))
+def fit(numerator, denominator, limit, points=4000, rounds=200):
+    z = limit * 0.5 * (1 - np.cos(np.pi * (np.arange(points) + 0.5) / points))
     target = np.array([math.erf(v) / v for v in z])
     s = z * z
     smooth = np.ones_like(s)
@@ -41,8 +38,8 @@ def fit(numerator, denominator, points=4000, rounds=200):
     return best
 
 
-def float32_error(p, q):
-    z = np.linspace(-LIMIT, LIMIT, 400001).astype(np.float32)
+def float32_error(p, q, limit):
+    z = np.linspace(-limit, limit, 400001).astype(np.float32)
     s = z * z
 
     def horner(coefficients):
@@ -59,11 +56,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--numerator", type=int, default=5, help="degree of P")
     parser.add_argument("--denominator", type=int, default=5, help="degree of Q")
+    parser.add_argument("--limit", type=float, default=3.95)
     args = parser.parse_args()
-    error, p, q = fit(args.numerator, args.denominator)
+    error, p, q = fit(args.numerator, args.denominator, args.limit)
     for name, coefficients in (("P", p), ("Q", q)):
         print(name, " ".join(float(np.float32(c)).hex() for c in coefficients))
-    print(f"largest error: {error:.2e} exact, {float32_error(p, q):.2e} in float32")
+    print(f"largest error: {error:.2e} exact, {float32_error(p, q, args.limit):.2e} in float32, "
+          f"{1 - math.erf(args.limit):.2e} beyond the limit")
 
 
 if __name__ == "__main__":

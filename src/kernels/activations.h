@@ -37,29 +37,43 @@ inline Vec short_exp2(Vec x) {
   return times_power_of_two(p, n);
 }
 
-// erf(z) = z P(z^2) / Q(z^2) below 3.95, where it is 1 to float32's precision. P and Q minimize the
-// largest absolute error (1.8e-8 before rounding; 3.2e-7 with it); scripts/generate/erf.py.
-inline Vec erf(Vec z) {
+// erf(z) = z P(z^2) / Q(z^2), and 1 beyond `limit`. P and Q, highest powers first, minimize the
+// largest absolute error: scripts/generate/erf.py.
+template <int64_t terms>
+inline Vec erf_ratio(Vec z, const float (&p)[terms], const float (&q)[terms], float limit) {
   const Vec s = z * z;
-  Vec p = splat(0x1.0e02e8p-19F);
-  p = p * s + 0x1.2d9264p-12F;
-  p = p * s + 0x1.00ba06p-8F;
-  p = p * s + 0x1.b3df6ap-5F;
-  p = p * s + 0x1.8d62d0p-3F;
-  p = p * s + 0x1.20dd72p+0F;
-  Vec q = splat(0x1.3d6c36p-15F);
-  q = q * s + 0x1.3a1a42p-10F;
-  q = q * s + 0x1.f46442p-7F;
-  q = q * s + 0x1.d975e2p-4F;
-  q = q * s + 0x1.02b592p-1F;
-  q = q * s + 1.0F;
-  const Vec inside = fast_quotient(z * p, q);
+  Vec above = splat(p[0]);
+  Vec below = splat(q[0]);
+#pragma GCC unroll 8
+  for (int64_t i = 1; i < terms; ++i) {
+    above = above * s + p[i];
+    below = below * s + q[i];
+  }
+  const Vec inside = fast_quotient(z * above, below);
   const Vec outside = z > 0.0F ? splat(1.0F) : splat(-1.0F);
-  return s < splat(3.95F * 3.95F) ? inside : outside;
+  return s < splat(limit * limit) ? inside : outside;
+}
+
+// To 3.2e-7.
+inline Vec erf(Vec z) {
+  constexpr float kP[] = {0x1.0e02e8p-19F, 0x1.2d9264p-12F, 0x1.00ba06p-8F,
+                          0x1.b3df6ap-5F,  0x1.8d62d0p-3F,  0x1.20dd72p+0F};
+  constexpr float kQ[] = {0x1.3d6c36p-15F, 0x1.3a1a42p-10F, 0x1.f46442p-7F,
+                          0x1.d975e2p-4F,  0x1.02b592p-1F,  1.0F};
+  return erf_ratio(z, kP, kQ, 3.95F);
+}
+
+// To 3.1e-6.
+inline Vec short_erf(Vec z) {
+  constexpr float kP[] = {0x1.85d3dep-11F, 0x1.614942p-5F, 0x1.3d8af4p-3F, 0x1.20dce2p+0F};
+  constexpr float kQ[] = {0x1.2f0272p-7F, 0x1.855d38p-4F, 0x1.e207eep-2F, 1.0F};
+  return erf_ratio(z, kP, kQ, 3.3F);
 }
 
 // x Phi(x), exact (Hendrycks & Gimpel 2016).
 inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
+// The same where the result is rounded to bfloat16.
+inline Vec short_gelu(Vec x) { return 0.5F * x * (1.0F + short_erf(x * 0.707106781F)); }
 
 // NaN stays NaN.
 inline Vec relu(Vec x) { return x < 0.0F ? Vec{} : x; }

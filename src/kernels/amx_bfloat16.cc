@@ -60,6 +60,7 @@ class BFloat16Product {
   int64_t rows() const { return rows_; }
   int64_t columns() const { return weight_.out_features; }
   int64_t steps() const { return steps_; }
+  int64_t block_bytes() const { return steps_ * 2 * kTileBytes; }
   int64_t result_row(int64_t row) const { return panel_ + row; }
 
   // Tiles 4 and 5 hold two row tiles of x, 6 and 7 two column tiles of W.

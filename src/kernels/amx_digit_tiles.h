@@ -61,7 +61,7 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&&
   store_sums(sums);
 }
 
-// One tile of results: 18 kB of W (of 384 inputs) then stay in the first cache while the rows go
+// One tile of results: 18 kB of x (of 384 inputs) then stay in the first cache while the columns go
 // by.
 template <typename Between>
 inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&& between) {

@@ -49,6 +49,7 @@ class DigitProduct {
   int64_t rows() const { return list_.count; }
   int64_t columns() const { return weight_.out_features; }
   int64_t steps() const { return steps_; }
+  int64_t block_bytes() const { return kColumnTiles * column_size_; }
   int64_t result_row(int64_t row) const { return panel_ + list_.row[row]; }
 
   template <typename Between>
@@ -97,12 +98,9 @@ void multiply_rows(DigitProduct<digits> product, const Linear<float>& call) {
 template <int64_t digits>
 void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
   const TileSession tiles;
-  // Rows that stay in the second cache beside W going by; wider ones gain more from a longer panel.
-  constexpr int64_t kNarrowBytes = 1536;
   const int64_t width = weight.in_features;
-  const int64_t panel_rows = width * digits <= kNarrowBytes ? kPanelRows / 2 : kPanelRows;
-  for (int64_t panel = 0; panel < call.rows; panel += panel_rows) {
-    const int64_t count = call.rows - panel < panel_rows ? call.rows - panel : panel_rows;
+  for (int64_t panel = 0; panel < call.rows; panel += kPanelRows) {
+    const int64_t count = call.rows - panel < kPanelRows ? call.rows - panel : kPanelRows;
     RowList usual;
     PanelRow uneven[kPanelRows];  // with four digits, when the others' tiles are done with
     int64_t uneven_count = 0;

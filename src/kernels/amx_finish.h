@@ -6,6 +6,10 @@
 
 namespace encode::kernels::amx {
 
+// Columns of W that all rows of a panel are multiplied with before the next ones: they stay in the
+// second cache.
+inline constexpr int64_t kGroupBytes = int64_t{512} << 10;
+
 // The first row and column of a block.
 struct BlockPlace {
   int64_t row;
@@ -87,10 +91,14 @@ class BlockFinish {
 //   kRowTiles, kColumnTiles         of a block
 //   kSums                           sums of a tile
 //   rows(), columns(), steps()
+//   block_bytes()                   of W for the columns of a block
 //   multiply(place, sums, between)  the sums of a block, tile by tile; calls between(step)
 //   take(place)                     sum() is then about this block
 //   sum(sums, row)                  sixteen results of a row without their bias
 //   result_row(row)                 where a row goes
+//
+// A block of rows takes the columns one after the other, so that its results lie on few pages: the
+// first-level TLB holds 96 of 4 kB, and a virtual machine may have no larger ones.
 template <Epilogue epilogue, typename Product>
 void multiply_blocks(Product& product, const Linear<typename Product::Element>& call) {
   using Finish = BlockFinish<epilogue, Product>;
@@ -99,11 +107,19 @@ void multiply_blocks(Product& product, const Linear<typename Product::Element>& 
   const int64_t share = blocks(Finish::kRows, product.steps());
   Finish previous(product, call);
   int64_t turn = 0;
-  for (int64_t n = 0; n < product.columns(); n += kLanes * Product::kColumnTiles) {
-    for (int64_t m = 0; m < product.rows(); m += kTileRows * Product::kRowTiles, turn ^= 1) {
-      product.multiply({m, n}, sums[turn],
-                       [&](int64_t step) { previous.finish(step * share, (step + 1) * share); });
-      previous.take({m, n}, sums[turn]);
+  const auto run_block = [&](const BlockPlace& place) {
+    product.multiply(place, sums[turn],
+                     [&](int64_t step) { previous.finish(step * share, (step + 1) * share); });
+    previous.take(place, sums[turn]);
+    turn ^= 1;
+  };
+  constexpr int64_t kBlockRows = kTileRows * Product::kRowTiles;
+  constexpr int64_t kBlockColumns = kLanes * Product::kColumnTiles;
+  const int64_t group = blocks(kGroupBytes, product.block_bytes()) * kBlockColumns;
+  for (int64_t first = 0; first < product.columns(); first += group) {
+    const int64_t end = first + group < product.columns() ? first + group : product.columns();
+    for (int64_t m = 0; m < product.rows(); m += kBlockRows) {
+      for (int64_t n = first; n < end; n += kBlockColumns) run_block({m, n});
     }
   }
   previous.finish(0, Finish::kRows);
