@@ -9,11 +9,12 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/randn.h>
 #include <c10/core/InferenceMode.h>
 
-#include "encoder_products.h"
 #include "kernels/kernels.h"
 #include "nn/attention.h"
+#include "nn/linear.h"
 #include "nn/norm.h"
 
 namespace encode::benchmarks {
@@ -22,6 +23,10 @@ namespace {
 constexpr int64_t kHidden = 384;
 constexpr int64_t kHeads = 12;
 constexpr double kEps = 1e-12;
+
+at::Tensor random_matrix(int64_t rows, int64_t columns, at::ScalarType type) {
+  return at::randn({rows, columns}, at::kFloat).to(type);
+}
 
 void report_flops(benchmark::State& state, double flops) {
   state.counters["FLOP/s"] = benchmark::Counter(flops * static_cast<double>(state.iterations()),

@@ -7,7 +7,7 @@
 #   rows 20000, default vocabulary that of the demo model
 #
 # usage: scripts/bench.sh stages [--rows N] [--corpus C] [--threads N] [--model DIR] [--dtype T] [--runs N] [--min-share T=S]
-#   where a run's time goes, and what share it is of the model's matrix products alone; BERT's architecture only
+#   where a run's time goes, and what share it is of the model's matrix products alone: `encode bench` as Markdown
 #
 # usage: scripts/bench.sh chunks [--rows N] [--threads N] [--model DIR] [--dtype T] [--runs N]
 #   chunks of 1,000 and of 100 against standard mode, on functions and on changelog entries
@@ -102,9 +102,8 @@ main() {
       measure "$python" compare_speed --input "$input" --work "$DEPS/bench/peers"
       ;;
     stages)
-      cmake --build "$ROOT/build" --target products_alone >&2
       input=$(real_rows "$ROWS" "$CORPUS")
-      measure "$PYTHON" stages --input "$input" --products "$ROOT/build/bin/products_alone"
+      measure "$PYTHON" stages --input "$input"
       ;;
     chunks)
       input=$(real_rows "$ROWS" functions)

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,15 +25,21 @@ Command add_compare_command(CLI::App& main);
 Command add_config_command(CLI::App& main);
 Command add_tokenize_command(CLI::App& main);
 Command add_models_command(CLI::App& main);
+Command add_bench_command(CLI::App& main);
 
 // Flags that set a key of the config, shared by the verbs that read one.
 class ConfigFlags {
  public:
   explicit ConfigFlags(CLI::App& app);  // adds --config, --model, --input, ...
   LoadedConfig load() const;            // with what was given
+  // The same once for every combination of the values that two flags list with commas: --dtype
+  // float32,bfloat16 and --batch-tokens 1024,4096.
+  std::vector<LoadedConfig> load_each() const;
 
  private:
   struct Given;
+  LoadedConfig load(const std::map<std::string, std::string>& instead) const;
+
   CLI::App* app_;
   std::shared_ptr<Given> given_;
 };

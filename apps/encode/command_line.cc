@@ -76,7 +76,8 @@ int run_command_line(std::vector<std::string> arguments) {
   main.require_subcommand(1);
   std::vector<Command> commands = {add_run_command(main),      add_verify_command(main),
                                    add_compare_command(main),  add_config_command(main),
-                                   add_tokenize_command(main), add_models_command(main)};
+                                   add_tokenize_command(main), add_models_command(main),
+                                   add_bench_command(main)};
   commands.push_back({main.add_subcommand("version", "Print the version"), [] {
                         std::puts("encode " ENCODE_VERSION);
                         return 0;

@@ -1,6 +1,9 @@
 #include <array>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -78,13 +81,35 @@ ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Gi
   app.get_option("--quiet")->excludes(app.get_option("--log-level"));
 }
 
-LoadedConfig ConfigFlags::load() const {
+LoadedConfig ConfigFlags::load() const { return load({}); }
+
+std::vector<LoadedConfig> ConfigFlags::load_each() const {
+  std::vector<std::map<std::string, std::string>> combinations = {{}};
+  for (const char* name : {"--dtype", "--batch-tokens"}) {
+    if (app_->count(name) == 0) continue;
+    std::vector<std::map<std::string, std::string>> longer;
+    for (const auto& chosen : combinations) {
+      std::istringstream values(app_->get_option(name)->as<std::string>());
+      for (std::string value; std::getline(values, value, ',');) {
+        longer.push_back(chosen);
+        longer.back()[name] = value;
+      }
+    }
+    combinations = std::move(longer);
+  }
+  std::vector<LoadedConfig> configs;
+  for (const auto& chosen : combinations) configs.push_back(load(chosen));
+  return configs;
+}
+
+LoadedConfig ConfigFlags::load(const std::map<std::string, std::string>& instead) const {
   std::vector<Override> overrides;
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
     if (app_->count(flag.name) == 0) continue;
-    overrides.push_back(
-        {flag.key, flag.fixed != nullptr ? flag.fixed : given_->values[i], flag.name});
+    const auto other = instead.find(flag.name);
+    const std::string& value = other != instead.end() ? other->second : given_->values[i];
+    overrides.push_back({flag.key, flag.fixed != nullptr ? flag.fixed : value, flag.name});
   }
   return load_config(given_->config, overrides);
 }

@@ -12,6 +12,7 @@
 
 #include "encode/batch.h"
 #include "encode/config.h"
+#include "encode/product_rates.h"
 
 namespace encode {
 
@@ -52,6 +53,12 @@ class Encoder {
   virtual bool encode(std::span<const PackedBatch> batches, std::span<float> out,
                       const BatchDone& done) = 0;
 
+  // The matrix products that encode() makes of `batches`, by themselves, again and again for about
+  // `seconds`: the same weights, shapes and threads, on random activations. `go_on` is asked after
+  // each batch, from any thread; false ends it early.
+  virtual ProductRates time_products(std::span<const PackedBatch> batches, double seconds,
+                                     const std::function<bool()>& go_on) = 0;
+
   virtual int64_t dim() const = 0;            // width of an embedding
   virtual bool token_embeddings() const = 0;  // PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;
@@ -60,6 +67,8 @@ class Encoder {
   // Tokens that encode() should be given at once, at least: at the end of a call threads wait for
   // each other, and a launch may not be full.
   virtual int64_t window_tokens() const = 0;
+  // What encode() computes a batch of so many tokens on: as many slots, or more that hold nothing.
+  virtual int64_t token_slots(int64_t tokens) const = 0;
   virtual std::string device_name() const = 0;  // "cpu (2 threads)", "cuda:0 NVIDIA H100 80GB HBM3"
 
   // Gives the caching allocator's unused blocks back to the device. Never throws; a no-op on CPU.

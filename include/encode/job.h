@@ -7,6 +7,8 @@
 
 #include "encode/config.h"
 #include "encode/error.h"
+#include "encode/product_rates.h"
+#include "encode/stage_seconds.h"
 #include "encode/store.h"
 #include "encode/text.h"
 
@@ -31,6 +33,9 @@ struct JobSpec {
   std::string cache_dir;
   HardwareOptions hardware;
   std::vector<JobUnit> units;
+  // Above 0: nothing is encoded. The matrix products of each unit's first batches are run by
+  // themselves for about as many seconds, and kProducts tells how fast they were.
+  double product_seconds = 0;
 };
 
 std::string to_json(const JobSpec& spec);
@@ -46,7 +51,8 @@ struct WorkerEvent {
     kBatch,         // unit, rows_done (of the unit, encoded so far in this worker), tokens_done
     kChunkDone,  // unit, chunk, rows, path, file_bytes, seconds, stats, memory after the cache was
                  // released
-    kUnitDone,   // unit, stats (of what this worker encoded)
+    kUnitDone,   // unit, stats (of what this worker encoded), stages, token_slots, device peak
+    kProducts,   // unit, products
     kMemory,     // device memory in use, host_rss_bytes
     kLog,        // level, message
     kError,      // error: the worker exits with error.exit_code next
@@ -64,7 +70,11 @@ struct WorkerEvent {
   RowStats stats;
   int64_t device_allocated_bytes = 0;
   int64_t device_reserved_bytes = 0;
+  int64_t device_peak_bytes = 0;  // allocated at most, since the worker began
   int64_t host_rss_bytes = 0;
+  int64_t token_slots = 0;  // that the device computed; beyond the tokens: padding
+  StageSeconds stages;
+  ProductRates products;
   std::string device;
   std::string path;
   std::string level;

@@ -16,19 +16,13 @@ class Run:
     tokens: int
     rows: int
     peak_bytes: int
-    stages: dict  # seconds by stage; job/stage_seconds.h
+    stages: dict  # seconds by stage; include/encode/stage_seconds.h
     chunks: list  # (tokens, seconds) of each, in order; none in standard mode
     output: bytes  # the final, as it lies on disk
 
     def encoding_seconds(self):
         """From the moment the model is loaded to the last commit: the main thread's stages."""
         return sum(self.stages[name] for name in ("rows awaited", "encode", "commit awaited"))
-
-
-def parse_stages(message):
-    """'seconds: read 0.100, tokenize 2.300, ...' -> {'read': 0.1, ...}"""
-    return {name: float(value) for name, value in
-            (part.strip().rsplit(" ", 1) for part in message.removeprefix("seconds:").split(","))}
 
 
 def processor_seconds():
@@ -50,10 +44,9 @@ def encode(program, model, rows, *flags):
             sys.exit(f"{' '.join(map(str, command))}\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
         events = [json.loads(line) for line in result.stdout.splitlines()]
         summary = next(event for event in events if event["event"] == "summary")
-        stages = next(event["message"] for event in events
-                      if event["event"] == "worker_log" and event["message"].startswith("seconds:"))
+        stages = next(event["seconds"] for event in events if event["event"] == "stream_done")
         return Run(seconds, processor_seconds() - before, sum(matrix["tokens"] for matrix in summary["matrices"]),
                    sum(matrix["rows"] for matrix in summary["matrices"]), summary["peak_host_bytes"],
-                   parse_stages(stages),
+                   stages,
                    [(event["tokens"], event["seconds"]) for event in events if event["event"] == "chunk_done"],
                    output.read_bytes())

@@ -220,6 +220,31 @@ class Checks:
                 self.report.row(name, f"{rows} {path.stem}", f"{row_tokens:.0f}", f"{speeds[0]:,.0f}",
                                 f"{speeds[1]:,.0f}", f"{speeds[0] / speeds[1]:.2f}", f"{mfu:.1%}")
 
+    def limits(self):
+        self.report.section("Against the device's limit (`encode bench`), bfloat16", "model", "rows", "tokens/s",
+                            "of the products alone", "of a large product", "its TFLOP/s", "start s", "idle s", "padding",
+                            "device memory")
+        for name, path, rows in (("minilm", self.short_rows(), SHORT_ROWS // 2), ("bert-base", self.long_rows(), LONG_ROWS),
+                                 ("qwen2-1.5b", self.long_rows(), LONG_ROWS // 2)):
+            command = [self.args.program, "bench", "--json", "--device", "cuda", "--model", self.model(name), "--input",
+                       path, "--field", "text", "--cache-dir", self.work / "bench_cache", "--dtype", "bfloat16",
+                       "--max-length", LONG_ROW_TOKENS, "--rows", rows, "--runs", 1, "--product-seconds", 1]
+            run = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            if run.returncode:
+                self.report.check(f"bench {name}", False, run.stderr.strip()[-300:])
+                continue
+            result = json.loads(run.stdout)["results"][0]
+            stages = result["stages"]
+
+            def figure(key):
+                return result[key]["median"] if result[key] else float("nan")
+
+            self.report.row(name, f"{rows} {path.stem}", f"{figure('tokens_per_second'):,.0f}", f"{figure('share'):.0%}",
+                            f"{figure('square_share'):.0%}", f"{figure('square_gflops') / 1000:,.0f}",
+                            f"{stages['start']['median']:.1f}",
+                            f"{stages['rows awaited']['median'] + stages['commit awaited']['median']:.2f}",
+                            f"{figure('padding'):.1%}", f"{figure('peak_device_bytes') / MIB:,.0f} MiB")
+
     def parity(self):
         self.report.section("Parity with sentence-transformers on the same GPU", "model, type", "result", "figures")
         rows = 500
@@ -336,8 +361,8 @@ def main():
                     f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"]
     with tempfile.TemporaryDirectory(prefix="gpu_check_") as work:
         checks = Checks(args, pathlib.Path(work), report)
-        for step in (checks.gpu_tests, checks.kernels, checks.parity, checks.chunks_and_resume, checks.throughput,
-                     checks.chunk_overhead):
+        for step in (checks.gpu_tests, checks.kernels, checks.limits, checks.parity, checks.chunks_and_resume,
+                     checks.throughput, checks.chunk_overhead):
             before = time.monotonic()
             try:
                 step()

@@ -8,6 +8,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "base/host.h"
+#include "engine/product_timer.h"
 #include "engine/thread_pool.h"
 #include "engine/transformer.h"
 #include "kernels/kernels.h"
@@ -23,6 +24,7 @@ class CpuEncoder : public Encoder {
  public:
   CpuEncoder(Transformer transformer, const EncoderOptions& options)
       : transformer_(std::move(transformer)),
+        options_(options.result),
         pool_(options.threads > 0 ? options.threads : cpu_quota(), [] { at::set_num_threads(1); }) {
     // The weights were read and repacked one by one; give the pages of the originals back.
     ::malloc_trim(0);
@@ -37,13 +39,20 @@ class CpuEncoder : public Encoder {
       if (stopped.load(std::memory_order_relaxed)) return;
       const PackedBatch& batch = batches[static_cast<size_t>(i)];
       const c10::InferenceMode inference;
-      at::Tensor embeddings = transformer_.embed(batch, cpu_slots(batch.tokens()));
+      at::Tensor embeddings = transformer_.embed(batch, token_slots(batch.tokens()));
       transformer_.head.finish(embeddings);
       transformer_.scatter(embeddings, batch, out);
       const std::lock_guard lock(done_mutex);
       if (!done(batch)) stopped = true;
     });
     return !stopped;
+  }
+
+  ProductRates time_products(std::span<const PackedBatch> batches, double seconds,
+                             const std::function<bool()>& go_on) override {
+    ProductTimer timer(transformer_, options_, pool_);
+    for (const PackedBatch& batch : batches) timer.add(batch, token_slots(batch.tokens()));
+    return timer.run(seconds, go_on);
   }
 
   int64_t dim() const override { return transformer_.dim; }
@@ -55,6 +64,7 @@ class CpuEncoder : public Encoder {
   int64_t window_tokens() const override {
     return kWindowBatches * kCpuBlockTokens * pool_.threads();
   }
+  int64_t token_slots(int64_t tokens) const override { return cpu_slots(tokens); }
   std::string device_name() const override {
     return std::string("cpu (") + kernels::to_string(kernels::capability()) + ")";
   }
@@ -63,6 +73,7 @@ class CpuEncoder : public Encoder {
 
  private:
   Transformer transformer_;
+  ResultOptions options_;
   ThreadPool pool_;
 };
 

@@ -7,6 +7,8 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "engine/product_timer.h"
+#include "engine/thread_pool.h"
 #include "engine/transformer.h"
 #include "nn/device.h"
 
@@ -24,6 +26,7 @@ class CudaEncoder : public Encoder {
  public:
   CudaEncoder(Transformer transformer, const EncoderOptions& options)
       : transformer_(std::move(transformer)),
+        options_(options.result),
         slots_(std::max(options.batch_tokens > 0 ? options.batch_tokens : kDefaultBatchTokens,
                         std::min(transformer_.max_length, kDefaultBatchTokens))),
         name_(transformer_.device.str() + " " + device_description(transformer_.device)) {}
@@ -52,12 +55,24 @@ class CudaEncoder : public Encoder {
     return true;
   }
 
+  ProductRates time_products(std::span<const PackedBatch> batches, double seconds,
+                             const std::function<bool()>& go_on) override {
+    ThreadPool caller(1, [] {});
+    ProductTimer timer(transformer_, options_, caller);
+    for (const PackedBatch& batch : batches) timer.add(batch, token_slots(batch.tokens()));
+    return timer.run(seconds, go_on);
+  }
+
   int64_t dim() const override { return transformer_.dim; }
   bool token_embeddings() const override { return transformer_.token_embeddings; }
   int64_t vocab_size() const override { return transformer_.vocab_size; }
   int64_t max_length() const override { return transformer_.max_length; }
   int64_t batch_tokens() const override { return slots_; }
   int64_t window_tokens() const override { return kWindowBatches * slots_; }
+  // A sequence longer than a launch gets the next multiple of it.
+  int64_t token_slots(int64_t tokens) const override {
+    return (tokens + slots_ - 1) / slots_ * slots_;
+  }
   std::string device_name() const override { return name_; }
   void release_cached_memory() noexcept override {
     encode::release_cached_memory(transformer_.device);
@@ -72,7 +87,7 @@ class CudaEncoder : public Encoder {
   };
 
   Pending launch(const PackedBatch& batch) const {
-    const at::Tensor embeddings = transformer_.embed(batch, slots_for(batch));
+    const at::Tensor embeddings = transformer_.embed(batch, token_slots(batch.tokens()));
     Pending pending;
     pending.embeddings =
         at::empty(embeddings.sizes(), at::TensorOptions().dtype(at::kFloat).pinned_memory(true));
@@ -81,12 +96,8 @@ class CudaEncoder : public Encoder {
     return pending;
   }
 
-  // A sequence longer than a launch gets the next multiple of it.
-  int64_t slots_for(const PackedBatch& batch) const {
-    return (batch.tokens() + slots_ - 1) / slots_ * slots_;
-  }
-
   Transformer transformer_;
+  ResultOptions options_;
   int64_t slots_;
   std::string name_;
 };

@@ -3,16 +3,14 @@
 #include <string>
 #include <utility>
 
-#include <ATen/Context.h>
-
 #include "encode/error.h"
 #include "encode/model_directory.h"
 
 #include "engine/load_notes.h"
+#include "engine/matmul_precision.h"
 #include "engine/transformer.h"
 #include "nn/cuda_kernels.h"
 #include "nn/device.h"
-#include "nn/linear.h"
 #include "nn/pooling.h"
 
 namespace encode {
@@ -60,27 +58,6 @@ void open_kernels(at::Device device, ComputeType type) {
 
 // Rotary tables are made for the longest sequence; without any stated limit this one holds.
 constexpr int64_t kLongestSequence = 32768;
-
-// LibTorch's own setting, read when a Linear is made. Its least precision, which no option names,
-// stands for products of int8.
-void set_matmul_precision(const ResultOptions& options, at::Device device) {
-  std::string precision(to_string(options.float32_matmul_precision));
-  if (options.dtype == ComputeType::kInt8) {
-    if (!device.is_cpu() || !has_amx()) {
-      throw Error({.exit_code = ExitCode::kUnavailable,
-                   .code = "device.int8",
-                   .what = "dtype int8 is not offered on this device",
-                   .where = device_description(device),
-                   .expected = "a CPU with AMX (Intel Xeon from Sapphire Rapids on)",
-                   .found = device.is_cpu() ? "a processor without AMX, or held back by "
-                                              "ENCODE_CPU_CAPABILITY"
-                                            : "a GPU",
-                   .hint = "use bfloat16"});
-    }
-    precision = "medium";
-  }
-  at::globalContext().setFloat32MatmulPrecision(precision);
-}
 
 }  // namespace
 
@@ -148,16 +125,16 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   const Json config = parse_json(directory.config_json, {},
                                  directory.transformer_path + "/config.json", "model.config");
   const JsonFields fields(config, directory.transformer_path + "/config.json", "model.config");
-  set_matmul_precision(options.result, device);
   Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
   const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
-  std::unique_ptr<Model> model =
-      load_model(directory.model_type, {.config = fields,
-                                        .weights = weights,
-                                        .device = device,
-                                        .max_positions = max_length,
-                                        .causal = options.result.causal});
-  at::globalContext().setFloat32MatmulPrecision("highest");  // of what follows the layers
+  std::unique_ptr<Model> model = [&] {
+    const LayerPrecision precision(options.result, device);
+    return load_model(directory.model_type, {.config = fields,
+                                             .weights = weights,
+                                             .device = device,
+                                             .max_positions = max_length,
+                                             .causal = options.result.causal});
+  }();
   Transformer transformer = {.model = std::move(model),
                              .head = EmbeddingHead(effective, device),
                              .device = device,

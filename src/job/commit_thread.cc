@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/host.h"
-#include "job/stage_seconds.h"
+#include "job/stopwatch.h"
 
 namespace encode {
 namespace {

@@ -13,6 +13,7 @@
 #include "engine/load_notes.h"
 #include "job/commit_thread.h"
 #include "job/self_test.h"
+#include "job/stopwatch.h"
 
 namespace encode {
 namespace {
@@ -89,6 +90,18 @@ std::vector<ChunkTask> tasks_of(const ChunkStore& store) {
   return tasks;
 }
 
+// Batches of a window whose products are timed: enough for every length of row, the longest of
+// which come first, and few enough to run the model on.
+constexpr size_t kTimedBatches = 8;
+
+// `count` of the batches at even distances, or all.
+std::vector<PackedBatch> spread(const std::vector<PackedBatch>& batches, size_t count) {
+  count = std::min(count, batches.size());
+  std::vector<PackedBatch> chosen;
+  for (size_t i = 0; i < count; ++i) chosen.push_back(batches[i * batches.size() / count]);
+  return chosen;
+}
+
 }  // namespace
 
 bool UnitRunner::run(int64_t unit_number) {
@@ -114,40 +127,62 @@ bool UnitRunner::run(int64_t unit_number) {
       begin_final(unit.final_path, unit.identity)->publish({}, encoder_->device_name());
   }
 
-  const ModelDirectory directory = open_model_directory(unit.config.result.model);
-  const EffectiveResult effective = effective_result(directory, unit.config.result);
-  const TokenizePlan plan = {
-      .tokenizer = tokenizer_.get(),
-      .options = {.max_length = encoder_->max_length(),
-                  .add_special_tokens = directory.add_special_tokens},
-      .prompt = effective.prompt,
-      .prompt_tokens = effective.include_prompt || tokenizer_ == nullptr
-                           ? 0
-                           : prompt_tokens(*tokenizer_, effective.prompt),
-      .batch_tokens = encoder_->batch_tokens(),
-      .window_text_bytes = window_text_bytes(unit),
-      .window_tokens = window_tokens(unit, *encoder_),
-      .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
   unit_stats_ = {};
   unit_seconds_ = {};
   unit_rows_ = 0;
   unit_tokens_ = 0;
-  WindowProducer producer(unit, std::move(tasks), plan);
+  unit_slots_ = 0;
+  WindowProducer producer(unit, std::move(tasks), tokenize_plan(unit));
   CommitThread committer(*sink, events_, unit_number, encoder_->device_name());
   if (!encode_windows(unit_number, producer, committer)) return false;
   Stopwatch watch;
   committer.finish();
   unit_seconds_.commit_awaited += watch.lap();
   unit_seconds_.commit = committer.seconds();
-  log(unit_number, "debug", unit_seconds_.text());
 
   WorkerEvent done;
   done.kind = WorkerEvent::Kind::kUnitDone;
   done.unit = unit_number;
   done.rows_done = unit_rows_;
   done.stats = unit_stats_;
+  done.stages = unit_seconds_;
+  done.token_slots = unit_slots_;
+  done.device_peak_bytes = encoder_->memory().peak_allocated_bytes;
   events_.send(done);
   return true;
+}
+
+bool UnitRunner::time_products(int64_t unit_number) {
+  const JobUnit& unit = job_.units[static_cast<size_t>(unit_number)];
+  load(unit_number);
+  WindowProducer producer(unit, {{.index = 0, .rows = {0, unit.identity.rows}}},
+                          tokenize_plan(unit));
+  std::vector<PackedBatch> batches;
+  if (const auto window = producer.next()) batches = spread(window->batches, kTimedBatches);
+  const auto go_on = [&] { return !stop_.load(std::memory_order_relaxed); };
+  WorkerEvent event;
+  event.kind = WorkerEvent::Kind::kProducts;
+  event.unit = unit_number;
+  event.products = encoder_->time_products(batches, job_.product_seconds, go_on);
+  if (!go_on()) return false;
+  events_.send(event);
+  return true;
+}
+
+TokenizePlan UnitRunner::tokenize_plan(const JobUnit& unit) const {
+  const ModelDirectory directory = open_model_directory(unit.config.result.model);
+  const EffectiveResult effective = effective_result(directory, unit.config.result);
+  return {.tokenizer = tokenizer_.get(),
+          .options = {.max_length = encoder_->max_length(),
+                      .add_special_tokens = directory.add_special_tokens},
+          .prompt = effective.prompt,
+          .prompt_tokens = effective.include_prompt || tokenizer_ == nullptr
+                               ? 0
+                               : prompt_tokens(*tokenizer_, effective.prompt),
+          .batch_tokens = encoder_->batch_tokens(),
+          .window_text_bytes = window_text_bytes(unit),
+          .window_tokens = window_tokens(unit, *encoder_),
+          .threads = tokenizer_threads(unit.config.speed, encoder_->memory().total_bytes == 0)};
 }
 
 void UnitRunner::load(int64_t unit_number) {
@@ -181,6 +216,7 @@ void UnitRunner::load(int64_t unit_number) {
   event.host_rss_bytes = resident_bytes();
   events_.send(event);
   for (const LoadNote& note : take_load_notes()) log(unit_number, note.level, note.message);
+  if (job_.product_seconds > 0) return;  // no vector comes of it
   if (options.result.dtype == ComputeType::kInt8) check_int8(unit_number, options);
   self_test(unit_number);
 }
@@ -274,6 +310,7 @@ bool UnitRunner::encode_window(int64_t unit_number, Window& window, std::span<fl
   const auto batch_done = [&](const PackedBatch& batch) {
     unit_rows_ += batch.sequences();
     unit_tokens_ += batch.tokens();
+    unit_slots_ += encoder_->token_slots(batch.tokens());
     WorkerEvent event;
     event.kind = WorkerEvent::Kind::kBatch;
     event.unit = unit_number;

@@ -12,7 +12,6 @@
 #include "encode/tokenizer.h"
 
 #include "job/event_pipe.h"
-#include "job/stage_seconds.h"
 #include "job/wider_redo.h"
 #include "job/window_producer.h"
 
@@ -29,8 +28,12 @@ class UnitRunner {
   // False where it was asked to stop: committed chunks are safe, the one being encoded is dropped.
   bool run(int64_t unit);
 
+  // What JobSpec::product_seconds asks for. False where it was asked to stop.
+  bool time_products(int64_t unit);
+
  private:
   void load(int64_t unit);
+  TokenizePlan tokenize_plan(const JobUnit& unit) const;
   void check_int8(int64_t unit, EncoderOptions options);
   bool encode_windows(int64_t unit, WindowProducer& producer, class CommitThread& committer);
   bool encode_window(int64_t unit, Window& window, std::span<float> values);
@@ -49,6 +52,7 @@ class UnitRunner {
   StageSeconds unit_seconds_;
   int64_t unit_rows_ = 0;
   int64_t unit_tokens_ = 0;
+  int64_t unit_slots_ = 0;
 };
 
 }  // namespace encode

@@ -10,6 +10,7 @@
 
 #include "batching/pack.h"
 #include "engine/thread_pool.h"
+#include "job/stopwatch.h"
 
 namespace encode {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "encode/batch.h"
 #include "encode/job.h"
+#include "encode/stage_seconds.h"
 #include "encode/tokenizer.h"
 
 #include "job/bounded_queue.h"
-#include "job/stage_seconds.h"
 
 namespace encode {
 

@@ -33,8 +33,10 @@ int run_worker(const std::string& job_path, int events_fd) {
     const JobSpec job = job_spec_from_json(read_file(job_path, kMaxJobBytes, "job.read"));
     UnitRunner runner(job, events, stop_requested);
     for (size_t unit = 0; unit < job.units.size(); ++unit) {
-      if (stop_requested || !runner.run(static_cast<int64_t>(unit)))
-        return static_cast<int>(ExitCode::kTempFail);
+      const auto number = static_cast<int64_t>(unit);
+      const bool done = !stop_requested && (job.product_seconds > 0 ? runner.time_products(number)
+                                                                    : runner.run(number));
+      if (!done) return static_cast<int>(ExitCode::kTempFail);
     }
     last.kind = WorkerEvent::Kind::kFinished;
   } catch (...) {

@@ -16,6 +16,8 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 
+#include "nn/product_trace.h"
+
 namespace encode {
 namespace {
 
@@ -91,6 +93,7 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
 }
 
 at::Tensor Linear::product(const at::Tensor& x) const {
+  ProductTrace::note(*this, x, TracedProduct::Call::kWhole);
   if (!bias_.defined()) return activate_product(at::mm(x, weight_.t()), activation_);
   // The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
   if (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh) {
@@ -114,6 +117,9 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
 }
 
 at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
+  ProductTrace::note(
+      *this, x,
+      residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
   if (amx_) return (*amx_)(x, residual, activation_);
   const int64_t tokens = x.size(0);
   if (tokens == kCpuBlockTokens) return block(x, residual);

@@ -82,6 +82,7 @@ constexpr auto names(WorkerEvent::Kind /*tag*/) {
                                      {Kind::kBatch, "batch"},
                                      {Kind::kChunkDone, "chunk_done"},
                                      {Kind::kUnitDone, "unit_done"},
+                                     {Kind::kProducts, "products"},
                                      {Kind::kMemory, "memory"},
                                      {Kind::kLog, "log"},
                                      {Kind::kError, "error"},
@@ -152,8 +153,9 @@ void fields(auto& archive, MaybeConst<JobUnit> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<JobSpec> auto& value) {
-  auto& [cache_dir, hardware, units] = value;
+  auto& [cache_dir, hardware, units, product_seconds] = value;
   archive("cache_dir", cache_dir)("hardware", hardware)("units", units);
+  archive("product_seconds", product_seconds);
 }
 
 void fields(auto& archive, MaybeConst<RowRange> auto& value) {
@@ -167,6 +169,20 @@ void fields(auto& archive, MaybeConst<RowStats> auto& value) {
   archive("zero_token_rows", zero_token_rows)("redone_rows", redone_rows);
 }
 
+void fields(auto& archive, MaybeConst<StageSeconds> auto& value) {
+  auto& [read, tokenize, pack, rows_awaited, encode, commit_awaited, commit] = value;
+  archive("read", read)("tokenize", tokenize)("pack", pack)("rows_awaited", rows_awaited);
+  archive("encode", encode)("commit_awaited", commit_awaited)("commit", commit);
+}
+
+void fields(auto& archive, MaybeConst<ProductRates> auto& value) {
+  auto& [threads, flops, tokens_per_second, tokens_per_cpu_second, square_flops] = value;
+  archive("threads", threads)("flops_per_token", flops);
+  archive("tokens_per_second", tokens_per_second);
+  archive("tokens_per_cpu_second", tokens_per_cpu_second);
+  archive("square_flops_per_second", square_flops);
+}
+
 void fields(auto& archive, MaybeConst<ErrorDetail> auto& value) {
   auto& [exit_code, code, what, where, expected, found, hint] = value;
   archive("exit_code", exit_code)("code", code)("what", what)("where", where);
@@ -175,12 +191,15 @@ void fields(auto& archive, MaybeConst<ErrorDetail> auto& value) {
 
 void fields(auto& archive, MaybeConst<WorkerEvent> auto& value) {
   auto& [kind, unit, chunk, rows, rows_done, tokens_done, dim, file_bytes, seconds, stats,
-         device_allocated, device_reserved, host_rss, device, path, level, message, error] = value;
+         device_allocated, device_reserved, device_peak, host_rss, token_slots, stages, products,
+         device, path, level, message, error] = value;
   archive("kind", kind)("unit", unit)("chunk", chunk)("rows", rows)("rows_done", rows_done);
   archive("tokens_done", tokens_done)("dim", dim)("file_bytes", file_bytes)("seconds", seconds);
   archive("stats", stats)("device_allocated_bytes", device_allocated);
-  archive("device_reserved_bytes", device_reserved)("host_rss_bytes", host_rss)("device", device);
-  archive("path", path)("level", level)("message", message)("error", error);
+  archive("device_reserved_bytes", device_reserved)("device_peak_bytes", device_peak);
+  archive("host_rss_bytes", host_rss)("token_slots", token_slots)("stages", stages);
+  archive("products", products)("device", device)("path", path)("level", level);
+  archive("message", message)("error", error);
 }
 
 class Writer {

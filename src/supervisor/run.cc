@@ -46,7 +46,7 @@ class Run {
         attempts_(cache_dir_ + "/attempts.json"),
         policy_(config.hardware.max_restarts, environment.first_restart_delay_seconds, attempts_) {}
 
-  int execute();
+  RunEnd execute();
 
  private:
   void prepare();
@@ -70,7 +70,9 @@ class Run {
   StatusFile status_;
   AttemptLog attempts_;
   RestartPolicy policy_;
-  std::optional<StopSignal> stop_;  // from the end of the preparations, which a signal simply ends
+  std::optional<StopSignal> own_stop_;
+  // From the end of the preparations, which a signal simply ends where the run catches it itself.
+  const StopSignal* stop_ = nullptr;
   RunPlan plan_;
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
@@ -82,17 +84,17 @@ class Run {
   const Clock::time_point start_ = Clock::now();
 };
 
-int Run::execute() {
+RunEnd Run::execute() {
   try {
     prepare();
     encode_all();
     combine_all();
     self_check();
-    const RunSummary summary = summarize();
-    check_rows(summary);
-    log_.result("summary", render(summary), to_json(summary));
+    RunEnd end = {.stopped_by = 0, .summary = summarize()};
+    check_rows(end.summary);
+    log_.result("summary", render(end.summary), to_json(end.summary));
     reporter_->state("done", nullptr);
-    return 0;
+    return end;
   } catch (const Stopped&) {
     progress_.clear();
     const int number = stop_->number();
@@ -101,7 +103,7 @@ int Run::execute() {
                      "); every committed chunk is kept, and the same command goes on from there",
                  {{"signal", number}});
     if (reporter_) reporter_->state("stopped", nullptr);
-    return number;
+    return {.stopped_by = number, .summary = {}};
   } catch (const Error& error) {
     progress_.clear();
     log_.final_error(error.detail());
@@ -132,7 +134,7 @@ void Run::prepare() {
   log_.info("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
   reporter_.emplace(log_, progress_, status_, plan_.streams.size());
-  stop_.emplace();
+  stop_ = environment_.stop != nullptr ? environment_.stop : &own_stop_.emplace();
   finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
 }
@@ -196,6 +198,7 @@ WorkerOutcome Run::run_worker(const std::vector<size_t>& pending) {
 
 void Run::on_event(const WorkerEvent& event, const std::vector<size_t>& pending) {
   using Kind = WorkerEvent::Kind;
+  environment_.on_event(event);
   reporter_->event(event);
   if (event.unit < 0 || event.unit >= static_cast<int64_t>(pending.size())) return;
   const size_t stream = pending[static_cast<size_t>(event.unit)];
@@ -336,8 +339,8 @@ RunSummary Run::summarize() const {
 
 }  // namespace
 
-int run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
-                   Terminal& out) {
+RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
+                      Terminal& out) {
   return Run(config, environment, err, out).execute();
 }
 

@@ -1,10 +1,12 @@
 // `encode run`: from a config to finished matrices, through as many workers as it takes.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "encode/config.h"
 
+#include "supervisor/summary.h"
 #include "supervisor/terminal.h"
 #include "supervisor/worker_session.h"
 
@@ -14,14 +16,22 @@ struct RunEnvironment {
   WorkerOptions worker;
   double first_restart_delay_seconds = 1;
   std::string version;  // for the log
+  // For who runs more than one experiment: what stops them, which must outlive the run (none: the
+  // run catches the signals itself), and who else hears what the worker says.
+  const StopSignal* stop = nullptr;
+  std::function<void(const WorkerEvent&)> on_event = [](const WorkerEvent&) {};
 };
 
-// Encodes what is not there yet and publishes the finals. Returns 0, or the number of the signal
-// that stopped the run in order, with every committed chunk kept; the caller passes it on by
-// raising it again. Returning 0 means: every final is there, complete, with a manifest that fits.
-// Throws Error with the documented exit code; the log file, where there is one already, has it too.
-// Catches signals while it runs: call it from the main thread.
-int run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
-                   Terminal& out);
+struct RunEnd {
+  int stopped_by = 0;  // 0: every final is there, complete, with a manifest that fits
+  RunSummary summary;  // where it was not stopped
+};
+
+// Encodes what is not there yet and publishes the finals. A signal stops it in order, with every
+// committed chunk kept; the caller passes it on by raising it again. Throws Error with the
+// documented exit code; the log file, where there is one already, has it too. Catches signals while
+// it runs: call it from the main thread.
+RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
+                      Terminal& out);
 
 }  // namespace encode

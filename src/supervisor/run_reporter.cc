@@ -5,6 +5,7 @@
 
 #include "base/host.h"
 #include "base/units.h"
+#include "supervisor/summary.h"
 
 namespace encode {
 namespace {
@@ -167,6 +168,9 @@ void RunReporter::chunk_done(const WorkerEvent& event) {
 
 void RunReporter::unit_done(const WorkerEvent& event) {
   UnitProgress& unit = units_[static_cast<size_t>(event.unit)];
+  const Json seconds = to_json(event.stages);
+  log_.debug("stream_done", unit.name + ": seconds " + seconds.dump(),
+             {{"stream", unit.name}, {"seconds", seconds}});
   measure(event.unit);
   unit.rows_done = unit.rows;
   earlier_rows_ += unit_rows_;

@@ -77,6 +77,12 @@ Json to_json(const RunSummary& summary) {
           {"peak_host_bytes", summary.peak_host_bytes}};
 }
 
+Json to_json(const StageSeconds& seconds) {
+  Json object = Json::object();
+  for (const Stage& stage : kStages) object[std::string(stage.name)] = seconds.*stage.seconds;
+  return object;
+}
+
 void check_rows(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.rows_in == matrix.rows + matrix.rejected) continue;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "encode/stage_seconds.h"
+
 #include "base/json.h"
 
 namespace encode {
@@ -32,6 +34,7 @@ struct RunSummary {
 
 std::string render(const RunSummary& summary);  // several lines, the last one ended
 Json to_json(const RunSummary& summary);
+Json to_json(const StageSeconds& seconds);  // by stage
 
 // Throws Error kInternal unless rows_in = rows + rejected for every matrix.
 void check_rows(const RunSummary& summary);

@@ -78,6 +78,7 @@ void WorkerSession::event_line(std::string_view line) {
       hang_.alive(Clock::now());
       break;
     case Kind::kUnitDone:
+    case Kind::kProducts:
       hang_.pause();
       break;
     case Kind::kError:

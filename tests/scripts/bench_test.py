@@ -13,6 +13,7 @@ import chunk_overhead
 import compare_speed
 import ours
 import peer
+import stages
 
 
 def contestant(name, dtype, is_ours, *seconds):
@@ -94,8 +95,12 @@ class Overhead(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    def test_stages_are_read_from_the_log(self):
-        self.assertEqual(ours.parse_stages("seconds: read 0.100, rows awaited 2.000"), {"read": 0.1, "rows awaited": 2.0})
+    def test_a_share_that_is_missed_or_not_known_is_named(self):
+        results = [{"dtype": "float32", "share": {"median": 0.75}}, {"dtype": "int8", "share": None}]
+        self.assertEqual(stages.missed(["float32=0.7"], results), [])
+        self.assertEqual(stages.missed(["float32=0.8", "int8=0.1"], results),
+                         ["float32: 0.75 of the products alone, wanted are 0.8",
+                          "int8: no share of the products alone, wanted are 0.1"])
 
     def test_batches_hold_every_row_once_the_longest_first(self):
         batches = []

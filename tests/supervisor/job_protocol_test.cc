@@ -46,7 +46,7 @@ class Filler {
             .speed = {integer(), integer(), integer(), integer(), integer()}};
   }
   JobSpec job() {
-    JobSpec spec{text(), {text(), false, text(), integer()}, {}};
+    JobSpec spec{text(), {text(), false, text(), integer()}, {}, number()};
     for (int i = 0; i < 2; ++i) {
       spec.units.push_back({stream(),
                             {text(), text(), integer(), integer(), true},
@@ -72,7 +72,11 @@ class Filler {
     event.stats = {integer(), integer(), integer(), integer(), integer()};
     event.device_allocated_bytes = integer();
     event.device_reserved_bytes = integer();
+    event.device_peak_bytes = integer();
     event.host_rss_bytes = integer();
+    event.token_slots = integer();
+    event.stages = {number(), number(), number(), number(), number(), number(), number()};
+    event.products = {integer(), number(), number(), number(), number()};
     event.device = text();
     event.path = text();
     event.level = text();
@@ -126,7 +130,7 @@ TEST(JobProtocol, EventSurvivesTheRoundTripWithEveryField) {
     const std::string line = to_json_line(Filler(seed).event());
     EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line, whatever the message holds";
     EXPECT_EQ(to_json_line(worker_event_from_json(line)), line);
-    EXPECT_EQ(Json::parse(line).size(), 18U)
+    EXPECT_EQ(Json::parse(line).size(), 22U)
         << "every member differs from its default and must be sent";
   }
 }

@@ -1,0 +1,44 @@
+#include "run_environment.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "encode/error.h"
+
+namespace encode {
+namespace {
+
+// Beside this program, unless ENCODE_WORKER names another one.
+std::string worker_program() {
+  if (const char* program = std::getenv("ENCODE_WORKER"); program != nullptr && *program != '\0')
+    return program;
+  std::error_code failure;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure)
+    throw system_error("os.self", "find this program", "/proc/self/exe", failure.value());
+  return (self.parent_path() / "encode-worker").string();
+}
+
+}  // namespace
+
+RunEnvironment run_environment() {
+  RunEnvironment environment;
+  environment.worker.program = worker_program();
+  environment.version = ENCODE_VERSION;
+  // For the worker: OpenMP threads, which only load weights, would spin for a while after each
+  // turn.
+  ::setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
+  return environment;
+}
+
+int end_by_signal(int number) {
+  if (number == SIGUSR1) return static_cast<int>(ExitCode::kTempFail);
+  constexpr int kShellOffset = 128;
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+  return kShellOffset + number;
+}
+
+}  // namespace encode

@@ -1,0 +1,300 @@
+#include "bench/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <sys/resource.h>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/job.h"
+
+#include "base/host.h"
+#include "base/units.h"
+#include "bench/bench_report.h"
+#include "bench/length_counts.h"
+#include "bench/product_session.h"
+#include "bench/scratch_folder.h"
+#include "supervisor/plan.h"
+#include "supervisor/resume.h"
+#include "supervisor/run_log.h"
+#include "supervisor/stop_signal.h"
+
+namespace encode {
+namespace {
+
+double seconds_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+// Of this process and of its children that have ended.
+double processor_seconds() {
+  double sum = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    struct rusage usage = {};
+    ::getrusage(who, &usage);
+    constexpr double kMicro = 1e-6;
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime})
+      sum += static_cast<double>(time.tv_sec) + kMicro * static_cast<double>(time.tv_usec);
+  }
+  return sum;
+}
+
+// A config, ready to be timed.
+struct Case {
+  RunConfig config;  // of the rows that are timed, into the scratch folder
+  RunPlan plan;      // of that
+  JobSpec products;  // of the first stream: all have one model
+  BenchResult result;
+};
+
+// What the worker said of each stream of a run.
+struct StreamTimes {
+  RowStats stats;
+  StageSeconds stages;
+};
+
+class Bench {
+ public:
+  Bench(const BenchOptions& options, const RunEnvironment& environment, Terminal& err,
+        const StopSignal& stop, const RunConfig& first)
+      : options_(options),
+        environment_(environment),
+        err_(err),
+        stop_(stop),
+        scratch_(first.store.cache_dir),
+        log_(first.log) {}
+
+  BenchReport report(const std::vector<RunConfig>& configs);
+
+ private:
+  RunConfig timed_config(RunConfig config) const;
+  void add_case(const RunConfig& config);
+  void count_inputs(const RunConfig& config);
+  void leave_out_batch_sizes();
+  ProductRates products(size_t number);
+  BenchTurn turn(size_t number);
+  BenchTurn run(const Case& timed, std::vector<StreamTimes>& streams);
+  void tell(const Case& timed) const;
+  double whole_seconds(const Case& timed, const BenchTurn& turn,
+                       const std::vector<StreamTimes>& streams) const;
+
+  const BenchOptions& options_;
+  const RunEnvironment& environment_;
+  Terminal& err_;
+  const StopSignal& stop_;
+  const ScratchFolder scratch_;
+  const LogOptions log_;
+  std::vector<InputLengths> lengths_;  // by stream
+  std::vector<Case> cases_;
+  std::optional<size_t> measured_;  // the case whose products were timed last
+  ProductRates products_;           // theirs
+  int64_t runs_ = 0;                // so far
+  BenchReport report_;
+};
+
+BenchReport Bench::report(const std::vector<RunConfig>& configs) {
+  for (const RunConfig& config : configs) add_case(config);
+  count_inputs(configs.front());
+  const RunPlan& plan = cases_.front().plan;
+  report_.machine = host_name();
+  report_.model = configs.front().streams.front().result.model;
+  for (const StreamPlan& stream : plan.streams) report_.rows += stream.scan.rows;
+  products(0);
+  if (report_.device.starts_with("cpu")) leave_out_batch_sizes();
+  for (int64_t number = 0; number < options_.runs; ++number) {
+    for (size_t i = 0; i < cases_.size(); ++i) {
+      cases_[i].result.turns.push_back(turn(i));
+      tell(cases_[i]);
+    }
+  }
+  for (Case& timed : cases_) report_.results.push_back(std::move(timed.result));
+  return std::move(report_);
+}
+
+void Bench::tell(const Case& timed) const {
+  if (!log_.progress || log_.level == "error" || log_.level == "warning") return;
+  const BenchResult& result = timed.result;
+  err_.write("run " + std::to_string(result.turns.size()) + " of " + std::to_string(options_.runs) +
+             ", " + name_of(result) + ": " + format_duration(result.turns.back().seconds) + "\n");
+}
+
+// What is left of a config: its first rows, nothing that it names written to.
+RunConfig Bench::timed_config(RunConfig config) const {
+  config.store.cache_dir = scratch_.path();
+  config.store.output.clear();
+  config.hardware.max_restarts = 0;  // a run with a second worker is no measurement
+  config.log = {.level = "warning", .file = "", .json = false, .progress = false};
+  for (StreamConfig& stream : config.streams) {
+    if (stream.input.path == "-") {
+      throw Error({.exit_code = ExitCode::kUsage,
+                   .code = "bench.stdin",
+                   .what = "standard input can be read only once",
+                   .where = stream.name(),
+                   .expected = "an input file, which each run reads again",
+                   .found = "-",
+                   .hint = "write it to a file first"});
+    }
+    const int64_t limit = stream.input.limit_rows;
+    stream.input.limit_rows = limit > 0 ? std::min(limit, options_.rows) : options_.rows;
+  }
+  return config;
+}
+
+void Bench::add_case(const RunConfig& config) {
+  Case added;
+  added.config = timed_config(config);
+  Terminal out(-1);
+  LogOptions quiet;  // the first run tells what there is to tell
+  quiet.level = "error";
+  RunLog log(quiet, err_, out);
+  added.plan = make_plan(added.config, PlanPurpose::kAudit, log);
+  const StreamPlan& first = added.plan.streams.front();
+  added.products = {.cache_dir = scratch_.path(),
+                    .hardware = config.hardware,
+                    .units = {},
+                    .product_seconds = options_.product_seconds};
+  JobUnit& unit = added.products.units.emplace_back();
+  unit.config = first.config;
+  unit.identity = first.identity;
+  unit.scan = first.scan;
+  added.result.dtype = to_string(first.effective.dtype);
+  added.result.batch_tokens = config.streams.front().speed.batch_tokens;
+  cases_.push_back(std::move(added));
+}
+
+void Bench::count_inputs(const RunConfig& config) {
+  for (const StreamConfig& stream : config.streams) {
+    lengths_.push_back(count_lengths(stream.input, options_.rows, stop_));
+    report_.whole_rows += lengths_.back().whole.rows();
+    if (lengths_.back().whole.rows() > 0) continue;
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "bench.rows",
+                 .what = "there is nothing to time",
+                 .where = stream.input.path,
+                 .expected = "a row at least",
+                 .found = "none",
+                 .hint = "name an input with rows"});
+  }
+}
+
+// On a CPU a batch is one block whatever the options say (Encoder::batch_tokens()).
+void Bench::leave_out_batch_sizes() {
+  std::vector<Case> kept;
+  for (Case& timed : cases_) {
+    const bool known = std::any_of(kept.begin(), kept.end(), [&](const Case& other) {
+      return other.result.dtype == timed.result.dtype;
+    });
+    if (!known) kept.push_back(std::move(timed));
+  }
+  if (kept.size() < cases_.size())
+    report_.notes.emplace_back("batch_tokens has no effect on a CPU: one size was timed.");
+  cases_ = std::move(kept);
+}
+
+ProductRates Bench::products(size_t number) {
+  const ProductSession session = time_products(cases_[number].products, environment_.worker, stop_);
+  report_.device = session.device;
+  products_ = session.rates;
+  measured_ = number;
+  return products_;
+}
+
+ProductRates mean(const ProductRates& a, const ProductRates& b) {
+  const auto half = [](double x, double y) { return (x + y) / 2; };
+  return {.threads = a.threads,
+          .flops_per_token = a.flops_per_token,
+          .tokens_per_second = half(a.tokens_per_second, b.tokens_per_second),
+          .tokens_per_cpu_second = half(a.tokens_per_cpu_second, b.tokens_per_cpu_second),
+          .square_flops_per_second = half(a.square_flops_per_second, b.square_flops_per_second)};
+}
+
+BenchTurn Bench::turn(size_t number) {
+  const Case& timed = cases_[number];
+  const ProductRates before = measured_ == number ? products_ : products(number);
+  std::vector<StreamTimes> streams(timed.plan.streams.size());
+  BenchTurn done = run(timed, streams);
+  done.products = mean(before, products(number));
+  done.whole_seconds = whole_seconds(timed, done, streams);
+  return done;
+}
+
+BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
+  BenchTurn turn;
+  Clock::time_point last_commit;
+  RunEnvironment environment = environment_;
+  environment.stop = &stop_;
+  environment.on_event = [&](const WorkerEvent& event) {
+    const bool known = event.unit >= 0 && event.unit < static_cast<int64_t>(streams.size());
+    if (event.kind != WorkerEvent::Kind::kUnitDone || !known) return;
+    last_commit = Clock::now();
+    streams[static_cast<size_t>(event.unit)] = {.stats = event.stats, .stages = event.stages};
+    turn.token_slots += event.token_slots;
+    turn.peak_device_bytes = std::max(turn.peak_device_bytes, event.device_peak_bytes);
+  };
+  RunConfig config = timed.config;
+  config.store.cache_dir += "/run" + std::to_string(runs_++);
+  // What one run warns of the next one would repeat.
+  if (!timed.result.turns.empty() || log_.level == "error") config.log.level = "error";
+  Terminal out(-1);
+  const double cpu_before = processor_seconds();
+  const Clock::time_point start = Clock::now();
+  const RunEnd end = run_experiment(config, environment, err_, out);
+  const Clock::time_point now = Clock::now();
+  turn.cpu_seconds = processor_seconds() - cpu_before;
+  if (end.stopped_by != 0) throw Stopped();
+  std::error_code ignored;
+  std::filesystem::remove_all(config.store.cache_dir, ignored);
+
+  for (const StreamTimes& stream : streams) {
+    turn.stages.add(stream.stages);
+    turn.tokens += stream.stats.tokens;
+    turn.truncated_rows += stream.stats.truncated_rows;
+  }
+  for (const StreamPlan& stream : timed.plan.streams) turn.rows += stream.scan.rows;
+  turn.seconds = seconds_between(start, now);
+  turn.finish_seconds = seconds_between(last_commit, now);
+  turn.start_seconds = turn.seconds - turn.stages.main_thread() - turn.finish_seconds;
+  turn.peak_host_bytes = end.summary.peak_host_bytes;
+  return turn;
+}
+
+// Encoding takes as much longer as there is more text, each row counted up to where it is cut.
+double Bench::whole_seconds(const Case& timed, const BenchTurn& turn,
+                            const std::vector<StreamTimes>& streams) const {
+  double seconds = turn.start_seconds;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const InputLengths& lengths = lengths_[i];
+    const RowStats& stats = streams[i].stats;
+    const auto tokens = static_cast<double>(stats.tokens + stats.lost_tokens);
+    const int64_t limit = timed.plan.streams[i].effective.max_length;
+    const double cap =
+        limit > 0 && tokens > 0
+            ? static_cast<double>(limit) * static_cast<double>(lengths.timed.bytes()) / tokens
+            : std::numeric_limits<double>::infinity();
+    const double bytes = lengths.timed.bytes_up_to(cap);
+    const double ratio = bytes > 0 ? lengths.whole.bytes_up_to(cap) / bytes
+                                   : static_cast<double>(lengths.whole.rows()) /
+                                         static_cast<double>(lengths.timed.rows());
+    seconds += streams[i].stages.main_thread() * ratio;
+  }
+  return seconds + turn.finish_seconds * static_cast<double>(report_.whole_rows) /
+                       static_cast<double>(report_.rows);
+}
+
+}  // namespace
+
+BenchEnd run_bench(const std::vector<RunConfig>& configs, const BenchOptions& options,
+                   const RunEnvironment& environment, Terminal& err) {
+  const StopSignal stop;
+  try {
+    return {.stopped_by = 0,
+            .report = Bench(options, environment, err, stop, configs.front()).report(configs)};
+  } catch (const Stopped&) {
+    return {.stopped_by = stop.number(), .report = {}};
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,279 @@
+#include "bench/bench_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+using Figure = std::optional<double>;  // nothing: not known of this run
+
+enum class Unit { kSeconds, kRate, kShare, kBytes };
+
+Figure ratio(double a, double b) { return b > 0 ? Figure(a / b) : std::nullopt; }
+Figure known(double value) { return value > 0 ? Figure(value) : std::nullopt; }
+double tokens(const BenchTurn& turn) { return static_cast<double>(turn.tokens); }
+double token_rate(const BenchTurn& turn) { return tokens(turn) / turn.seconds; }
+double encoding_rate(const BenchTurn& turn) {
+  return tokens(turn) / std::max(turn.stages.main_thread(), 1e-9);
+}
+constexpr double kGiga = 1e9;
+
+struct Measure {
+  const char* key;    // in JSON
+  const char* label;  // in the table
+  Unit unit;
+  Figure (*of)(const BenchTurn&);
+};
+
+// In the order of the table; a measure that no run knows is left out of it.
+constexpr auto kMeasures = std::to_array<Measure>({
+    {"seconds", "whole command, s", Unit::kSeconds,
+     [](const BenchTurn& turn) { return Figure(turn.seconds); }},
+    {"cpu_seconds", "CPU time, s", Unit::kSeconds,
+     [](const BenchTurn& turn) { return Figure(turn.cpu_seconds); }},
+    {"tokens_per_second", "tokens/s", Unit::kRate,
+     [](const BenchTurn& turn) { return Figure(token_rate(turn)); }},
+    {"rows_per_second", "rows/s", Unit::kRate,
+     [](const BenchTurn& turn) { return Figure(static_cast<double>(turn.rows) / turn.seconds); }},
+    {"encoding_tokens_per_second", "encoding alone, tokens/s", Unit::kRate,
+     [](const BenchTurn& turn) { return Figure(encoding_rate(turn)); }},
+    {"products_tokens_per_second", "products alone, tokens/s", Unit::kRate,
+     [](const BenchTurn& turn) { return known(turn.products.tokens_per_second); }},
+    {"products_gflops", "  GFLOP/s", Unit::kRate,
+     [](const BenchTurn& turn) {
+       return known(turn.products.tokens_per_second * turn.products.flops_per_token / kGiga);
+     }},
+    {"share", "share of the products alone", Unit::kShare,
+     [](const BenchTurn& turn) {
+       return ratio(token_rate(turn), turn.products.tokens_per_second);
+     }},
+    {"encoding_share", "  encoding alone", Unit::kShare,
+     [](const BenchTurn& turn) {
+       return ratio(encoding_rate(turn), turn.products.tokens_per_second);
+     }},
+    {"cpu_share", "  per CPU second", Unit::kShare,
+     [](const BenchTurn& turn) {
+       return ratio(tokens(turn) / turn.cpu_seconds, turn.products.tokens_per_cpu_second);
+     }},
+    {"square_gflops", "a large product, GFLOP/s", Unit::kRate,
+     [](const BenchTurn& turn) { return known(turn.products.square_flops_per_second / kGiga); }},
+    {"square_share", "  share of it, in products", Unit::kShare,
+     [](const BenchTurn& turn) {
+       return ratio(token_rate(turn) * turn.products.flops_per_token,
+                    turn.products.square_flops_per_second);
+     }},
+    {"padding", "padding", Unit::kShare,
+     [](const BenchTurn& turn) {
+       const auto slots = static_cast<double>(turn.token_slots);
+       return ratio(slots - tokens(turn), slots);
+     }},
+    {"peak_host_bytes", "peak host memory", Unit::kBytes,
+     [](const BenchTurn& turn) { return Figure(static_cast<double>(turn.peak_host_bytes)); }},
+    {"peak_device_bytes", "peak device memory", Unit::kBytes,
+     [](const BenchTurn& turn) { return known(static_cast<double>(turn.peak_device_bytes)); }},
+});
+
+struct Summary {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  std::vector<double> runs;
+};
+
+template <typename Of>
+std::optional<Summary> summarize(const BenchResult& result, const Of& of) {
+  Summary summary;
+  for (const BenchTurn& turn : result.turns) {
+    const Figure figure = of(turn);
+    if (!figure) return std::nullopt;
+    summary.runs.push_back(*figure);
+  }
+  std::vector<double> sorted = summary.runs;
+  std::sort(sorted.begin(), sorted.end());
+  summary.min = sorted.front();
+  summary.max = sorted.back();
+  summary.median = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+  return summary;
+}
+
+// "start", the stages of the worker, "finish".
+std::vector<std::pair<std::string, Summary>> stage_summaries(const BenchResult& result) {
+  std::vector<std::pair<std::string, Summary>> all;
+  const auto add = [&](std::string_view name, const auto& of) {
+    all.emplace_back(name,
+                     *summarize(result, [&](const BenchTurn& turn) { return Figure(of(turn)); }));
+  };
+  add("start", [](const BenchTurn& turn) { return turn.start_seconds; });
+  for (const Stage& stage : kStages)
+    add(stage.name, [&](const BenchTurn& turn) { return turn.stages.*stage.seconds; });
+  add("finish", [](const BenchTurn& turn) { return turn.finish_seconds; });
+  return all;
+}
+
+std::optional<Summary> whole_seconds(const BenchResult& result) {
+  return summarize(result, [](const BenchTurn& turn) { return Figure(turn.whole_seconds); });
+}
+
+std::string print(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+std::string print(Unit unit, double value) {
+  constexpr double kPercent = 100;
+  switch (unit) {
+    case Unit::kSeconds:
+      return print("%.2f", value);
+    case Unit::kRate:
+      return format_count(std::llround(value));
+    case Unit::kShare:
+      return print("%.0f %%", kPercent * value);
+    case Unit::kBytes:
+      break;
+  }
+  return format_bytes(std::llround(value));
+}
+
+std::string cell(Unit unit, const std::optional<Summary>& summary) {
+  if (!summary) return "-";
+  std::string text = print(unit, summary->median);
+  if (summary->runs.size() > 1 && unit != Unit::kBytes)
+    text += " (" + print(unit, summary->min) + " to " + print(unit, summary->max) + ")";
+  return text;
+}
+
+// Lines of cells as columns: the first to the left, the others to the right.
+class Table {
+ public:
+  void add(std::vector<std::string> cells) {
+    widths_.resize(std::max(widths_.size(), cells.size()));
+    for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
+    lines_.push_back(std::move(cells));
+  }
+  std::string text() const {
+    std::string text;
+    for (const auto& cells : lines_) {
+      for (size_t i = 0; i < cells.size(); ++i) {
+        const std::string space(widths_[i] - cells[i].size(), ' ');
+        text += i == 0 ? cells[i] + space : "  " + space + cells[i];
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  std::vector<size_t> widths_;
+  std::vector<std::vector<std::string>> lines_;
+};
+
+void add_measures(const BenchReport& report, Table& table) {
+  for (const Measure& measure : kMeasures) {
+    std::vector<std::string> cells = {measure.label};
+    bool any = false;
+    for (const BenchResult& result : report.results) {
+      const std::optional<Summary> summary = summarize(result, measure.of);
+      any = any || summary.has_value();
+      cells.push_back(cell(measure.unit, summary));
+    }
+    if (any) table.add(std::move(cells));
+  }
+}
+
+void add_stages(const BenchReport& report, Table& table) {
+  std::vector<std::vector<std::string>> lines;
+  for (const BenchResult& result : report.results) {
+    const auto stages = stage_summaries(result);
+    lines.resize(stages.size());
+    for (size_t i = 0; i < stages.size(); ++i) {
+      if (lines[i].empty()) lines[i].push_back("  " + stages[i].first);
+      lines[i].push_back(print(Unit::kSeconds, stages[i].second.median));
+    }
+  }
+  table.add({"seconds by stage"});
+  for (auto& line : lines) table.add(std::move(line));
+}
+
+std::string estimate(const BenchReport& report, const BenchResult& result) {
+  const Summary whole = *whole_seconds(result);
+  std::string text = "All " + format_count(report.whole_rows) + " rows would take about " +
+                     format_duration(whole.median) + " in " + name_of(result);
+  if (whole.runs.size() > 1) {
+    text += " (" + format_duration(whole.min) + " to " + format_duration(whole.max) + ")";
+  }
+  return text + ".\n";
+}
+
+}  // namespace
+
+std::string name_of(const BenchResult& result) {
+  if (result.batch_tokens == 0) return result.dtype;
+  return result.dtype + ", batches of " + std::to_string(result.batch_tokens);
+}
+
+std::string render(const BenchReport& report) {
+  const BenchTurn& first = report.results.front().turns.front();
+  std::string text = report.model + " on " + report.device;
+  if (report.device.starts_with("cpu"))
+    text += ", " + std::to_string(first.products.threads) + " threads";
+  text += ": " + format_count(report.rows) + " of " + format_count(report.whole_rows) + " rows, " +
+          format_count(first.tokens) + " tokens, " + format_count(first.truncated_rows) +
+          " rows truncated, " + std::to_string(report.results.front().turns.size()) + " runs\n\n";
+  Table table;
+  std::vector<std::string> header = {"median (range)"};
+  for (const BenchResult& result : report.results) header.push_back(name_of(result));
+  table.add(std::move(header));
+  add_measures(report, table);
+  add_stages(report, table);
+  text += table.text() + "\n";
+  text +=
+      "read, tokenize, pack and commit go on beside encode; rows awaited and commit awaited are "
+      "its idle time.\n";
+  if (first.products.tokens_per_second == 0)
+    text += "This model has no matrix products: no share is given.\n";
+  for (const std::string& note : report.notes) text += note + "\n";
+  for (const BenchResult& result : report.results) text += estimate(report, result);
+  return text;
+}
+
+Json to_json(const BenchReport& report) {
+  const auto json_of = [](const std::optional<Summary>& summary) {
+    if (!summary) return Json();
+    return Json({{"median", summary->median},
+                 {"min", summary->min},
+                 {"max", summary->max},
+                 {"runs", summary->runs}});
+  };
+  Json results = Json::array();
+  for (const BenchResult& result : report.results) {
+    const BenchTurn& first = result.turns.front();
+    Json& object = results.emplace_back();
+    object = {{"dtype", result.dtype},
+              {"batch_tokens", result.batch_tokens},
+              {"threads", first.products.threads},
+              {"tokens", first.tokens},
+              {"truncated_rows", first.truncated_rows},
+              {"flops_per_token", first.products.flops_per_token},
+              {"whole_seconds", json_of(whole_seconds(result))}};
+    for (const Measure& measure : kMeasures)
+      object[measure.key] = json_of(summarize(result, measure.of));
+    for (const auto& [name, summary] : stage_summaries(result))
+      object["stages"][name] = json_of(summary);
+  }
+  return {{"machine", report.machine},       {"model", report.model},
+          {"device", report.device},         {"rows", report.rows},
+          {"whole_rows", report.whole_rows}, {"notes", report.notes},
+          {"results", std::move(results)}};
+}
+
+}  // namespace encode

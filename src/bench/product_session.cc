@@ -1,0 +1,34 @@
+#include "bench/product_session.h"
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "supervisor/resume.h"
+
+namespace encode {
+
+ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop) {
+  const std::string path = job.cache_dir + "/products.json";
+  write_file_durably(path, to_json(job));
+  // No batch comes back while products are timed, and one pass through a large model takes long.
+  worker.hang_floor = std::chrono::hours(1);
+  ProductSession session;
+  const auto on_event = [&](const WorkerEvent& event) {
+    if (event.kind == WorkerEvent::Kind::kModelLoaded) session.device = event.device;
+    if (event.kind == WorkerEvent::Kind::kProducts) session.rates = event.products;
+  };
+  WorkerSession life(std::move(worker), stop,
+                     {.on_event = on_event,
+                      .on_output = [](std::string_view) {},
+                      .on_garbage = [](std::string_view, const std::string&) {},
+                      .on_tick = [](Clock::time_point) {}});
+  constexpr int kNoLock = -1;
+  const WorkerOutcome outcome = life.run(path, kNoLock);
+  if (outcome.end == WorkerOutcome::End::kStopped) throw Stopped();
+  if (outcome.end != WorkerOutcome::End::kFinished) throw Error(outcome.error);
+  return session;
+}
+
+}  // namespace encode

@@ -1,0 +1,28 @@
+#include "bench/scratch_folder.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "encode/error.h"
+
+namespace encode {
+
+ScratchFolder::ScratchFolder(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path beside = fs::absolute(path).lexically_normal();
+  if (!beside.has_filename()) beside = beside.parent_path();
+  fs::path directory = beside.parent_path();
+  while (!fs::exists(directory) && directory.has_relative_path())
+    directory = directory.parent_path();
+  path_ = (directory / beside.filename()).string() + ".bench.XXXXXX";
+  if (::mkdtemp(path_.data()) == nullptr)
+    throw system_error("io.mkdir", "create a directory", path_, errno);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace encode

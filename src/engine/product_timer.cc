@@ -1,0 +1,187 @@
+#include "engine/product_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <ATen/ops/randn.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include "engine/matmul_precision.h"
+#include "nn/device.h"
+
+namespace encode {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double thread_cpu_seconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  constexpr double kNano = 1e-9;
+  return static_cast<double>(time.tv_sec) + kNano * static_cast<double>(time.tv_nsec);
+}
+
+at::Tensor random_matrix(int64_t rows, int64_t columns, at::ScalarType type, at::Device device) {
+  return at::randn({rows, columns}, at::TensorOptions().dtype(at::kFloat).device(device)).to(type);
+}
+
+}  // namespace
+
+double ProductTimer::BatchProducts::flops() const {
+  double sum = 0;
+  for (const TracedProduct& product : products) sum += product.flops();
+  return sum;
+}
+
+// Inputs of the products: one matrix for each width, whose first rows a product takes.
+class ProductTimer::Activations {
+ public:
+  Activations(const std::vector<BatchProducts>& batches, at::Device device) {
+    std::map<Key, int64_t> rows;
+    for (const BatchProducts& batch : batches) {
+      for (const TracedProduct& product : batch.products) {
+        const auto need = [&](const Key& key) { rows[key] = std::max(rows[key], product.rows); };
+        need(input_of(product));
+        if (product.call == TracedProduct::Call::kAddInBlocks) need(residual_of(product));
+      }
+    }
+    for (const auto& [key, count] : rows)
+      matrices_[key] = random_matrix(count, key.second, key.first, device);
+  }
+
+  void run(const TracedProduct& product) const {
+    const at::Tensor x = matrices_.at(input_of(product)).narrow(0, 0, product.rows);
+    switch (product.call) {
+      case TracedProduct::Call::kWhole:
+        product.linear(x);
+        return;
+      case TracedProduct::Call::kInBlocks:
+        product.linear.in_blocks(x);
+        return;
+      case TracedProduct::Call::kAddInBlocks:
+        product.linear.add(x, matrices_.at(residual_of(product)).narrow(0, 0, product.rows));
+        return;
+    }
+  }
+
+ private:
+  using Key = std::pair<at::ScalarType, int64_t>;  // type, columns
+
+  static Key input_of(const TracedProduct& product) { return {product.type, product.in_features}; }
+  static Key residual_of(const TracedProduct& product) {
+    return {product.type, product.linear.out_features()};
+  }
+
+  std::map<Key, at::Tensor> matrices_;
+};
+
+// What was done, and how fast: rates of threads add up, whenever each of them ended.
+struct ProductTimer::Work {
+  double tokens = 0;
+  double cpu_seconds = 0;
+  double tokens_per_second = 0;
+  double flops_per_second = 0;
+};
+
+void ProductTimer::add(const PackedBatch& batch, int64_t slots) {
+  check_batch(batch, transformer_);
+  const c10::InferenceMode inference;
+  ProductTrace trace;
+  transformer_.embed(batch, slots);
+  batches_.push_back({.products = trace.take(), .tokens = batch.tokens()});
+}
+
+ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_on) const {
+  ProductRates rates;
+  rates.threads = pool_.threads();
+  double flops = 0;
+  double tokens = 0;
+  for (const BatchProducts& batch : batches_) {
+    flops += batch.flops();
+    tokens += static_cast<double>(batch.tokens);
+  }
+  if (flops == 0) return rates;
+  rates.flops_per_token = flops / tokens;
+  const Work model = on_all_threads(batches_, seconds, go_on);
+  rates.tokens_per_second = model.tokens_per_second;
+  if (transformer_.device.is_cpu()) rates.tokens_per_cpu_second = model.tokens / model.cpu_seconds;
+  try {
+    constexpr double kShare = 0.25;  // one shape needs less time than all of a model's
+    rates.square_flops_per_second =
+        on_all_threads({square()}, kShare * seconds, go_on).flops_per_second;
+  } catch (const c10::OutOfMemoryError&) {
+    rates.square_flops_per_second = 0;
+  }
+  return rates;
+}
+
+// A product that the device is at its best in.
+ProductTimer::BatchProducts ProductTimer::square() const {
+  const at::Device device = transformer_.device;
+  const int64_t width = device.is_cpu() ? 2048 : 8192;
+  const int64_t rows = device.is_cpu() ? kCpuBlockTokens : width;
+  const at::ScalarType type = batches_.front().products.front().type;
+  const LayerPrecision precision(options_, device);
+  TracedProduct product = {
+      .linear = Linear(random_matrix(width, width, type, device), {}),
+      .call = device.is_cpu() ? TracedProduct::Call::kInBlocks : TracedProduct::Call::kWhole,
+      .type = type,
+      .rows = rows,
+      .in_features = width};
+  return {.products = {std::move(product)}, .tokens = rows};
+}
+
+ProductTimer::Work ProductTimer::on_all_threads(const std::vector<BatchProducts>& batches,
+                                                double seconds,
+                                                const std::function<bool()>& go_on) const {
+  Work total;
+  std::mutex mutex;
+  // As many iterations as threads, each as long as the whole: every thread takes one.
+  pool_.run(pool_.threads(), [&](int64_t) {
+    const Work work = on_one_thread(batches, seconds, go_on);
+    const std::lock_guard lock(mutex);
+    total.tokens += work.tokens;
+    total.cpu_seconds += work.cpu_seconds;
+    total.tokens_per_second += work.tokens_per_second;
+    total.flops_per_second += work.flops_per_second;
+  });
+  return total;
+}
+
+ProductTimer::Work ProductTimer::on_one_thread(const std::vector<BatchProducts>& batches,
+                                               double seconds,
+                                               const std::function<bool()>& go_on) const {
+  const c10::InferenceMode inference;
+  const Activations activations(batches, transformer_.device);
+  const auto run_batch = [&](const BatchProducts& batch) {
+    for (const TracedProduct& product : batch.products) activations.run(product);
+    synchronize(transformer_.device);
+  };
+  run_batch(batches.front());  // the first use of a kernel may be slow
+  const Clock::time_point start = Clock::now();
+  const double cpu_start = thread_cpu_seconds();
+  Work work;
+  double flops = 0;
+  for (size_t i = 0; work.tokens == 0 || (seconds_since(start) < seconds && go_on()); ++i) {
+    const BatchProducts& batch = batches[i % batches.size()];
+    run_batch(batch);
+    work.tokens += static_cast<double>(batch.tokens);
+    flops += batch.flops();
+  }
+  const double elapsed = seconds_since(start);
+  work.cpu_seconds = thread_cpu_seconds() - cpu_start;
+  work.tokens_per_second = work.tokens / elapsed;
+  work.flops_per_second = flops / elapsed;
+  return work;
+}
+
+}  // namespace encode

@@ -1,0 +1,53 @@
+// A model's matrix products by themselves, on the device and threads of its encoder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "encode/config.h"
+#include "encode/product_rates.h"
+
+#include "engine/thread_pool.h"
+#include "engine/transformer.h"
+#include "nn/product_trace.h"
+
+namespace encode {
+
+// What Encoder::time_products() is made of. One thread.
+class ProductTimer {
+ public:
+  // All three must outlive it. `options`: what the transformer was loaded with.
+  ProductTimer(const Transformer& transformer, const ResultOptions& options, ThreadPool& pool)
+      : transformer_(transformer), options_(options), pool_(pool) {}
+
+  // Runs the model on the batch and remembers the products that it asks for. `slots`: as for
+  // Transformer::embed(). Throws as check_batch() does.
+  void add(const PackedBatch& batch, int64_t slots);
+
+  // Each thread of the pool goes through the products of all batches in order, over and over.
+  ProductRates run(double seconds, const std::function<bool()>& go_on) const;
+
+ private:
+  struct BatchProducts {
+    std::vector<TracedProduct> products;
+    int64_t tokens = 0;
+
+    double flops() const;
+  };
+  class Activations;
+  struct Work;
+
+  BatchProducts square() const;
+  Work on_all_threads(const std::vector<BatchProducts>& batches, double seconds,
+                      const std::function<bool()>& go_on) const;
+  Work on_one_thread(const std::vector<BatchProducts>& batches, double seconds,
+                     const std::function<bool()>& go_on) const;
+
+  const Transformer& transformer_;
+  const ResultOptions& options_;
+  ThreadPool& pool_;
+  std::vector<BatchProducts> batches_;
+};
+
+}  // namespace encode
