@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks a bundle on a machine with a GPU, in under ten minutes and without a network: the tests that need a GPU, speed
 # with and without the project's kernels and against the device's limit, parity with sentence-transformers (float32 and
-# bfloat16), chunked = standard, resume after SIGKILL, the allocator cleared between chunks, throughput, what chunks and
-# batch sizes cost.
+# bfloat16; fp8, and its speed beside bfloat16, where the GPU has 8-bit floats), chunked = standard, resume after SIGKILL,
+# the allocator cleared between chunks, throughput, what chunks and batch sizes cost.
 #
 # usage: scripts/gpu_check.sh [--bundle DIR|ARCHIVE] [--output DIR] [--rows N]
 #   --bundle   what scripts/package.sh --gpu-tests made (default: the newest out/encode-*)

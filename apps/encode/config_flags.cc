@@ -29,7 +29,7 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--format", "input.format", nullptr, "auto, lines, jsonl, csv or tsv"},
     {"--output", "output.file", nullptr, "Path of the final .npy"},
     {"--cache-dir", "semantic.cache_dir", nullptr, "Where chunks, log and finals go"},
-    {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16, float16 or int8"},
+    {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16, float16, int8 or fp8"},
     {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr, "highest or high"},
     {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
     {"--pooling", "semantic.pooling", nullptr,

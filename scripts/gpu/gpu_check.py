@@ -30,6 +30,10 @@ RESERVED_SLACK_BYTES = 64 * MIB
 FLOAT32_MAX_DIFFERENCE = 2e-5
 # Of ours over the peer's own bfloat16 error, both against the peer's float32.
 BFLOAT16_ERROR_RATIO = 1.5
+# Of rows in fp8 to the peer's float32, mean and least: docs/models.md.
+FP8_MEAN_COSINE, FP8_LEAST_COSINE = 0.99, 0.98
+HAS_FP8 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 9)
+WITHOUT_FP8 = "8-bit floats begin at compute capability 8.9"
 # Dense bfloat16 of an H100 or H200 SXM, for the share of it that is used.
 PEAK_FLOPS = 989e12
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
@@ -157,12 +161,15 @@ class Checks:
         libraries = f"{bundle / 'lib'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
         data = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
         environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data)}
+        no_fp8 = [] if HAS_FP8 else ["--gtest_filter=-*Fp8*"]
+        if no_fp8:
+            self.report.row("fp8", "SKIP", WITHOUT_FP8)
         for name in GPU_TESTS:
             program = bundle / "tests" / name
             if not program.exists():
                 self.report.check(name, False, "not in the bundle: scripts/package.sh --gpu-tests")
                 continue
-            run = subprocess.run([program, "--gtest_color=no"], env=environment, text=True, stdout=subprocess.PIPE,
+            run = subprocess.run([program, "--gtest_color=no", *no_fp8], env=environment, text=True, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT)
             lines = run.stdout.splitlines()
             for line in lines:
@@ -271,6 +278,32 @@ class Checks:
         self.report.check(f"{name} bfloat16", error <= BFLOAT16_ERROR_RATIO * peer_error,
                           f"mean error {error:.2g}, the peer's {peer_error:.2g}; min cosine {cosine:.6f}")
 
+    def fp8(self):
+        self.report.section("fp8 (quantized products): parity with float32, speed beside bfloat16 in the same run", "model",
+                            "result", "figures")
+        if not HAS_FP8:
+            return self.report.row("fp8", "SKIP", WITHOUT_FP8)
+        for name, rows in (("minilm", 500), ("bert-base", 500), ("qwen2-1.5b", 100)):
+            reference, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.float32)
+            _, output, code = self.encode(name, rows).run(f"parity_{name}_fp8", "--dtype", "fp8")
+            cosines = (np.load(output) * reference).sum(axis=1) if code == 0 else np.array([-np.inf])
+            good = cosines.mean() >= FP8_MEAN_COSINE and cosines.min() >= FP8_LEAST_COSINE
+            self.report.check(f"{name} fp8", good, f"mean cosine {cosines.mean():.6f}, min {cosines.min():.6f}")
+        for name in ("bert-base", "bert-large", "qwen2-1.5b"):
+            self.fp8_speed(name)
+
+    def fp8_speed(self, name):
+        encode = Encode(self.args.program, self.model(name), self.long_rows(), self.work)
+        speeds = {}
+        for dtype in ("bfloat16", "fp8"):
+            events, _, code = encode.run(f"speed_{dtype}_{name}", "--dtype", dtype, "--max-length", str(LONG_ROW_TOKENS),
+                                         "--chunk-size", str(LONG_ROWS // 3))
+            if code != 0:
+                return self.report.check(f"{name} {dtype}", False, f"exit code {code}")
+            speeds[dtype] = steady_speed(events)
+        self.report.row(f"{name}, {LONG_ROW_TOKENS} tokens a row", "", f"fp8 {speeds['fp8']:,.0f} tokens/s, bfloat16 "
+                        f"{speeds['bfloat16']:,.0f}, ratio {speeds['fp8'] / speeds['bfloat16']:.2f}")
+
     def chunks_and_resume(self):
         self.report.section("Chunks, resume, allocator (bert-base, bfloat16)", "check", "result", "figures")
         rows = self.args.rows
@@ -361,7 +394,7 @@ def main():
                     f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"]
     with tempfile.TemporaryDirectory(prefix="gpu_check_") as work:
         checks = Checks(args, pathlib.Path(work), report)
-        for step in (checks.gpu_tests, checks.kernels, checks.limits, checks.parity, checks.chunks_and_resume,
+        for step in (checks.gpu_tests, checks.kernels, checks.limits, checks.parity, checks.fp8, checks.chunks_and_resume,
                      checks.throughput, checks.chunk_overhead):
             before = time.monotonic()
             try:

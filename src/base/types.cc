@@ -14,10 +14,11 @@ using Names = std::pair<std::string_view, Value>;
 // The first name of each value is the one that is printed.
 constexpr std::array<Names<MatmulPrecision>, 2> kMatmulPrecisions = {
     {{"highest", MatmulPrecision::kHighest}, {"high", MatmulPrecision::kHigh}}};
-constexpr std::array<Names<ComputeType>, 7> kComputeTypes = {{{"float32", ComputeType::kFloat32},
+constexpr std::array<Names<ComputeType>, 8> kComputeTypes = {{{"float32", ComputeType::kFloat32},
                                                               {"bfloat16", ComputeType::kBFloat16},
                                                               {"float16", ComputeType::kFloat16},
                                                               {"int8", ComputeType::kInt8},
+                                                              {"fp8", ComputeType::kFp8},
                                                               {"fp32", ComputeType::kFloat32},
                                                               {"bf16", ComputeType::kBFloat16},
                                                               {"fp16", ComputeType::kFloat16}}};

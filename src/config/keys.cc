@@ -28,11 +28,15 @@ std::vector<KeySpec> model_keys() {
                         const Value& v) { s.result.revision = optional<std::string>(v); }},
       {.sections = {"semantic"},
        .name = "dtype",
-       .value = choice_of({"float32", "bfloat16", "float16", "int8", "fp32", "bf16", "fp16"}),
+       .value =
+           choice_of({"float32", "bfloat16", "float16", "int8", "fp8", "fp32", "bf16", "fp16"}),
        .default_text = "float32",
        .help =
            "Type that the model computes in. The embeddings are float32 in any case. int8: float32 "
-           "with products of quantized operands, on processors with AMX, an approximation.",
+           "with products of quantized operands, on processors with AMX, an approximation. fp8: "
+           "bfloat16 with products of operands quantized to 8-bit floats (e4m3), on GPUs of "
+           "compute "
+           "capability 8.9 or 9.0 and above, an approximation.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.dtype = parse_compute_type(text(v), "semantic.dtype");

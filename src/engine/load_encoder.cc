@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "engine/transformer.h"
 #include "nn/cuda_kernels.h"
 #include "nn/device.h"
+#include "nn/fp8_linear.h"
 #include "nn/pooling.h"
 
 namespace encode {
@@ -19,6 +21,7 @@ namespace {
 at::ScalarType scalar_type(ComputeType type) {
   switch (type) {
     case ComputeType::kBFloat16:
+    case ComputeType::kFp8:
       return at::kBFloat16;
     case ComputeType::kFloat16:
       return at::kHalf;
@@ -58,6 +61,31 @@ void open_kernels(at::Device device, ComputeType type) {
 
 // Rotary tables are made for the longest sequence; without any stated limit this one holds.
 constexpr int64_t kLongestSequence = 32768;
+
+// Nothing is multiplied in 8-bit floats before the device has shown that it can.
+void require_fp8(at::Device device) {
+  const auto refuse = [&](std::string found) {
+    throw Error({.exit_code = ExitCode::kUnavailable,
+                 .code = "device.fp8",
+                 .what = "dtype fp8 is not offered on this device",
+                 .where = device_description(device),
+                 .expected = "an NVIDIA GPU of compute capability 8.9, or 9.0 and above",
+                 .found = std::move(found),
+                 .hint = "use bfloat16"});
+  };
+  if (device.is_cpu()) refuse("a CPU");
+  if (!supports_fp8(device)) refuse("compute capability " + compute_capability(device));
+  const std::string reason = check_fp8_product(device);
+  if (!reason.empty()) refuse("a device that fails the self-check of 8-bit products: " + reason);
+}
+
+void note_fp8(const Fp8Scope& scope) {
+  note("debug", "fp8: " + std::to_string(scope.quantized()) + " products in 8-bit floats");
+  if (scope.kept() == 0) return;
+  note("warning", "fp8: " + std::to_string(scope.kept()) + " of " +
+                      std::to_string(scope.quantized() + scope.kept()) +
+                      " products stay in bfloat16: their widths are no multiples of 16");
+}
 
 }  // namespace
 
@@ -129,11 +157,18 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
   std::unique_ptr<Model> model = [&] {
     const LayerPrecision precision(options.result, device);
-    return load_model(directory.model_type, {.config = fields,
-                                             .weights = weights,
-                                             .device = device,
-                                             .max_positions = max_length,
-                                             .causal = options.result.causal});
+    std::optional<Fp8Scope> fp8;
+    if (effective.dtype == ComputeType::kFp8) {
+      require_fp8(device);
+      fp8.emplace();
+    }
+    auto loaded = load_model(directory.model_type, {.config = fields,
+                                                    .weights = weights,
+                                                    .device = device,
+                                                    .max_positions = max_length,
+                                                    .causal = options.result.causal});
+    if (fp8) note_fp8(*fp8);
+    return loaded;
   }();
   Transformer transformer = {.model = std::move(model),
                              .head = EmbeddingHead(effective, device),

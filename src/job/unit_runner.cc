@@ -83,6 +83,14 @@ WindowPart& part_of(Window& window, int64_t row) {
   return *part;
 }
 
+// What the vectors of a type with quantized products are compared with: the type of everything else
+// in it. None for the other types.
+std::optional<ComputeType> exact_type_of(ComputeType type) {
+  if (type == ComputeType::kInt8) return ComputeType::kFloat32;
+  if (type == ComputeType::kFp8) return ComputeType::kBFloat16;
+  return std::nullopt;
+}
+
 std::vector<ChunkTask> tasks_of(const ChunkStore& store) {
   std::vector<ChunkTask> tasks;
   for (const int64_t index : store.pending())
@@ -217,28 +225,30 @@ void UnitRunner::load(int64_t unit_number) {
   events_.send(event);
   for (const LoadNote& note : take_load_notes()) log(unit_number, note.level, note.message);
   if (job_.product_seconds > 0) return;  // no vector comes of it
-  if (options.result.dtype == ComputeType::kInt8) check_int8(unit_number, options);
+  if (exact_type_of(options.result.dtype)) check_quantized(unit_number, options);
   self_test(unit_number);
 }
 
-void UnitRunner::check_int8(int64_t unit_number, EncoderOptions options) {
+void UnitRunner::check_quantized(int64_t unit_number, EncoderOptions options) {
   constexpr double kLeastCosine = 0.95;  // 0.98 and more are usual
-  options.result.dtype = ComputeType::kFloat32;
+  const std::string name(to_string(options.result.dtype));
+  options.result.dtype = *exact_type_of(options.result.dtype);
+  const std::string exact_name(to_string(options.result.dtype));
   const std::unique_ptr<Encoder> exact = load_encoder(options);
   const double cosine = least_cosine_of_fixed_texts(*exact, *encoder_, tokenizer_.get());
   if (cosine < kLeastCosine) {
     throw Error({.exit_code = ExitCode::kData,
-                 .code = "int8.parity",
-                 .what = "int8 products change the vectors of this model too much",
+                 .code = name + ".parity",
+                 .what = name + " products change the vectors of this model too much",
                  .where = options.result.model,
-                 .expected = "a cosine to float32 of " + std::to_string(kLeastCosine) +
+                 .expected = "a cosine to " + exact_name + " of " + std::to_string(kLeastCosine) +
                              " at least, for fixed texts",
                  .found = std::to_string(cosine),
                  .hint = "use dtype bfloat16"});
   }
   log(unit_number, "warning",
-      "dtype int8 is an approximation: fixed texts have a cosine of " + std::to_string(cosine) +
-          " at least to their float32 vectors");
+      "dtype " + name + " is an approximation: fixed texts have a cosine of " +
+          std::to_string(cosine) + " at least to their " + exact_name + " vectors");
 }
 
 void UnitRunner::self_test(int64_t unit_number) {

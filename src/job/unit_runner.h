@@ -34,7 +34,7 @@ class UnitRunner {
  private:
   void load(int64_t unit);
   TokenizePlan tokenize_plan(const JobUnit& unit) const;
-  void check_int8(int64_t unit, EncoderOptions options);
+  void check_quantized(int64_t unit, EncoderOptions options);
   bool encode_windows(int64_t unit, WindowProducer& producer, class CommitThread& committer);
   bool encode_window(int64_t unit, Window& window, std::span<float> values);
   void send_chunk_started(int64_t unit, const ChunkTask& chunk);

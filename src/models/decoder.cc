@@ -28,7 +28,8 @@ class DecoderLayer {
 
   // x += [Norm](Attention(Norm(x))); x += [Norm](MLP(Norm(x))).
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor attended = attention_.attend(attention_norm_.settle(x), context);
+    const at::Tensor attended =
+        attention_.attend(attention_norm_.settle_for_product(x, attention_.first()), context);
     return finish_rows(context, attended, x.sum,
                        [this](const at::Tensor& rows, const at::Tensor& residual) {
                          return finish(rows, residual);
@@ -40,7 +41,7 @@ class DecoderLayer {
     ResidualSum x = after_attention_
                         ? ResidualSum{residual, (*after_attention_)(attention_.project(attended))}
                         : attention_.add(attended, residual);
-    const at::Tensor to_mlp = mlp_norm_.settle(x);
+    const LinearInput to_mlp = mlp_norm_.settle_for_product(x, mlp_.first());
     return after_mlp_ ? ResidualSum{x.sum, (*after_mlp_)(mlp_(to_mlp))} : mlp_.add(to_mlp, x.sum);
   }
 

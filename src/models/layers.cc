@@ -40,10 +40,11 @@ void SelfAttention::normalize_heads(RmsNorm query_norm, RmsNorm key_norm) {
   key_norm_ = std::move(key_norm);
 }
 
-at::Tensor SelfAttention::attend(const at::Tensor& x, const LayerContext& context) const {
+at::Tensor SelfAttention::attend(const LinearInput& x, const LayerContext& context) const {
   const int64_t heads = shape_.num_attention_heads;
   const int64_t kv_heads = shape_.num_key_value_heads;
-  at::Tensor qkv = qkv_(x).view({x.size(0), heads + 2 * kv_heads, shape_.head_dim});
+  const at::Tensor product = qkv_(x);
+  at::Tensor qkv = product.view({product.size(0), heads + 2 * kv_heads, shape_.head_dim});
   const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
                                 .key = qkv.narrow(1, heads, kv_heads),
                                 .value = qkv.narrow(1, heads + kv_heads, kv_heads)};
@@ -64,9 +65,10 @@ FeedForward FeedForward::gated(Linear gate_up, Linear down, Activation activatio
   return mlp;
 }
 
-at::Tensor FeedForward::inner(const at::Tensor& x) const {
-  const at::Tensor up = up_(x);
-  return gate_ ? apply_gate(up, *gate_) : up;
+LinearInput FeedForward::inner(const LinearInput& x) const {
+  if (!gate_) return up_(x, down_);
+  const at::Tensor gate_up = up_(x);
+  return down_.takes_fp8() ? apply_gate_for_product(gate_up, *gate_) : apply_gate(gate_up, *gate_);
 }
 
 }  // namespace encode

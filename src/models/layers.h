@@ -90,7 +90,8 @@ class SelfAttention {
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
   // The same without the projection out of it, [T, heads x head_dim].
-  at::Tensor attend(const at::Tensor& x, const LayerContext& context) const;
+  at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
+  const Linear& first() const { return qkv_; }  // the product that attend() begins with
   at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
   // residual + project(attended).
   ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
@@ -113,13 +114,14 @@ class FeedForward {
   // down(act(gate(x)) * up(x)); `gate_up` makes both, the gate first, without an activation.
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
-  at::Tensor operator()(const at::Tensor& x) const { return down_(inner(x)); }
-  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const {
+  at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
+  ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
+  const Linear& first() const { return up_; }
 
  private:
-  at::Tensor inner(const at::Tensor& x) const;
+  LinearInput inner(const LinearInput& x) const;
 
   Linear up_;
   Linear down_;
@@ -138,8 +140,9 @@ struct PostNorm {
   // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
   at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
     const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
-      const at::Tensor x = attention_norm(attention.add(attended, residual));
-      return mlp_norm(mlp.add(x, x));
+      const LinearInput x =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(x, x.rows));
     };
     return finish_rows(context, attention.attend(input, context), input, finish);
   }
@@ -157,10 +160,11 @@ struct PreNormLayer {
 
   // x += Attention(Norm(x)); x += MLP(Norm(x)).
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor to_attention = attention_norm ? attention_norm->settle(x) : x.total();
+    const LinearInput to_attention =
+        attention_norm ? attention_norm->settle_for_product(x, attention.first()) : x.total();
     const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
       ResidualSum sum = attention.add(attended, residual);
-      const at::Tensor to_mlp = mlp_norm.settle(sum);
+      const LinearInput to_mlp = mlp_norm.settle_for_product(sum, mlp.first());
       return mlp.add(to_mlp, sum.sum);
     };
     return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);

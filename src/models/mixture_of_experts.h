@@ -25,7 +25,8 @@ class MixtureOfExperts {
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
   // residual + the sum above, [T, hidden].
-  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const;
+  ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
+  const Linear& first() const { return router_; }
 
  private:
   Linear router_;

@@ -1,5 +1,7 @@
 #include "nn/activation.h"
 
+#include <utility>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
@@ -29,6 +31,22 @@ at::Tensor activate_product(at::Tensor x, Activation activation) {
   if (activation == Activation::kNone) return x;
   if (x.device().is_cuda() && cuda_kernels().activate(x, activation, x)) return x;
   return activate(x, activation);
+}
+
+LinearInput activate_for_product(at::Tensor x, Activation activation) {
+  if (x.device().is_cuda() && activation != Activation::kNone) {
+    const Fp8Rows y = empty_fp8_rows(x.sizes(), x);
+    if (cuda_kernels().activate(x, activation, y)) return {at::Tensor(), y};
+  }
+  return activate_product(std::move(x), activation);
+}
+
+LinearInput apply_gate_for_product(const at::Tensor& gate_up, Activation activation) {
+  if (gate_up.device().is_cuda()) {
+    const Fp8Rows y = empty_fp8_rows({gate_up.size(0), gate_up.size(1) / 2}, gate_up);
+    if (cuda_kernels().gate(gate_up, activation, y)) return {at::Tensor(), y};
+  }
+  return apply_gate(gate_up, activation);
 }
 
 at::Tensor apply_gate(const at::Tensor& gate_up, Activation activation) {

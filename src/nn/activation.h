@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/fp8_rows.h"
+
 namespace encode {
 
 enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
@@ -12,9 +14,12 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 
 // The same, over a product that nobody else holds: the result may lie where x did.
 at::Tensor activate_product(at::Tensor x, Activation activation);
+// The same for a product that takes 8-bit floats, quantized where one kernel does both.
+LinearInput activate_for_product(at::Tensor x, Activation activation);
 
 // The gate of a GLU (Shazeer 2020): gate_up [T, 2 x n] -> activation(gate_up[:, :n]) x
 // gate_up[:, n:], [T, n].
 at::Tensor apply_gate(const at::Tensor& gate_up, Activation activation);
+LinearInput apply_gate_for_product(const at::Tensor& gate_up, Activation activation);
 
 }  // namespace encode

@@ -6,26 +6,31 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/abs.h>
+#include <ATen/ops/amax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/max.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "nn/cuda_kernels.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kTokens = 37;  // no multiple of the rows of a block
+constexpr int64_t kTokens = 37;    // no multiple of the rows of a block
+constexpr int64_t kFewTokens = 3;  // the same, where rows are wide
 constexpr double kEps = 1e-6;
 constexpr double kFloatTolerance = 1e-5;
 
@@ -54,17 +59,24 @@ class Bench {
 
   // `ran` is what the kernel returned. `reference` is float32.
   void compare(bool ran, const at::Tensor& found, const at::Tensor& reference) {
-    if (!ran) {
-      reason_ = "it does not take a shape that it should";
-      return;
-    }
+    if (!ran) return refuse("it does not take a shape that it should");
     const at::ScalarType type = found.scalar_type();
     const at::Tensor rounded = reference.to(type).to(at::kDouble);
     const at::Tensor allowed = at::abs(rounded).clamp_min(1).mul(tolerance_of(type));
-    const double worst =
-        at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)).item<double>();
-    // A NaN is no agreement either.
-    if (!(worst <= difference_)) difference_ = worst;
+    note(at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)));
+  }
+
+  // Of what a kernel quantized; `reference` [T, n] float32 is the rows that it made for it.
+  void compare(bool ran, const Fp8Rows& found, const at::Tensor& reference) {
+    if (!ran) return refuse("it does not take a shape that it should");
+    const at::Tensor plain = reference.to(type_).to(at::kDouble);
+    const at::Tensor scale = found.scale.to(at::kDouble);
+    const at::Tensor expected_scale = at::amax(at::abs(plain), {1}, /*keepdim=*/true).div(448);
+    const at::Tensor half_steps = at::abs(plain).mul(0x1p-4).add(scale.mul(0x1p-10));
+    const at::Tensor roundings = at::abs(plain).add(scale).mul(tolerance_of(type_));
+    note(at::max(at::abs(found.values.to(at::kDouble).mul(scale).sub(plain))
+                     .div(half_steps.add(roundings))));
+    note(at::max(at::abs(scale.div(expected_scale).sub(1)).div(tolerance_of(type_))));
   }
 
   KernelFinding finding(CudaKernel kernel) const {
@@ -79,6 +91,12 @@ class Bench {
   void refuse(std::string reason) { reason_ = std::move(reason); }
 
  private:
+  void note(const at::Tensor& share_of_tolerance) {
+    const auto worst = share_of_tolerance.item<double>();
+    // A NaN is no agreement either, and nothing that agrees later makes it one.
+    if (!std::isnan(difference_) && !(worst <= difference_)) difference_ = worst;
+  }
+
   CudaKernels kernels_;
   at::Device device_;
   at::ScalarType type_;
@@ -238,6 +256,68 @@ void check_pool(Bench& bench) {
   }
 }
 
+// The same values: both sides multiply and round as nn/fp8_rows.h says.
+void check_quantize(Bench& bench) {
+  constexpr int64_t kRows = 9;
+  const auto vector = static_cast<int64_t>(16 / bench.random({1}).element_size());
+  for (const int64_t vectors : {48, 196, 2368}) {
+    const at::Tensor x = bench.random({kRows, vectors * vector});
+    x.select(0, 5).zero_();
+    x.select(0, 6).mul_(0x1p-12);             // subnormal in float16
+    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // one large element: the others are subnormal in e4m3
+    x.select(0, 7).select(0, 0).fill_(100);
+    const Fp8Rows expected = quantize_rows_by_operations(x);
+    const Fp8Rows found = {at::empty_like(expected.values), at::empty_like(expected.scale)};
+    const bool ran = bench.kernels().quantize(x, found);
+    bench.compare(ran, found.values.to(at::kFloat), expected.values.to(at::kFloat));
+    bench.compare(ran, found.scale.div(expected.scale), at::ones_like(expected.scale));
+  }
+  const at::Tensor x = bench.random({2, 384});
+  x.select(0, 0).select(0, 200).fill_(NAN);
+  x.select(0, 1).select(0, 100).fill_(-INFINITY);
+  const Fp8Rows found = {at::empty_like(x, at::kFloat8_e4m3fn),
+                         at::empty({2, 1}, x.options().dtype(at::kFloat))};
+  const bool ran = bench.kernels().quantize(x, found);
+  bench.compare(ran, at::isfinite(found.scale).to(at::kFloat), at::zeros_like(found.scale));
+}
+
+void check_fp8_norm(Bench& bench, CudaKernel kind) {
+  for (const int64_t width : {384, 5120}) {  // one vector a thread, and several
+    for (const bool keeps_rows : {false, true}) {
+      CudaNorm call = {.x = bench.random({kFewTokens, width}),
+                       .residual = bench.random({kFewTokens, width}),
+                       .weight = bench.random({width}),
+                       .eps = kEps};
+      if (kind == CudaKernel::kLayerNorm) call.bias = bench.random({width});
+      call.fp8 = empty_fp8_rows(call.x.sizes(), call.x);
+      if (keeps_rows) call.y = at::empty_like(call.x);
+      const at::Tensor sum = call.x.to(at::kFloat).add(call.residual.to(at::kFloat));
+      const at::Tensor rounded = sum.to(call.x.scalar_type()).to(at::kFloat);
+      const at::Tensor expected = norm_reference(kind, rounded, call);
+      call.sum = call.x;
+      const bool ran = bench.kernels().norm(kind, call);
+      bench.compare(ran, *call.fp8, expected);
+      bench.compare(ran, call.sum, sum);
+      if (keeps_rows) bench.compare(ran, call.y, expected);
+    }
+  }
+}
+
+void check_fp8_activation(Bench& bench, bool gated) {
+  for (const int64_t width : {384, 18944}) {  // one vector a thread, and many (Qwen2-7B)
+    for (const Activation kind : kActivations) {
+      const at::Tensor x = bench.random({kFewTokens, gated ? 2 * width : width});
+      const at::Tensor wide = x.to(at::kFloat);
+      const at::Tensor left = activate(wide.narrow(1, 0, width), kind);
+      const at::Tensor expected = gated ? left.mul(wide.narrow(1, width, width)) : left;
+      const Fp8Rows y = empty_fp8_rows({kFewTokens, width}, x);
+      const bool ran =
+          gated ? bench.kernels().gate(x, kind, y) : bench.kernels().activate(x, kind, y);
+      bench.compare(ran, y, expected);
+    }
+  }
+}
+
 void check_kernel(Bench& bench, CudaKernel kernel) {
   switch (kernel) {
     case CudaKernel::kLayerNorm:
@@ -253,6 +333,16 @@ void check_kernel(Bench& bench, CudaKernel kernel) {
       return check_embedding(bench);
     case CudaKernel::kPool:
       return check_pool(bench);
+    case CudaKernel::kQuantize:
+      return check_quantize(bench);
+    case CudaKernel::kFp8LayerNorm:
+      return check_fp8_norm(bench, CudaKernel::kLayerNorm);
+    case CudaKernel::kFp8RmsNorm:
+      return check_fp8_norm(bench, CudaKernel::kRmsNorm);
+    case CudaKernel::kFp8Activation:
+      return check_fp8_activation(bench, /*gated=*/false);
+    case CudaKernel::kFp8Gated:
+      return check_fp8_activation(bench, /*gated=*/true);
   }
 }
 
@@ -262,6 +352,7 @@ std::vector<KernelFinding> check_kernels(const EncodeCudaKernels& table, at::Dev
                                          at::ScalarType type) {
   std::vector<KernelFinding> findings;
   for (const CudaKernel kernel : kCudaKernels) {
+    if (!is_for(kernel, type)) continue;
     Bench bench(table, device, type);
     try {
       check_kernel(bench, kernel);

@@ -102,15 +102,34 @@ bool is_dense_table(const at::Tensor& tensor, int64_t width, at::ScalarType type
                                tensor.is_contiguous() && tensor.scalar_type() == type);
 }
 
+EncodeCudaFp8Rows pointers(const Fp8Rows& rows) {
+  return {.values = pointer(rows.values), .scale = rows.scale.mutable_data_ptr<float>()};
+}
+
+// Room for `rows` x `width` quantized values.
+bool is_fp8(const Fp8Rows& y, int64_t rows, int64_t width) {
+  return y.values.dim() == 2 && y.values.size(0) == rows &&
+         is_dense_table(y.values, width, at::kFloat8_e4m3fn) && y.scale.size(0) == rows &&
+         is_dense_table(y.scale, 1, at::kFloat);
+}
+
+// Where the result of an activation goes.
+struct ElementwiseResult {
+  void* y;
+  EncodeCudaFp8Rows fp8;
+  int64_t width;
+};
+
 EncodeCudaElementwise elementwise(const at::Tensor& x, EncodeCudaActivation activation,
-                                  const at::Tensor& y) {
+                                  const ElementwiseResult& to) {
   return {.x = pointer(x),
-          .y = pointer(y),
-          .rows = y.size(0),
-          .width = y.size(1),
+          .y = to.y,
+          .fp8 = to.fp8,
+          .rows = x.size(0),
+          .width = to.width,
           .activation = activation,
-          .type = *type_of(y.scalar_type()),
-          .stream = current_stream(y)};
+          .type = *type_of(x.scalar_type()),
+          .stream = current_stream(x)};
 }
 
 }  // namespace
@@ -130,9 +149,23 @@ const char* to_string(CudaKernel kernel) {
     case CudaKernel::kEmbedding:
       return "embedding";
     case CudaKernel::kPool:
+      return "pool";
+    case CudaKernel::kQuantize:
+      return "quantize_rows";
+    case CudaKernel::kFp8LayerNorm:
+      return "layer_norm to fp8";
+    case CudaKernel::kFp8RmsNorm:
+      return "rms_norm to fp8";
+    case CudaKernel::kFp8Activation:
+      return "activation to fp8";
+    case CudaKernel::kFp8Gated:
       break;
   }
-  return "pool";
+  return "gated to fp8";
+}
+
+bool is_for(CudaKernel kernel, at::ScalarType type) {
+  return type == at::kBFloat16 || kernel < CudaKernel::kFp8LayerNorm;
 }
 
 void CudaKernels::trust(CudaKernel kernel, at::ScalarType type) {
@@ -149,13 +182,16 @@ bool CudaKernels::trusts(CudaKernel kernel, at::ScalarType type) const {
 
 bool CudaKernels::norm(CudaKernel kind, const CudaNorm& call) const {
   const at::Tensor& x = call.x;
-  if (!trusts(kind, x.scalar_type())) return false;
+  const bool layer_norm = kind == CudaKernel::kLayerNorm;
+  const CudaKernel to_fp8 = layer_norm ? CudaKernel::kFp8LayerNorm : CudaKernel::kFp8RmsNorm;
+  if (!trusts(call.fp8 ? to_fp8 : kind, x.scalar_type())) return false;
   const at::ScalarType weight_type = call.weight.scalar_type();
   const int64_t width = x.size(-1);
   if (x.dim() < 2 || x.dim() > 3 || x.stride(-1) != 1 || !same_layout(call.residual, x) ||
       !same_layout(call.sum, x) || !same_layout(call.y, x) ||
       (weight_type != x.scalar_type() && weight_type != at::kFloat) ||
-      !is_vector(call.weight, width, weight_type) || !is_vector(call.bias, width, weight_type)) {
+      !is_vector(call.weight, width, weight_type) || !is_vector(call.bias, width, weight_type) ||
+      (call.fp8 && (x.dim() != 2 || !is_fp8(*call.fp8, x.size(0), width)))) {
     return false;
   }
   const bool heads = x.dim() == 3;
@@ -166,6 +202,7 @@ bool CudaKernels::norm(CudaKernel kind, const CudaNorm& call) const {
                                     .weight = pointer(call.weight),
                                     .bias = pointer(call.bias),
                                     .y = pointer(call.y),
+                                    .fp8 = call.fp8 ? pointers(*call.fp8) : EncodeCudaFp8Rows{},
                                     .rows = heads ? x.size(0) * x.size(1) : x.size(0),
                                     .width = width,
                                     .inner_rows = heads ? std::max<int64_t>(x.size(1), 1) : 1,
@@ -175,8 +212,7 @@ bool CudaKernels::norm(CudaKernel kind, const CudaNorm& call) const {
                                     .type = *type_of(x.scalar_type()),
                                     .weight_type = *type_of(weight_type),
                                     .stream = current_stream(x)};
-  return launched(
-      kind, (kind == CudaKernel::kLayerNorm ? table_->layer_norm : table_->rms_norm)(&arguments));
+  return launched(kind, (layer_norm ? table_->layer_norm : table_->rms_norm)(&arguments));
 }
 
 bool CudaKernels::rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor& cos,
@@ -208,7 +244,8 @@ bool CudaKernels::activate(const at::Tensor& x, Activation activation, const at:
     return false;
   }
   const c10::DeviceGuard guard(y.device());
-  const EncodeCudaElementwise arguments = elementwise(x, *kind, y);
+  const EncodeCudaElementwise arguments =
+      elementwise(x, *kind, {.y = pointer(y), .fp8 = {}, .width = y.size(1)});
   return launched(CudaKernel::kActivation, table_->activation(&arguments));
 }
 
@@ -221,8 +258,34 @@ bool CudaKernels::gate(const at::Tensor& gate_up, Activation activation,
     return false;
   }
   const c10::DeviceGuard guard(y.device());
-  const EncodeCudaElementwise arguments = elementwise(gate_up, *kind, y);
+  const EncodeCudaElementwise arguments =
+      elementwise(gate_up, *kind, {.y = pointer(y), .fp8 = {}, .width = y.size(1)});
   return launched(CudaKernel::kGated, table_->gated(&arguments));
+}
+
+bool CudaKernels::activate(const at::Tensor& x, Activation activation, const Fp8Rows& y) const {
+  const auto kind = activation_of(activation);
+  if (!kind || !trusts(CudaKernel::kFp8Activation, x.scalar_type()) || x.dim() != 2 ||
+      !x.is_contiguous() || !is_fp8(y, x.size(0), x.size(1))) {
+    return false;
+  }
+  const c10::DeviceGuard guard(x.device());
+  const EncodeCudaElementwise arguments =
+      elementwise(x, *kind, {.y = nullptr, .fp8 = pointers(y), .width = x.size(1)});
+  return launched(CudaKernel::kFp8Activation, table_->activation(&arguments));
+}
+
+bool CudaKernels::gate(const at::Tensor& gate_up, Activation activation, const Fp8Rows& y) const {
+  const auto kind = activation_of(activation);
+  if (!kind || !trusts(CudaKernel::kFp8Gated, gate_up.scalar_type()) || gate_up.dim() != 2 ||
+      !gate_up.is_contiguous() || gate_up.size(1) % 2 != 0 ||
+      !is_fp8(y, gate_up.size(0), gate_up.size(1) / 2)) {
+    return false;
+  }
+  const c10::DeviceGuard guard(gate_up.device());
+  const EncodeCudaElementwise arguments =
+      elementwise(gate_up, *kind, {.y = nullptr, .fp8 = pointers(y), .width = gate_up.size(1) / 2});
+  return launched(CudaKernel::kFp8Gated, table_->gated(&arguments));
 }
 
 bool CudaKernels::embed(const CudaEmbedding& call) const {
@@ -272,6 +335,21 @@ bool CudaKernels::pool(const CudaPool& call) const {
                                     .type = *type_of(type),
                                     .stream = current_stream(call.hidden)};
   return launched(CudaKernel::kPool, table_->pool(&arguments));
+}
+
+bool CudaKernels::quantize(const at::Tensor& x, const Fp8Rows& y) const {
+  if (!trusts(CudaKernel::kQuantize, x.scalar_type()) || x.dim() != 2 || !x.is_contiguous() ||
+      !is_fp8(y, x.size(0), x.size(1))) {
+    return false;
+  }
+  const c10::DeviceGuard guard(x.device());
+  const EncodeCudaQuantize arguments = {.x = pointer(x),
+                                        .y = pointers(y),
+                                        .rows = x.size(0),
+                                        .width = x.size(1),
+                                        .type = *type_of(x.scalar_type()),
+                                        .stream = current_stream(x)};
+  return launched(CudaKernel::kQuantize, table_->quantize_rows(&arguments));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,16 +14,34 @@
 #include "encode/types.h"
 
 #include "nn/activation.h"
+#include "nn/fp8_rows.h"
 
 struct EncodeCudaKernels;
 
 namespace encode {
 
-enum class CudaKernel { kLayerNorm, kRmsNorm, kRotary, kActivation, kGated, kEmbedding, kPool };
-inline constexpr std::array<CudaKernel, 7> kCudaKernels = {
-    CudaKernel::kLayerNorm, CudaKernel::kRmsNorm,   CudaKernel::kRotary, CudaKernel::kActivation,
-    CudaKernel::kGated,     CudaKernel::kEmbedding, CudaKernel::kPool};
+enum class CudaKernel {
+  kLayerNorm,
+  kRmsNorm,
+  kRotary,
+  kActivation,
+  kGated,
+  kEmbedding,
+  kPool,
+  kQuantize,
+  // The launchers above where they quantize what they make; for rows of bfloat16 alone.
+  kFp8LayerNorm,
+  kFp8RmsNorm,
+  kFp8Activation,
+  kFp8Gated
+};
+inline constexpr std::array<CudaKernel, 12> kCudaKernels = {
+    CudaKernel::kLayerNorm,  CudaKernel::kRmsNorm,       CudaKernel::kRotary,
+    CudaKernel::kActivation, CudaKernel::kGated,         CudaKernel::kEmbedding,
+    CudaKernel::kPool,       CudaKernel::kQuantize,      CudaKernel::kFp8LayerNorm,
+    CudaKernel::kFp8RmsNorm, CudaKernel::kFp8Activation, CudaKernel::kFp8Gated};
 const char* to_string(CudaKernel kernel);
+bool is_for(CudaKernel kernel, at::ScalarType type);  // whether there is code for rows of the type
 
 // s = x + residual; sum = s; y = norm(s), over the last dimension, which must be dense.
 struct CudaNorm {
@@ -32,7 +51,8 @@ struct CudaNorm {
   at::Tensor weight;         // [width], of x's type or float32
   at::Tensor bias = {};      // the same type; undefined: none
   double eps;
-  at::Tensor y = {};  // strides as x, may be x
+  at::Tensor y = {};                // strides as x, may be x; undefined with fp8: y is not kept
+  std::optional<Fp8Rows> fp8 = {};  // receives quantize_rows(y), x being [T, width]
 };
 
 // y = LayerNorm(words[ids] + segment + positions[position_ids]), all of one type.
@@ -83,8 +103,13 @@ class CudaKernels {
   // y may be x; both dense [T, width].
   bool activate(const at::Tensor& x, Activation activation, const at::Tensor& y) const;
   bool gate(const at::Tensor& gate_up, Activation activation, const at::Tensor& y) const;
+  // The same, quantized.
+  bool activate(const at::Tensor& x, Activation activation, const Fp8Rows& y) const;
+  bool gate(const at::Tensor& gate_up, Activation activation, const Fp8Rows& y) const;
   bool embed(const CudaEmbedding& call) const;
   bool pool(const CudaPool& call) const;
+  // quantize_rows() of x [T, width] into tensors that are there.
+  bool quantize(const at::Tensor& x, const Fp8Rows& y) const;
 
  private:
   const EncodeCudaKernels* table_;
@@ -104,8 +129,10 @@ struct KernelFinding {
 // of 1 and the reference: one step of the type (2^-7 bfloat16, 2^-10 float16), since both round
 // once and a different order of a float32 sum moves a result across a rounding boundary; 1e-5 in
 // float32 and for pooling, whose results are float32 (sums of at most 100 numbers near 1, 2^-24
-// each). A launch that fails is a refusal; a fault of the device while a kernel runs is thrown as
-// c10::Error, since nothing works after it. Waits for the device.
+// each). Quantized rows: the same values from the same rows; a kernel that quantizes what it makes
+// may be off by e4m3's own rounding (2^-4) too. A launch that fails is a refusal; a fault of the
+// device while a kernel runs is thrown as c10::Error, since nothing works after it. Waits for the
+// device.
 std::vector<KernelFinding> check_kernels(const EncodeCudaKernels& table, at::Device device,
                                          at::ScalarType type);
 
@@ -116,7 +143,7 @@ const CudaKernels& cuda_kernels();
 // What became of the kernels for one type.
 struct CudaKernelReport {
   std::vector<KernelFinding> findings;  // empty: switched off
-  std::string summary() const;          // "7 of 7 kernels", "kernels off"
+  std::string summary() const;          // "12 of 12 kernels", "kernels off"
 };
 
 // Checks the plugin's kernels for a type, the first time that it is asked for, and trusts those

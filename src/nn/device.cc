@@ -170,8 +170,20 @@ std::string device_description(c10::Device device) {
 
 const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
 
+std::string compute_capability(c10::Device device) {
+  if (!device.is_cuda()) return "";
+  const EncodeCudaDevice& properties = query_device(device);
+  return std::to_string(properties.major) + "." + std::to_string(properties.minor);
+}
+
 bool supports_flash_attention(c10::Device device) {
   return device.is_cuda() && query_device(device).major >= 8;
+}
+
+bool supports_fp8(c10::Device device) {
+  if (!device.is_cuda()) return false;
+  const EncodeCudaDevice& properties = query_device(device);
+  return properties.major >= 9 || (properties.major == 8 && properties.minor == 9);
 }
 
 void synchronize(c10::Device device) {

@@ -22,7 +22,9 @@ namespace encode {
 c10::Device open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
+std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
 bool supports_flash_attention(c10::Device device);   // compute capability >= 8.0
+bool supports_fp8(c10::Device device);               // 8.9, or >= 9.0
 // The kernels of the project's own CUDA library; null until open_device() has opened it.
 const EncodeCudaKernels* plugin_kernels();
 void synchronize(c10::Device device);  // waits; throws c10::Error for an error on the device

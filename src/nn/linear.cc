@@ -75,12 +75,17 @@ at::Tensor packed_linear_add(const at::Tensor& x, const at::Tensor& residual,
                     {x, residual, weight, optional_tensor(bias), std::string("add")});
 }
 
+// Only kernels of a GPU leave plain rows out.
+bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device().is_cpu(); }
+
 }  // namespace
 
 Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation)
-    : amx_(AmxLinear::make(weights, bias)), activation_(activation) {
+    : fp8_(Fp8Linear::make(weights, bias)),
+      amx_(fp8_ ? std::nullopt : AmxLinear::make(weights, bias)),
+      activation_(activation) {
   for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
-  if (amx_) return;
+  if (fp8_ || amx_) return;
   weight_ = weights.size() == 1 ? weights.front() : at::cat(weights);
   bias_ = std::move(bias);
   if (!weight_.device().is_cpu()) return;
@@ -92,8 +97,10 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
   }
 }
 
-at::Tensor Linear::product(const at::Tensor& x) const {
-  ProductTrace::note(*this, x, TracedProduct::Call::kWhole);
+at::Tensor Linear::product(const LinearInput& input) const {
+  ProductTrace::note(*this, input, TracedProduct::Call::kWhole);
+  if (fp8_) return activate_product((*fp8_)(input), activation_);
+  const at::Tensor& x = input.rows;
   if (!bias_.defined()) return activate_product(at::mm(x, weight_.t()), activation_);
   // The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
   if (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh) {
@@ -108,7 +115,7 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
     return residual.defined() ? packed_linear_add(x, residual, weight_, bias_)
                               : packed_linear(x, weight_, bias_, activation_);
   }
-  if (x.device().is_cpu()) {
+  if (x.device().is_cpu() && !fp8_) {
     at::Tensor y = activate(at::linear(x, weight_, bias_), activation_);
     return residual.defined() ? y.add_(residual) : y;
   }
@@ -144,12 +151,18 @@ int64_t cpu_slots(int64_t tokens) {
 
 // On CUDA the engine keeps the number of token slots the same for every launch, which does what
 // blocks do on CPU.
-at::Tensor Linear::operator()(const at::Tensor& x) const {
-  return x.device().is_cpu() ? blocks(x, {}) : product(x);
+at::Tensor Linear::operator()(const LinearInput& x) const {
+  return is_on_cpu(x) ? blocks(x.rows, {}) : product(x);
 }
 
-ResidualSum Linear::add(const at::Tensor& x, const at::Tensor& residual) const {
-  if (x.device().is_cpu()) return {blocks(x, residual)};
+LinearInput Linear::operator()(const LinearInput& x, const Linear& next) const {
+  if (!fp8_ || !next.takes_fp8() || is_on_cpu(x)) return (*this)(x);
+  ProductTrace::note(*this, x, TracedProduct::Call::kWhole);
+  return activate_for_product((*fp8_)(x), activation_);
+}
+
+ResidualSum Linear::add(const LinearInput& x, const at::Tensor& residual) const {
+  if (is_on_cpu(x)) return {blocks(x.rows, residual)};
   return {.sum = residual, .term = product(x)};
 }
 

@@ -9,6 +9,7 @@
 
 #include "nn/activation.h"
 #include "nn/amx_linear.h"
+#include "nn/fp8_linear.h"
 #include "nn/residual.h"
 
 namespace encode {
@@ -23,7 +24,7 @@ inline constexpr int64_t kCpuBlockTokens = 512;
 int64_t cpu_slots(int64_t tokens);
 
 // Immutable; any number of threads. On CPU the weight is repacked once, for the project's own AMX
-// kernels or else for oneDNN, and the original let go.
+// kernels or else for oneDNN, and the original let go. In an Fp8Scope it is quantized instead.
 class Linear {
  public:
   // weight [out_features, in_features], which is not kept on CPU; bias [out_features] or undefined;
@@ -35,9 +36,11 @@ class Linear {
   Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation);
 
   // [T, in_features] -> [T, out_features]: activation(x W^T + b).
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const LinearInput& x) const;
+  // The same in the form that the product reads which comes next.
+  LinearInput operator()(const LinearInput& x, const Linear& next) const;
   // residual + x W^T + b. Only for Activation::kNone.
-  ResidualSum add(const at::Tensor& x, const at::Tensor& residual) const;
+  ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
 
   // The same as operator(), for inputs whose row count differs from call to call: in blocks of
   // fixed size on every device.
@@ -45,14 +48,16 @@ class Linear {
 
   int64_t out_features() const { return out_features_; }
   bool quantizes() const { return amx_ && amx_->quantizes(); }  // dtype int8
+  bool takes_fp8() const { return fp8_.has_value(); }           // dtype fp8
 
  private:
-  at::Tensor product(const at::Tensor& x) const;  // the whole, not on CPU
+  at::Tensor product(const LinearInput& x) const;  // the whole, not on CPU
   at::Tensor block(const at::Tensor& x, const at::Tensor& residual) const;
   at::Tensor blocks(const at::Tensor& x, const at::Tensor& residual) const;
 
+  std::optional<Fp8Linear> fp8_;
   std::optional<AmxLinear> amx_;
-  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with amx_
+  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with fp8_ or amx_
   at::Tensor bias_;
   Activation activation_;
   int64_t out_features_ = 0;

@@ -1,5 +1,6 @@
 #include "nn/norm.h"
 
+#include <optional>
 #include <utility>
 
 #include <ATen/ops/_fused_rms_norm.h>
@@ -8,6 +9,7 @@
 
 #include "nn/cpu_rows.h"
 #include "nn/cuda_kernels.h"
+#include "nn/linear.h"
 
 namespace encode {
 namespace {
@@ -33,21 +35,39 @@ at::Tensor for_each_row(const at::Tensor& x, const at::Tensor& weight, const at:
   return y;
 }
 
-// The norm of the whole sum in one kernel; undefined, with nothing done, where the plugin has none
-// for it. `keep`: the sum is then in x.sum, and the memory of the term, which nobody else holds.
-at::Tensor fused_norm(CudaKernel kind, const CudaNorm& norm, ResidualSum& x, bool keep) {
-  if (!x.sum.device().is_cuda() || !x.sum.is_contiguous()) return {};
-  CudaNorm call = norm;
-  call.y = at::empty_like(x.sum);
+// The norm of the whole sum in one kernel, into what `call` has room for; false, with nothing done,
+// where the plugin has none for it. `keep`: the sum is then in x.sum, and the memory of the term,
+// which nobody else holds.
+bool run_fused(CudaKernel kind, CudaNorm& call, ResidualSum& x, bool keep) {
   call.x = x.sum;
   if (x.term.defined()) {
     call.x = x.term;
     call.residual = x.sum;
     if (keep) call.sum = x.term;
   }
-  if (!cuda_kernels().norm(kind, call)) return {};
+  if (!cuda_kernels().norm(kind, call)) return false;
   if (keep && x.term.defined()) x = {std::move(x.term)};
-  return call.y;
+  return true;
+}
+
+bool may_fuse(const ResidualSum& x) { return x.sum.device().is_cuda() && x.sum.is_contiguous(); }
+
+// Undefined where the plugin has no kernel for it.
+at::Tensor fused_norm(CudaKernel kind, CudaNorm call, ResidualSum& x, bool keep) {
+  if (!may_fuse(x)) return {};
+  call.y = at::empty_like(x.sum);
+  return run_fused(kind, call, x, keep) ? call.y : at::Tensor();
+}
+
+// The same, quantized; nothing where the plugin has no kernel for it. `plain`: the rows are made
+// too.
+std::optional<LinearInput> fused_fp8_norm(CudaKernel kind, CudaNorm call, ResidualSum& x,
+                                          bool plain) {
+  if (!may_fuse(x)) return std::nullopt;
+  call.fp8 = empty_fp8_rows(x.sum.sizes(), x.sum);
+  if (plain) call.y = at::empty_like(x.sum);
+  if (!run_fused(kind, call, x, /*keep=*/!plain)) return std::nullopt;
+  return LinearInput(call.y, *call.fp8);
 }
 
 }  // namespace
@@ -79,6 +99,22 @@ at::Tensor LayerNorm::settle(ResidualSum& x) const {
   return y.defined() ? y : (*this)(x.total());
 }
 
+LinearInput LayerNorm::for_product(ResidualSum x, const Linear& next) const {
+  if (next.takes_fp8()) {
+    const CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
+    if (auto both = fused_fp8_norm(CudaKernel::kLayerNorm, call, x, /*plain=*/true)) return *both;
+  }
+  return (*this)(std::move(x));
+}
+
+LinearInput LayerNorm::settle_for_product(ResidualSum& x, const Linear& next) const {
+  if (next.takes_fp8()) {
+    const CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
+    if (auto rows = fused_fp8_norm(CudaKernel::kLayerNorm, call, x, /*plain=*/false)) return *rows;
+  }
+  return settle(x);
+}
+
 RmsNorm::RmsNorm(at::Tensor weight, double eps) : weight_(std::move(weight)), eps_(eps) {}
 
 at::Tensor RmsNorm::fused(ResidualSum& x, bool keep) const {
@@ -105,6 +141,14 @@ at::Tensor RmsNorm::operator()(ResidualSum x) const {
 at::Tensor RmsNorm::settle(ResidualSum& x) const {
   const at::Tensor y = fused(x, /*keep=*/true);
   return y.defined() ? y : (*this)(x.total());
+}
+
+LinearInput RmsNorm::settle_for_product(ResidualSum& x, const Linear& next) const {
+  if (next.takes_fp8()) {
+    const CudaNorm call = {.weight = weight_, .eps = eps_};
+    if (auto rows = fused_fp8_norm(CudaKernel::kRmsNorm, call, x, /*plain=*/false)) return *rows;
+  }
+  return settle(x);
 }
 
 void RmsNorm::in_place(const at::Tensor& x) const {

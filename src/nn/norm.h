@@ -3,9 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/fp8_rows.h"
 #include "nn/residual.h"
 
 namespace encode {
+
+class Linear;
 
 // Statistics are computed in float32 in every compute type. Immutable; any number of threads.
 class LayerNorm {
@@ -15,6 +18,10 @@ class LayerNorm {
   at::Tensor operator()(const at::Tensor& x) const;  // [T, hidden_size] -> the same shape
   at::Tensor operator()(ResidualSum x) const;        // of the whole sum
   at::Tensor settle(ResidualSum& x) const;           // the same, and no term waits in x any more
+  // The two above for a product to read, quantized by the same kernel where it takes 8-bit floats;
+  // the rows themselves are kept for the first, which a residual needs too.
+  LinearInput for_product(ResidualSum x, const Linear& next) const;
+  LinearInput settle_for_product(ResidualSum& x, const Linear& next) const;
 
   const at::Tensor& weight() const { return weight_; }
   const at::Tensor& bias() const { return bias_; }
@@ -36,7 +43,8 @@ class RmsNorm {
   at::Tensor operator()(const at::Tensor& x) const;  // [..., n] -> the same shape
   at::Tensor operator()(ResidualSum x) const;        // of the whole sum
   at::Tensor settle(ResidualSum& x) const;           // the same, and no term waits in x any more
-  void in_place(const at::Tensor& x) const;          // x [T, heads, n], a view
+  LinearInput settle_for_product(ResidualSum& x, const Linear& next) const;  // see LayerNorm
+  void in_place(const at::Tensor& x) const;  // x [T, heads, n], a view
 
  private:
   at::Tensor fused(ResidualSum& x, bool keep) const;

@@ -19,7 +19,7 @@ struct TracedProduct {
 
   Linear linear;  // shares its weight with the model
   Call call = Call::kInBlocks;
-  at::ScalarType type = at::kFloat;  // of its input [rows, in_features]
+  at::ScalarType type = at::kFloat;  // of its input [rows, in_features] before any quantization
   int64_t rows = 0;
   int64_t in_features = 0;
 
@@ -41,7 +41,7 @@ class ProductTrace {
   std::vector<TracedProduct> take() { return std::move(products_); }  // in order
 
   // For Linear: nothing, unless this thread has a trace.
-  static void note(const Linear& linear, const at::Tensor& x, TracedProduct::Call call);
+  static void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);
 
  private:
   std::vector<TracedProduct> products_;

@@ -59,7 +59,8 @@ constexpr auto names(ComputeType /*tag*/) {
   return std::to_array<Names<ComputeType>>({{ComputeType::kFloat32, "float32"},
                                             {ComputeType::kBFloat16, "bfloat16"},
                                             {ComputeType::kFloat16, "float16"},
-                                            {ComputeType::kInt8, "int8"}});
+                                            {ComputeType::kInt8, "int8"},
+                                            {ComputeType::kFp8, "fp8"}});
 }
 constexpr auto names(MatmulPrecision /*tag*/) {
   return std::to_array<Names<MatmulPrecision>>(

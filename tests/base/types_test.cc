@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 using testing::refused;
 
 TEST(ComputeTypes, ComeBackFromTheirNames) {
-  for (const auto type : {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kFloat16}) {
+  for (const auto type : {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kFloat16,
+                          ComputeType::kInt8, ComputeType::kFp8}) {
     EXPECT_EQ(parse_compute_type(to_string(type), ""), type);
   }
   EXPECT_EQ(parse_compute_type("bf16", ""), ComputeType::kBFloat16);

@@ -3,6 +3,7 @@
 #include "config/identity.h"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,17 @@ TEST(ResultIdentity, ChangesWithEveryFieldButTheModelsName) {
   renamed.model = model + "other";
   renamed.revision = revision.value_or("other");
   EXPECT_EQ(result_identity(renamed).dump(), identity);
+}
+
+TEST(ResultIdentity, EveryComputeTypeHasItsOwn) {
+  std::set<std::string> identities;
+  for (const auto type : {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kFloat16,
+                          ComputeType::kInt8, ComputeType::kFp8}) {
+    ResultOptions options;
+    options.dtype = type;
+    identities.insert(result_identity(options).dump());
+  }
+  EXPECT_EQ(identities.size(), 5U);
 }
 
 TEST(ResultIdentity, IsCanonical) {

@@ -34,6 +34,13 @@ std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
   return out;
 }
 
+// Of one row of two matrices of unit vectors.
+double cosine_of(const std::vector<float>& a, const std::vector<float>& b, size_t row, size_t dim) {
+  double cosine = 0;
+  for (size_t i = row * dim; i < (row + 1) * dim; ++i) cosine += static_cast<double>(a[i]) * b[i];
+  return cosine;
+}
+
 class Cuda : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -65,10 +72,7 @@ TEST_P(Cuda, HalfWidthTypesKeepTheDirection) {
     const auto dim = static_cast<size_t>(encoder->dim());
     for (size_t row = 0; row < static_cast<size_t>(rows.size()); ++row) {
       if (rows.row(static_cast<int64_t>(row)).empty()) continue;
-      double cosine = 0;  // both are unit vectors
-      for (size_t i = row * dim; i < (row + 1) * dim; ++i)
-        cosine += static_cast<double>(found[i]) * expected[i];
-      EXPECT_GE(cosine, 0.999) << to_string(dtype) << " row " << row;
+      EXPECT_GE(cosine_of(found, expected, row, dim), 0.999) << to_string(dtype) << " row " << row;
     }
   }
 }
@@ -83,6 +87,29 @@ TEST_P(Cuda, SameRowSameVectorWhateverTheBatches) {
       EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
           << capacity;
     }
+  }
+}
+
+TEST_P(Cuda, Fp8KeepsTheDirectionAndARowItsBits) {
+  std::unique_ptr<Encoder> encoder;
+  try {
+    encoder = load(GetParam(), "cuda", ComputeType::kFp8);
+  } catch (const Error& error) {
+    if (error.detail().code != "device.fp8") throw;
+    GTEST_SKIP() << "no 8-bit floats: " << error.detail().found;
+  }
+  const TokenizedRows rows = testing::random_rows(100);
+  const std::vector<float> found = encode_rows(*encoder, rows, 1024);
+  const std::vector<float> exact =
+      encode_rows(*load(GetParam(), "cpu", ComputeType::kFloat32), rows, 512);
+  const auto dim = static_cast<size_t>(encoder->dim());
+  for (size_t row = 0; row < static_cast<size_t>(rows.size()); ++row) {
+    if (rows.row(static_cast<int64_t>(row)).empty()) continue;
+    EXPECT_GE(cosine_of(found, exact, row, dim), 0.97) << "row " << row;
+  }
+  for (const int64_t capacity : {40, 128, 1000}) {
+    const std::vector<float> again = encode_rows(*encoder, rows, capacity);
+    EXPECT_EQ(std::memcmp(again.data(), found.data(), found.size() * sizeof(float)), 0) << capacity;
   }
 }
 

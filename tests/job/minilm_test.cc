@@ -78,5 +78,11 @@ TEST_F(MiniLm, Int8WithoutAmxIsRefused) {
   EXPECT_NE(end.err.find("device.int8"), std::string::npos) << end.err;
 }
 
+TEST_F(MiniLm, Fp8OnACpuIsRefused) {
+  const ProgramEnd end = encode("fp8");
+  EXPECT_EQ(end.exit_code, 69);
+  EXPECT_NE(end.err.find("device.fp8"), std::string::npos) << end.err;
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -2,6 +2,7 @@
 // itself as far as it goes without a GPU.
 #include "nn/cuda_kernels.h"
 
+#include <cmath>
 #include <dlfcn.h>
 #include <filesystem>
 
@@ -43,6 +44,7 @@ TEST(KernelCheck, TrustsKernelsThatAreRight) {
 template <auto kKernel, typename Arguments>
 int slightly_wrong(const Arguments* arguments) {
   const int status = (testing::host_kernels().*kKernel)(arguments);
+  if (arguments->y == nullptr) return status;
   auto* y = static_cast<c10::BFloat16*>(arguments->y);
   y[3] = static_cast<float>(y[3]) + 4 * 0x1p-7F * (1 + std::abs(static_cast<float>(y[3])));
   return status;
@@ -51,10 +53,11 @@ int slightly_wrong(const Arguments* arguments) {
 TEST(KernelCheck, NoticesOneWrongNumberAndNamesTheKernel) {
   EncodeCudaKernels table = testing::host_kernels();
   table.layer_norm = slightly_wrong<&EncodeCudaKernels::layer_norm, EncodeCudaNorm>;
-  EXPECT_THAT(names_of(refusals(table, at::kBFloat16)), ElementsAre("layer_norm"));
+  EXPECT_THAT(names_of(refusals(table, at::kBFloat16)),
+              ElementsAre("layer_norm", "layer_norm to fp8"));
   table = testing::host_kernels();
   table.rms_norm = slightly_wrong<&EncodeCudaKernels::rms_norm, EncodeCudaNorm>;
-  EXPECT_THAT(names_of(refusals(table, at::kBFloat16)), ElementsAre("rms_norm"));
+  EXPECT_THAT(names_of(refusals(table, at::kBFloat16)), ElementsAre("rms_norm", "rms_norm to fp8"));
   table = testing::host_kernels();
   table.activation = slightly_wrong<&EncodeCudaKernels::activation, EncodeCudaElementwise>;
   EXPECT_THAT(names_of(refusals(table, at::kBFloat16)), ElementsAre("activation"));
@@ -75,6 +78,69 @@ TEST(KernelCheck, NoticesAKernelThatDoesTooMuchOrNothing) {
   };
   table.pool = [](const EncodeCudaPool*) { return 0; };
   EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary", "pool"));
+}
+
+// The right kernel, then one quantized value two steps off: one can be a matter of rounding.
+template <auto kKernel, typename Arguments>
+int slightly_wrong_fp8(const Arguments* arguments) {
+  const int status = (testing::host_kernels().*kKernel)(arguments);
+  if (arguments->fp8.values != nullptr) {
+    auto& value = static_cast<uint8_t*>(arguments->fp8.values)[3];
+    value = static_cast<uint8_t>(value % 128 > 8 ? value - 2 : value + 16);
+  }
+  return status;
+}
+
+TEST(KernelCheck, NoticesAWrongQuantizationBesideOtherWork) {
+  const auto refused = [](auto member, auto launcher) {
+    EncodeCudaKernels table = testing::host_kernels();
+    table.*member = launcher;
+    return names_of(refusals(table, at::kBFloat16));
+  };
+  using Table = EncodeCudaKernels;
+  EXPECT_THAT(refused(&Table::layer_norm, slightly_wrong_fp8<&Table::layer_norm, EncodeCudaNorm>),
+              ElementsAre("layer_norm to fp8"));
+  EXPECT_THAT(refused(&Table::rms_norm, slightly_wrong_fp8<&Table::rms_norm, EncodeCudaNorm>),
+              ElementsAre("rms_norm to fp8"));
+  EXPECT_THAT(
+      refused(&Table::activation, slightly_wrong_fp8<&Table::activation, EncodeCudaElementwise>),
+      ElementsAre("activation to fp8"));
+  EXPECT_THAT(refused(&Table::gated, slightly_wrong_fp8<&Table::gated, EncodeCudaElementwise>),
+              ElementsAre("gated to fp8"));
+}
+
+TEST(KernelCheck, NoticesAWrongQuantization) {
+  EncodeCudaKernels table = testing::host_kernels();
+  const auto refused = [&] { return names_of(refusals(table, at::kBFloat16)); };
+  table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
+    testing::host_kernels().quantize_rows(arguments);
+    ++static_cast<uint8_t*>(arguments->y.values)[3];  // one value a step off
+    return 0;
+  };
+  EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
+  table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
+    testing::host_kernels().quantize_rows(arguments);
+    arguments->y.scale[1] *= 1.001F;
+    return 0;
+  };
+  EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
+  table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
+    testing::host_kernels().quantize_rows(arguments);
+    for (int64_t row = 0; row < arguments->rows; ++row)  // a NaN that is lost
+      if (!std::isfinite(arguments->y.scale[row])) arguments->y.scale[row] = 1;
+    return 0;
+  };
+  EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
+}
+
+TEST(KernelCheck, NoticesANaNThatOneShapeAloneHas) {
+  EncodeCudaKernels table = testing::host_kernels();
+  table.rotary = [](const EncodeCudaRotary* arguments) {
+    testing::host_kernels().rotary(arguments);
+    if (arguments->head_dim == 64) static_cast<float*>(arguments->qkv)[0] = NAN;  // the first
+    return 0;
+  };
+  EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary"));
 }
 
 TEST(KernelCheck, SaysWhyALaunchFailed) {
@@ -133,6 +199,7 @@ TEST(CudaPlugin, OffersEveryKernel) {
   EXPECT_NE(plugin.table->gated, nullptr);
   EXPECT_NE(plugin.table->embedding, nullptr);
   EXPECT_NE(plugin.table->pool, nullptr);
+  EXPECT_NE(plugin.table->quantize_rows, nullptr);
 }
 
 // Shapes are judged on the host, before anything is launched.
@@ -154,6 +221,17 @@ TEST(CudaPlugin, DeclinesRowsThatAreNoWholeVectors) {
   wide.inner_rows = 1;
   wide.width = wide.outer_stride = 1 << 20;
   EXPECT_EQ(plugin.table->rms_norm(&wide), kEncodeCudaUnsupported);
+  EncodeCudaQuantize ragged = {};
+  ragged.rows = 3;
+  ragged.width = 24;
+  ragged.type = kEncodeCudaBFloat16;
+  EXPECT_EQ(plugin.table->quantize_rows(&ragged), kEncodeCudaUnsupported);
+  EncodeCudaElementwise half = {};  // what quantizes its result takes bfloat16 alone
+  half.rows = 3;
+  half.width = 32;
+  half.type = kEncodeCudaFloat16;
+  half.fp8.values = bytes;
+  EXPECT_EQ(plugin.table->gated(&half), kEncodeCudaUnsupported);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // The plugin's kernels on a GPU. Skipped, with the reason, where there is none.
+#include <cmath>
 #include <functional>
 #include <iostream>
 
+#include <ATen/ops/abs.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/max.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
@@ -13,6 +16,7 @@
 
 #include "nn/cuda_kernels.h"
 #include "nn/device.h"
+#include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/pooling.h"
 
@@ -108,6 +112,40 @@ TEST_F(GpuKernels, TheSumIsLibTorchsToTheBit) {
     RmsNorm(random({768}, type), 1e-6).settle(sum);
     EXPECT_FALSE(sum.term.defined());
     EXPECT_TRUE(at::equal(sum.sum, term.add(x))) << type;
+  }
+}
+
+// The operations stand in for the kernel where it is not trusted: both make the same values.
+TEST_F(GpuKernels, QuantizedRowsAreThoseOfLibTorchsOperations) {
+  for (const at::ScalarType type : kTypes) {
+    for (const int64_t width : {384, 1536, 8960}) {
+      const at::Tensor x = random({301, width}, type);
+      const Fp8Rows found = quantize_rows(x);
+      const Fp8Rows expected = quantize_rows_by_operations(x);
+      EXPECT_TRUE(at::equal(found.values.to(at::kFloat), expected.values.to(at::kFloat))) << type;
+      EXPECT_TRUE(at::equal(found.scale, expected.scale)) << type;
+      expect_rows_alone(x, [](const at::Tensor& rows) { return dequantize(quantize_rows(rows)); });
+    }
+  }
+}
+
+TEST_F(GpuKernels, Fp8ProductsAreThoseOfTheCpu) {
+  if (!supports_fp8(device_))
+    GTEST_SKIP() << "no 8-bit floats: compute capability " << compute_capability(device_);
+  EXPECT_EQ(check_fp8_product(device_), "");
+  const Fp8Scope scope;
+  for (const auto& [in, out] : {std::pair<int64_t, int64_t>{384, 1152}, {8960, 1536}}) {
+    const at::Tensor weight = at::randn({out, in}).mul_(std::pow(in, -0.5)).to(at::kBFloat16);
+    const at::Tensor bias = at::randn({out}).to(at::kBFloat16);
+    const at::Tensor x = at::randn({1024, in}).to(at::kBFloat16);
+    const at::Tensor expected = Linear(weight, bias, Activation::kGelu)(x).to(at::kFloat);
+    const Linear linear(weight.to(device_), bias.to(device_), Activation::kGelu);
+    const at::Tensor found = linear(x.to(device_)).cpu().to(at::kFloat);
+    const double difference = at::max(at::abs(found.sub(expected))).item<double>();
+    std::cout << "fp8 " << in << " x " << out << " differs from the CPU's by " << difference
+              << "\n";
+    EXPECT_LT(difference, 0x1p-4);
+    EXPECT_TRUE(at::equal(linear(x.to(device_)).cpu().to(at::kFloat), found)) << "a second time";
   }
 }
 

@@ -48,6 +48,28 @@ void normalize(std::vector<double>& row, bool centered, const Weights& weights) 
   }
 }
 
+// The quantization that kernels do of what they made: of rows as they are rounded.
+struct Quantizer {
+  EncodeCudaFp8Rows to;
+  int64_t width;
+
+  void row(int64_t r, const std::vector<float>& row) const {
+    float largest = 0x1p-100F;
+    for (const float x : row)
+      if (!(std::abs(x) <= largest) && std::isfinite(largest)) largest = std::abs(x);
+    to.scale[r] = largest / 448;
+    for (size_t i = 0; i < row.size(); ++i)
+      static_cast<uint8_t*>(to.values)[r * width + static_cast<int64_t>(i)] =
+          nearest_e4m3(row[i] * (448 / largest));
+  }
+};
+
+float rounded(float x, EncodeCudaType type) {
+  float bytes = 0;
+  write(&bytes, type, 0, x);
+  return read(&bytes, type, 0);
+}
+
 int norm(const EncodeCudaNorm& a, bool centered) {
   for (int64_t r = 0; r < a.rows; ++r) {
     const int64_t begin = r / a.inner_rows * a.outer_stride + r % a.inner_rows * a.inner_stride;
@@ -55,14 +77,15 @@ int norm(const EncodeCudaNorm& a, bool centered) {
     for (int64_t i = begin; i < begin + a.width; ++i) {
       const float x = read(a.x, a.type, i);
       const float residual = a.residual != nullptr ? read(a.residual, a.type, i) : 0;
-      std::vector<float> rounded(1);
-      write(rounded.data(), a.type, 0, x + residual);
-      row.push_back(read(rounded.data(), a.type, 0));
+      row.push_back(rounded(x + residual, a.type));
       if (a.sum != nullptr) write(a.sum, a.type, i, x + residual);
     }
     normalize(row, centered, {a.weight, a.bias, a.weight_type, a.eps});
-    for (int64_t i = 0; i < a.width; ++i)
-      write(a.y, a.type, begin + i, static_cast<float>(row[static_cast<size_t>(i)]));
+    std::vector<float> y;
+    for (const double value : row) y.push_back(rounded(static_cast<float>(value), a.type));
+    for (int64_t i = 0; a.y != nullptr && i < a.width; ++i)
+      write(a.y, a.type, begin + i, y[static_cast<size_t>(i)]);
+    if (a.fp8.values != nullptr) Quantizer{a.fp8, a.width}.row(r, y);
   }
   return 0;
 }
@@ -101,12 +124,19 @@ double activated(double x, EncodeCudaActivation activation) {
 
 int elementwise(const EncodeCudaElementwise& a, bool gated) {
   for (int64_t t = 0; t < a.rows; ++t) {
+    std::vector<float> y;
     for (int64_t i = 0; i < a.width; ++i) {
       const int64_t in = t * a.width * (gated ? 2 : 1) + i;
       const double up = gated ? read(a.x, a.type, in + a.width) : 1.0;
-      write(a.y, a.type, t * a.width + i,
-            static_cast<float>(activated(read(a.x, a.type, in), a.activation) * up));
+      y.push_back(
+          rounded(static_cast<float>(activated(read(a.x, a.type, in), a.activation) * up), a.type));
     }
+    if (a.fp8.values != nullptr) {
+      Quantizer{a.fp8, a.width}.row(t, y);
+      continue;
+    }
+    for (int64_t i = 0; i < a.width; ++i)
+      write(a.y, a.type, t * a.width + i, y[static_cast<size_t>(i)]);
   }
   return 0;
 }
@@ -162,7 +192,41 @@ int pool(const EncodeCudaPool* a) {
   return 0;
 }
 
+int quantize_rows(const EncodeCudaQuantize* a) {
+  for (int64_t r = 0; r < a->rows; ++r) {
+    std::vector<float> row;
+    for (int64_t i = 0; i < a->width; ++i) row.push_back(read(a->x, a->type, r * a->width + i));
+    Quantizer{a->y, a->width}.row(r, row);
+  }
+  return 0;
+}
+
 }  // namespace
+
+double e4m3_value(uint8_t bits) {
+  const int exponent = bits >> 3U & 15U;
+  const int fraction = bits & 7U;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+  return (bits & 128U) != 0 ? -magnitude : magnitude;
+}
+
+uint8_t nearest_e4m3(double x) {
+  static const std::vector<double> magnitudes = [] {
+    std::vector<double> values;
+    for (uint8_t bits = 0; bits <= 0x7e; ++bits) values.push_back(e4m3_value(bits));
+    return values;
+  }();
+  const double magnitude = std::abs(x);
+  const auto above = std::upper_bound(magnitudes.begin(), magnitudes.end(), magnitude);
+  auto bits = static_cast<uint8_t>(above - magnitudes.begin() - 1);
+  if (above != magnitudes.end()) {
+    const double to_below = magnitude - *(above - 1);
+    const double to_above = *above - magnitude;
+    if (to_above < to_below || (to_above == to_below && bits % 2 != 0)) ++bits;
+  }
+  return x < 0 ? bits | 128U : bits;
+}
 
 EncodeCudaKernels host_kernels() {
   return {.layer_norm = [](const EncodeCudaNorm* a) { return norm(*a, /*centered=*/true); },
@@ -171,7 +235,8 @@ EncodeCudaKernels host_kernels() {
           .activation = [](const EncodeCudaElementwise* a) { return elementwise(*a, false); },
           .gated = [](const EncodeCudaElementwise* a) { return elementwise(*a, true); },
           .embedding = embedding,
-          .pool = pool};
+          .pool = pool,
+          .quantize_rows = quantize_rows};
 }
 
 }  // namespace encode::testing

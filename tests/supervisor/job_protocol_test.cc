@@ -100,6 +100,15 @@ int equal_leaves(const Json& a, const Json& b) {
   return equal;
 }
 
+TEST(JobProtocol, EveryComputeTypeComesBack) {
+  for (const auto type : {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kFloat16,
+                          ComputeType::kInt8, ComputeType::kFp8}) {
+    JobSpec spec = Filler(1).job();
+    spec.units[0].config.result.dtype = type;
+    EXPECT_EQ(job_spec_from_json(to_json(spec)).units[0].config.result.dtype, type);
+  }
+}
+
 TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const JobSpec spec = Filler(seed).job();

@@ -1,5 +1,6 @@
 // The activations, alone over a product's output and as the gate of a GLU (Shazeer 2020).
 #include "launchers.h"
+#include "quantize.cuh"
 #include "vectors.cuh"
 
 namespace encode::cuda {
@@ -22,6 +23,20 @@ __device__ float activated(float x) {
   }
 }
 
+// The result's vector that begins at `element`; `in` is the whole row of x.
+template <EncodeCudaActivation kKind, bool kGated, typename T>
+__device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
+  Lane<T> lane = load(in + element);
+#pragma unroll
+  for (int j = 0; j < kLane<T>; ++j) lane.values[j] = activated<kKind>(lane.values[j]);
+  if constexpr (kGated) {
+    const Lane<T> up = load(in + width + element);
+#pragma unroll
+    for (int j = 0; j < kLane<T>; ++j) lane.values[j] *= up.values[j];
+  }
+  return lane;
+}
+
 // One block a row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaElementwise args) {
@@ -31,20 +46,35 @@ __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaEl
   const int64_t step = static_cast<int64_t>(blockDim.x) * kLane<T>;
   for (int64_t element = static_cast<int64_t>(threadIdx.x) * kLane<T>; element < args.width;
        element += step) {
-    Lane<T> lane = load(in + element);
-#pragma unroll
-    for (int j = 0; j < kLane<T>; ++j) lane.values[j] = activated<kKind>(lane.values[j]);
-    if constexpr (kGated) {
-      const Lane<T> up = load(in + args.width + element);
-#pragma unroll
-      for (int j = 0; j < kLane<T>; ++j) lane.values[j] *= up.values[j];
-    }
-    store(out + element, lane);
+    store(out + element, activated_lane<kKind, kGated>(in, args.width, element));
   }
+}
+
+// The same, quantized.
+template <EncodeCudaActivation kKind, bool kGated, typename T>
+__global__ void __launch_bounds__(kSharedRowThreads)
+    fp8_activation_kernel(const EncodeCudaElementwise args) {
+  const int64_t index = blockIdx.x;
+  const T* in = static_cast<const T*>(args.x) + index * args.width * (kGated ? 2 : 1);
+  quantize_shared<T>(
+      args.width,
+      [&](int64_t element) { return activated_lane<kKind, kGated>(in, args.width, element); },
+      {args.fp8, index, args.width});
+}
+
+template <EncodeCudaActivation kKind, bool kGated>
+int launch_fp8(const EncodeCudaElementwise& args) {
+  const SharedRowShape shape(args.width, args.type);
+  if (!takes_fp8(args.type, args.width) || shape.threads == 0) return kEncodeCudaUnsupported;
+  fp8_activation_kernel<kKind, kGated, __nv_bfloat16>
+      <<<static_cast<unsigned>(args.rows), shape.threads, shape.bytes, stream_of(args.stream)>>>(
+          args);
+  return static_cast<int>(cudaGetLastError());
 }
 
 template <EncodeCudaActivation kKind, bool kGated>
 int launch_kind(const EncodeCudaElementwise& args) {
+  if (args.fp8.values != nullptr) return launch_fp8<kKind, kGated>(args);
   const int64_t vectors = args.width / lane_of(args.type);
   const int64_t warps = (vectors + kWarpThreads - 1) / kWarpThreads;
   const auto threads = static_cast<unsigned>(warps * kWarpThreads < kThreads ? warps * kWarpThreads
@@ -58,7 +88,7 @@ int launch_kind(const EncodeCudaElementwise& args) {
 template <bool kGated>
 int launch(const EncodeCudaElementwise& args) {
   if (args.width % lane_of(args.type) != 0 || args.rows > kMaxBlocks ||
-      !all_aligned(args.x, args.y)) {
+      !all_aligned(args.x, args.y, args.fp8.values)) {
     return kEncodeCudaUnsupported;
   }
   if (args.rows == 0 || args.width == 0) return 0;

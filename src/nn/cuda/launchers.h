@@ -12,5 +12,6 @@ int activation(const EncodeCudaElementwise* args);  // activation.cu
 int gated(const EncodeCudaElementwise* args);       // activation.cu
 int embedding(const EncodeCudaEmbedding* args);     // embedding.cu
 int pool(const EncodeCudaPool* args);               // pooling.cu
+int quantize_rows(const EncodeCudaQuantize* args);  // quantize.cu
 
 }  // namespace encode::cuda

@@ -1,11 +1,12 @@
 // Residual sum and norm in one pass over memory: the sum is read from registers by the norm.
 #include "launchers.h"
+#include "quantize.cuh"
 #include "rows.cuh"
 
 namespace encode::cuda {
 namespace {
 
-template <bool kCentered, typename T, int kLanes>
+template <bool kCentered, bool kFp8, typename T, int kLanes>
 __global__ void __launch_bounds__(kMaxRowThreads)
     norm_kernel(const EncodeCudaNorm args, const int64_t row_vectors) {
   const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
@@ -28,8 +29,21 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   const NormWeights weights = {args.weight, args.bias, args.weight_type == kEncodeCudaFloat32};
   normalize<kCentered>(row, vectors, weights, args.eps);
   row.each(vectors, [&](Lane<T>& lane, int64_t element) {
-    store(static_cast<T*>(args.y) + begin + element, lane);
+    if (!kFp8 || args.y != nullptr) store(static_cast<T*>(args.y) + begin + element, lane);
+    if constexpr (kFp8) round_lane(lane);
   });
+  if constexpr (kFp8) quantize(row, vectors, {args.fp8, index, args.width});
+}
+
+template <bool kCentered, bool kFp8, typename T>
+int launch_rows(const EncodeCudaNorm& args, const RowShape& shape, int64_t blocks) {
+  with_lanes(shape.lanes, [&](auto lanes) {
+    norm_kernel<kCentered, kFp8, T, lanes()>
+        <<<static_cast<unsigned>(blocks),
+           dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.rows)), 0,
+           stream_of(args.stream)>>>(args, shape.vectors);
+  });
+  return static_cast<int>(cudaGetLastError());
 }
 
 template <bool kCentered>
@@ -39,17 +53,16 @@ int launch(const EncodeCudaNorm& args) {
   const int64_t blocks = (args.rows + shape.rows - 1) / shape.rows;
   if (args.width % lane != 0 || args.outer_stride % lane != 0 || args.inner_stride % lane != 0 ||
       shape.threads == 0 || blocks > kMaxBlocks ||
-      !all_aligned(args.x, args.residual, args.sum, args.weight, args.bias, args.y)) {
+      !all_aligned(args.x, args.residual, args.sum, args.weight, args.bias, args.y,
+                   args.fp8.values) ||
+      (args.fp8.values != nullptr && !takes_fp8(args.type, args.width))) {
     return kEncodeCudaUnsupported;
   }
   if (args.rows == 0 || args.width == 0) return 0;
+  if (args.fp8.values != nullptr)
+    return launch_rows<kCentered, true, __nv_bfloat16>(args, shape, blocks);
   return launch_for(args.type, [&](auto type) {
-    with_lanes(shape.lanes, [&](auto lanes) {
-      norm_kernel<kCentered, decltype(type), lanes()>
-          <<<static_cast<unsigned>(blocks),
-             dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.rows)), 0,
-             stream_of(args.stream)>>>(args, shape.vectors);
-    });
+    launch_rows<kCentered, false, decltype(type)>(args, shape, blocks);
   });
 }
 

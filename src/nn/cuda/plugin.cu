@@ -20,6 +20,6 @@ extern "C" const EncodeCudaKernels* encode_cuda_kernels(void) {
   static const EncodeCudaKernels kernels = {encode::cuda::layer_norm, encode::cuda::rms_norm,
                                             encode::cuda::rotary,     encode::cuda::activation,
                                             encode::cuda::gated,      encode::cuda::embedding,
-                                            encode::cuda::pool};
+                                            encode::cuda::pool,       encode::cuda::quantize_rows};
   return &kernels;
 }

@@ -49,16 +49,23 @@ enum EncodeCudaPooling : int32_t {
   kEncodeCudaPoolWeightedMean = 5,
 };
 
+// Where a kernel puts rows of e4m3 values with a float32 scale each: nn/fp8_rows.h says which.
+struct EncodeCudaFp8Rows {
+  void* values;  // [rows, width] dense, a multiple of 16 wide
+  float* scale;  // [rows]
+};
+
 // s = x + residual; y = norm(s). Row r of x, residual, sum and y begins at
 // (r / inner_rows) * outer_stride + (r % inner_rows) * inner_stride, so the rows may be the heads
 // inside a fused projection. sum and y may be x.
 struct EncodeCudaNorm {
   const void* x;
-  const void* residual;  // null: s = x
-  void* sum;             // receives s, rounded to the type; null: it is not kept
-  const void* weight;    // [width]
-  const void* bias;      // [width], null: none
-  void* y;
+  const void* residual;   // null: s = x
+  void* sum;              // receives s, rounded to the type; null: it is not kept
+  const void* weight;     // [width]
+  const void* bias;       // [width], null: none
+  void* y;                // null with fp8: it is not kept
+  EncodeCudaFp8Rows fp8;  // receives y as it is rounded, quantized; bfloat16 only. Null: none
   int64_t rows;
   int64_t width;
   int64_t inner_rows;  // at least 1
@@ -86,7 +93,8 @@ struct EncodeCudaRotary {
 // y = activation(x); gated: y = activation(x[:, :width]) * x[:, width:], x being twice as wide.
 struct EncodeCudaElementwise {
   const void* x;
-  void* y;  // [rows, width] dense; x itself where not gated
+  void* y;                // [rows, width] dense; x itself where not gated
+  EncodeCudaFp8Rows fp8;  // receives y as it would be rounded, in its stead; bfloat16 only. Null: y
   int64_t rows;
   int64_t width;
   EncodeCudaActivation activation;
@@ -126,6 +134,16 @@ struct EncodeCudaPool {
   void* stream;
 };
 
+// Row r of y.values times y.scale[r] = row r of x, rounded.
+struct EncodeCudaQuantize {
+  const void* x;  // [rows, width] dense
+  EncodeCudaFp8Rows y;
+  int64_t rows;
+  int64_t width;
+  EncodeCudaType type;
+  void* stream;
+};
+
 struct EncodeCudaKernels {
   int (*layer_norm)(const EncodeCudaNorm*);
   int (*rms_norm)(const EncodeCudaNorm*);
@@ -134,6 +152,7 @@ struct EncodeCudaKernels {
   int (*gated)(const EncodeCudaElementwise*);
   int (*embedding)(const EncodeCudaEmbedding*);
   int (*pool)(const EncodeCudaPool*);
+  int (*quantize_rows)(const EncodeCudaQuantize*);
 };
 
 // The launchers above; no pointer in it is null. Never fails.

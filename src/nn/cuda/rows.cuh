@@ -48,22 +48,23 @@ void with_lanes(int lanes, const Launch& launch) {
   }
 }
 
-// The sum of `value` over the threads of this thread's row (all threadIdx.x of one threadIdx.y), in
+// The values of the threads of this thread's row (all threadIdx.x of one threadIdx.y) combined, in
 // every one of them. Every thread of the block must call it. `partial` [kMaxRowWarps] is shared
 // memory: a block has no more warps than that, whether they work on one row or on several.
-__device__ inline float row_sum(float value, float* partial) {
+template <typename Value, typename Combine>
+__device__ Value row_reduce(Value value, Value* partial, const Combine& combine) {
 #pragma unroll
   for (int distance = kWarpThreads / 2; distance > 0; distance /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, distance);
+    value = combine(value, __shfl_xor_sync(0xffffffffu, value, distance));
   const int warps = static_cast<int>(blockDim.x) / kWarpThreads;
   if (warps == 1) return value;
-  float* own = partial + threadIdx.y * warps;
-  __syncthreads();  // the sum before this one has been read
+  Value* own = partial + threadIdx.y * warps;
+  __syncthreads();  // the partial values before these have been read
   if (threadIdx.x % kWarpThreads == 0) own[threadIdx.x / kWarpThreads] = value;
   __syncthreads();
-  float sum = 0;
-  for (int warp = 0; warp < warps; ++warp) sum += own[warp];
-  return sum;
+  Value all = own[0];
+  for (int warp = 1; warp < warps; ++warp) all = combine(all, own[warp]);
+  return all;
 }
 
 // A row in registers: this thread has the vectors threadIdx.x, threadIdx.x + blockDim.x, ...
@@ -89,7 +90,7 @@ struct Row {
 #pragma unroll
       for (int j = 0; j < kLane<T>; ++j) own += f(lane.values[j]);
     });
-    return row_sum(own, partial);
+    return row_reduce(own, partial, [](float a, float b) { return a + b; });
   }
 };
 

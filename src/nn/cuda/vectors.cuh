@@ -48,8 +48,7 @@ __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
 }
 
 template <typename T>
-__device__ Lane<T> load(const T* from) {
-  const uint4 bits = *reinterpret_cast<const uint4*>(from);
+__device__ Lane<T> unpack(const uint4& bits) {
   Packed<T> packed;
   memcpy(&packed, &bits, sizeof bits);
   Lane<T> lane;
@@ -59,14 +58,24 @@ __device__ Lane<T> load(const T* from) {
 }
 
 template <typename T>
-__device__ void store(T* to, const Lane<T>& lane) {
+__device__ Lane<T> load(const T* from) {
+  return unpack<T>(*reinterpret_cast<const uint4*>(from));
+}
+
+template <typename T>
+__device__ uint4 pack(const Lane<T>& lane) {
   Packed<T> packed;
 #pragma unroll
   for (int i = 0; i < kLane<T>; ++i) packed.values[i] = narrow<T>(lane.values[i]);
   uint4 bits;
   memcpy(&bits, &packed, sizeof bits);
+  return bits;
+}
+
+template <typename T>
+__device__ void store(T* to, const Lane<T>& lane) {
   // As one instruction: left to itself the compiler takes some of these stores apart.
-  __stwb(reinterpret_cast<uint4*>(to), bits);
+  __stwb(reinterpret_cast<uint4*>(to), pack(lane));
 }
 
 // As many floats as a vector of T has elements.

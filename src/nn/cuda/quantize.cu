@@ -1,0 +1,31 @@
+// Rows to 8-bit floats in one pass over memory.
+#include "launchers.h"
+#include "quantize.cuh"
+
+namespace encode::cuda {
+namespace {
+
+// One block a row.
+template <typename T>
+__global__ void __launch_bounds__(kSharedRowThreads)
+    quantize_kernel(const EncodeCudaQuantize args) {
+  const int64_t index = blockIdx.x;
+  const T* row = static_cast<const T*>(args.x) + index * args.width;
+  quantize_shared<T>(args.width, [row](int64_t element) { return load(row + element); },
+                     {args.y, index, args.width});
+}
+
+}  // namespace
+
+int quantize_rows(const EncodeCudaQuantize* args) {
+  const SharedRowShape shape(args->width, args->type);
+  if (shape.threads == 0 || args->rows > kMaxBlocks || !all_aligned(args->x, args->y.values))
+    return kEncodeCudaUnsupported;
+  if (args->rows == 0) return 0;
+  return launch_for(args->type, [&](auto type) {
+    quantize_kernel<decltype(type)><<<static_cast<unsigned>(args->rows), shape.threads, shape.bytes,
+                                      stream_of(args->stream)>>>(*args);
+  });
+}
+
+}  // namespace encode::cuda

@@ -1,0 +1,104 @@
+// What 8-bit floats change in whole models: the products of dtype fp8 on CPU, which no user meets
+// there, against float32. A GPU multiplies the same values.
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include <ATen/ops/cosine_similarity.h>
+#include <c10/core/InferenceMode.h>
+#include <gtest/gtest.h>
+
+#include "encode/tokenizer.h"
+
+#include "batching/pack.h"
+#include "loaded_model.h"
+#include "nn/fp8_linear.h"
+#include "nn/pooling.h"
+#include "npy_tensor.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using testing::LoadedModel;
+using testing::test_data;
+
+struct Parity {
+  std::vector<double> cosines;  // of the rows
+  double least() const { return *std::min_element(cosines.begin(), cosines.end()); }
+  double mean() const {
+    double sum = 0;
+    for (const double cosine : cosines) sum += cosine;
+    return sum / static_cast<double>(cosines.size());
+  }
+};
+
+// expected [rows, width] float32, of mean pooling.
+Parity parity_of(const LoadedModel& model, const std::vector<PackedBatch>& batches,
+                 const at::Tensor& expected) {
+  const c10::InferenceMode inference;
+  Parity parity;
+  for (const PackedBatch& batch : batches) {
+    const at::Tensor pooled =
+        pool(model.forward(batch).contiguous(), to_device(batch, batch.tokens(), at::kCPU),
+             {PoolingMode::kMean});
+    for (size_t b = 0; b < batch.rows.size(); ++b) {
+      const auto row = static_cast<int64_t>(b);
+      parity.cosines.push_back(
+          at::cosine_similarity(pooled[row], expected[batch.rows[b]], 0).item<double>());
+    }
+  }
+  return parity;
+}
+
+// 40 of 100 real texts and what sentence-transformers makes of them (tests/data/README.md).
+TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
+  const std::string folder = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no demo model: run scripts/models.sh";
+  const auto tokenizer = load_tokenizer_from_directory(folder);
+  TokenizedRows rows;
+  std::istringstream lines(testing::read_bytes(test_data("minilm/texts.jsonl")));
+  for (std::string line; rows.size() < 40 && std::getline(lines, line);)
+    tokenizer->encode(Json::parse(line)["text"].get<std::string>(), {.max_length = 256}, rows);
+
+  const Fp8Scope scope;
+  const LoadedModel model(folder, at::kBFloat16);
+  EXPECT_EQ(scope.quantized(), 24);
+  EXPECT_EQ(scope.kept(), 0);
+  const Parity parity =
+      parity_of(model, pack(rows, 512, 0), testing::load_npy(test_data("minilm/embeddings.npy")));
+  ASSERT_EQ(parity.cosines.size(), 40U);
+  RecordProperty("cosines", std::to_string(parity.mean()) + " " + std::to_string(parity.least()));
+  EXPECT_GE(parity.mean(), 0.99);
+  EXPECT_GE(parity.least(), 0.98);
+  EXPECT_LE(parity.mean(), 0.9999) << "the products were not of 8-bit floats";
+}
+
+// The narrow random models of the other tests, whose errors have few terms to cancel in. The
+// parameter is a folder of tests/data/models.
+class Fp8Models : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Fp8Models, KeepTheDirectionOfTheirVectors) {
+  const c10::InferenceMode inference;
+  const std::string name = GetParam();
+  const PackedBatch batch = testing::pack_sequences(name, testing::all_rows(name));
+  const std::string folder = test_data("models/" + name);
+  const at::Tensor expected =
+      pool(LoadedModel(folder, at::kFloat).forward(batch).contiguous(),
+           to_device(batch, batch.tokens(), at::kCPU), {PoolingMode::kMean});
+  const Fp8Scope scope;
+  const LoadedModel model(folder, at::kBFloat16);
+  EXPECT_GT(scope.quantized(), 0);
+  const Parity parity = parity_of(model, {batch}, expected);
+  RecordProperty("cosines", std::to_string(parity.mean()) + " " + std::to_string(parity.least()));
+  EXPECT_GE(parity.least(), 0.97);
+  EXPECT_LE(parity.mean(), 0.99999) << "the products were not of 8-bit floats";
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, Fp8Models,
+                         ::testing::Values("bert", "modernbert", "deberta_v2", "t5_gated", "qwen2",
+                                           "qwen3", "gemma3", "gte_new", "nomic_bert_moe"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace encode
