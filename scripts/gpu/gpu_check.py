@@ -23,6 +23,7 @@ import torch
 
 import make_corpus
 from gpu import random_models
+from gpu.report import Report
 
 MIB = 1 << 20
 # The allocator keeps its blocks in segments of 2 and 20 MiB: what is left of them after a release is no leak.
@@ -41,34 +42,6 @@ GPU_TESTS = ("gpu_kernels_test", "cuda_test")
 SHORT_ROWS = 200_000
 LONG_ROWS = 3000
 LONG_ROW_TOKENS = 512
-
-
-class Report:
-    """PASS/FAIL lines as they come, and Markdown for the end."""
-
-    def __init__(self, folder):
-        self.path = folder / "gpu_check.md"
-        self.lines = []
-        self.failed = []
-
-    def section(self, title, *header):
-        self.lines += ["", f"## {title}", ""]
-        if header:
-            self.lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-        print(f"== {title}", flush=True)
-
-    def row(self, *cells):
-        self.lines.append("| " + " | ".join(map(str, cells)) + " |")
-        print("   " + "  ".join(map(str, cells)), flush=True)
-
-    def check(self, name, good, detail):
-        result = "PASS" if good else "FAIL"
-        if not good:
-            self.failed.append(name)
-        self.row(name, result, detail)
-
-    def write(self):
-        self.path.write_text("\n".join(self.lines) + "\n")
 
 
 class Encode:
