@@ -24,7 +24,6 @@ class CpuEncoder : public Encoder {
  public:
   CpuEncoder(Transformer transformer, const EncoderOptions& options)
       : transformer_(std::move(transformer)),
-        options_(options.result),
         pool_(options.threads > 0 ? options.threads : cpu_quota(), [] { at::set_num_threads(1); }) {
     // The weights were read and repacked one by one; give the pages of the originals back.
     ::malloc_trim(0);
@@ -50,7 +49,7 @@ class CpuEncoder : public Encoder {
 
   ProductRates time_products(std::span<const PackedBatch> batches, double seconds,
                              const std::function<bool()>& go_on) override {
-    ProductTimer timer(transformer_, options_, pool_);
+    ProductTimer timer(transformer_, pool_);
     for (const PackedBatch& batch : batches) timer.add(batch, token_slots(batch.tokens()));
     return timer.run(seconds, go_on);
   }
@@ -73,7 +72,6 @@ class CpuEncoder : public Encoder {
 
  private:
   Transformer transformer_;
-  ResultOptions options_;
   ThreadPool pool_;
 };
 

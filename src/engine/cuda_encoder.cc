@@ -26,7 +26,6 @@ class CudaEncoder : public Encoder {
  public:
   CudaEncoder(Transformer transformer, const EncoderOptions& options)
       : transformer_(std::move(transformer)),
-        options_(options.result),
         slots_(std::max(options.batch_tokens > 0 ? options.batch_tokens : kDefaultBatchTokens,
                         std::min(transformer_.max_length, kDefaultBatchTokens))),
         name_(transformer_.device.str() + " " + device_description(transformer_.device)) {}
@@ -58,7 +57,7 @@ class CudaEncoder : public Encoder {
   ProductRates time_products(std::span<const PackedBatch> batches, double seconds,
                              const std::function<bool()>& go_on) override {
     ThreadPool caller(1, [] {});
-    ProductTimer timer(transformer_, options_, caller);
+    ProductTimer timer(transformer_, caller);
     for (const PackedBatch& batch : batches) timer.add(batch, token_slots(batch.tokens()));
     return timer.run(seconds, go_on);
   }
@@ -97,7 +96,6 @@ class CudaEncoder : public Encoder {
   }
 
   Transformer transformer_;
-  ResultOptions options_;
   int64_t slots_;
   std::string name_;
 };

@@ -99,7 +99,12 @@ at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
   if (reads_one_token(head.pooling()))
     input.pooled_rows = pooled_rows(input, head.pooling().front());
-  return head(model->forward(input), input);
+  // cuBLAS reads the precision at each product; on CPU a Linear has read it when it was made.
+  std::optional<LayerPrecision> precision;
+  if (device.is_cuda()) precision.emplace(options, device);
+  const at::Tensor hidden = model->forward(input);
+  precision.reset();
+  return head(hidden, input);
 }
 
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {
@@ -173,6 +178,7 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   Transformer transformer = {.model = std::move(model),
                              .head = EmbeddingHead(effective, device),
                              .device = device,
+                             .options = options.result,
                              .dim = effective.dim,
                              .vocab_size = directory.vocab_size,
                              .max_length = max_length,

@@ -7,10 +7,10 @@
 
 namespace encode {
 
-// LibTorch's own setting, which a Linear reads when it is made: while this exists, as the options
-// say; before and after, for all that is no layer, "highest". LibTorch's least precision, which no
-// option names, stands for products of int8. One at a time in a process. Throws Error kUnavailable
-// for dtype int8 on a device that has no such products.
+// LibTorch's own setting, which a Linear reads when it is made, and cuBLAS at each product: while
+// this exists, as the options say; before and after, for all that is no layer, "highest".
+// LibTorch's least precision, which no option names, stands for products of int8. One at a time in
+// a process. Throws Error kUnavailable for dtype int8 on a device that has no such products.
 class LayerPrecision {
  public:
   LayerPrecision(const ResultOptions& options, c10::Device device);

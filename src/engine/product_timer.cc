@@ -111,6 +111,7 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
   }
   if (flops == 0) return rates;
   rates.flops_per_token = flops / tokens;
+  const LayerPrecision precision(transformer_.options, transformer_.device);
   const Work model = on_all_threads(batches_, seconds, go_on);
   rates.tokens_per_second = model.tokens_per_second;
   if (transformer_.device.is_cpu()) rates.tokens_per_cpu_second = model.tokens / model.cpu_seconds;
@@ -130,7 +131,6 @@ ProductTimer::BatchProducts ProductTimer::square() const {
   const int64_t width = device.is_cpu() ? 2048 : 8192;
   const int64_t rows = device.is_cpu() ? kCpuBlockTokens : width;
   const at::ScalarType type = batches_.front().products.front().type;
-  const LayerPrecision precision(options_, device);
   TracedProduct product = {
       .linear = Linear(random_matrix(width, width, type, device), {}),
       .call = device.is_cpu() ? TracedProduct::Call::kInBlocks : TracedProduct::Call::kWhole,

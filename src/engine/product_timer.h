@@ -5,7 +5,6 @@
 #include <functional>
 #include <vector>
 
-#include "encode/config.h"
 #include "encode/product_rates.h"
 
 #include "engine/thread_pool.h"
@@ -17,9 +16,9 @@ namespace encode {
 // What Encoder::time_products() is made of. One thread.
 class ProductTimer {
  public:
-  // All three must outlive it. `options`: what the transformer was loaded with.
-  ProductTimer(const Transformer& transformer, const ResultOptions& options, ThreadPool& pool)
-      : transformer_(transformer), options_(options), pool_(pool) {}
+  // Both must outlive it.
+  ProductTimer(const Transformer& transformer, ThreadPool& pool)
+      : transformer_(transformer), pool_(pool) {}
 
   // Runs the model on the batch and remembers the products that it asks for. `slots`: as for
   // Transformer::embed(). Throws as check_batch() does.
@@ -45,7 +44,6 @@ class ProductTimer {
                      const std::function<bool()>& go_on) const;
 
   const Transformer& transformer_;
-  const ResultOptions& options_;
   ThreadPool& pool_;
   std::vector<BatchProducts> batches_;
 };
