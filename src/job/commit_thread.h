@@ -22,8 +22,8 @@ struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
   int64_t dim = 0;
-  double seconds = 0;         // it took to encode
-  DeviceMemory memory;        // after the allocator's cache was released
+  double seconds = 0;   // it took to encode
+  DeviceMemory memory;  // after the allocator's cache was released
 };
 
 // Where a unit's rows go: chunk files, or straight into the final in standard mode.
