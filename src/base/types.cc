@@ -1,53 +1,11 @@
 #include "encode/types.h"
 
-#include <array>
-#include <utility>
-
 #include "encode/error.h"
+
+#include "base/names.h"
 
 namespace encode {
 namespace {
-
-template <typename Value>
-using Names = std::pair<std::string_view, Value>;
-
-// The first name of each value is the one that is printed.
-constexpr std::array<Names<MatmulPrecision>, 2> kMatmulPrecisions = {
-    {{"highest", MatmulPrecision::kHighest}, {"high", MatmulPrecision::kHigh}}};
-constexpr std::array<Names<ComputeType>, 8> kComputeTypes = {{{"float32", ComputeType::kFloat32},
-                                                              {"bfloat16", ComputeType::kBFloat16},
-                                                              {"float16", ComputeType::kFloat16},
-                                                              {"int8", ComputeType::kInt8},
-                                                              {"fp8", ComputeType::kFp8},
-                                                              {"fp32", ComputeType::kFloat32},
-                                                              {"bf16", ComputeType::kBFloat16},
-                                                              {"fp16", ComputeType::kFloat16}}};
-
-constexpr std::array<Names<PoolingMode>, 9> kPoolingModes = {
-    {{"cls", PoolingMode::kCls},
-     {"mean", PoolingMode::kMean},
-     {"max", PoolingMode::kMax},
-     {"lasttoken", PoolingMode::kLastToken},
-     {"weightedmean", PoolingMode::kWeightedMean},
-     {"mean_sqrt_len_tokens", PoolingMode::kMeanSqrtLen},
-     {"none", PoolingMode::kNone},
-     {"last", PoolingMode::kLastToken},
-     {"mean_sqrt_len", PoolingMode::kMeanSqrtLen}}};
-
-constexpr std::array<Names<OutputType>, 6> kOutputTypes = {{{"float32", OutputType::kFloat32},
-                                                            {"float16", OutputType::kFloat16},
-                                                            {"int8", OutputType::kInt8},
-                                                            {"uint8", OutputType::kUint8},
-                                                            {"binary", OutputType::kBinary},
-                                                            {"ubinary", OutputType::kUbinary}}};
-
-template <typename Table, typename Value>
-std::string_view name_of(const Table& table, Value value) {
-  for (const auto& [name, candidate] : table) {
-    if (candidate == value) return name;
-  }
-  return "unknown";
-}
 
 template <typename Table>
 auto parse(const Table& table, std::string_view name, std::string_view kind,

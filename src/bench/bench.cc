@@ -1,7 +1,6 @@
 #include "bench/bench.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "encode/job.h"
 
 #include "base/host.h"
+#include "base/stopwatch.h"
 #include "base/units.h"
 #include "bench/bench_report.h"
 #include "bench/length_counts.h"
@@ -24,10 +24,6 @@
 
 namespace encode {
 namespace {
-
-double seconds_between(Clock::time_point a, Clock::time_point b) {
-  return std::chrono::duration<double>(b - a).count();
-}
 
 // Of this process and of its children that have ended.
 double processor_seconds() {
@@ -223,13 +219,13 @@ BenchTurn Bench::turn(size_t number) {
 
 BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
   BenchTurn turn;
-  Clock::time_point last_commit;
+  Stopwatch since_commit;
   RunEnvironment environment = environment_;
   environment.stop = &stop_;
   environment.on_event = [&](const WorkerEvent& event) {
     const bool known = event.unit >= 0 && event.unit < static_cast<int64_t>(streams.size());
     if (event.kind != WorkerEvent::Kind::kUnitDone || !known) return;
-    last_commit = Clock::now();
+    since_commit.lap();
     streams[static_cast<size_t>(event.unit)] = {.stats = event.stats, .stages = event.stages};
     turn.token_slots += event.token_slots;
     turn.peak_device_bytes = std::max(turn.peak_device_bytes, event.device_peak_bytes);
@@ -240,9 +236,10 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
   if (!timed.result.turns.empty() || log_.level == "error") config.log.level = "error";
   Terminal out(-1);
   const double cpu_before = processor_seconds();
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const RunEnd end = run_experiment(config, environment, err_, out);
-  const Clock::time_point now = Clock::now();
+  turn.seconds = watch.seconds();
+  turn.finish_seconds = since_commit.seconds();
   turn.cpu_seconds = processor_seconds() - cpu_before;
   if (end.stopped_by != 0) throw Stopped();
   std::error_code ignored;
@@ -254,8 +251,6 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
     turn.truncated_rows += stream.stats.truncated_rows;
   }
   for (const StreamPlan& stream : timed.plan.streams) turn.rows += stream.scan.rows;
-  turn.seconds = seconds_between(start, now);
-  turn.finish_seconds = seconds_between(last_commit, now);
   turn.start_seconds = turn.seconds - turn.stages.main_thread() - turn.finish_seconds;
   turn.peak_host_bytes = end.summary.peak_host_bytes;
   return turn;

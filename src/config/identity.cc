@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/input_format.h"
-#include "config/names.h"
+#include "base/names.h"
 
 namespace encode {
 namespace {

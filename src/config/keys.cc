@@ -1,7 +1,7 @@
 // The table of keys. A new key is one entry here; docs/config.md and configs/schema.json are then
 // refreshed as the failing test says.
+#include "base/names.h"
 #include "config/key_values.h"
-#include "config/names.h"
 #include "config/schema.h"
 
 namespace encode {
@@ -28,8 +28,7 @@ std::vector<KeySpec> model_keys() {
                         const Value& v) { s.result.revision = optional<std::string>(v); }},
       {.sections = {"semantic"},
        .name = "dtype",
-       .value =
-           choice_of({"float32", "bfloat16", "float16", "int8", "fp8", "fp32", "bf16", "fp16"}),
+       .value = choice_of(names_of(kComputeTypes)),
        .default_text = "float32",
        .help =
            "Type that the model computes in. The embeddings are float32 in any case. int8: float32 "
@@ -43,7 +42,7 @@ std::vector<KeySpec> model_keys() {
            }},
       {.sections = {"semantic"},
        .name = "float32_matmul_precision",
-       .value = choice_of({"highest", "high"}),
+       .value = choice_of(names_of(kMatmulPrecisions)),
        .default_text = "highest",
        .help = "highest: float32 products as exact as float32 is; high: fewer bits of each factor "
                "where "
@@ -55,8 +54,7 @@ std::vector<KeySpec> model_keys() {
            }},
       {.sections = {"semantic"},
        .name = "pooling",
-       .value = or_null(choice_of({"cls", "mean", "max", "lasttoken", "weightedmean",
-                                   "mean_sqrt_len_tokens", "none", "last", "mean_sqrt_len"})),
+       .value = or_null(choice_of(names_of(kPoolingModes))),
        .default_text = "null",
        .help = "How token vectors become one vector; null: as the model directory says; none: they "
                "do not, and the matrix has a row for every token, beside OUT.offsets.npy.",

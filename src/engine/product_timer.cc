@@ -1,7 +1,6 @@
 #include "engine/product_timer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -11,17 +10,12 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
+#include "base/stopwatch.h"
 #include "engine/matmul_precision.h"
 #include "nn/device.h"
 
 namespace encode {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double thread_cpu_seconds() {
   timespec time = {};
@@ -167,17 +161,17 @@ ProductTimer::Work ProductTimer::on_one_thread(const std::vector<BatchProducts>&
     synchronize(transformer_.device);
   };
   run_batch(batches.front());  // the first use of a kernel may be slow
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const double cpu_start = thread_cpu_seconds();
   Work work;
   double flops = 0;
-  for (size_t i = 0; work.tokens == 0 || (seconds_since(start) < seconds && go_on()); ++i) {
+  for (size_t i = 0; work.tokens == 0 || (watch.seconds() < seconds && go_on()); ++i) {
     const BatchProducts& batch = batches[i % batches.size()];
     run_batch(batch);
     work.tokens += static_cast<double>(batch.tokens);
     flops += batch.flops();
   }
-  const double elapsed = seconds_since(start);
+  const double elapsed = watch.seconds();
   work.cpu_seconds = thread_cpu_seconds() - cpu_start;
   work.tokens_per_second = work.tokens / elapsed;
   work.flops_per_second = flops / elapsed;

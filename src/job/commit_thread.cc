@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/host.h"
-#include "job/stopwatch.h"
+#include "base/stopwatch.h"
 
 namespace encode {
 namespace {

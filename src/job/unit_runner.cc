@@ -1,7 +1,6 @@
 #include "job/unit_runner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -10,23 +9,17 @@
 
 #include "base/host.h"
 #include "base/json.h"
+#include "base/stopwatch.h"
 #include "engine/load_notes.h"
 #include "job/commit_thread.h"
 #include "job/self_test.h"
-#include "job/stopwatch.h"
 
 namespace encode {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Four windows are alive at a time (one read, two queued, one encoded), each as text, as ids and as
 // packed batches.
 constexpr int64_t kTextShares = 16;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Batches hold no more tokens than batch_size rows of the longest length would: the memory that the
 // setting was chosen for, filled with as many short rows as fit into it. 0: no wish.
@@ -200,7 +193,7 @@ void UnitRunner::load(int64_t unit_number) {
   key.prompt_name.reset();
   const bool has_texts = unit.scan.tokenized < unit.scan.rows;
   if (loaded_ == key && (tokenizer_ != nullptr || !has_texts)) return;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   wider_redo_.reset();  // two models need not fit at once
   encoder_.reset();
   const ModelDirectory directory = open_model_directory(unit.config.result.model);
@@ -219,7 +212,7 @@ void UnitRunner::load(int64_t unit_number) {
   event.unit = unit_number;
   event.device = encoder_->device_name();
   event.dim = encoder_->dim();
-  event.seconds = seconds_since(start);
+  event.seconds = watch.seconds();
   event.message = tokenizer_ != nullptr ? tokenizer_->description() : "";
   event.host_rss_bytes = resident_bytes();
   events_.send(event);

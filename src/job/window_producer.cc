@@ -8,9 +8,9 @@
 #include "encode/error.h"
 #include "encode/text.h"
 
+#include "base/stopwatch.h"
 #include "batching/pack.h"
 #include "engine/thread_pool.h"
-#include "job/stopwatch.h"
 
 namespace encode {
 namespace {

@@ -71,7 +71,8 @@ class Bench {
     if (!ran) return refuse("it does not take a shape that it should");
     const at::Tensor plain = reference.to(type_).to(at::kDouble);
     const at::Tensor scale = found.scale.to(at::kDouble);
-    const at::Tensor expected_scale = at::amax(at::abs(plain), {1}, /*keepdim=*/true).div(448);
+    const at::Tensor expected_scale =
+        at::amax(at::abs(plain), {1}, /*keepdim=*/true).div(kFp8Largest);
     const at::Tensor half_steps = at::abs(plain).mul(0x1p-4).add(scale.mul(0x1p-10));
     const at::Tensor roundings = at::abs(plain).add(scale).mul(tolerance_of(type_));
     note(at::max(at::abs(found.values.to(at::kDouble).mul(scale).sub(plain))

@@ -113,25 +113,6 @@ bool is_fp8(const Fp8Rows& y, int64_t rows, int64_t width) {
          is_dense_table(y.scale, 1, at::kFloat);
 }
 
-// Where the result of an activation goes.
-struct ElementwiseResult {
-  void* y;
-  EncodeCudaFp8Rows fp8;
-  int64_t width;
-};
-
-EncodeCudaElementwise elementwise(const at::Tensor& x, EncodeCudaActivation activation,
-                                  const ElementwiseResult& to) {
-  return {.x = pointer(x),
-          .y = to.y,
-          .fp8 = to.fp8,
-          .rows = x.size(0),
-          .width = to.width,
-          .activation = activation,
-          .type = *type_of(x.scalar_type()),
-          .stream = current_stream(x)};
-}
-
 }  // namespace
 
 const char* to_string(CudaKernel kernel) {
@@ -184,7 +165,8 @@ bool CudaKernels::norm(CudaKernel kind, const CudaNorm& call) const {
   const at::Tensor& x = call.x;
   const bool layer_norm = kind == CudaKernel::kLayerNorm;
   const CudaKernel to_fp8 = layer_norm ? CudaKernel::kFp8LayerNorm : CudaKernel::kFp8RmsNorm;
-  if (!trusts(call.fp8 ? to_fp8 : kind, x.scalar_type())) return false;
+  const CudaKernel kernel = call.fp8 ? to_fp8 : kind;
+  if (!trusts(kernel, x.scalar_type())) return false;
   const at::ScalarType weight_type = call.weight.scalar_type();
   const int64_t width = x.size(-1);
   if (x.dim() < 2 || x.dim() > 3 || x.stride(-1) != 1 || !same_layout(call.residual, x) ||
@@ -212,7 +194,7 @@ bool CudaKernels::norm(CudaKernel kind, const CudaNorm& call) const {
                                     .type = *type_of(x.scalar_type()),
                                     .weight_type = *type_of(weight_type),
                                     .stream = current_stream(x)};
-  return launched(kind, (layer_norm ? table_->layer_norm : table_->rms_norm)(&arguments));
+  return launched(kernel, (layer_norm ? table_->layer_norm : table_->rms_norm)(&arguments));
 }
 
 bool CudaKernels::rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor& cos,
@@ -237,55 +219,42 @@ bool CudaKernels::rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor&
   return launched(CudaKernel::kRotary, table_->rotary(&arguments));
 }
 
-bool CudaKernels::activate(const at::Tensor& x, Activation activation, const at::Tensor& y) const {
-  const auto kind = activation_of(activation);
-  if (!kind || !trusts(CudaKernel::kActivation, x.scalar_type()) || x.dim() != 2 ||
-      !x.is_contiguous() || !same_layout(y, x)) {
-    return false;
-  }
-  const c10::DeviceGuard guard(y.device());
-  const EncodeCudaElementwise arguments =
-      elementwise(x, *kind, {.y = pointer(y), .fp8 = {}, .width = y.size(1)});
-  return launched(CudaKernel::kActivation, table_->activation(&arguments));
+bool CudaKernels::activate(const at::Tensor& x, Activation activation,
+                           const ElementwiseResult& y) const {
+  return elementwise(CudaKernel::kActivation, x, activation, y);
 }
 
 bool CudaKernels::gate(const at::Tensor& gate_up, Activation activation,
-                       const at::Tensor& y) const {
-  const auto kind = activation_of(activation);
-  if (!kind || !trusts(CudaKernel::kGated, gate_up.scalar_type()) || gate_up.dim() != 2 ||
-      !gate_up.is_contiguous() || gate_up.size(1) != 2 * y.size(1) ||
-      !is_dense_table(y, y.size(1), gate_up.scalar_type())) {
-    return false;
-  }
-  const c10::DeviceGuard guard(y.device());
-  const EncodeCudaElementwise arguments =
-      elementwise(gate_up, *kind, {.y = pointer(y), .fp8 = {}, .width = y.size(1)});
-  return launched(CudaKernel::kGated, table_->gated(&arguments));
+                       const ElementwiseResult& y) const {
+  return elementwise(CudaKernel::kGated, gate_up, activation, y);
 }
 
-bool CudaKernels::activate(const at::Tensor& x, Activation activation, const Fp8Rows& y) const {
-  const auto kind = activation_of(activation);
-  if (!kind || !trusts(CudaKernel::kFp8Activation, x.scalar_type()) || x.dim() != 2 ||
-      !x.is_contiguous() || !is_fp8(y, x.size(0), x.size(1))) {
+bool CudaKernels::elementwise(CudaKernel kind, const at::Tensor& x, Activation activation,
+                              const ElementwiseResult& y) const {
+  const bool gated = kind == CudaKernel::kGated;
+  const CudaKernel to_fp8 = gated ? CudaKernel::kFp8Gated : CudaKernel::kFp8Activation;
+  const CudaKernel kernel = y.fp8 ? to_fp8 : kind;
+  const auto function = activation_of(activation);
+  if (!function || !trusts(kernel, x.scalar_type()) || x.dim() != 2 || !x.is_contiguous() ||
+      (gated && x.size(1) % 2 != 0)) {
     return false;
   }
+  const int64_t rows = x.size(0);
+  const int64_t width = gated ? x.size(1) / 2 : x.size(1);
+  const bool has_room =
+      y.fp8 ? is_fp8(*y.fp8, rows, width)
+            : is_dense_table(y.rows, width, x.scalar_type()) && y.rows.size(0) == rows;
+  if (!has_room) return false;
   const c10::DeviceGuard guard(x.device());
-  const EncodeCudaElementwise arguments =
-      elementwise(x, *kind, {.y = nullptr, .fp8 = pointers(y), .width = x.size(1)});
-  return launched(CudaKernel::kFp8Activation, table_->activation(&arguments));
-}
-
-bool CudaKernels::gate(const at::Tensor& gate_up, Activation activation, const Fp8Rows& y) const {
-  const auto kind = activation_of(activation);
-  if (!kind || !trusts(CudaKernel::kFp8Gated, gate_up.scalar_type()) || gate_up.dim() != 2 ||
-      !gate_up.is_contiguous() || gate_up.size(1) % 2 != 0 ||
-      !is_fp8(y, gate_up.size(0), gate_up.size(1) / 2)) {
-    return false;
-  }
-  const c10::DeviceGuard guard(gate_up.device());
-  const EncodeCudaElementwise arguments =
-      elementwise(gate_up, *kind, {.y = nullptr, .fp8 = pointers(y), .width = gate_up.size(1) / 2});
-  return launched(CudaKernel::kFp8Gated, table_->gated(&arguments));
+  const EncodeCudaElementwise arguments = {.x = pointer(x),
+                                           .y = pointer(y.rows),
+                                           .fp8 = y.fp8 ? pointers(*y.fp8) : EncodeCudaFp8Rows{},
+                                           .rows = rows,
+                                           .width = width,
+                                           .activation = *function,
+                                           .type = *type_of(x.scalar_type()),
+                                           .stream = current_stream(x)};
+  return launched(kernel, (gated ? table_->gated : table_->activation)(&arguments));
 }
 
 bool CudaKernels::embed(const CudaEmbedding& call) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -68,6 +69,15 @@ struct CudaEmbedding {
   at::Tensor y = {};  // [T, width]
 };
 
+// Where the rows of an activation or a gate go: dense [T, width] of the input's type, or quantized.
+struct ElementwiseResult {
+  ElementwiseResult(at::Tensor plain) : rows(std::move(plain)) {}
+  ElementwiseResult(Fp8Rows quantized) : fp8(std::move(quantized)) {}
+
+  at::Tensor rows;             // undefined with fp8
+  std::optional<Fp8Rows> fp8;  // receives quantize_rows() of the rows
+};
+
 // What nn/pooling.h says, one mode.
 struct CudaPool {
   at::Tensor hidden;      // [T, width]
@@ -100,18 +110,19 @@ class CudaKernels {
   // nn/rotary.h: rotate().
   bool rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor& cos,
               const at::Tensor& sin) const;
-  // y may be x; both dense [T, width].
-  bool activate(const at::Tensor& x, Activation activation, const at::Tensor& y) const;
-  bool gate(const at::Tensor& gate_up, Activation activation, const at::Tensor& y) const;
-  // The same, quantized.
-  bool activate(const at::Tensor& x, Activation activation, const Fp8Rows& y) const;
-  bool gate(const at::Tensor& gate_up, Activation activation, const Fp8Rows& y) const;
+  // Dense [T, width]; y may be x.
+  bool activate(const at::Tensor& x, Activation activation, const ElementwiseResult& y) const;
+  // gate_up twice as wide as y.
+  bool gate(const at::Tensor& gate_up, Activation activation, const ElementwiseResult& y) const;
   bool embed(const CudaEmbedding& call) const;
   bool pool(const CudaPool& call) const;
   // quantize_rows() of x [T, width] into tensors that are there.
   bool quantize(const at::Tensor& x, const Fp8Rows& y) const;
 
  private:
+  bool elementwise(CudaKernel kind, const at::Tensor& x, Activation activation,
+                   const ElementwiseResult& y) const;
+
   const EncodeCudaKernels* table_;
   std::array<std::atomic<uint32_t>, kCudaKernels.size()> trusted_ = {};  // a bit a type
 };

@@ -18,8 +18,6 @@ namespace {
 
 thread_local Fp8Scope* scope = nullptr;
 
-constexpr int64_t kWidthStep = 16;
-
 at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias) {
   const at::Tensor wide_bias = bias.defined() ? bias.to(at::kFloat) : bias;
   return at::linear(dequantize(x), dequantize(weight), wide_bias);
@@ -43,7 +41,7 @@ std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
   if (scope == nullptr) return std::nullopt;
   int64_t out_features = 0;
   for (const at::Tensor& weight : weights) out_features += weight.size(0);
-  if (out_features % kWidthStep != 0 || weights.front().size(1) % kWidthStep != 0) {
+  if (out_features % kFp8WidthStep != 0 || weights.front().size(1) % kFp8WidthStep != 0) {
     ++scope->kept_;
     return std::nullopt;
   }

@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "nn/fp8_format.h"
+
 namespace encode {
 
 // Row r of `values` times scale[r] is the row that was quantized.
@@ -14,10 +16,6 @@ struct Fp8Rows {
   at::Tensor values;  // [T, n] e4m3, dense
   at::Tensor scale;   // [T, 1] float32
 };
-
-inline constexpr float kFp8Largest = 448;
-// What a row's largest magnitude is taken for where it is smaller, as in a row of zeros.
-inline constexpr float kFp8LeastMagnitude = 0x1p-100F;
 
 // x [T, n] float32, bfloat16 or float16. For each row, in float32:
 //   scale = max(largest magnitude, kFp8LeastMagnitude) / kFp8Largest

@@ -52,80 +52,43 @@ bool run_fused(CudaKernel kind, CudaNorm& call, ResidualSum& x, bool keep) {
 
 bool may_fuse(const ResidualSum& x) { return x.sum.device().is_cuda() && x.sum.is_contiguous(); }
 
+}  // namespace
+
+Norm::Norm(CudaKernel kind, at::Tensor weight, at::Tensor bias, double eps)
+    : kind_(kind), weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
+
 // Undefined where the plugin has no kernel for it.
-at::Tensor fused_norm(CudaKernel kind, CudaNorm call, ResidualSum& x, bool keep) {
+at::Tensor Norm::fused(ResidualSum& x, bool keep) const {
   if (!may_fuse(x)) return {};
-  call.y = at::empty_like(x.sum);
-  return run_fused(kind, call, x, keep) ? call.y : at::Tensor();
+  CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_, .y = at::empty_like(x.sum)};
+  return run_fused(kind_, call, x, keep) ? call.y : at::Tensor();
 }
 
-// The same, quantized; nothing where the plugin has no kernel for it. `plain`: the rows are made
-// too.
-std::optional<LinearInput> fused_fp8_norm(CudaKernel kind, CudaNorm call, ResidualSum& x,
-                                          bool plain) {
-  if (!may_fuse(x)) return std::nullopt;
+// Quantized for `next`; nothing where that does not take 8-bit floats, or the plugin has no kernel
+// for it. Plain rows are made too where the sum is not kept: somebody else needs what is.
+std::optional<LinearInput> Norm::fused_fp8(ResidualSum& x, bool keep, const Linear& next) const {
+  if (!next.takes_fp8() || !may_fuse(x)) return std::nullopt;
+  CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
   call.fp8 = empty_fp8_rows(x.sum.sizes(), x.sum);
-  if (plain) call.y = at::empty_like(x.sum);
-  if (!run_fused(kind, call, x, /*keep=*/!plain)) return std::nullopt;
+  if (!keep) call.y = at::empty_like(x.sum);
+  if (!run_fused(kind_, call, x, keep)) return std::nullopt;
   return LinearInput(call.y, *call.fp8);
 }
 
-}  // namespace
-
-LayerNorm::LayerNorm(at::Tensor weight, at::Tensor bias, double eps)
-    : weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
-
-at::Tensor LayerNorm::fused(ResidualSum& x, bool keep) const {
-  return fused_norm(CudaKernel::kLayerNorm, {.weight = weight_, .bias = bias_, .eps = eps_}, x,
-                    keep);
-}
-
-at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  if (!x.device().is_cpu()) {
-    ResidualSum alone = {x};
-    const at::Tensor y = fused(alone, /*keep=*/false);
-    return y.defined() ? y : at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
-  }
-  return for_each_row(x, weight_, bias_, eps_, [](const auto& rows) { return rows.layer_norm; });
-}
-
-at::Tensor LayerNorm::operator()(ResidualSum x) const {
-  const at::Tensor y = fused(x, /*keep=*/false);
-  return y.defined() ? y : (*this)(x.total());
-}
-
-at::Tensor LayerNorm::settle(ResidualSum& x) const {
-  const at::Tensor y = fused(x, /*keep=*/true);
-  return y.defined() ? y : (*this)(x.total());
-}
-
-LinearInput LayerNorm::for_product(ResidualSum x, const Linear& next) const {
-  if (next.takes_fp8()) {
-    const CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
-    if (auto both = fused_fp8_norm(CudaKernel::kLayerNorm, call, x, /*plain=*/true)) return *both;
-  }
-  return (*this)(std::move(x));
-}
-
-LinearInput LayerNorm::settle_for_product(ResidualSum& x, const Linear& next) const {
-  if (next.takes_fp8()) {
-    const CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
-    if (auto rows = fused_fp8_norm(CudaKernel::kLayerNorm, call, x, /*plain=*/false)) return *rows;
-  }
-  return settle(x);
-}
-
-RmsNorm::RmsNorm(at::Tensor weight, double eps) : weight_(std::move(weight)), eps_(eps) {}
-
-at::Tensor RmsNorm::fused(ResidualSum& x, bool keep) const {
-  return fused_norm(CudaKernel::kRmsNorm, {.weight = weight_, .eps = eps_}, x, keep);
-}
-
-at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
+at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (!x.device().is_cpu()) {
     ResidualSum alone = {x};
     if (const at::Tensor y = fused(alone, /*keep=*/false); y.defined()) return y;
   }
+  return kind_ == CudaKernel::kLayerNorm ? layer_norm(x) : rms_norm(x);
+}
+
+at::Tensor Norm::layer_norm(const at::Tensor& x) const {
+  if (!x.device().is_cpu()) return at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
+  return for_each_row(x, weight_, bias_, eps_, [](const auto& rows) { return rows.layer_norm; });
+}
+
+at::Tensor Norm::rms_norm(const at::Tensor& x) const {
   if (x.scalar_type() != weight_.scalar_type())
     return (*this)(x.to(weight_.scalar_type())).to(x.scalar_type());
   // On CPU LibTorch composes it of five passes over memory.
@@ -133,26 +96,34 @@ at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
   return for_each_row(x, weight_, {}, eps_, [](const auto& rows) { return rows.rms_norm; });
 }
 
-at::Tensor RmsNorm::operator()(ResidualSum x) const {
+at::Tensor Norm::operator()(ResidualSum x) const {
   const at::Tensor y = fused(x, /*keep=*/false);
   return y.defined() ? y : (*this)(x.total());
 }
 
-at::Tensor RmsNorm::settle(ResidualSum& x) const {
+at::Tensor Norm::settle(ResidualSum& x) const {
   const at::Tensor y = fused(x, /*keep=*/true);
   return y.defined() ? y : (*this)(x.total());
 }
 
-LinearInput RmsNorm::settle_for_product(ResidualSum& x, const Linear& next) const {
-  if (next.takes_fp8()) {
-    const CudaNorm call = {.weight = weight_, .eps = eps_};
-    if (auto rows = fused_fp8_norm(CudaKernel::kRmsNorm, call, x, /*plain=*/false)) return *rows;
-  }
+LinearInput Norm::for_product(ResidualSum x, const Linear& next) const {
+  if (auto both = fused_fp8(x, /*keep=*/false, next)) return *both;
+  return (*this)(std::move(x));
+}
+
+LinearInput Norm::settle_for_product(ResidualSum& x, const Linear& next) const {
+  if (auto rows = fused_fp8(x, /*keep=*/true, next)) return *rows;
   return settle(x);
 }
 
+LayerNorm::LayerNorm(at::Tensor weight, at::Tensor bias, double eps)
+    : Norm(CudaKernel::kLayerNorm, std::move(weight), std::move(bias), eps) {}
+
+RmsNorm::RmsNorm(at::Tensor weight, double eps)
+    : Norm(CudaKernel::kRmsNorm, std::move(weight), {}, eps) {}
+
 void RmsNorm::in_place(const at::Tensor& x) const {
-  const CudaNorm call = {.x = x, .weight = weight_, .eps = eps_, .y = x};
+  const CudaNorm call = {.x = x, .weight = weight(), .eps = eps(), .y = x};
   if (x.device().is_cuda() && cuda_kernels().norm(CudaKernel::kRmsNorm, call)) return;
   x.copy_((*this)(x));
 }

@@ -16,6 +16,7 @@
 #include "encode/job.h"
 
 #include "base/json.h"
+#include "base/names.h"
 
 namespace encode {
 namespace {
@@ -32,62 +33,26 @@ constexpr std::string_view kCode = "job.protocol";
                .hint = "encode and encode-worker must come from the same build"});
 }
 
-template <class Enum>
-using Names = std::pair<Enum, std::string_view>;
-
-constexpr auto names(TextFormat /*tag*/) {
-  return std::to_array<Names<TextFormat>>({{TextFormat::kAuto, "auto"},
-                                           {TextFormat::kLines, "txt"},
-                                           {TextFormat::kJsonl, "jsonl"},
-                                           {TextFormat::kCsv, "csv"},
-                                           {TextFormat::kTsv, "tsv"}});
-}
-constexpr auto names(BadRowPolicy /*tag*/) {
-  return std::to_array<Names<BadRowPolicy>>(
-      {{BadRowPolicy::kError, "error"}, {BadRowPolicy::kReject, "reject"}});
-}
-constexpr auto names(EmptyRowPolicy /*tag*/) {
-  return std::to_array<Names<EmptyRowPolicy>>({{EmptyRowPolicy::kKeep, "keep"},
-                                               {EmptyRowPolicy::kReject, "reject"},
-                                               {EmptyRowPolicy::kError, "error"}});
-}
-constexpr auto names(Utf8Policy /*tag*/) {
-  return std::to_array<Names<Utf8Policy>>(
-      {{Utf8Policy::kReplace, "replace"}, {Utf8Policy::kError, "error"}});
-}
-constexpr auto names(ComputeType /*tag*/) {
-  return std::to_array<Names<ComputeType>>({{ComputeType::kFloat32, "float32"},
-                                            {ComputeType::kBFloat16, "bfloat16"},
-                                            {ComputeType::kFloat16, "float16"},
-                                            {ComputeType::kInt8, "int8"},
-                                            {ComputeType::kFp8, "fp8"}});
-}
-constexpr auto names(MatmulPrecision /*tag*/) {
-  return std::to_array<Names<MatmulPrecision>>(
-      {{MatmulPrecision::kHighest, "highest"}, {MatmulPrecision::kHigh, "high"}});
-}
-constexpr auto names(PoolingMode /*tag*/) {
-  return std::to_array<Names<PoolingMode>>({{PoolingMode::kCls, "cls"},
-                                            {PoolingMode::kMean, "mean"},
-                                            {PoolingMode::kMax, "max"},
-                                            {PoolingMode::kLastToken, "lasttoken"},
-                                            {PoolingMode::kWeightedMean, "weightedmean"},
-                                            {PoolingMode::kMeanSqrtLen, "mean_sqrt_len_tokens"},
-                                            {PoolingMode::kNone, "none"}});
-}
+constexpr auto names(TextFormat /*tag*/) { return kTextFormats; }
+constexpr auto names(BadRowPolicy /*tag*/) { return kBadRowPolicies; }
+constexpr auto names(EmptyRowPolicy /*tag*/) { return kEmptyRowPolicies; }
+constexpr auto names(Utf8Policy /*tag*/) { return kUtf8Policies; }
+constexpr auto names(ComputeType /*tag*/) { return kComputeTypes; }
+constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
+constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(WorkerEvent::Kind /*tag*/) {
   using Kind = WorkerEvent::Kind;
-  return std::to_array<Names<Kind>>({{Kind::kModelLoaded, "model_loaded"},
-                                     {Kind::kUnitStarted, "unit_started"},
-                                     {Kind::kChunkStarted, "chunk_started"},
-                                     {Kind::kBatch, "batch"},
-                                     {Kind::kChunkDone, "chunk_done"},
-                                     {Kind::kUnitDone, "unit_done"},
-                                     {Kind::kProducts, "products"},
-                                     {Kind::kMemory, "memory"},
-                                     {Kind::kLog, "log"},
-                                     {Kind::kError, "error"},
-                                     {Kind::kFinished, "finished"}});
+  return std::to_array<std::pair<std::string_view, Kind>>({{"model_loaded", Kind::kModelLoaded},
+                                                           {"unit_started", Kind::kUnitStarted},
+                                                           {"chunk_started", Kind::kChunkStarted},
+                                                           {"batch", Kind::kBatch},
+                                                           {"chunk_done", Kind::kChunkDone},
+                                                           {"unit_done", Kind::kUnitDone},
+                                                           {"products", Kind::kProducts},
+                                                           {"memory", Kind::kMemory},
+                                                           {"log", Kind::kLog},
+                                                           {"error", Kind::kError},
+                                                           {"finished", Kind::kFinished}});
 }
 
 // S or const S: one description serves the writer, which has const access, and the reader.
@@ -216,7 +181,7 @@ class Writer {
     if constexpr (std::same_as<T, ExitCode>) {
       return static_cast<int>(value);
     } else if constexpr (std::is_enum_v<T>) {
-      for (const auto& [item, name] : names(value)) {
+      for (const auto& [name, item] : names(value)) {
         if (item == value) return name;
       }
       refuse("an enumerator without a name", std::to_string(static_cast<int>(value)));
@@ -290,7 +255,7 @@ class Reader {
   template <class T>
   requires std::is_enum_v<T>
   static void from_value(const char* key, const Json& json, T& value) {
-    for (const auto& [item, name] : names(T{})) {
+    for (const auto& [name, item] : names(T{})) {
       if (json == name) {
         value = item;
         return;

@@ -5,14 +5,10 @@
 
 #include <cuda_fp8.h>
 
+#include "../fp8_format.h"
 #include "rows.cuh"
 
 namespace encode::cuda {
-
-constexpr float kFp8Largest = 448;
-constexpr float kFp8LeastMagnitude = 0x1p-100F;
-// Values of one row end at a whole vector, in every type.
-constexpr int64_t kFp8WidthStep = 16;
 
 // What kernels quantize beside their own work: rows of bfloat16, the type around fp8 products.
 inline bool takes_fp8(EncodeCudaType type, int64_t width) {

@@ -1,0 +1,85 @@
+// The names of enumerations, as users write them, reports print them and processes exchange them.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "encode/config.h"
+#include "encode/types.h"
+
+namespace encode {
+
+template <typename Enum, size_t kCount>
+using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
+
+inline constexpr NameTable<TextFormat, 5> kTextFormats = {{{"auto", TextFormat::kAuto},
+                                                           {"lines", TextFormat::kLines},
+                                                           {"jsonl", TextFormat::kJsonl},
+                                                           {"csv", TextFormat::kCsv},
+                                                           {"tsv", TextFormat::kTsv}}};
+inline constexpr NameTable<BadRowPolicy, 2> kBadRowPolicies = {
+    {{"error", BadRowPolicy::kError}, {"reject", BadRowPolicy::kReject}}};
+inline constexpr NameTable<EmptyRowPolicy, 3> kEmptyRowPolicies = {
+    {{"keep", EmptyRowPolicy::kKeep},
+     {"reject", EmptyRowPolicy::kReject},
+     {"error", EmptyRowPolicy::kError}}};
+inline constexpr NameTable<Utf8Policy, 2> kUtf8Policies = {
+    {{"replace", Utf8Policy::kReplace}, {"error", Utf8Policy::kError}}};
+
+// The first name of each value is the one that is printed.
+inline constexpr NameTable<MatmulPrecision, 2> kMatmulPrecisions = {
+    {{"highest", MatmulPrecision::kHighest}, {"high", MatmulPrecision::kHigh}}};
+inline constexpr NameTable<ComputeType, 8> kComputeTypes = {{{"float32", ComputeType::kFloat32},
+                                                             {"bfloat16", ComputeType::kBFloat16},
+                                                             {"float16", ComputeType::kFloat16},
+                                                             {"int8", ComputeType::kInt8},
+                                                             {"fp8", ComputeType::kFp8},
+                                                             {"fp32", ComputeType::kFloat32},
+                                                             {"bf16", ComputeType::kBFloat16},
+                                                             {"fp16", ComputeType::kFloat16}}};
+inline constexpr NameTable<PoolingMode, 9> kPoolingModes = {
+    {{"cls", PoolingMode::kCls},
+     {"mean", PoolingMode::kMean},
+     {"max", PoolingMode::kMax},
+     {"lasttoken", PoolingMode::kLastToken},
+     {"weightedmean", PoolingMode::kWeightedMean},
+     {"mean_sqrt_len_tokens", PoolingMode::kMeanSqrtLen},
+     {"none", PoolingMode::kNone},
+     {"last", PoolingMode::kLastToken},
+     {"mean_sqrt_len", PoolingMode::kMeanSqrtLen}}};
+inline constexpr NameTable<OutputType, 6> kOutputTypes = {{{"float32", OutputType::kFloat32},
+                                                           {"float16", OutputType::kFloat16},
+                                                           {"int8", OutputType::kInt8},
+                                                           {"uint8", OutputType::kUint8},
+                                                           {"binary", OutputType::kBinary},
+                                                           {"ubinary", OutputType::kUbinary}}};
+
+template <typename Table>
+std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : table) names.emplace_back(name);
+  return names;
+}
+
+// `name` is one of names_of(table): the value was checked against them.
+template <typename Enum, size_t kCount>
+Enum value_of(const NameTable<Enum, kCount>& table, std::string_view name) {
+  Enum found = table[0].second;
+  for (const auto& [candidate, value] : table) {
+    if (candidate == name) found = value;
+  }
+  return found;
+}
+
+template <typename Enum, size_t kCount>
+constexpr std::string_view name_of(const NameTable<Enum, kCount>& table, Enum value) {
+  for (const auto& [name, candidate] : table) {
+    if (candidate == value) return name;
+  }
+  return "";
+}
+
+}  // namespace encode

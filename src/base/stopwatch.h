@@ -1,0 +1,31 @@
+// Wall-clock time.
+#pragma once
+
+#include <chrono>
+
+namespace encode {
+
+class Stopwatch {
+ public:
+  // Since the last lap, or since it was made.
+  double seconds() const { return seconds_until(Clock::now()); }
+
+  // The same, and a new lap begins.
+  double lap() {
+    const Clock::time_point now = Clock::now();
+    const double seconds = seconds_until(now);
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  double seconds_until(Clock::time_point now) const {
+    return std::chrono::duration<double>(now - last_).count();
+  }
+
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace encode
