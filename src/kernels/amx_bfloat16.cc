@@ -73,14 +73,18 @@ class BFloat16Product {
         reinterpret_cast<const BFloat16*>(weight_.data) + place.column / kBlock * 2 * tile_row;
     zero_sums();
     for (int64_t step = 0; step < steps_; ++step) {
-      _tile_loadd(4, x, kTileRowBytes);
-      _tile_loadd(5, bottom, kTileRowBytes);
-      _tile_loadd(6, w, kTileRowBytes);
-      _tile_loadd(7, w + kTileElements, kTileRowBytes);
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
+      load_tile<4>(x);
+      load_tile<6>(w);
+      add_bfloat16_product<0, 4, 6>();
+      load_tile<5>(bottom);
+      add_bfloat16_product<2, 5, 6>();
+      give_back<6>();
+      load_tile<7>(w + kTileElements);
+      add_bfloat16_product<1, 4, 7>();
+      give_back<4>();
+      add_bfloat16_product<3, 5, 7>();
+      give_back<5>();
+      give_back<7>();
       x += kTileElements;
       bottom += kTileElements;
       w += 2 * kTileElements;
@@ -112,24 +116,24 @@ struct SmallProduct {
 
 template <bool two>
 inline void load_a(const SmallProduct& p, const BFloat16* a) {
-  _tile_loadd(4, a, p.a_bytes);
-  if constexpr (two) _tile_loadd(5, a + kTileRows * p.shape.lda, p.a_bytes);
+  load_tile<4>(a, p.a_bytes);
+  if constexpr (two) load_tile<5>(a + kTileRows * p.shape.lda, p.a_bytes);
 }
 
 // Tiles 4 and 5 hold two row tiles of A, or one, 6 and 7 two column tiles of B.
 template <bool two>
 inline void multiply_block(const SmallProduct& p, const BFloat16* a, const BFloat16* b, float* c) {
-  zero_sums();
+  zero_sums<two ? 4 : 2>();
   for (int64_t k = 0; k < p.shape.k; k += kInner, b += kTileRows * p.shape.ldb * 2) {
     if (p.shape.k > kInner) load_a<two>(p, a + k);
-    _tile_loadd(6, b, p.b_bytes);
-    _tile_loadd(7, b + kInner, p.b_bytes);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    if constexpr (two) {
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    }
+    load_tile<6>(b, p.b_bytes);
+    add_bfloat16_product<0, 4, 6>();
+    if constexpr (two) add_bfloat16_product<2, 5, 6>();
+    give_back<6>();
+    load_tile<7>(b + kInner, p.b_bytes);
+    add_bfloat16_product<1, 4, 7>();
+    if constexpr (two) add_bfloat16_product<3, 5, 7>();
+    give_back<7>();
   }
   _tile_stored(0, c, p.c_bytes);
   _tile_stored(1, c + kLanes, p.c_bytes);
@@ -146,6 +150,8 @@ inline void multiply_rows(const SmallProduct& p, const BFloat16* a, const BFloat
   if (p.shape.k == kInner) load_a<two>(p, a);
   for (int64_t column = 0; column < p.shape.n; column += kBlock)
     multiply_block<two>(p, a, b + 2 * column, c + column);
+  give_back<4>();
+  give_back<5>();
 }
 
 }  // namespace
