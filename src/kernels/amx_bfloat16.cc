@@ -10,6 +10,11 @@ constexpr int64_t kTileElements = kTileRows * kInner;
 // Rows and columns of one block of results: 2 x 2 tiles.
 constexpr int64_t kBlock = PackedWeight::kBlockColumns;
 
+// Of a row of x in tiles.
+int64_t row_bytes(const PackedWeight& weight) {
+  return blocks(weight.in_features, kInner) * kTileRowBytes;
+}
+
 // Thirty-two consecutive elements of a row, zero beyond its end.
 inline void store_step(const BFloat16* row, int64_t in_features, int64_t step, BFloat16* to) {
   if ((step + 1) * kInner <= in_features)
@@ -161,7 +166,7 @@ int64_t packed_bytes(const PackedWeight& weight) {
 }
 
 int64_t scratch_bytes(const PackedWeight& weight) {
-  return kPanelRows / kTileRows * blocks(weight.in_features, kInner) * kTileBytes;
+  return panel_rows(row_bytes(weight)) * row_bytes(weight);
 }
 
 // [column block][inner step][2 column tiles][tile]; a word is two consecutive inputs of an output.
@@ -199,8 +204,9 @@ void multiply(const Product& product, const BFloat16* a, const BFloat16* b, floa
 
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* scratch) {
   const TileSession tiles;
-  for (int64_t panel = 0; panel < call.rows; panel += kPanelRows) {
-    const int64_t rows = call.rows - panel < kPanelRows ? call.rows - panel : kPanelRows;
+  const int64_t most = panel_rows(row_bytes(weight));
+  for (int64_t panel = 0; panel < call.rows; panel += most) {
+    const int64_t rows = call.rows - panel < most ? call.rows - panel : most;
     lay_out_rows(call.x + panel * weight.in_features, rows, weight.in_features, scratch);
     BFloat16Product product(weight, scratch, panel, rows);
     with_epilogue(call.epilogue,

@@ -155,8 +155,8 @@ struct PanelRow {
 // Those that take the same number of digits.
 struct RowList {
   int64_t count = 0;
-  int16_t row[kPanelRows];  // of the panel
-  alignas(64) float scales[kPanelRows];
+  int16_t row[kMostPanelRows];  // of the panel
+  alignas(64) float scales[kMostPanelRows];
 };
 
 // Adds a row to a list and to its tiles `to`, one digit after the other within a step of the inner
@@ -175,9 +175,16 @@ void append_row(const PanelRow& row, int64_t in_features, RowList& list, std::by
   }
 }
 
+// Of a row of x in tiles.
+template <int64_t digits>
+int64_t row_bytes(int64_t in_features) {
+  return blocks(in_features, kInner) * digits * kTileRowBytes;
+}
+
+// Of sixteen columns of W.
 template <int64_t digits>
 int64_t column_bytes(int64_t in_features) {
-  return blocks(in_features, kInner) * digits * kTileBytes + kScaleBytes;
+  return kTileRows * row_bytes<digits>(in_features) + kScaleBytes;
 }
 
 // Sixteen columns: [inner step][digit][tile], then their scales; a word is four consecutive inputs

@@ -99,10 +99,11 @@ template <int64_t digits>
 void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
   const TileSession tiles;
   const int64_t width = weight.in_features;
-  for (int64_t panel = 0; panel < call.rows; panel += kPanelRows) {
-    const int64_t count = call.rows - panel < kPanelRows ? call.rows - panel : kPanelRows;
+  const int64_t most = panel_rows(row_bytes<digits>(width));
+  for (int64_t panel = 0; panel < call.rows; panel += most) {
+    const int64_t count = call.rows - panel < most ? call.rows - panel : most;
     RowList usual;
-    PanelRow uneven[kPanelRows];  // with four digits, when the others' tiles are done with
+    PanelRow uneven[kMostPanelRows];  // with four digits, when the others' tiles are done with
     int64_t uneven_count = 0;
     for (int64_t r = 0; r < count; ++r) {
       const float* x = call.x + (panel + r) * width;
@@ -150,7 +151,8 @@ int64_t packed_bytes(const PackedWeight& weight) {
 int64_t scratch_bytes(const PackedWeight& weight) {
   return with_digits(weight.operands, [&]<int64_t digits>() {
     constexpr int64_t kMostDigits = digits == 3 ? 4 : digits;
-    return kPanelRows / kTileRows * blocks(weight.in_features, kInner) * kMostDigits * kTileBytes;
+    return panel_rows(row_bytes<digits>(weight.in_features)) *
+           row_bytes<kMostDigits>(weight.in_features);
   });
 }
 

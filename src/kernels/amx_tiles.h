@@ -16,9 +16,19 @@ inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileRowBytes = 64;
 inline constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 inline constexpr int64_t kTileSums = kTileRows * kLanes;
-inline constexpr int64_t kPanelRows = 128;  // rows of x that are laid out in tiles at a time
+inline constexpr int64_t kMostPanelRows = 512;
 
 inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// Rows of x that are laid out in tiles at a time, each of so many bytes there. W comes from the
+// third cache once for all of them, and they stay in the second one beside it unless they are few.
+inline int64_t panel_rows(int64_t row_bytes) {
+  constexpr int64_t kFew = 128;
+  constexpr int64_t kPanelBytes = int64_t{768} << 10;
+  int64_t rows = kMostPanelRows;
+  while (rows > kFew && rows * row_bytes > kPanelBytes) rows /= 2;
+  return rows;
+}
 
 // GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }

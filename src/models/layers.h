@@ -150,8 +150,7 @@ struct PostNorm {
 
 using PostNormLayer = PostNorm<FeedForward>;
 
-// Norms before each half (Xiong et al. 2020). Norm: LayerNorm or RmsNorm.
-template <typename Norm>
+// Norms before each half (Xiong et al. 2020).
 struct PreNormLayer {
   std::optional<Norm> attention_norm;  // ModernBERT's first layer has none
   SelfAttention attention;

@@ -38,9 +38,7 @@ struct ModernBertConfig : EncoderConfig {
   }
 };
 
-using Layer = PreNormLayer<LayerNorm>;
-
-Layer load_layer(const ModuleLoader& layer, const ModernBertConfig& config, bool first) {
+PreNormLayer load_layer(const ModuleLoader& layer, const ModernBertConfig& config, bool first) {
   const AttentionShape shape = config.attention();
   const auto norm = [&](const char* name) {
     return layer.layer_norm(name, shape.hidden(), config.layer_norm_eps, config.norm_bias);
@@ -95,7 +93,7 @@ class ModernBert : public Model {
   Rotary local_rotary_;
   std::vector<bool> local_;
   int64_t reach_;
-  std::vector<Layer> layers_;
+  std::vector<PreNormLayer> layers_;
   LayerNorm norm_;
 };
 

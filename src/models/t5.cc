@@ -56,7 +56,6 @@ struct T5Config {
   Dim inner() const { return {"d_ff", d_ff}; }
 };
 
-using Layer = PreNormLayer<RmsNorm>;
 constexpr LinearOptions kNoBias = {.bias = false};
 
 FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
@@ -71,7 +70,7 @@ FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
           std::move(down)};
 }
 
-Layer load_layer(const ModuleLoader& block, const T5Config& config) {
+PreNormLayer load_layer(const ModuleLoader& block, const T5Config& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = block.scope("layer.0.SelfAttention");
   const auto norm = [&](const char* name) {
@@ -126,7 +125,7 @@ class T5Encoder : public Model {
   }
 
   at::Tensor words_;
-  std::vector<Layer> layers_;
+  std::vector<PreNormLayer> layers_;
   std::vector<RelativePositions> biases_;
   RmsNorm norm_;
 };

@@ -5,9 +5,7 @@
 namespace encode {
 namespace {
 
-using Layer = PreNormLayer<LayerNorm>;
-
-Layer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+PreNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
   const Dim hidden = config.hidden();
   const ModuleLoader attention = layer.scope("attention");
@@ -40,7 +38,7 @@ class XlmRobertaXl : public Model {
 
  private:
   BertEmbeddings embeddings_;
-  std::vector<Layer> layers_;
+  std::vector<PreNormLayer> layers_;
   LayerNorm norm_;
 };
 
