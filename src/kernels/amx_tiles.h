@@ -33,11 +33,11 @@ inline int64_t panel_rows(int64_t row_bytes) {
 // GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
 
-// Where the core's other hyperthread has tiles of its own, tile instructions run beside each other
-// only as far as the processor has room for tiles: those that hold numbers, and a new one for each
-// instruction under way. So an operand gives its tile back after its last use, and instructions
-// keep apart. A load and a product take 32 ns through eight tiles without either, 12 with both;
-// where the core is ours alone they take 7 in any case (docs/performance.md).
+// As measured, where the core's other hyperthread seems to have tiles of its own, tile instructions
+// run beside each other only as far as there is room for tiles: those that hold numbers, and a new
+// one for each instruction under way. So an operand gives its tile back after its last use, and
+// instructions keep apart. A load and a product take 32 ns through eight tiles without either, 12
+// with both; where the core is ours alone they take 7 in any case (docs/performance.md).
 
 // Zero takes no room.
 template <int64_t tile>
