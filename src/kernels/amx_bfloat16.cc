@@ -68,7 +68,6 @@ class BFloat16Product {
   int64_t block_bytes() const { return steps_ * 2 * kTileBytes; }
   int64_t result_row(int64_t row) const { return panel_ + row; }
 
-  // Tiles 4 and 5 hold two row tiles of x, 6 and 7 two column tiles of W.
   template <typename Between>
   void multiply(const BlockPlace& place, float* sums, const Between& between) const {
     const int64_t tile_row = steps_ * kTileElements;
@@ -78,18 +77,7 @@ class BFloat16Product {
         reinterpret_cast<const BFloat16*>(weight_.data) + place.column / kBlock * 2 * tile_row;
     zero_sums();
     for (int64_t step = 0; step < steps_; ++step) {
-      load_tile<4>(x);
-      load_tile<6>(w);
-      add_bfloat16_product<0, 4, 6>();
-      load_tile<5>(bottom);
-      add_bfloat16_product<2, 5, 6>();
-      give_back<6>();
-      load_tile<7>(w + kTileElements);
-      add_bfloat16_product<1, 4, 7>();
-      give_back<4>();
-      add_bfloat16_product<3, 5, 7>();
-      give_back<5>();
-      give_back<7>();
+      add_four_products<TileType::kBFloat16>(x, bottom, w, w + kTileElements);
       x += kTileElements;
       bottom += kTileElements;
       w += 2 * kTileElements;
@@ -132,12 +120,12 @@ inline void multiply_block(const SmallProduct& p, const BFloat16* a, const BFloa
   for (int64_t k = 0; k < p.shape.k; k += kInner, b += kTileRows * p.shape.ldb * 2) {
     if (p.shape.k > kInner) load_a<two>(p, a + k);
     load_tile<6>(b, p.b_bytes);
-    add_bfloat16_product<0, 4, 6>();
-    if constexpr (two) add_bfloat16_product<2, 5, 6>();
+    add_product<TileType::kBFloat16, 0, 4, 6>();
+    if constexpr (two) add_product<TileType::kBFloat16, 2, 5, 6>();
     give_back<6>();
     load_tile<7>(b + kInner, p.b_bytes);
-    add_bfloat16_product<1, 4, 7>();
-    if constexpr (two) add_bfloat16_product<3, 5, 7>();
+    add_product<TileType::kBFloat16, 1, 4, 7>();
+    if constexpr (two) add_product<TileType::kBFloat16, 3, 5, 7>();
     give_back<7>();
   }
   _tile_stored(0, c, p.c_bytes);

@@ -54,17 +54,36 @@ inline void load_tile(const void* from, int64_t row_bytes = kTileRowBytes) {
   keep_apart();
 }
 
-// Adds the product of the tiles a and b of 8-bit integers to the tile `sum`.
-template <int64_t sum, int64_t a, int64_t b>
-inline void add_int8_product() {
-  __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
+// What a tile of operands holds.
+enum class TileType { kInt8, kBFloat16 };
+
+// Adds the product of the tiles a and b to the tile `sum`.
+template <TileType type, int64_t sum, int64_t a, int64_t b>
+inline void add_product() {
+  if constexpr (type == TileType::kInt8) {
+    __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
+  } else {
+    __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
+  }
   keep_apart();
 }
 
-template <int64_t sum, int64_t a, int64_t b>
-inline void add_bfloat16_product() {
-  __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
-  keep_apart();
+// Two row tiles times two column tiles, added to four sums.
+template <TileType type>
+inline void add_four_products(const void* top, const void* bottom, const void* left,
+                              const void* right) {
+  load_tile<4>(top);
+  load_tile<6>(left);
+  add_product<type, 0, 4, 6>();
+  load_tile<5>(bottom);
+  add_product<type, 2, 5, 6>();
+  give_back<6>();
+  load_tile<7>(right);
+  add_product<type, 1, 4, 7>();
+  give_back<4>();
+  add_product<type, 3, 5, 7>();
+  give_back<5>();
+  give_back<7>();
 }
 
 // The first tiles hold the sums of every product: two of them, three or four.

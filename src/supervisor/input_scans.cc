@@ -1,7 +1,6 @@
 #include "supervisor/input_scans.h"
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
+#include "base/stopwatch.h"
 #include "base/units.h"
 
 namespace encode {
@@ -75,10 +75,9 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
   const auto work = [&] {
     for (size_t i = next++; i < streams.size(); i = next++) {
       try {
-        const auto start = std::chrono::steady_clock::now();
+        const Stopwatch watch;
         results[i] = scan_one(streams[i], cache_dir);
-        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-        report(streams[i], results[i], time.count(), log);
+        report(streams[i], results[i], watch.seconds(), log);
       } catch (...) {
         failures[i] = std::current_exception();
         next = streams.size();  // the run ends: start no more

@@ -181,10 +181,10 @@ class Writer {
     if constexpr (std::same_as<T, ExitCode>) {
       return static_cast<int>(value);
     } else if constexpr (std::is_enum_v<T>) {
-      for (const auto& [name, item] : names(value)) {
-        if (item == value) return name;
-      }
-      refuse("an enumerator without a name", std::to_string(static_cast<int>(value)));
+      const std::string_view name = name_of(names(value), value);
+      if (name.empty())
+        refuse("an enumerator without a name", std::to_string(static_cast<int>(value)));
+      return name;
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
       return value;
     } else {
@@ -256,7 +256,7 @@ class Reader {
   requires std::is_enum_v<T>
   static void from_value(const char* key, const Json& json, T& value) {
     for (const auto& [name, item] : names(T{})) {
-      if (json == name) {
+      if (json == name && name == name_of(names(T{}), item)) {  // users alone have aliases
         value = item;
         return;
       }

@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/stopwatch.h"
 #include "base/units.h"
 #include "supervisor/plan.h"
 #include "supervisor/progress.h"
@@ -81,7 +82,7 @@ class Run {
   std::map<int64_t, RowRange>
       chunk_rows_;  // of the chunks this worker started, by chunk, of its current unit
   int64_t worker_peak_bytes_ = 0;
-  const Clock::time_point start_ = Clock::now();
+  const Stopwatch watch_;
 };
 
 RunEnd Run::execute() {
@@ -330,7 +331,7 @@ RunSummary Run::summarize() const {
     matrix.combined = true;
   }
   summary.mode = finisher_->chunk_files() ? "chunked" : "standard";
-  summary.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  summary.seconds = watch_.seconds();
   summary.peak_host_bytes =
       std::max(worker_peak_bytes_, reporter_->worker_peak_bytes()) + peak_resident_bytes();
   summary.host_memory = describe(host_memory());

@@ -103,7 +103,7 @@ void RunReporter::unit_started(const WorkerEvent& event) {
   unit_ = event.unit;
   unit_rows_ = 0;
   unit_tokens_ = 0;
-  unit_start_ = Clock::now();
+  unit_watch_.lap();
   const UnitProgress& unit = units_[static_cast<size_t>(unit_)];
   const std::string mode =
       unit.chunk_files ? std::to_string(unit.chunks) + " chunks" : "standard mode, one pass";
@@ -184,7 +184,7 @@ void RunReporter::measure(int64_t unit) {
   if (unit < 0 || unit != unit_) return;
   StreamRate& rate = rates_[units_[static_cast<size_t>(unit)].stream];
   rate.tokens += unit_tokens_;
-  rate.seconds += std::chrono::duration<double>(Clock::now() - unit_start_).count();
+  rate.seconds += unit_watch_.seconds();
 }
 
 void RunReporter::output(std::string_view line) {

@@ -9,6 +9,7 @@
 
 #include "encode/job.h"
 
+#include "base/stopwatch.h"
 #include "supervisor/plan.h"
 #include "supervisor/progress.h"
 #include "supervisor/run_log.h"
@@ -79,7 +80,7 @@ class RunReporter {
   int64_t earlier_tokens_ = 0;
   int64_t worker_peak_bytes_ = 0;
   int64_t garbage_lines_ = 0;
-  Clock::time_point unit_start_;
+  Stopwatch unit_watch_;
   Clock::time_point memory_logged_ = Clock::now();
 };
 

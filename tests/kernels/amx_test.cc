@@ -21,8 +21,9 @@ struct Size {
 };
 
 // The last two: a row more than there are in a panel.
-const std::vector<Size> kSizes = {{1, 1, 1},    {2, 31, 17},    {16, 32, 32},   {33, 33, 33},
-                                  {31, 64, 15}, {130, 384, 70}, {513, 100, 48}, {129, 2600, 9}};
+const std::vector<Size> kSizes = {{1, 1, 1},      {2, 31, 17},   {16, 32, 32},   {33, 33, 33},
+                                  {31, 64, 15},   {129, 40, 1},  {130, 384, 70}, {257, 100, 48},
+                                  {513, 100, 48}, {129, 2600, 9}};
 
 class TileMemory {
  public:
@@ -256,7 +257,7 @@ TEST_F(Amx, TheResidualIsAdded) {
 TEST_F(Amx, ARowsBitsDoNotDependOnTheOthers) {
   const Problem<float> all = {{600, 70, 50}, amx::Operands::kThreeDigits};
   const std::vector<float> together = all.run(amx::Epilogue::kGelu, true);
-  for (const int64_t row : {0, 15, 31, 32, 511, 512, 599}) {
+  for (const int64_t row : {0, 15, 31, 32, 127, 128, 199, 511, 512, 599}) {
     Problem<float> alone = all;
     alone.size.rows = 1;
     alone.x.assign(all.x.begin() + row * 70, all.x.begin() + (row + 1) * 70);

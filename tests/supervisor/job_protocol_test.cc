@@ -109,6 +109,17 @@ TEST(JobProtocol, EveryComputeTypeComesBack) {
   }
 }
 
+// Configs may say "fp32"; one program says a type to the other in one way.
+TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
+  JobSpec spec = Filler(1).job();
+  spec.units[0].config.result.dtype = ComputeType::kBFloat16;
+  std::string text = to_json(spec);
+  const std::string name = "\"bfloat16\"";
+  ASSERT_NE(text.find(name), std::string::npos);
+  text.replace(text.find(name), name.size(), "\"bf16\"");
+  EXPECT_THROW(job_spec_from_json(text), Error);
+}
+
 TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const JobSpec spec = Filler(seed).job();
