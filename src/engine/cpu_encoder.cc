@@ -63,7 +63,9 @@ class CpuEncoder : public Encoder {
   int64_t window_tokens() const override {
     return kWindowBatches * kCpuBlockTokens * pool_.threads();
   }
-  int64_t token_slots(int64_t tokens) const override { return cpu_slots(tokens); }
+  int64_t token_slots(int64_t tokens) const override {
+    return cpu_slots(tokens, transformer_.type);
+  }
   std::string device_name() const override {
     return std::string("cpu (") + kernels::to_string(kernels::capability()) + ")";
   }

@@ -98,7 +98,7 @@ std::vector<LoadNote> take_load_notes() {
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
   if (reads_one_token(head.pooling()))
-    input.pooled_rows = pooled_rows(input, head.pooling().front());
+    input.pooled_rows = pooled_rows(input, head.pooling().front(), type);
   // cuBLAS reads the precision at each product; on CPU a Linear has read it when it was made.
   std::optional<LayerPrecision> precision;
   if (device.is_cuda()) precision.emplace(options, device);
@@ -178,6 +178,7 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   Transformer transformer = {.model = std::move(model),
                              .head = EmbeddingHead(effective, device),
                              .device = device,
+                             .type = scalar_type(effective.dtype),
                              .options = options.result,
                              .dim = effective.dim,
                              .vocab_size = directory.vocab_size,

@@ -6,25 +6,36 @@
 
 #include "encode/error.h"
 
-#include "nn/amx_linear.h"
+#include "kernels/linear.h"
 #include "nn/device.h"
 
 namespace encode {
+namespace {
+
+void require_int8(c10::Device device) {
+  using kernels::LinearKernel;
+  if (device.is_cpu() && (kernels::usable(LinearKernel::kOneDigitTiles) ||
+                          kernels::usable(LinearKernel::kInt8Vectors))) {
+    return;
+  }
+  throw Error({.exit_code = ExitCode::kUnavailable,
+               .code = "device.int8",
+               .what = "dtype int8 is not offered on this device",
+               .where = device_description(device),
+               .expected = "a CPU with AMX or AVX512_VNNI (Intel Xeon from Cascade Lake on, AMD "
+                           "EPYC from Genoa on)",
+               .found = device.is_cpu() ? "a processor with neither, or held back by "
+                                          "ENCODE_CPU_CAPABILITY"
+                                        : "a GPU",
+               .hint = "use bfloat16"});
+}
+
+}  // namespace
 
 LayerPrecision::LayerPrecision(const ResultOptions& options, c10::Device device) {
   std::string precision(to_string(options.float32_matmul_precision));
   if (options.dtype == ComputeType::kInt8) {
-    if (!device.is_cpu() || !has_amx()) {
-      throw Error({.exit_code = ExitCode::kUnavailable,
-                   .code = "device.int8",
-                   .what = "dtype int8 is not offered on this device",
-                   .where = device_description(device),
-                   .expected = "a CPU with AMX (Intel Xeon from Sapphire Rapids on)",
-                   .found = device.is_cpu() ? "a processor without AMX, or held back by "
-                                              "ENCODE_CPU_CAPABILITY"
-                                            : "a GPU",
-                   .hint = "use bfloat16"});
-    }
+    require_int8(device);
     precision = "medium";
   }
   at::globalContext().setFloat32MatmulPrecision(precision);

@@ -17,6 +17,7 @@ struct Transformer {
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;
+  at::ScalarType type;    // that the model computes in
   ResultOptions options;  // for LayerPrecision
   int64_t dim = 0;
   int64_t vocab_size = 0;

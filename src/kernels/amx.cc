@@ -3,9 +3,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernels/amx_bfloat16.h"
-#include "kernels/amx_digits.h"
-
 namespace encode::kernels::amx {
 
 bool available() {
@@ -26,40 +23,6 @@ bool available() {
            ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   }();
   return usable;
-}
-
-int64_t PackedWeight::packed_bytes() const {
-  return operands == Operands::kBFloat16 ? bfloat16::packed_bytes(*this)
-                                         : digits::packed_bytes(*this);
-}
-
-int64_t PackedWeight::column_blocks() const {
-  return (out_features + kBlockColumns - 1) / kBlockColumns;
-}
-
-int64_t scratch_bytes(const PackedWeight& weight) {
-  return weight.operands == Operands::kBFloat16 ? bfloat16::scratch_bytes(weight)
-                                                : digits::scratch_bytes(weight);
-}
-
-void pack(const float* weight, const PackedWeight& shape, BlockRange range, std::byte* to) {
-  digits::pack(weight, shape, range, to);
-}
-
-void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to) {
-  bfloat16::pack(weight, shape, range, reinterpret_cast<BFloat16*>(to));
-}
-
-void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
-  digits::linear(weight, call, scratch);
-}
-
-void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch) {
-  bfloat16::linear(weight, call, reinterpret_cast<BFloat16*>(scratch));
-}
-
-void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
-  bfloat16::multiply(product, a, b, c);
 }
 
 }  // namespace encode::kernels::amx

@@ -1,22 +1,7 @@
-// Matrix products on Advanced Matrix Extensions (Intel Architecture, from Sapphire Rapids).
-//
-// bfloat16 operands are multiplied as they are, into float32 sums.
-//
-// A float32 operand becomes digits of a fixed-point number: a row of x, and a row of W, is its
-// largest magnitude times signed digits to the base 256, eight bits each, so that products are
-// those of 8-bit integers and their sums exact (Ozaki et al. 2012, "Error-free transformations of
-// matrix multiplication"; Ootomo, Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication
-// unit"). Of the products of digits those are taken whose places add up to less than the number of
-// digits. Three digits leave 2^-24 of a row's largest element, and with six products errors as
-// small as those of float32 arithmetic; a row of x whose largest element is above 64 times the mean
-// of their magnitudes takes four. Two digits leave 2^-16, with three products; one digit is int8
-// quantization of weights and activations, by the row and on the fly.
-//
-// An element of the result depends on its row of x and its row of W alone, not on how many there
-// are. Single-threaded.
+// Small products on Advanced Matrix Extensions (Intel Architecture, from Sapphire Rapids), and what
+// tiles need.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/kernels.h"
@@ -25,55 +10,6 @@ namespace encode::kernels::amx {
 
 // The processor has AMX (bfloat16 and int8) and the operating system lets this process use it.
 bool available();
-
-enum class Operands { kBFloat16, kOneDigit, kTwoDigits, kThreeDigits };
-enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };
-
-// W [out_features, in_features] in the order that the tiles are loaded in.
-struct PackedWeight {
-  // Sums of digits' products, three a place, fit into 32 bits.
-  static constexpr int64_t kMaxInFeatures = ((int64_t{1} << 31) - 1) / (3 << 14);
-
-  Operands operands;
-  int64_t out_features;
-  int64_t in_features;    // at most kMaxInFeatures
-  const std::byte* data;  // packed_bytes() at a multiple of 64
-
-  int64_t packed_bytes() const;
-  // Columns of the result that are packed together, and how many such blocks there are. Matrices
-  // whose out_features are whole blocks lie one behind the other when they are stacked.
-  static constexpr int64_t kBlockColumns = 32;
-  int64_t column_blocks() const;
-};
-
-// Fills the column blocks [begin, end) of `to` (packed_bytes() in all) from row-major weights: any
-// number of threads may share the work. BFloat16 weights make kBFloat16 operands, float the others.
-struct BlockRange {
-  int64_t begin;
-  int64_t end;
-};
-void pack(const float* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
-void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
-
-// y = epilogue(x W^T + bias) + residual, with T BFloat16 for kBFloat16 operands and float else.
-// Row-major with dense rows of in_features and out_features. A row of x that is not finite gives a
-// row that is not.
-template <typename T>
-struct Linear {
-  const T* x;         // [rows, in_features]
-  const float* bias;  // [out_features] or null
-  const T* residual;  // [rows, out_features] or null
-  T* y;               // [rows, out_features]; may be residual
-  int64_t rows;
-  Epilogue epilogue;
-};
-
-// Working memory that linear() needs for a weight, whatever the number of rows.
-int64_t scratch_bytes(const PackedWeight& weight);
-
-// `scratch` at a multiple of 64. Has a TileSession of its own.
-void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
-void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
 
 // Holds the tile configuration of the calling thread for multiply(), and releases it. One at a time
 // a thread.

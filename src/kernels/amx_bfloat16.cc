@@ -1,6 +1,6 @@
-#include "kernels/amx_bfloat16.h"
-
+// Products of bfloat16 operands.
 #include "kernels/amx_finish.h"
+#include "kernels/linear_functions.h"
 
 namespace encode::kernels::amx::bfloat16 {
 namespace {
@@ -147,8 +147,6 @@ inline void multiply_rows(const SmallProduct& p, const BFloat16* a, const BFloat
   give_back<5>();
 }
 
-}  // namespace
-
 int64_t packed_bytes(const PackedWeight& weight) {
   return weight.column_blocks() * blocks(weight.in_features, kInner) * 2 * kTileBytes;
 }
@@ -158,11 +156,11 @@ int64_t scratch_bytes(const PackedWeight& weight) {
 }
 
 // [column block][inner step][2 column tiles][tile]; a word is two consecutive inputs of an output.
-void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, BFloat16* to) {
+void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to) {
   const int64_t steps = blocks(shape.in_features, kInner);
   alignas(64) BFloat16 values[kTileElements];
   for (int64_t block = range.begin; block < range.end; ++block) {
-    BFloat16* out = to + block * steps * 2 * kTileElements;
+    auto* out = reinterpret_cast<BFloat16*>(to) + block * steps * 2 * kTileElements;
     for (int64_t step = 0; step < steps; ++step) {
       for (int64_t tile = 0; tile < 2; ++tile, out += kTileElements) {
         for (int64_t i = 0; i < kTileRows; ++i) {
@@ -177,31 +175,23 @@ void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, B
   }
 }
 
-void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(BFloat16));
-  const SmallProduct p = {.shape = product,
-                          .a_bytes = product.lda * kBytes,
-                          .b_bytes = product.ldb * 2 * kBytes,
-                          .c_bytes = product.ldc * static_cast<int64_t>(sizeof(float))};
-  compiler_fence();
-  int64_t row = 0;
-  for (; row + kBlock <= product.m; row += kBlock)
-    multiply_rows<true>(p, a + row * product.lda, b, c + row * product.ldc);
-  if (row < product.m) multiply_rows<false>(p, a + row * product.lda, b, c + row * product.ldc);
-}
-
-void linear(const PackedWeight& weight, const Linear<BFloat16>& call, BFloat16* scratch) {
+void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch) {
+  auto* tiled = reinterpret_cast<BFloat16*>(scratch);
   const TileSession tiles;
   const int64_t most = panel_rows(row_bytes(weight));
   for (int64_t panel = 0; panel < call.rows; panel += most) {
     const int64_t rows = call.rows - panel < most ? call.rows - panel : most;
-    lay_out_rows(call.x + panel * weight.in_features, rows, weight.in_features, scratch);
-    BFloat16Product product(weight, scratch, panel, rows);
+    lay_out_rows(call.x + panel * weight.in_features, rows, weight.in_features, tiled);
+    BFloat16Product product(weight, tiled, panel, rows);
     with_epilogue(call.epilogue,
                   [&]<Epilogue epilogue>() { multiply_blocks<epilogue>(product, call); });
   }
 }
 
+constexpr LinearFunctions<BFloat16> kFunctions = {
+    .pack = pack, .linear = linear, .packed_bytes = packed_bytes, .scratch_bytes = scratch_bytes};
+
+}  // namespace
 }  // namespace encode::kernels::amx::bfloat16
 
 namespace encode::kernels::amx {
@@ -216,6 +206,22 @@ struct alignas(64) TileConfig {
 };
 
 }  // namespace
+
+const LinearFunctions<BFloat16>& bfloat16_linear() { return bfloat16::kFunctions; }
+
+void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
+  using namespace bfloat16;
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(BFloat16));
+  const SmallProduct p = {.shape = product,
+                          .a_bytes = product.lda * kBytes,
+                          .b_bytes = product.ldb * 2 * kBytes,
+                          .c_bytes = product.ldc * static_cast<int64_t>(sizeof(float))};
+  compiler_fence();
+  int64_t row = 0;
+  for (; row + kBlock <= product.m; row += kBlock)
+    multiply_rows<true>(p, a + row * product.lda, b, c + row * product.ldc);
+  if (row < product.m) multiply_rows<false>(p, a + row * product.lda, b, c + row * product.ldc);
+}
 
 TileSession::TileSession() {
   static constexpr TileConfig kConfig;

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "kernels/amx_tiles.h"
+#include "kernels/fixed_point.h"
 
 namespace encode::kernels::amx::digits {
 
 inline constexpr int64_t kInner = kTileRowBytes;  // digits in a row of a tile
 inline constexpr int64_t kScaleBytes =
     kLanes * sizeof(float);  // behind the tiles of sixteen columns
-inline constexpr uint32_t kInfinity = 0x7F800000;
 
 // What is different from one number of digits of x to another.
 template <int64_t digits>
@@ -17,7 +17,7 @@ struct Scheme;
 template <>
 struct Scheme<1> {
   static constexpr int64_t kWeightDigits = 1;
-  static constexpr float kLargest = 0x7F;
+  static constexpr float kLargest = kLargestInt8;
   static constexpr int64_t kPlanes = 1;  // sums kept apart, by the place of the product
   static constexpr int64_t kRowTiles = 2, kColumnTiles = 2;  // of one block of results
 };
@@ -43,54 +43,19 @@ struct Scheme<4> {
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
 
-struct RowMeasure {
-  float largest;  // magnitude; NaN where an element is not finite
-  float sum;      // of magnitudes
-};
-
-inline RowMeasure measure(const float* row, int64_t n) {
-  constexpr int64_t kParts = 4;  // so that no sum waits for the one before it
-  UintVec most[kParts] = {};
-  Vec total[kParts] = {};
-  const auto take = [&](int64_t part, Vec x) {
-    const UintVec magnitude = bits_of(x) & 0x7FFFFFFFU;
-    most[part] = magnitude > most[part] ? magnitude : most[part];
-    total[part] += from_bits(magnitude);
-  };
-  int64_t i = 0;
-  for (; i + kParts * kLanes <= n; i += kParts * kLanes) {
-    for (int64_t part = 0; part < kParts; ++part) take(part, load(row + i + part * kLanes));
-  }
-  for (; i < n; i += kLanes) take(0, load_lanes(row + i, n - i));
-  for (int64_t part = 1; part < kParts; ++part) {
-    most[0] = most[part] > most[0] ? most[part] : most[0];
-    total[0] += total[part];
-  }
-  const uint32_t bits = _mm512_reduce_max_epu32(reinterpret_cast<__m512i>(most[0]));
-  float largest = 0;
-  __builtin_memcpy(&largest, &bits, sizeof largest);
-  return {.largest = bits < kInfinity ? largest : __builtin_nanf(""), .sum = sum(total[0])};
-}
-
 // A row with an element so far above the others that three digits would leave little of them.
 inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
   constexpr float kMostOfMean = 64;
   return !(row.largest * static_cast<float>(n) <= kMostOfMean * row.sum);
 }
 
-struct RowScale {
-  float to_digits;    // x times this is the fixed-point number
-  float from_digits;  // of the first digit; NaN for a row that is not finite
-};
-
+// from_digits is that of the first digit.
 template <int64_t digits>
 RowScale scale_of(float largest) {
-  if (largest != largest) return {.to_digits = 0, .from_digits = largest};
-  constexpr float kTiny = 1e-30F;  // a row below it is as good as zero, and cannot be divided by
-  if (largest < kTiny) largest = kTiny;
   constexpr float kFirstPlace = 1 << 8 * (digits - 1);
-  return {.to_digits = Scheme<digits>::kLargest / largest,
-          .from_digits = largest / Scheme<digits>::kLargest * kFirstPlace};
+  RowScale scale = fixed_point_scale(largest, Scheme<digits>::kLargest);
+  scale.from_digits *= kFirstPlace;
+  return scale;
 }
 
 // The bytes of four words beside each other, by their place.

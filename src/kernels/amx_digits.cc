@@ -1,7 +1,7 @@
-#include "kernels/amx_digits.h"
-
+// Products of float32 operands by their digits.
 #include "kernels/amx_digit_tiles.h"
 #include "kernels/amx_finish.h"
+#include "kernels/linear_functions.h"
 
 namespace encode::kernels::amx::digits {
 namespace {
@@ -126,30 +126,21 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
 
 // Calls body<number of digits>().
 template <typename Body>
-auto with_digits(Operands operands, const Body& body) {
-  switch (operands) {
-    case Operands::kOneDigit:
-      return body.template operator()<1>();
-    case Operands::kTwoDigits:
-      return body.template operator()<2>();
-    case Operands::kThreeDigits:
-    case Operands::kBFloat16:
-      break;
-  }
+auto with_digits(LinearKernel kernel, const Body& body) {
+  if (kernel == LinearKernel::kOneDigitTiles) return body.template operator()<1>();
+  if (kernel == LinearKernel::kTwoDigitTiles) return body.template operator()<2>();
   return body.template operator()<3>();
 }
 
-}  // namespace
-
 int64_t packed_bytes(const PackedWeight& weight) {
-  return with_digits(weight.operands, [&]<int64_t digits>() {
+  return with_digits(weight.kernel, [&]<int64_t digits>() {
     return weight.column_blocks() * PackedWeight::kBlockColumns / kLanes *
            column_bytes<digits>(weight.in_features);
   });
 }
 
 int64_t scratch_bytes(const PackedWeight& weight) {
-  return with_digits(weight.operands, [&]<int64_t digits>() {
+  return with_digits(weight.kernel, [&]<int64_t digits>() {
     constexpr int64_t kMostDigits = digits == 3 ? 4 : digits;
     return panel_rows(row_bytes<digits>(weight.in_features)) *
            row_bytes<kMostDigits>(weight.in_features);
@@ -158,7 +149,7 @@ int64_t scratch_bytes(const PackedWeight& weight) {
 
 void pack(const float* weight, const PackedWeight& shape, BlockRange range, std::byte* to) {
   constexpr int64_t kTiles = PackedWeight::kBlockColumns / kLanes;
-  with_digits(shape.operands, [&]<int64_t digits>() {
+  with_digits(shape.kernel, [&]<int64_t digits>() {
     for (int64_t tile = range.begin * kTiles; tile < range.end * kTiles; ++tile) {
       pack_columns<digits>(weight, shape, tile * kLanes,
                            to + tile * column_bytes<digits>(shape.in_features));
@@ -167,7 +158,17 @@ void pack(const float* weight, const PackedWeight& shape, BlockRange range, std:
 }
 
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
-  with_digits(weight.operands, [&]<int64_t digits>() { multiply<digits>(weight, call, scratch); });
+  with_digits(weight.kernel, [&]<int64_t digits>() { multiply<digits>(weight, call, scratch); });
 }
 
+constexpr LinearFunctions<float> kFunctions = {
+    .pack = pack, .linear = linear, .packed_bytes = packed_bytes, .scratch_bytes = scratch_bytes};
+
+}  // namespace
 }  // namespace encode::kernels::amx::digits
+
+namespace encode::kernels::amx {
+
+const LinearFunctions<float>& digit_linear() { return digits::kFunctions; }
+
+}  // namespace encode::kernels::amx

@@ -1,14 +1,10 @@
 // The blocks of a product one after the other: while the tiles of one are multiplied, the sums of
-// the one before become results. Included by the sources of amx.h alone.
+// the one before become results. Included by their sources alone.
 #pragma once
 
 #include "kernels/amx_tiles.h"
 
 namespace encode::kernels::amx {
-
-// Columns of W that all rows of a panel are multiplied with before the next ones: they stay in the
-// second cache.
-inline constexpr int64_t kGroupBytes = int64_t{512} << 10;
 
 // The first row and column of a block.
 struct BlockPlace {

@@ -1,12 +1,10 @@
-// What the products of amx.h share: tiles and what happens to their sums. Included by the sources
-// of amx.h alone.
+// What the products on tiles share. Included by their sources alone.
 #pragma once
 
 #include <immintrin.h>
 
-#include "kernels/activations.h"
 #include "kernels/amx.h"
-#include "kernels/vec.h"
+#include "kernels/linear_finish.h"
 
 namespace encode::kernels::amx {
 
@@ -16,19 +14,6 @@ inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileRowBytes = 64;
 inline constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 inline constexpr int64_t kTileSums = kTileRows * kLanes;
-inline constexpr int64_t kMostPanelRows = 512;
-
-inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
-// Rows of x that are laid out in tiles at a time, each of so many bytes there. W comes from the
-// third cache once for all of them, and they stay in the second one beside it unless they are few.
-inline int64_t panel_rows(int64_t row_bytes) {
-  constexpr int64_t kFew = 128;
-  constexpr int64_t kPanelBytes = int64_t{768} << 10;
-  int64_t rows = kMostPanelRows;
-  while (rows > kFew && rows * row_bytes > kPanelBytes) rows /= 2;
-  return rows;
-}
 
 // GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
@@ -113,53 +98,6 @@ inline void store_transposed(const T* rows, T* to) {
   for (int64_t i = 0; i < kTileRows; ++i) in[i] = load_raw<UintVec>(rows + i * kRow);
   transpose_words(in);
   for (int64_t i = 0; i < kTileRows; ++i) store_raw(in[i], to + i * kRow);
-}
-
-// Up to sixteen elements, zero beyond them.
-template <typename T>
-inline Vec load_lanes(const T* from, int64_t lanes) {
-  return lanes >= kLanes ? load(from) : lanes > 0 ? load_part(from, lanes) : Vec{};
-}
-
-// For a result of type T.
-template <Epilogue epilogue, typename T>
-inline Vec apply(Vec x) {
-  if constexpr (epilogue == Epilogue::kGelu)
-    return sizeof(T) < sizeof(float) ? short_gelu(x) : gelu(x);
-  if constexpr (epilogue == Epilogue::kGeluTanh) return gelu_tanh(x);
-  if constexpr (epilogue == Epilogue::kRelu) return relu(x);
-  if constexpr (epilogue == Epilogue::kSilu) return silu(x);
-  return x;
-}
-
-// Sixteen sums of a row, or `lanes` of them, their bias added, to their place in the result.
-template <Epilogue epilogue, typename T>
-inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_t lanes) {
-  Vec x = apply<epilogue, T>(sums);
-  if (call.residual) x += load_lanes(call.residual + offset, lanes);
-  if (lanes >= kLanes) {
-    store(x, call.y + offset);
-  } else {
-    store_part(x, call.y + offset, lanes);
-  }
-}
-
-// Makes `body` a constant expression's template argument: body.template operator()<epilogue>().
-template <typename Body>
-auto with_epilogue(Epilogue epilogue, const Body& body) {
-  switch (epilogue) {
-    case Epilogue::kGelu:
-      return body.template operator()<Epilogue::kGelu>();
-    case Epilogue::kGeluTanh:
-      return body.template operator()<Epilogue::kGeluTanh>();
-    case Epilogue::kRelu:
-      return body.template operator()<Epilogue::kRelu>();
-    case Epilogue::kSilu:
-      return body.template operator()<Epilogue::kSilu>();
-    case Epilogue::kNone:
-      break;
-  }
-  return body.template operator()<Epilogue::kNone>();
 }
 
 }  // namespace encode::kernels::amx

@@ -29,7 +29,7 @@ const Kernels& table();
 
 namespace {
 
-constexpr std::array<const char*, 4> kNames = {"baseline", "avx2", "avx512", "amx"};
+constexpr std::array<const char*, 5> kNames = {"baseline", "avx2", "avx512", "avx512bf16", "amx"};
 
 #ifdef ENCODE_X86_64
 // The parts of x86-64-v3 and -v4 that came last; a processor with these has the rest of the level.
@@ -41,12 +41,17 @@ bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
-bool has_amx() { return has_avx512() && amx::available(); }
+bool has_avx512bf16() {
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+bool has_amx() { return has_avx512bf16() && amx::available(); }
 #endif
 
 Capability of_processor() {
 #ifdef ENCODE_X86_64
   if (has_amx()) return Capability::kAmx;
+  if (has_avx512bf16()) return Capability::kAvx512Bf16;
   if (has_avx512()) return Capability::kAvx512;
   if (has_avx2()) return Capability::kAvx2;
 #endif
@@ -62,7 +67,7 @@ Capability asked_for() {
                .code = "cpu.capability",
                .what = "unknown processor capability",
                .where = "environment variable ENCODE_CPU_CAPABILITY",
-               .expected = "baseline, avx2, avx512 or amx",
+               .expected = "baseline, avx2, avx512, avx512bf16 or amx",
                .found = "'" + std::string(value) + "'",
                .hint = "leave it unset to use all that the processor has"});
 }
@@ -74,7 +79,7 @@ KernelSets usable_kernels() {
 #ifdef ENCODE_X86_64
   if (has_avx2()) usable.sets[usable.count++] = &avx2::table();
   if (has_avx512()) usable.sets[usable.count++] = &avx512::table();
-  if (has_amx()) usable.sets[usable.count++] = &avx512bf16::table();
+  if (has_avx512bf16()) usable.sets[usable.count++] = &avx512bf16::table();
 #endif
   return usable;
 }

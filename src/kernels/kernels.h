@@ -84,6 +84,10 @@ struct Kernels {
   void (*interleave)(const BFloat16* a, const BFloat16* b, int64_t n, BFloat16* out);
   // Each element of C is one chain of multiply-adds in the order of k.
   void (*multiply)(const Product& product, const float* a, const float* b, float* c);
+  // The same for bfloat16 factors, with k and lda even. B has two consecutive rows side by side:
+  // b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j. Null where
+  // the instruction set has no such products.
+  void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;
@@ -105,11 +109,13 @@ inline const RowKernels<Float16>& Kernels::rows() const {
   return float16;
 }
 
-// The instruction sets that the CPU path knows, each including the ones before it.
-enum class Capability { kBaseline, kAvx2, kAvx512, kAmx };
+// The instruction sets that the CPU path knows, each including the ones before it. kAvx512Bf16 is
+// AVX512_BF16 with AVX512_VNNI.
+enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
 // The best one that may be used: what the processor has, or less where ENCODE_CPU_CAPABILITY says
-// so ("baseline", "avx2", "avx512", "amx"), so that a machine can give the bits of a lesser one.
+// so ("baseline", "avx2", "avx512", "avx512bf16", "amx"), so that a machine can give the bits of a
+// lesser one.
 // Throws Error kUsage "cpu.capability" for another value of it.
 Capability capability();
 const char* to_string(Capability capability);

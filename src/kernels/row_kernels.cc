@@ -178,6 +178,19 @@ void rotary(const RotaryHead<T>& head) {
       });
 }
 
+#ifdef __AVX512BF16__
+void multiply_pairs(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
+  Product words = product;
+  words.k /= 2;
+  words.lda /= 2;
+  multiply_words<BFloat16Words>(words, reinterpret_cast<const float*>(a),
+                                reinterpret_cast<const float*>(b), c);
+}
+constexpr auto kMultiplyPairs = multiply_pairs;
+#else
+constexpr auto kMultiplyPairs = nullptr;
+#endif
+
 template <typename T>
 constexpr RowKernels<T> row_kernels() {
   return {.widen = widen_row<T>,
@@ -195,7 +208,8 @@ constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
                             .exp_scores_bfloat16 = exp_scores_bfloat16,
                             .transpose = transpose,
                             .interleave = interleave,
-                            .multiply = multiply,
+                            .multiply = multiply_words<Float32Words>,
+                            .multiply_pairs = kMultiplyPairs,
                             .float32 = row_kernels<float>(),
                             .bfloat16 = row_kernels<BFloat16>(),
                             .float16 = row_kernels<Float16>()};

@@ -40,8 +40,8 @@ inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 #endif
 
 // Over all lanes, in halves.
-template <typename Join>
-inline float join_lanes(Vec x, const Join& join) {
+template <typename V, typename Join>
+inline auto join_lanes(V x, const Join& join) {
   x = join(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
   x = join(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
   x = join(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
@@ -53,6 +53,9 @@ inline float sum(Vec x) {
 }
 inline float largest(Vec x) {
   return join_lanes(x, [](Vec a, Vec b) { return max(a, b); });
+}
+inline uint32_t largest(UintVec x) {
+  return join_lanes(x, [](UintVec a, UintVec b) { return a > b ? a : b; });
 }
 
 // x times 2^n, n whole numbers for which both are normal.

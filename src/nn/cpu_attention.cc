@@ -7,7 +7,6 @@
 
 #include <ATen/ops/empty.h>
 
-#include "nn/amx_linear.h"
 #include "nn/cpu_attention_operands.h"
 #include "nn/cpu_rows.h"
 
@@ -16,6 +15,7 @@ namespace {
 
 using cpu_attention::FloatOperands;
 using cpu_attention::HeadRows;
+using cpu_attention::PairedOperands;
 
 // Rows of one product: enough to use a loaded block of keys well, few enough that the scores of
 // long sequences stay in cache.
@@ -264,14 +264,17 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
   if (used < tokens) out.narrow(0, used, tokens - used).zero_();
   with_row_type(input.query.scalar_type(), [&](auto type) {
     using T = decltype(type);
-#ifdef ENCODE_X86_64
+    using namespace cpu_attention;
     constexpr bool kFloat = std::is_same_v<T, float>;
     if constexpr (kFloat || std::is_same_v<T, kernels::BFloat16>) {
-      const bool fits = input.query.size(2) % cpu_attention::PairedOperands::kKeyTile == 0;
-      if (has_amx() && fits && (!kFloat || options.rounds_operands))
-        return attend_all<T, cpu_attention::PairedOperands>(input, batch, options, out);
-    }
+      const bool fits = input.query.size(2) % PairedOperands::kKeyTile == 0;
+      if (fits && (!kFloat || options.rounds_operands)) {
+#ifdef ENCODE_X86_64
+        if (TilePairs::usable()) return attend_all<T, TilePairs>(input, batch, options, out);
 #endif
+        if (VectorPairs::usable()) return attend_all<T, VectorPairs>(input, batch, options, out);
+      }
+    }
     attend_all<T, FloatOperands>(input, batch, options, out);
   });
   return out;

@@ -105,11 +105,9 @@ struct FloatOperands {
   }
 };
 
-#ifdef ENCODE_X86_64
-// bfloat16 products on AMX, which takes two consecutive values of the inner dimension side by side.
+// bfloat16 products, which take two consecutive values of the inner dimension side by side.
 struct PairedOperands {
   using Operand = BFloat16;
-  using Session = kernels::amx::TileSession;
   static constexpr int64_t kQueryTile = 16;
   static constexpr int64_t kKeyTile = 32;
   static constexpr int64_t kPacked = 2;
@@ -130,6 +128,23 @@ struct PairedOperands {
   }
   static BFloat16* weights(float* /*scores*/, BFloat16* room) { return room; }
   static constexpr int64_t weights_room(int64_t size) { return size; }
+};
+
+// On vector registers.
+struct VectorPairs : PairedOperands {
+  struct Session {};
+  static bool usable() { return kernels::kernels().multiply_pairs != nullptr; }
+  static void multiply(const kernels::Product& product, const BFloat16* a, const BFloat16* b,
+                       float* c) {
+    kernels::kernels().multiply_pairs(product, a, b, c);
+  }
+};
+
+#ifdef ENCODE_X86_64
+// On AMX.
+struct TilePairs : PairedOperands {
+  using Session = kernels::amx::TileSession;
+  static bool usable() { return kernels::capability() == kernels::Capability::kAmx; }
   static void multiply(const kernels::Product& product, const BFloat16* a, const BFloat16* b,
                        float* c) {
     kernels::amx::multiply(product, a, b, c);

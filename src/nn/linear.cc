@@ -82,10 +82,10 @@ bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device(
 
 Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation)
     : fp8_(Fp8Linear::make(weights, bias)),
-      amx_(fp8_ ? std::nullopt : AmxLinear::make(weights, bias)),
+      ours_(fp8_ ? std::nullopt : PackedLinear::make(weights, bias)),
       activation_(activation) {
   for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
-  if (fp8_ || amx_) return;
+  if (fp8_ || ours_) return;
   weight_ = weights.size() == 1 ? weights.front() : at::cat(weights);
   bias_ = std::move(bias);
   if (!weight_.device().is_cpu()) return;
@@ -127,7 +127,7 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
   ProductTrace::note(
       *this, x,
       residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
-  if (amx_) return (*amx_)(x, residual, activation_);
+  if (ours_) return (*ours_)(x, residual, activation_);
   const int64_t tokens = x.size(0);
   if (tokens == kCpuBlockTokens) return block(x, residual);
   std::vector<at::Tensor> parts;
@@ -144,8 +144,11 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
   return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
 }
 
-int64_t cpu_slots(int64_t tokens) {
-  if (has_amx()) return tokens;
+int64_t cpu_slots(int64_t tokens, at::ScalarType type) {
+  return linear_kernel(type) ? tokens : whole_blocks(tokens);
+}
+
+int64_t whole_blocks(int64_t tokens) {
   return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
 }
 

@@ -8,22 +8,23 @@
 #include <ATen/core/Tensor.h>
 
 #include "nn/activation.h"
-#include "nn/amx_linear.h"
 #include "nn/fp8_linear.h"
+#include "nn/packed_linear.h"
 #include "nn/residual.h"
 
 namespace encode {
 
-// On CPU without AMX every product runs on exactly this many token rows: oneDNN may choose another
+// On CPU a product of LibTorch's runs on exactly this many token rows: oneDNN may choose another
 // kernel, and so another order of summation, for another row count, and then a row's bits would
-// depend on its neighbours.
+// depend on its neighbours. The project's own kernels take any number.
 inline constexpr int64_t kCpuBlockTokens = 512;
 
-// The token slots that a batch of `tokens` should be filled up to on CPU, so that no product has to
-// copy its input: whole blocks without AMX, `tokens` itself with it.
-int64_t cpu_slots(int64_t tokens);
+// The token slots that a batch of `tokens` should be filled up to on CPU, so that no product of
+// this compute type has to copy its input: whole blocks for LibTorch, `tokens` itself else.
+int64_t cpu_slots(int64_t tokens, at::ScalarType type);
+int64_t whole_blocks(int64_t tokens);  // of kCpuBlockTokens
 
-// Immutable; any number of threads. On CPU the weight is repacked once, for the project's own AMX
+// Immutable; any number of threads. On CPU the weight is repacked once, for the project's own
 // kernels or else for oneDNN, and the original let go. In an Fp8Scope it is quantized instead.
 class Linear {
  public:
@@ -47,8 +48,8 @@ class Linear {
   at::Tensor in_blocks(const at::Tensor& x) const { return blocks(x, {}); }
 
   int64_t out_features() const { return out_features_; }
-  bool quantizes() const { return amx_ && amx_->quantizes(); }  // dtype int8
-  bool takes_fp8() const { return fp8_.has_value(); }           // dtype fp8
+  bool quantizes() const { return ours_ && ours_->quantizes(); }  // dtype int8
+  bool takes_fp8() const { return fp8_.has_value(); }             // dtype fp8
 
  private:
   at::Tensor product(const LinearInput& x) const;  // the whole, not on CPU
@@ -56,8 +57,8 @@ class Linear {
   at::Tensor blocks(const at::Tensor& x, const at::Tensor& residual) const;
 
   std::optional<Fp8Linear> fp8_;
-  std::optional<AmxLinear> amx_;
-  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with fp8_ or amx_
+  std::optional<PackedLinear> ours_;
+  at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with fp8_ or ours_
   at::Tensor bias_;
   Activation activation_;
   int64_t out_features_ = 0;

@@ -125,11 +125,11 @@ bool reads_one_token(const std::vector<PoolingMode>& modes) {
          (modes.front() == PoolingMode::kCls || modes.front() == PoolingMode::kLastToken);
 }
 
-at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode) {
+at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, at::ScalarType type) {
   std::vector<int64_t> rows = token_rows(batch, mode);
   const at::Device device = batch.input_ids.device();
-  if (device.is_cuda() || !has_amx())
-    rows.resize((rows.size() + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens);
+  const auto count = static_cast<int64_t>(rows.size());
+  rows.resize(static_cast<size_t>(device.is_cuda() ? whole_blocks(count) : cpu_slots(count, type)));
   // Whether it pays must not depend on the batch where it changes the bits.
   if (device.is_cpu() && static_cast<int64_t>(rows.size()) >= batch.tokens()) return {};
   return to_device(rows, device);

@@ -25,7 +25,7 @@ bool reads_one_token(const std::vector<PoolingMode>& modes);
 
 // The rows that such a mode reads, for PackedInput::pooled_rows, filled up to whole blocks where a
 // product needs them (nn/linear.h); undefined on CPU where that would be no fewer than all tokens.
-at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode);
+at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, at::ScalarType type);
 
 // Each row divided by its Euclidean norm, at least 1e-12 (torch.nn.functional.normalize), in place.
 // x [B, dim] float32.

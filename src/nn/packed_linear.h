@@ -1,4 +1,4 @@
-// y = x W^T + b on processors with AMX; see kernels/amx.h.
+// y = x W^T + b by the kernels of kernels/linear.h.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,21 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "kernels/linear.h"
+
 namespace encode {
 
 enum class Activation;
 
 // Immutable; any number of threads. A row's result does not depend on how many rows there are.
-class AmxLinear {
+class PackedLinear {
  public:
   // Nothing where the processor, the type or the width has no such path. weights [.., in_features]
   // in float32 or bfloat16, stacked to [out_features, in_features]; bias [out_features] or
-  // undefined. LibTorch's float32 matmul precision is read here: highest takes three digits, high
-  // two, medium one.
-  static std::optional<AmxLinear> make(const std::vector<at::Tensor>& weights,
-                                       const at::Tensor& bias);
+  // undefined. LibTorch's float32 matmul precision is read here: medium quantizes to int8, and high
+  // takes fewer digits on tiles.
+  static std::optional<PackedLinear> make(const std::vector<at::Tensor>& weights,
+                                          const at::Tensor& bias);
 
   // x [T, in_features] and residual [T, out_features] or undefined, in the weight's type.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
@@ -30,17 +32,17 @@ class AmxLinear {
   bool quantizes() const;  // x and W to 8 bits
 
  private:
-  AmxLinear() = default;
+  PackedLinear() = default;
 
-  std::shared_ptr<std::byte> packed_;  // in the order of the tiles
-  at::Tensor bias_;                    // float32 or undefined
+  std::shared_ptr<std::byte> packed_;
+  at::Tensor bias_;  // float32 or undefined
   at::ScalarType type_ = at::kFloat;
-  int operands_ = 0;  // kernels::amx::Operands
+  kernels::LinearKernel kernel_ = {};
   int64_t out_features_ = 0;
   int64_t in_features_ = 0;
 };
 
-// Whether this processor has the path at all, and may use it (kernels::capability()).
-bool has_amx();
+// The kernel for weights of a type on this processor, at LibTorch's float32 matmul precision.
+std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type);
 
 }  // namespace encode

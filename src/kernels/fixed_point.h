@@ -1,0 +1,55 @@
+// Rows of float32 numbers as fixed-point numbers. Included by the per-instruction-set sources
+// alone.
+#pragma once
+
+#include "kernels/linear_finish.h"
+
+namespace encode::kernels::ENCODE_ISA {
+
+struct RowMeasure {
+  float largest;  // magnitude; NaN where an element is not finite
+  float sum;      // of magnitudes
+};
+
+inline RowMeasure measure(const float* row, int64_t n) {
+  constexpr int64_t kParts = 4;  // so that no sum waits for the one before it
+  UintVec most[kParts] = {};
+  Vec total[kParts] = {};
+  const auto take = [&](int64_t part, Vec x) {
+    const UintVec magnitude = bits_of(x) & 0x7FFFFFFFU;
+    most[part] = magnitude > most[part] ? magnitude : most[part];
+    total[part] += from_bits(magnitude);
+  };
+  int64_t i = 0;
+  for (; i + kParts * kLanes <= n; i += kParts * kLanes) {
+    for (int64_t part = 0; part < kParts; ++part) take(part, load(row + i + part * kLanes));
+  }
+  for (; i < n; i += kLanes) take(0, load_lanes(row + i, n - i));
+  for (int64_t part = 1; part < kParts; ++part) {
+    most[0] = most[part] > most[0] ? most[part] : most[0];
+    total[0] += total[part];
+  }
+  const uint32_t bits = kernels::ENCODE_ISA::largest(most[0]);
+  float largest = 0;
+  __builtin_memcpy(&largest, &bits, sizeof largest);
+  constexpr uint32_t kInfinity = 0x7F800000;
+  return {.largest = bits < kInfinity ? largest : __builtin_nanf(""), .sum = sum(total[0])};
+}
+
+struct RowScale {
+  float to_digits;    // x times this is the fixed-point number
+  float from_digits;  // back; NaN for a row that is not finite
+};
+
+// `most` is the fixed-point number of the largest magnitude.
+inline RowScale fixed_point_scale(float largest, float most) {
+  if (largest != largest) return {.to_digits = 0, .from_digits = largest};
+  constexpr float kTiny = 1e-30F;  // a row below it is as good as zero, and cannot be divided by
+  if (largest < kTiny) largest = kTiny;
+  return {.to_digits = most / largest, .from_digits = largest / most};
+}
+
+// Of int8 quantization.
+inline constexpr float kLargestInt8 = 0x7F;
+
+}  // namespace encode::kernels::ENCODE_ISA

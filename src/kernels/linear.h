@@ -1,0 +1,92 @@
+// y = epilogue(x W^T + bias) + residual with W packed once, on Advanced Matrix Extensions (Intel
+// Architecture, from Sapphire Rapids) or on vector registers.
+//
+// Tiles. bfloat16 operands are multiplied as they are, into float32 sums. A float32 operand becomes
+// digits of a fixed-point number: a row of x, and a row of W, is its largest magnitude times signed
+// digits to the base 256, eight bits each, so that products are those of 8-bit integers and their
+// sums exact (Ozaki et al. 2012, "Error-free transformations of matrix multiplication"; Ootomo,
+// Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit"). Of the products of digits
+// those are taken whose places add up to less than the number of digits. Three digits leave 2^-24
+// of a row's largest element, and with six products errors as small as those of float32 arithmetic;
+// a row of x whose largest element is above 64 times the mean of their magnitudes takes four. Two
+// digits leave 2^-16, with three products; one digit is int8 quantization of weights and
+// activations, by the row and on the fly.
+//
+// Vector registers. An element is one chain of multiply-adds in the order of the inner dimension:
+// of float32 numbers, of pairs of bfloat16 numbers (AVX512_BF16), or of four 8-bit integers
+// (AVX512_VNNI), quantized as on tiles.
+//
+// An element of the result depends on its row of x and its row of W alone, not on how many there
+// are. Single-threaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace encode::kernels {
+
+enum class LinearKernel {
+  kBFloat16Tiles,
+  kOneDigitTiles,
+  kTwoDigitTiles,
+  kThreeDigitTiles,
+  kFloat32Vectors,
+  kBFloat16Vectors,
+  kInt8Vectors,
+};
+
+// Whether this processor has what the kernel takes, and may use it (capability()).
+bool usable(LinearKernel kernel);
+
+// After the bias, before the residual.
+enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };
+
+// W [out_features, in_features] in the order that its kernel reads it in.
+struct PackedWeight {
+  // Sums of digits' products, three a place, fit into 32 bits.
+  static constexpr int64_t kMaxInFeatures = ((int64_t{1} << 31) - 1) / (3 << 14);
+
+  LinearKernel kernel;
+  int64_t out_features;
+  int64_t in_features;    // at most kMaxInFeatures
+  const std::byte* data;  // packed_bytes() at a multiple of 64
+
+  int64_t packed_bytes() const;
+  // Columns of the result that are packed together, and how many such blocks there are. Matrices
+  // whose out_features are whole blocks lie one behind the other when they are stacked.
+  static constexpr int64_t kBlockColumns = 32;
+  int64_t column_blocks() const;
+};
+
+// Fills the column blocks [begin, end) of `to` (packed_bytes() in all) from row-major weights: any
+// number of threads may share the work. BFloat16 weights for the kernels named so, float for the
+// others.
+struct BlockRange {
+  int64_t begin;
+  int64_t end;
+};
+void pack(const float* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
+void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
+
+// T is BFloat16 for the kernels named so and float for the others. Row-major with dense rows of
+// in_features and out_features. A row of x that is not finite gives sums that are not.
+template <typename T>
+struct Linear {
+  const T* x;         // [rows, in_features]
+  const float* bias;  // [out_features] or null
+  const T* residual;  // [rows, out_features] or null
+  T* y;               // [rows, out_features]; may be residual
+  int64_t rows;
+  Epilogue epilogue;
+};
+
+// Working memory that linear() needs for a weight, whatever the number of rows.
+int64_t scratch_bytes(const PackedWeight& weight);
+
+// `scratch` at a multiple of 64. On tiles it has a TileSession of its own.
+void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
+void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
+
+}  // namespace encode::kernels

@@ -1,0 +1,40 @@
+// What linear.h calls for a kernel. Same contracts.
+#pragma once
+
+#include "kernels/linear.h"
+
+namespace encode::kernels {
+
+template <typename T>
+struct LinearFunctions {
+  void (*pack)(const T* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
+  void (*linear)(const PackedWeight& weight, const Linear<T>& call, std::byte* scratch);
+  int64_t (*packed_bytes)(const PackedWeight& weight);
+  int64_t (*scratch_bytes)(const PackedWeight& weight);
+};
+
+// Of the kernels on vector registers, null where the instruction set has none. That of int8 takes
+// AVX512_VNNI besides AVX-512.
+struct VectorLinears {
+  LinearFunctions<float> float32;
+  LinearFunctions<float> int8;
+  LinearFunctions<BFloat16> bfloat16;
+};
+
+namespace avx2 {
+const VectorLinears& vector_linears();
+}
+namespace avx512 {
+const VectorLinears& vector_linears();
+}
+namespace avx512bf16 {
+const VectorLinears& vector_linears();
+}
+
+// Those on tiles: by digits, whatever their number, and of bfloat16.
+namespace amx {
+const LinearFunctions<float>& digit_linear();
+const LinearFunctions<BFloat16>& bfloat16_linear();
+}  // namespace amx
+
+}  // namespace encode::kernels

@@ -1,0 +1,131 @@
+// What vector_linear.cc multiplies: the formats of words, and rows that become words. Included by
+// vector_linear.cc alone.
+//
+// A word is what a lane of a register holds: a float32 number, or as many consecutive values of the
+// inner dimension as 32 bits have room for.
+#pragma once
+
+#include "kernels/fixed_point.h"
+#include "kernels/products.h"
+
+namespace encode::kernels::ENCODE_ISA {
+
+inline constexpr int64_t kWordBytes = sizeof(float);
+
+// Fixed-point formats take bytes of x without a sign: 128 more than they are, which the sums are
+// corrected for.
+inline constexpr uint32_t kMiddles = 0x80808080;
+
+struct Float32Format {
+  using Element = float;
+  using Words = Float32Words;
+  static constexpr int64_t kWordElements = 1;
+  static constexpr bool kScaled = false;
+  // Of a row.
+  static int64_t count(int64_t in_features) { return in_features; }
+  // Sixteen words from `left` elements, zero beyond them.
+  static UintVec words(const float* from, int64_t left, float /*scale*/) {
+    return bits_of(load_lanes(from, left));
+  }
+};
+
+#ifdef __AVX512BF16__
+struct BFloat16Format {
+  using Element = BFloat16;
+  using Words = BFloat16Words;
+  static constexpr int64_t kWordElements = 2;
+  static constexpr bool kScaled = false;
+  static int64_t count(int64_t in_features) { return blocks(in_features, kWordElements); }
+  static UintVec words(const BFloat16* from, int64_t left, float /*scale*/) {
+    constexpr int64_t kElements = kLanes * kWordElements;
+    if (left >= kElements) return load_raw<UintVec>(from);
+    UintVec words = {};
+    if (left > 0) __builtin_memcpy(&words, from, static_cast<uint64_t>(left) * sizeof(BFloat16));
+    return words;
+  }
+};
+#endif
+
+#ifdef __AVX512F__
+// Signed bytes, a row's largest magnitude 127; `scale` takes a number there. A word holds every
+// sixteenth element of sixty-four: a sum of products does not mind their order, as long as it is
+// the same for x and W.
+struct Int8Format {
+  using Element = float;
+  using Words = Int8Words;
+  static constexpr int64_t kWordElements = 4;
+  static constexpr bool kScaled = true;
+  static int64_t count(int64_t in_features) {
+    return blocks(in_features, kLanes * kWordElements) * kLanes;
+  }
+  static UintVec words(const float* from, int64_t left, float scale) {
+    const auto byte = [&](int64_t i) {
+      constexpr float kRoundingBias = 0x1.8p23F;  // leaves a whole number in the lowest byte
+      const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * splat(scale);
+      return bits_of(scaled + kRoundingBias) & 0xFFU;
+    };
+    return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  }
+};
+#endif
+
+// Behind the words of a block of columns, for formats with scales.
+struct ColumnScales {
+  float scale[PackedWeight::kBlockColumns];
+  int32_t correction[PackedWeight::kBlockColumns];  // 128 times the sum of a column's bytes
+};
+
+// Rows of x as words, `stride` words from one to the next.
+struct Panel {
+  const float* words;
+  int64_t stride;
+  const float* scales;  // of formats that have them
+  int64_t first;        // row of the result
+  int64_t rows;
+};
+
+// Whether rows of x must be copied to become words.
+template <typename Format>
+bool lays_out(int64_t in_features) {
+  return Format::kScaled || in_features % Format::kWordElements != 0;
+}
+
+template <typename Format>
+int64_t laid_out_bytes(int64_t in_features) {
+  return blocks(Format::count(in_features), kLanes) * kLanes * kWordBytes;
+}
+
+// Rows [panel.first, panel.first + panel.rows) of x, in `scratch` unless they serve as they lie.
+template <typename Format>
+Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel panel,
+              std::byte* scratch) {
+  x += panel.first * in_features;
+  if (!lays_out<Format>(in_features)) {
+    panel.words = reinterpret_cast<const float*>(x);
+    panel.stride = Format::count(in_features);
+    return panel;
+  }
+  auto* scales = reinterpret_cast<float*>(scratch);
+  auto* words = scales + kMostPanelRows;
+  panel.words = words;
+  panel.scales = scales;
+  panel.stride = laid_out_bytes<Format>(in_features) / kWordBytes;
+  constexpr int64_t kStep = kLanes * Format::kWordElements;
+  for (int64_t r = 0; r < panel.rows; ++r, x += in_features) {
+    float to_words = 0;
+    if constexpr (Format::kScaled) {
+      const RowScale scale = fixed_point_scale(measure(x, in_features).largest, kLargestInt8);
+      to_words = scale.to_digits;
+      scales[r] = scale.from_digits;
+    }
+    float* to = words + r * panel.stride;
+    for (int64_t at = 0; at < in_features; at += kStep, to += kLanes) {
+      UintVec row = Format::words(x + at, in_features - at, to_words);
+      if constexpr (Format::kScaled) row ^= kMiddles;
+      store_raw(row, to);
+    }
+  }
+  return panel;
+}
+
+}  // namespace encode::kernels::ENCODE_ISA

@@ -1,0 +1,264 @@
+// The kernels of linear.h on vector registers for the instruction set ENCODE_ISA. W lies in blocks
+// of columns, [column block][word][32 columns], so that a row of a block is multiplied with one
+// word of each row of x.
+#include "kernels/linear_functions.h"
+#include "kernels/vector_formats.h"
+
+namespace encode::kernels::ENCODE_ISA {
+namespace {
+
+constexpr int64_t kColumns = PackedWeight::kBlockColumns;
+constexpr int64_t kTiles = kColumns / kLanes;  // vectors of columns in a block
+
+// Rows of a block of results: as many as leave registers for a row of W and a word of x.
+#ifdef __AVX512F__
+constexpr int64_t kRows = 14;
+#else
+constexpr int64_t kRows = 6;
+#endif
+
+template <typename Format>
+int64_t words_bytes(int64_t in_features) {
+  return Format::count(in_features) * kColumns * kWordBytes;
+}
+
+template <typename Format>
+int64_t block_bytes(int64_t in_features) {
+  return words_bytes<Format>(in_features) + (Format::kScaled ? sizeof(ColumnScales) : 0);
+}
+
+template <typename Format>
+int64_t packed_bytes(const PackedWeight& weight) {
+  return weight.column_blocks() * block_bytes<Format>(weight.in_features);
+}
+
+template <typename Format>
+int64_t panel_size(int64_t in_features) {
+  return panel_rows(laid_out_bytes<Format>(in_features));
+}
+
+template <typename Format>
+int64_t scratch_bytes(const PackedWeight& weight) {
+  if (!lays_out<Format>(weight.in_features)) return 0;
+  return kMostPanelRows * static_cast<int64_t>(sizeof(float)) +
+         panel_size<Format>(weight.in_features) * laid_out_bytes<Format>(weight.in_features);
+}
+
+// Sixteen columns of a block, from `column` on.
+template <typename Format>
+class TilePacker {
+  using Element = typename Format::Element;
+
+ public:
+  TilePacker(const Element* weight, const PackedWeight& shape, int64_t column)
+      : weight_(weight), shape_(shape), column_(column) {}
+
+  void pack(float* to) {
+    if constexpr (Format::kScaled) measure_columns();
+    constexpr int64_t kStep = kLanes * Format::kWordElements;
+    const int64_t words = Format::count(shape_.in_features);
+    for (int64_t word = 0; word < words; word += kLanes) {
+      UintVec v[kLanes] = {};
+      for (int64_t i = 0; i < kLanes && column_ + i < shape_.out_features; ++i) {
+        const int64_t at = word / kLanes * kStep;
+        v[i] = Format::words(row(i) + at, shape_.in_features - at, to_words_[i]);
+        if constexpr (Format::kScaled)
+          Format::Words::add(sums_[i], from_bits(UintVec{} + kMiddles), from_bits(v[i]));
+      }
+      transpose_words(v);
+      const int64_t count = words - word < kLanes ? words - word : kLanes;
+      for (int64_t i = 0; i < count; ++i) store_raw(v[i], to + (word + i) * kColumns);
+    }
+  }
+
+  void store_scales(ColumnScales& to, int64_t first) const {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      to.scale[first + i] = from_words_[i];
+      const auto parts = reinterpret_cast<IntVec>(sums_[i]);
+      to.correction[first + i] = 0;
+      for (int64_t lane = 0; lane < kLanes; ++lane) to.correction[first + i] += parts[lane];
+    }
+  }
+
+ private:
+  const Element* row(int64_t i) const { return weight_ + (column_ + i) * shape_.in_features; }
+
+  void measure_columns() {
+    for (int64_t i = 0; i < kLanes && column_ + i < shape_.out_features; ++i) {
+      const RowScale scale =
+          fixed_point_scale(measure(row(i), shape_.in_features).largest, kLargestInt8);
+      to_words_[i] = scale.to_digits;
+      from_words_[i] = scale.from_digits;
+    }
+  }
+
+  const Element* weight_;
+  const PackedWeight& shape_;
+  int64_t column_;
+  float to_words_[kLanes] = {};
+  float from_words_[kLanes] = {};
+  Vec sums_[kLanes] = {};
+};
+
+template <typename Format>
+void pack(const typename Format::Element* weight, const PackedWeight& shape, BlockRange range,
+          std::byte* to) {
+  const int64_t size = block_bytes<Format>(shape.in_features);
+  for (int64_t block = range.begin; block < range.end; ++block) {
+    std::byte* out = to + block * size;
+    ColumnScales scales = {};
+    for (int64_t tile = 0; tile < kTiles; ++tile) {
+      TilePacker<Format> packer(weight, shape, block * kColumns + tile * kLanes);
+      packer.pack(reinterpret_cast<float*>(out) + tile * kLanes);
+      if constexpr (Format::kScaled) packer.store_scales(scales, tile * kLanes);
+    }
+    if constexpr (Format::kScaled)
+      __builtin_memcpy(out + words_bytes<Format>(shape.in_features), &scales, sizeof scales);
+  }
+}
+
+// Rows of x times a block of columns; `sums` [rows][32].
+struct BlockProduct {
+  const float* x;
+  int64_t stride;
+  const float* w;
+  int64_t words;
+  float* sums;
+};
+
+template <typename Words, int64_t rows>
+[[gnu::noinline]] void multiply_rows(const BlockProduct& block) {
+  constexpr int64_t kStep = kProductVectors * kWide;
+  const Product shape = {.m = rows,
+                         .n = kStep,
+                         .k = block.words,
+                         .lda = block.stride,
+                         .ldb = kColumns,
+                         .ldc = kColumns};
+  for (int64_t n = 0; n < kColumns; n += kStep) {
+    multiply_block<Words, rows, kProductVectors, true, false>(
+        shape, {block.x, block.w + n, block.sums + n, kWide});
+  }
+}
+
+// `rows` in [1, most].
+template <typename Words, int64_t most = kRows>
+void multiply_rows(const BlockProduct& block, int64_t rows) {
+  if constexpr (most > 1) {
+    if (rows < most) return multiply_rows<Words, most - 1>(block, rows);
+  }
+  multiply_rows<Words, most>(block);
+}
+
+// The columns of W one block after the other for some rows of x, so that these stay in the first
+// cache, and as many columns for all rows of a panel as stay in the second.
+template <typename Format, Epilogue epilogue>
+class PanelProduct {
+  using T = typename Format::Element;
+
+ public:
+  PanelProduct(const PackedWeight& weight, const Linear<T>& call, const Panel& panel)
+      : weight_(weight),
+        call_(call),
+        panel_(panel),
+        block_bytes_(block_bytes<Format>(weight.in_features)) {}
+
+  void run() const {
+    const int64_t group = blocks(kGroupBytes, block_bytes_);
+    const int64_t count = weight_.column_blocks();
+    for (int64_t first = 0; first < count; first += group) {
+      const int64_t end = first + group < count ? first + group : count;
+      for (int64_t row = 0; row < panel_.rows; row += kRows) {
+        const int64_t rows = panel_.rows - row < kRows ? panel_.rows - row : kRows;
+        for (int64_t block = first; block < end; ++block) run_block(block, row, rows);
+      }
+    }
+  }
+
+ private:
+  void run_block(int64_t block, int64_t row, int64_t rows) const {
+    alignas(64) float sums[kRows * kColumns];
+    const std::byte* w = weight_.data + block * block_bytes_;
+    multiply_rows<typename Format::Words>({.x = panel_.words + row * panel_.stride,
+                                           .stride = panel_.stride,
+                                           .w = reinterpret_cast<const float*>(w),
+                                           .words = Format::count(weight_.in_features),
+                                           .sums = sums},
+                                          rows);
+    for (int64_t tile = 0; tile < kTiles; ++tile) {
+      const int64_t column = block * kColumns + tile * kLanes;
+      const int64_t lanes = weight_.out_features - column;
+      if (lanes <= 0) return;
+      const Vec bias = call_.bias ? load_lanes(call_.bias + column, lanes) : Vec{};
+      const auto result = results_of(w + words_bytes<Format>(weight_.in_features), tile);
+      for (int64_t r = 0; r < rows; ++r) {
+        const Vec x = result(load(sums + r * kColumns + tile * kLanes), row + r) + bias;
+        finish_lanes<epilogue>(x, call_, (panel_.first + row + r) * weight_.out_features + column,
+                               lanes);
+      }
+    }
+  }
+
+  // A function from sixteen sums of a row to sixteen numbers.
+  auto results_of(const std::byte* scales, int64_t tile) const {
+    if constexpr (Format::kScaled) {
+      const auto part = tile * kLanes * kWordBytes;
+      const Vec scale = load_raw<Vec>(scales + offsetof(ColumnScales, scale) + part);
+      const auto correction = load_raw<IntVec>(scales + offsetof(ColumnScales, correction) + part);
+      return [this, scale, correction](Vec sums, int64_t row) {
+        const IntVec exact = reinterpret_cast<IntVec>(sums) - correction;
+        return __builtin_convertvector(exact, Vec) * (scale * panel_.scales[row]);
+      };
+    } else {
+      return [](Vec sums, int64_t) { return sums; };
+    }
+  }
+
+  const PackedWeight& weight_;
+  const Linear<T>& call_;
+  const Panel& panel_;
+  int64_t block_bytes_;
+};
+
+template <typename Format>
+void linear(const PackedWeight& weight, const Linear<typename Format::Element>& call,
+            std::byte* scratch) {
+  const int64_t most =
+      lays_out<Format>(weight.in_features) ? panel_size<Format>(weight.in_features) : call.rows;
+  for (int64_t first = 0; first < call.rows; first += most) {
+    const int64_t rows = call.rows - first < most ? call.rows - first : most;
+    const Panel panel = lay_out<Format>(
+        call.x, weight.in_features,
+        {.words = nullptr, .stride = 0, .scales = nullptr, .first = first, .rows = rows}, scratch);
+    with_epilogue(call.epilogue, [&]<Epilogue epilogue>() {
+      PanelProduct<Format, epilogue>(weight, call, panel).run();
+    });
+  }
+}
+
+template <typename Format>
+constexpr LinearFunctions<typename Format::Element> of_format() {
+  return {.pack = pack<Format>,
+          .linear = linear<Format>,
+          .packed_bytes = packed_bytes<Format>,
+          .scratch_bytes = scratch_bytes<Format>};
+}
+
+constexpr VectorLinears kLinears = {.float32 = of_format<Float32Format>(),
+#ifdef __AVX512F__
+                                    .int8 = of_format<Int8Format>(),
+#else
+                                    .int8 = {},
+#endif
+#ifdef __AVX512BF16__
+                                    .bfloat16 = of_format<BFloat16Format>()
+#else
+                                    .bfloat16 = {}
+#endif
+};
+
+}  // namespace
+
+const VectorLinears& vector_linears() { return kLinears; }
+
+}  // namespace encode::kernels::ENCODE_ISA
