@@ -50,6 +50,7 @@ class BFloat16Product {
  public:
   using Element = BFloat16;
   using Sum = float;
+  static constexpr bool kExact = false;
   static constexpr int64_t kRowTiles = 2;
   static constexpr int64_t kColumnTiles = 2;
   static constexpr int64_t kSums = kTileSums;

@@ -33,6 +33,7 @@ class DigitProduct {
  public:
   using Element = float;
   using Sum = int32_t;
+  static constexpr bool kExact = digits > 1;
   static constexpr int64_t kRowTiles = S::kRowTiles;
   static constexpr int64_t kColumnTiles = S::kColumnTiles;
   static constexpr int64_t kSums = S::kPlanes * kTileSums;

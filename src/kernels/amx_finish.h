@@ -64,7 +64,7 @@ class BlockFinish {
     const Vec bias = bias_[column_tile];
     const auto finish_row = [&](int64_t r, int64_t lanes_of_row) {
       const Vec sums = product_.sum(sums_, {tile, column_tile, r, first + r});
-      finish_lanes<epilogue>(
+      finish_lanes<epilogue, Product::kExact>(
           sums + bias, call_,
           product_.result_row(first + r) * product_.columns() + column(column_tile), lanes_of_row);
     };
@@ -84,6 +84,7 @@ class BlockFinish {
 
 // All blocks of a product whose rows of x lie in tiles. A Product has
 //   Element, Sum                    types of the result and of a sum
+//   kExact                          see apply()
 //   kRowTiles, kColumnTiles         of a block
 //   kSums                           sums of a tile
 //   rows(), columns(), steps()

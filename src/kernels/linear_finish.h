@@ -32,11 +32,10 @@ inline Vec load_lanes(const T* from, int64_t lanes) {
   return lanes >= kLanes ? load(from) : lanes > 0 ? load_part(from, lanes) : Vec{};
 }
 
-// For a result of type T.
-template <Epilogue epilogue, typename T>
+// `exact`: not rounded to bfloat16, nor made of int8 products.
+template <Epilogue epilogue, bool exact>
 inline Vec apply(Vec x) {
-  if constexpr (epilogue == Epilogue::kGelu)
-    return sizeof(T) < sizeof(float) ? short_gelu(x) : gelu(x);
+  if constexpr (epilogue == Epilogue::kGelu) return exact ? gelu(x) : short_gelu(x);
   if constexpr (epilogue == Epilogue::kGeluTanh) return gelu_tanh(x);
   if constexpr (epilogue == Epilogue::kRelu) return relu(x);
   if constexpr (epilogue == Epilogue::kSilu) return silu(x);
@@ -44,9 +43,9 @@ inline Vec apply(Vec x) {
 }
 
 // Sixteen sums of a row, or `lanes` of them, their bias added, to their place in the result.
-template <Epilogue epilogue, typename T>
+template <Epilogue epilogue, bool exact, typename T>
 inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_t lanes) {
-  Vec x = apply<epilogue, T>(sums);
+  Vec x = apply<epilogue, exact>(sums);
   if (call.residual) x += load_lanes(call.residual + offset, lanes);
   if (lanes >= kLanes) {
     store(x, call.y + offset);

@@ -20,6 +20,7 @@ struct Float32Format {
   using Element = float;
   using Words = Float32Words;
   static constexpr int64_t kWordElements = 1;
+  static constexpr bool kExact = true;  // see apply()
   static constexpr bool kScaled = false;
   // Of a row.
   static int64_t count(int64_t in_features) { return in_features; }
@@ -34,6 +35,7 @@ struct BFloat16Format {
   using Element = BFloat16;
   using Words = BFloat16Words;
   static constexpr int64_t kWordElements = 2;
+  static constexpr bool kExact = false;
   static constexpr bool kScaled = false;
   static int64_t count(int64_t in_features) { return blocks(in_features, kWordElements); }
   static UintVec words(const BFloat16* from, int64_t left, float /*scale*/) {
@@ -54,6 +56,7 @@ struct Int8Format {
   using Element = float;
   using Words = Int8Words;
   static constexpr int64_t kWordElements = 4;
+  static constexpr bool kExact = false;
   static constexpr bool kScaled = true;
   static int64_t count(int64_t in_features) {
     return blocks(in_features, kLanes * kWordElements) * kLanes;

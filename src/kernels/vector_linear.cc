@@ -193,8 +193,8 @@ class PanelProduct {
       const auto result = results_of(w + words_bytes<Format>(weight_.in_features), tile);
       for (int64_t r = 0; r < rows; ++r) {
         const Vec x = result(load(sums + r * kColumns + tile * kLanes), row + r) + bias;
-        finish_lanes<epilogue>(x, call_, (panel_.first + row + r) * weight_.out_features + column,
-                               lanes);
+        finish_lanes<epilogue, Format::kExact>(
+            x, call_, (panel_.first + row + r) * weight_.out_features + column, lanes);
       }
     }
   }

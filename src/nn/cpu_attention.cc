@@ -47,7 +47,8 @@ class Buffer {
   std::unique_ptr<T[]> data_;
 };
 
-template <typename T, typename Operands>
+// T: of the input; Out: of the result and of the terms that depend on the distance.
+template <typename T, typename Out, typename Operands>
 class CpuAttention {
   using Operand = typename Operands::Operand;
   static constexpr int64_t kQueryTile = Operands::kQueryTile;
@@ -89,7 +90,7 @@ class CpuAttention {
     const Range all = {0, length_};
     const auto keys = cpu_attention::as_operands(rows(input_.key, head, all), room_.get());
     cpu_attention::transpose(cpu_attention::words_of(keys), columns_, keys_.get());
-    Operands::pack_values(rows(input_.value, head, all), columns_, values_.get(), room_.get());
+    Operands::pack_values(rows(input_.value, head, all), columns_, values_.get());
   }
 
   void attend(int64_t head, at::Tensor& out) {
@@ -196,12 +197,13 @@ class CpuAttention {
   }
 
   float term(const at::Tensor& terms, int64_t token, int64_t head, int64_t at) const {
-    const T* value = rows(terms, head, {token, token + 1}).first + at;
-    if constexpr (std::is_same_v<T, float>) {
+    const Out* value =
+        HeadRows<Out>::of(terms, head, begin_ + token, begin_ + token + 1).first + at;
+    if constexpr (std::is_same_v<Out, float>) {
       return *value;
     } else {
       float wide = 0;
-      kernels::kernels().rows<T>().widen(value, 1, &wide);
+      kernels::kernels().rows<Out>().widen(value, 1, &wide);
       return wide;
     }
   }
@@ -221,9 +223,9 @@ class CpuAttention {
   }
 
   void store(int64_t head, Range queries, at::Tensor& out) {
-    const auto scale = kernels::kernels().rows<T>().scale;
+    const auto scale = kernels::kernels().rows<Out>().scale;
     const int64_t width = out.stride(0);
-    T* to = rows_of<T>(out) + (begin_ + queries.begin) * width + head * head_dim_;
+    Out* to = rows_of<Out>(out) + (begin_ + queries.begin) * width + head * head_dim_;
     for (int64_t i = 0; i < queries.size(); ++i)
       scale(attended_.get() + i * head_dim_, head_dim_, 1.0F / sums_[i], to + i * width);
   }
@@ -246,11 +248,49 @@ class CpuAttention {
   int64_t columns_ = 0;  // its length in whole tiles
 };
 
-template <typename T, typename Operands>
+template <typename T, typename Out, typename Operands>
 void attend_all(const AttentionInput& input, const PackedInput& batch,
                 const AttentionOptions& options, at::Tensor& out) {
   [[maybe_unused]] const typename Operands::Session session;
-  CpuAttention<T, Operands>(input, options, batch.max_seqlen).run(batch, out);
+  CpuAttention<T, Out, Operands>(input, options, batch.max_seqlen).run(batch, out);
+}
+
+// x [T, heads, head_dim] in bfloat16: itself if it is.
+at::Tensor in_bfloat16(const at::Tensor& x) {
+  if (x.scalar_type() == at::kBFloat16) return x;
+  at::Tensor rounded = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
+  const auto scale = kernels::kernels().bfloat16.scale;
+  const bool dense = x.stride(1) == x.size(2);
+  const int64_t rows = dense ? 1 : x.size(1);  // of a token that are not one behind the other
+  const int64_t width = x.size(1) * x.size(2) / rows;
+  auto* to = rows_of<kernels::BFloat16>(rounded);
+  for (int64_t token = 0; token < x.size(0); ++token) {
+    const auto* from = rows_of<const float>(x) + token * x.stride(0);
+    for (int64_t row = 0; row < rows; ++row, to += width)
+      scale(from + row * x.stride(1), width, 1, to);
+  }
+  return rounded;
+}
+
+// With bfloat16 operands. Returns false where the processor or the size has no such path.
+template <typename Out>
+bool attend_in_pairs(const AttentionInput& input, const PackedInput& batch,
+                     const AttentionOptions& options, at::Tensor& out) {
+  using cpu_attention::PairedOperands;
+  using cpu_attention::VectorPairs;
+  if (input.query.size(2) % PairedOperands::kKeyTile != 0) return false;
+  const auto attend = [&]<typename Operands>() {
+    const AttentionInput rounded = {.query = in_bfloat16(input.query),
+                                    .key = in_bfloat16(input.key),
+                                    .value = in_bfloat16(input.value)};
+    attend_all<kernels::BFloat16, Out, Operands>(rounded, batch, options, out);
+    return true;
+  };
+#ifdef ENCODE_X86_64
+  using cpu_attention::TilePairs;
+  if (TilePairs::usable()) return attend.template operator()<TilePairs>();
+#endif
+  return VectorPairs::usable() && attend.template operator()<VectorPairs>();
 }
 
 }  // namespace
@@ -264,18 +304,13 @@ at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
   if (used < tokens) out.narrow(0, used, tokens - used).zero_();
   with_row_type(input.query.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    using namespace cpu_attention;
-    constexpr bool kFloat = std::is_same_v<T, float>;
-    if constexpr (kFloat || std::is_same_v<T, kernels::BFloat16>) {
-      const bool fits = input.query.size(2) % PairedOperands::kKeyTile == 0;
-      if (fits && (!kFloat || options.rounds_operands)) {
-#ifdef ENCODE_X86_64
-        if (TilePairs::usable()) return attend_all<T, TilePairs>(input, batch, options, out);
-#endif
-        if (VectorPairs::usable()) return attend_all<T, VectorPairs>(input, batch, options, out);
-      }
+    if constexpr (std::is_same_v<T, kernels::BFloat16>) {
+      if (attend_in_pairs<T>(input, batch, options, out)) return;
     }
-    attend_all<T, FloatOperands>(input, batch, options, out);
+    if constexpr (std::is_same_v<T, float>) {
+      if (options.rounds_operands && attend_in_pairs<T>(input, batch, options, out)) return;
+    }
+    attend_all<T, T, FloatOperands>(input, batch, options, out);
   });
   return out;
 }

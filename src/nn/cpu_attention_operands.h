@@ -60,11 +60,7 @@ HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   } else {
     for (int64_t i = 0; i < rows.count; ++i) {
       Operand* to = room + i * rows.head_dim;
-      if constexpr (std::is_same_v<Operand, float>) {
-        kernels::kernels().rows<T>().widen(rows.row(i), rows.head_dim, to);
-      } else {
-        kernels::kernels().bfloat16.scale(rows.row(i), rows.head_dim, 1, to);
-      }
+      kernels::kernels().rows<T>().widen(rows.row(i), rows.head_dim, to);
     }
     return {room, rows.head_dim, rows.count, rows.head_dim};
   }
@@ -91,7 +87,7 @@ struct FloatOperands {
   static constexpr int64_t kPacked = 1;  // rows of the inner dimension side by side
 
   template <typename T>
-  static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to, float* /*room*/) {
+  static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to) {
     pad_rows(as_operands(rows, to), padded, to);
   }
   static float exp_scores(const float* scores, int64_t n, float scale, float* to) {
@@ -112,16 +108,13 @@ struct PairedOperands {
   static constexpr int64_t kKeyTile = 32;
   static constexpr int64_t kPacked = 2;
 
-  template <typename T>
-  static void pack_values(const HeadRows<T>& rows, int64_t padded, BFloat16* to, BFloat16* room) {
-    const HeadRows<BFloat16> rounded = as_operands(rows, room);
-    for (int64_t i = 0; i < rounded.count; i += 2) {
-      const BFloat16* odd = i + 1 < rounded.count ? rounded.row(i + 1) : nullptr;
-      kernels::kernels().interleave(rounded.row(i), odd, rounded.head_dim,
-                                    to + i * rounded.head_dim);
+  static void pack_values(const HeadRows<BFloat16>& rows, int64_t padded, BFloat16* to) {
+    for (int64_t i = 0; i < rows.count; i += 2) {
+      const BFloat16* odd = i + 1 < rows.count ? rows.row(i + 1) : nullptr;
+      kernels::kernels().interleave(rows.row(i), odd, rows.head_dim, to + i * rows.head_dim);
     }
-    const int64_t filled = rounded.count + rounded.count % 2;
-    std::fill(to + filled * rounded.head_dim, to + padded * rounded.head_dim, BFloat16{});
+    const int64_t filled = rows.count + rows.count % 2;
+    std::fill(to + filled * rows.head_dim, to + padded * rows.head_dim, BFloat16{});
   }
   static float exp_scores(const float* scores, int64_t n, float scale, BFloat16* to) {
     return kernels::kernels().exp_scores_bfloat16(scores, n, scale, to);
