@@ -32,10 +32,9 @@ std::vector<KeySpec> model_keys() {
        .default_text = "float32",
        .help =
            "Type that the model computes in. The embeddings are float32 in any case. int8: float32 "
-           "with products of quantized operands, on processors with AMX, an approximation. fp8: "
-           "bfloat16 with products of operands quantized to 8-bit floats (e4m3), on GPUs of "
-           "compute "
-           "capability 8.9 or 9.0 and above, an approximation.",
+           "with products of quantized operands, on processors with AMX or AVX512_VNNI, an "
+           "approximation. fp8: bfloat16 with products of operands quantized to 8-bit floats "
+           "(e4m3), on GPUs of compute capability 8.9 or 9.0 and above, an approximation.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.dtype = parse_compute_type(text(v), "semantic.dtype");

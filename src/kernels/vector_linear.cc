@@ -10,9 +10,10 @@ namespace {
 constexpr int64_t kColumns = PackedWeight::kBlockColumns;
 constexpr int64_t kTiles = kColumns / kLanes;  // vectors of columns in a block
 
-// Rows of a block of results: as many as leave registers for a row of W and a word of x.
+// Rows of a block of results. There are registers for fourteen with AVX-512, but rows of x that are
+// a multiple of 4 kB long meet in one set of the first cache, which may have eight ways.
 #ifdef __AVX512F__
-constexpr int64_t kRows = 14;
+constexpr int64_t kRows = 8;
 #else
 constexpr int64_t kRows = 6;
 #endif
@@ -46,11 +47,11 @@ int64_t scratch_bytes(const PackedWeight& weight) {
 
 // Sixteen columns of a block, from `column` on.
 template <typename Format>
-class TilePacker {
+class ColumnPacker {
   using Element = typename Format::Element;
 
  public:
-  TilePacker(const Element* weight, const PackedWeight& shape, int64_t column)
+  ColumnPacker(const Element* weight, const PackedWeight& shape, int64_t column)
       : weight_(weight), shape_(shape), column_(column) {}
 
   void pack(float* to) {
@@ -108,7 +109,7 @@ void pack(const typename Format::Element* weight, const PackedWeight& shape, Blo
     std::byte* out = to + block * size;
     ColumnScales scales = {};
     for (int64_t tile = 0; tile < kTiles; ++tile) {
-      TilePacker<Format> packer(weight, shape, block * kColumns + tile * kLanes);
+      ColumnPacker<Format> packer(weight, shape, block * kColumns + tile * kLanes);
       packer.pack(reinterpret_cast<float*>(out) + tile * kLanes);
       if constexpr (Format::kScaled) packer.store_scales(scales, tile * kLanes);
     }

@@ -1,5 +1,4 @@
-// Attention on CPU: per head, blocks of queries against all the keys they see, with the matrix
-// products from LibTorch's batch-reduce GEMM (AMX where the processor has it).
+// Attention on CPU: per head, blocks of queries against all the keys they see.
 #pragma once
 
 #include "nn/attention.h"

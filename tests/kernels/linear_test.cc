@@ -27,9 +27,9 @@ struct Size {
 };
 
 // Those of 129 and 513 rows: one more than there are in a panel.
-const std::vector<Size> kSizes = {{1, 1, 1},      {2, 31, 17},   {16, 32, 32},   {33, 33, 33},
-                                  {31, 64, 15},   {129, 40, 1},  {130, 384, 70}, {257, 100, 48},
-                                  {513, 100, 48}, {129, 2600, 9}};
+const std::vector<Size> kSizes = {{1, 1, 1},     {2, 31, 17},   {16, 32, 32},   {33, 33, 33},
+                                  {31, 64, 15},  {129, 40, 1},  {130, 384, 70}, {257, 100, 48},
+                                  {513, 99, 48}, {129, 2600, 9}};
 
 class AlignedMemory {
  public:
