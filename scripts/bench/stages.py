@@ -9,8 +9,8 @@ The share of the whole command holds start, loading and the final's sync against
 the model is loaded. The share per processor second leaves out waiting, and hardly depends on what else the machine
 does. The exit code is 1 where --min-share of the whole command does not hold.
 
-On a processor with AMX the products are the project's own. What LibTorch's (oneDNN, weights packed beforehand, bias and
-activation fused) reach on the same rows is timed before and after, and stands beside them.
+The products are the project's own where it has kernels for the processor. What LibTorch's (oneDNN, weights packed
+beforehand, bias and activation fused) reach on the same rows is timed before and after, and stands beside them.
 """
 import argparse
 import json
