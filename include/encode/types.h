@@ -19,8 +19,8 @@ struct RowRange {
 
 // The type that the model computes in. Norms, softmax, pooling and normalization are float32 in all
 // of them. kInt8 is float32 but for the matrix products of the layers, whose operands are quantized
-// row by row; on processors with AMX or AVX512_VNNI only. kFp8 is bfloat16 but for those products, whose operands
-// are quantized to 8-bit floats; on GPUs with units for them only.
+// row by row; on processors with AMX or AVX512_VNNI only. kFp8 is bfloat16 but for those products,
+// whose operands are quantized to 8-bit floats; on GPUs with units for them only.
 enum class ComputeType { kFloat32, kBFloat16, kFloat16, kInt8, kFp8 };
 std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16", "int8", "fp8"
 
