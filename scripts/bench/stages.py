@@ -106,7 +106,7 @@ def main():
     parser.add_argument("--min-share", action="append", default=[], metavar="TYPE=SHARE")
     args = parser.parse_args()
     has_own = (args.device == "cpu" and "int8" not in args.dtype.split(",")  # which LibTorch has none of
-               and "amx_tile" in Path("/proc/cpuinfo").read_text())
+               and "avx2" in Path("/proc/cpuinfo").read_text())
     before = library_products(args) if has_own else None
     report = bench(args, rows=10**9, runs=args.runs, environment={})
     first = report["results"][0]
