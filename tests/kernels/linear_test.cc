@@ -291,7 +291,7 @@ TEST_P(FloatLinear, TheWidestSumsFit) {
   problem.weight.assign(problem.weight.size(), 1.0F);
   problem.bias.assign(problem.bias.size(), 0.0F);
   // Two digits leave the product of the second ones out.
-  const double error = GetParam() == kTwoDigitTiles ? 0x1p-15 * kWidest : 1e-2;
+  const double error = GetParam() == kTwoDigitTiles ? 0x1p-15 * static_cast<double>(kWidest) : 1e-2;
   for (const float y : problem.run(Epilogue::kNone, false))
     EXPECT_NEAR(y, static_cast<double>(kWidest), error);
 }
