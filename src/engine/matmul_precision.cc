@@ -6,18 +6,14 @@
 
 #include "encode/error.h"
 
-#include "kernels/linear.h"
 #include "nn/device.h"
+#include "nn/packed_linear.h"
 
 namespace encode {
 namespace {
 
 void require_int8(c10::Device device) {
-  using kernels::LinearKernel;
-  if (device.is_cpu() && (kernels::usable(LinearKernel::kOneDigitTiles) ||
-                          kernels::usable(LinearKernel::kInt8Vectors))) {
-    return;
-  }
+  if (device.is_cpu() && int8_kernel()) return;
   throw Error({.exit_code = ExitCode::kUnavailable,
                .code = "device.int8",
                .what = "dtype int8 is not offered on this device",

@@ -70,6 +70,8 @@ struct Product {
   int64_t ldc;
 };
 
+struct VectorLinears;  // linear_functions.h
+
 struct Kernels {
   const char* instruction_set;  // "baseline", "avx2", "avx512", "avx512bf16"
   // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
@@ -88,6 +90,7 @@ struct Kernels {
   // b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j. Null where
   // the instruction set has no such products.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
+  const VectorLinears* linears;  // null where the instruction set has none
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;

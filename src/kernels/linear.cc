@@ -6,37 +6,22 @@ int64_t PackedWeight::column_blocks() const {
   return (out_features + kBlockColumns - 1) / kBlockColumns;
 }
 
-#ifdef ENCODE_X86_64
-
 namespace {
 
-const VectorLinears& vectors() {
-  switch (capability()) {
-    case Capability::kAmx:
-    case Capability::kAvx512Bf16:
-      return avx512bf16::vector_linears();
-    case Capability::kAvx512:
-      return avx512::vector_linears();
-    case Capability::kAvx2:
-    case Capability::kBaseline:
-      break;
-  }
-  return avx2::vector_linears();
-}
-
 const LinearFunctions<BFloat16>& of_bfloat16(LinearKernel kernel) {
-  return kernel == LinearKernel::kBFloat16Tiles ? amx::bfloat16_linear() : vectors().bfloat16;
+#ifdef ENCODE_X86_64
+  if (kernel == LinearKernel::kBFloat16Tiles) return amx::bfloat16_linear();
+#endif
+  return kernels().linears->bfloat16;
 }
 
 const LinearFunctions<float>& of_float(LinearKernel kernel) {
-  switch (kernel) {
-    case LinearKernel::kFloat32Vectors:
-      return vectors().float32;
-    case LinearKernel::kInt8Vectors:
-      return vectors().int8;
-    default:
-      return amx::digit_linear();
-  }
+#ifdef ENCODE_X86_64
+  if (kernel != LinearKernel::kFloat32Vectors && kernel != LinearKernel::kInt8Vectors)
+    return amx::digit_linear();
+#endif
+  const VectorLinears& vectors = *kernels().linears;
+  return kernel == LinearKernel::kInt8Vectors ? vectors.int8 : vectors.float32;
 }
 
 // body(the kernel's functions).
@@ -47,21 +32,30 @@ auto with_functions(LinearKernel kernel, const Body& body) {
   return bfloat16 ? body(of_bfloat16(kernel)) : body(of_float(kernel));
 }
 
+bool has_vnni() {
+#ifdef ENCODE_X86_64
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 bool usable(LinearKernel kernel) {
+  const VectorLinears* vectors = kernels().linears;
   switch (kernel) {
     case LinearKernel::kBFloat16Tiles:
     case LinearKernel::kOneDigitTiles:
     case LinearKernel::kTwoDigitTiles:
     case LinearKernel::kThreeDigitTiles:
-      return capability() >= Capability::kAmx;
+      return capability() == Capability::kAmx;
     case LinearKernel::kFloat32Vectors:
-      return capability() >= Capability::kAvx2;
+      return vectors && vectors->float32.linear;
     case LinearKernel::kBFloat16Vectors:
-      return capability() >= Capability::kAvx512Bf16;
+      return vectors && vectors->bfloat16.linear;
     case LinearKernel::kInt8Vectors:
-      return capability() >= Capability::kAvx512 && __builtin_cpu_supports("avx512vnni");
+      return vectors && vectors->int8.linear && has_vnni();
   }
   return false;
 }
@@ -91,17 +85,5 @@ void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* sc
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch) {
   of_bfloat16(weight.kernel).linear(weight, call, scratch);
 }
-
-#else
-
-bool usable(LinearKernel /*kernel*/) { return false; }
-int64_t PackedWeight::packed_bytes() const { return 0; }
-int64_t scratch_bytes(const PackedWeight& /*weight*/) { return 0; }
-void pack(const float*, const PackedWeight&, BlockRange, std::byte*) {}
-void pack(const BFloat16*, const PackedWeight&, BlockRange, std::byte*) {}
-void linear(const PackedWeight&, const Linear<float>&, std::byte*) {}
-void linear(const PackedWeight&, const Linear<BFloat16>&, std::byte*) {}
-
-#endif
 
 }  // namespace encode::kernels

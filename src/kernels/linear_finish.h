@@ -16,8 +16,8 @@ inline constexpr int64_t kGroupBytes = int64_t{512} << 10;
 
 inline constexpr int64_t kMostPanelRows = 512;
 
-// Rows of x that are laid out at a time, each of so many bytes there. W comes from the
-// third cache once for all of them, and they stay in the second one beside it unless they are few.
+// Rows of x that are laid out at a time, each of so many bytes there. W comes from the third cache
+// once for all of them, and they stay in the second one beside it unless they are few.
 inline int64_t panel_rows(int64_t row_bytes) {
   constexpr int64_t kFew = 128;
   constexpr int64_t kPanelBytes = int64_t{768} << 10;

@@ -13,23 +13,13 @@ struct LinearFunctions {
   int64_t (*scratch_bytes)(const PackedWeight& weight);
 };
 
-// Of the kernels on vector registers, null where the instruction set has none. That of int8 takes
-// AVX512_VNNI besides AVX-512.
+// Of the kernels on vector registers (Kernels::linears); null members where the instruction set has
+// no such kernel. That of int8 takes AVX512_VNNI besides AVX-512.
 struct VectorLinears {
   LinearFunctions<float> float32;
   LinearFunctions<float> int8;
   LinearFunctions<BFloat16> bfloat16;
 };
-
-namespace avx2 {
-const VectorLinears& vector_linears();
-}
-namespace avx512 {
-const VectorLinears& vector_linears();
-}
-namespace avx512bf16 {
-const VectorLinears& vector_linears();
-}
 
 // Those on tiles: by digits, whatever their number, and of bfloat16.
 namespace amx {

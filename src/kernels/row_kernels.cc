@@ -5,6 +5,11 @@
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {
+
+#ifdef __AVX2__
+extern const VectorLinears kVectorLinears;  // vector_linear.cc
+#endif
+
 namespace {
 
 // p[j] = power(scale x s[j] - the largest of them).
@@ -191,6 +196,12 @@ constexpr auto kMultiplyPairs = multiply_pairs;
 constexpr auto kMultiplyPairs = nullptr;
 #endif
 
+#ifdef __AVX2__
+constexpr const VectorLinears* kLinears = &kVectorLinears;
+#else
+constexpr const VectorLinears* kLinears = nullptr;
+#endif
+
 template <typename T>
 constexpr RowKernels<T> row_kernels() {
   return {.widen = widen_row<T>,
@@ -210,6 +221,7 @@ constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
                             .interleave = interleave,
                             .multiply = multiply_words<Float32Words>,
                             .multiply_pairs = kMultiplyPairs,
+                            .linears = kLinears,
                             .float32 = row_kernels<float>(),
                             .bfloat16 = row_kernels<BFloat16>(),
                             .float16 = row_kernels<Float16>()};

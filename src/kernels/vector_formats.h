@@ -98,6 +98,17 @@ int64_t laid_out_bytes(int64_t in_features) {
   return blocks(Format::count(in_features), kLanes) * kLanes * kWordBytes;
 }
 
+// Scales stand before the rows.
+inline constexpr int64_t kPanelScaleBytes = kMostPanelRows * sizeof(float);
+
+// Of lay_out().
+template <typename Format>
+int64_t panel_scratch_bytes(int64_t in_features) {
+  if (!lays_out<Format>(in_features)) return 0;
+  const int64_t row_bytes = laid_out_bytes<Format>(in_features);
+  return kPanelScaleBytes + panel_rows(row_bytes) * row_bytes;
+}
+
 // Rows [panel.first, panel.first + panel.rows) of x, in `scratch` unless they serve as they lie.
 template <typename Format>
 Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel panel,
@@ -109,7 +120,7 @@ Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel pane
     return panel;
   }
   auto* scales = reinterpret_cast<float*>(scratch);
-  auto* words = scales + kMostPanelRows;
+  auto* words = reinterpret_cast<float*>(scratch + kPanelScaleBytes);
   panel.words = words;
   panel.scales = scales;
   panel.stride = laid_out_bytes<Format>(in_features) / kWordBytes;

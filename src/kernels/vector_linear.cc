@@ -34,15 +34,8 @@ int64_t packed_bytes(const PackedWeight& weight) {
 }
 
 template <typename Format>
-int64_t panel_size(int64_t in_features) {
-  return panel_rows(laid_out_bytes<Format>(in_features));
-}
-
-template <typename Format>
 int64_t scratch_bytes(const PackedWeight& weight) {
-  if (!lays_out<Format>(weight.in_features)) return 0;
-  return kMostPanelRows * static_cast<int64_t>(sizeof(float)) +
-         panel_size<Format>(weight.in_features) * laid_out_bytes<Format>(weight.in_features);
+  return panel_scratch_bytes<Format>(weight.in_features);
 }
 
 // Sixteen columns of a block, from `column` on.
@@ -224,8 +217,9 @@ class PanelProduct {
 template <typename Format>
 void linear(const PackedWeight& weight, const Linear<typename Format::Element>& call,
             std::byte* scratch) {
-  const int64_t most =
-      lays_out<Format>(weight.in_features) ? panel_size<Format>(weight.in_features) : call.rows;
+  const int64_t most = lays_out<Format>(weight.in_features)
+                           ? panel_rows(laid_out_bytes<Format>(weight.in_features))
+                           : call.rows;
   for (int64_t first = 0; first < call.rows; first += most) {
     const int64_t rows = call.rows - first < most ? call.rows - first : most;
     const Panel panel = lay_out<Format>(
@@ -245,21 +239,20 @@ constexpr LinearFunctions<typename Format::Element> of_format() {
           .scratch_bytes = scratch_bytes<Format>};
 }
 
-constexpr VectorLinears kLinears = {.float32 = of_format<Float32Format>(),
-#ifdef __AVX512F__
-                                    .int8 = of_format<Int8Format>(),
-#else
-                                    .int8 = {},
-#endif
-#ifdef __AVX512BF16__
-                                    .bfloat16 = of_format<BFloat16Format>()
-#else
-                                    .bfloat16 = {}
-#endif
-};
-
 }  // namespace
 
-const VectorLinears& vector_linears() { return kLinears; }
+extern const VectorLinears kVectorLinears;
+constexpr VectorLinears kVectorLinears = {.float32 = of_format<Float32Format>(),
+#ifdef __AVX512F__
+                                          .int8 = of_format<Int8Format>(),
+#else
+                                          .int8 = {},
+#endif
+#ifdef __AVX512BF16__
+                                          .bfloat16 = of_format<BFloat16Format>()
+#else
+                                          .bfloat16 = {}
+#endif
+};
 
 }  // namespace encode::kernels::ENCODE_ISA

@@ -82,8 +82,9 @@ class CpuAttention {
   }
 
  private:
-  HeadRows<T> rows(const at::Tensor& packed, int64_t head, Range tokens) const {
-    return HeadRows<T>::of(packed, head, begin_ + tokens.begin, begin_ + tokens.end);
+  template <typename Element = T>
+  HeadRows<Element> rows(const at::Tensor& packed, int64_t head, Range tokens) const {
+    return HeadRows<Element>::of(packed, head, begin_ + tokens.begin, begin_ + tokens.end);
   }
 
   void pack(int64_t head) {
@@ -197,8 +198,7 @@ class CpuAttention {
   }
 
   float term(const at::Tensor& terms, int64_t token, int64_t head, int64_t at) const {
-    const Out* value =
-        HeadRows<Out>::of(terms, head, begin_ + token, begin_ + token + 1).first + at;
+    const Out* value = rows<Out>(terms, head, {token, token + 1}).first + at;
     if constexpr (std::is_same_v<Out, float>) {
       return *value;
     } else {

@@ -108,6 +108,10 @@ void with_linear_type(at::ScalarType type, const Body& body) {
 
 }  // namespace
 
+std::optional<kernels::LinearKernel> int8_kernel() {
+  return first_usable({kernels::LinearKernel::kOneDigitTiles, kernels::LinearKernel::kInt8Vectors});
+}
+
 std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type) {
   using enum kernels::LinearKernel;
   if (type == at::kBFloat16) return first_usable({kBFloat16Tiles, kBFloat16Vectors});
@@ -118,7 +122,7 @@ std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type) {
     case at::Float32MatmulPrecision::HIGH:
       return first_usable({kTwoDigitTiles, kFloat32Vectors});
     case at::Float32MatmulPrecision::MEDIUM:
-      return first_usable({kOneDigitTiles, kInt8Vectors});
+      return int8_kernel();
   }
   return first_usable({kThreeDigitTiles, kFloat32Vectors});
 }
@@ -133,40 +137,30 @@ std::optional<PackedLinear> PackedLinear::make(const std::vector<at::Tensor>& we
   }
   PackedLinear linear;
   linear.type_ = first.scalar_type();
-  linear.kernel_ = *kernel;
-  linear.in_features_ = first.size(1);
-  for (const at::Tensor& weight : weights) linear.out_features_ += weight.size(0);
+  kernels::PackedWeight& whole = linear.weight_;
+  whole = {.kernel = *kernel, .out_features = 0, .in_features = first.size(1), .data = nullptr};
+  for (const at::Tensor& weight : weights) whole.out_features += weight.size(0);
+  linear.packed_ = allocate_packed(whole.packed_bytes());
+  whole.data = linear.packed_.get();
   with_linear_type(linear.type_, [&](auto type) {
-    using T = decltype(type);
-    const kernels::PackedWeight whole = {.kernel = *kernel,
-                                         .out_features = linear.out_features_,
-                                         .in_features = linear.in_features_,
-                                         .data = nullptr};
-    linear.packed_ = allocate_packed(whole.packed_bytes());
     std::byte* to = linear.packed_.get();
-    for (const at::Tensor& weight : stackable(weights)) to += pack_parallel<T>(weight, *kernel, to);
+    for (const at::Tensor& weight : stackable(weights))
+      to += pack_parallel<decltype(type)>(weight, *kernel, to);
   });
   if (bias.defined()) linear.bias_ = bias.to(at::kFloat).contiguous();
   return linear;
 }
 
-bool PackedLinear::quantizes() const {
-  return kernel_ == kernels::LinearKernel::kOneDigitTiles ||
-         kernel_ == kernels::LinearKernel::kInt8Vectors;
-}
+bool PackedLinear::quantizes() const { return weight_.kernel == int8_kernel(); }
 
 at::Tensor PackedLinear::operator()(const at::Tensor& x, const at::Tensor& residual,
                                     Activation activation) const {
   static thread_local Scratch scratch;
   const at::Tensor in = x.contiguous();
   const at::Tensor added = residual.defined() ? residual.contiguous() : residual;
-  at::Tensor y = at::empty({in.size(0), out_features_}, in.options());
+  at::Tensor y = at::empty({in.size(0), weight_.out_features}, in.options());
   with_linear_type(type_, [&](auto type) {
     using T = decltype(type);
-    const kernels::PackedWeight weight = {.kernel = kernel_,
-                                          .out_features = out_features_,
-                                          .in_features = in_features_,
-                                          .data = packed_.get()};
     const kernels::Linear<T> call = {
         .x = rows_of<const T>(in),
         .bias = bias_.defined() ? rows_of<const float>(bias_) : nullptr,
@@ -174,7 +168,7 @@ at::Tensor PackedLinear::operator()(const at::Tensor& x, const at::Tensor& resid
         .y = rows_of<T>(y),
         .rows = in.size(0),
         .epilogue = epilogue_for(activation)};
-    kernels::linear(weight, call, scratch.of_size(kernels::scratch_bytes(weight)));
+    kernels::linear(weight_, call, scratch.of_size(kernels::scratch_bytes(weight_)));
   });
   return y;
 }

@@ -34,15 +34,15 @@ class PackedLinear {
  private:
   PackedLinear() = default;
 
-  std::shared_ptr<std::byte> packed_;
+  std::shared_ptr<std::byte> packed_;  // weight_.data
+  kernels::PackedWeight weight_ = {};
   at::Tensor bias_;  // float32 or undefined
   at::ScalarType type_ = at::kFloat;
-  kernels::LinearKernel kernel_ = {};
-  int64_t out_features_ = 0;
-  int64_t in_features_ = 0;
 };
 
 // The kernel for weights of a type on this processor, at LibTorch's float32 matmul precision.
 std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type);
+// That of dtype int8, whatever the precision.
+std::optional<kernels::LinearKernel> int8_kernel();
 
 }  // namespace encode

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/kernels.h"
+#include "values.h"
 
 namespace encode::kernels {
 namespace {
@@ -30,20 +31,6 @@ std::vector<float> random_row(int64_t n, float spread = 1) {
   std::vector<float> row(static_cast<size_t>(n));
   for (float& x : row) x = normal(generator);
   return row;
-}
-
-template <typename T>
-std::vector<T> stored(const std::vector<float>& row) {
-  std::vector<T> to(row.size());
-  kernels().rows<T>().scale(row.data(), static_cast<int64_t>(row.size()), 1, to.data());
-  return to;
-}
-
-template <typename T>
-std::vector<float> widened(const std::vector<T>& row) {
-  std::vector<float> to(row.size());
-  kernels().rows<T>().widen(row.data(), static_cast<int64_t>(row.size()), to.data());
-  return to;
 }
 
 TEST(RowKernels, TheBestSetIsTheLast) {
