@@ -50,8 +50,8 @@ inline Vec erf_ratio(Vec z, const float (&p)[terms], const float (&q)[terms], fl
     below = below * s + q[i];
   }
   const Vec inside = fast_quotient(z * above, below);
-  const Vec outside = z > 0.0F ? splat(1.0F) : splat(-1.0F);
-  return s < splat(limit * limit) ? inside : outside;
+  const Vec outside = choose_less(Vec{}, z, splat(1.0F), splat(-1.0F));
+  return choose_less(s, splat(limit * limit), inside, outside);
 }
 
 // To 3.2e-7.
@@ -76,7 +76,7 @@ inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
 inline Vec short_gelu(Vec x) { return 0.5F * x * (1.0F + short_erf(x * 0.707106781F)); }
 
 // NaN stays NaN.
-inline Vec relu(Vec x) { return x < 0.0F ? Vec{} : x; }
+inline Vec relu(Vec x) { return choose_less(x, Vec{}, Vec{}, x); }
 
 // x / (1 + exp(-x)) (Elfwing et al. 2017).
 inline Vec silu(Vec x) { return x / (1.0F + exp(-x)); }

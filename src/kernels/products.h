@@ -7,16 +7,8 @@
 
 namespace encode::kernels::ENCODE_ISA {
 
-// One register. Sums of Vec, several of them, would not stay in registers.
-#ifdef __AVX512F__
-constexpr int64_t kWide = 16;
-#elif defined(__AVX2__)
-constexpr int64_t kWide = 8;
-#else
-constexpr int64_t kWide = 4;
-#endif
-using Wide = float __attribute__((vector_size(kWide * sizeof(float))));
-using WideBits = uint32_t __attribute__((vector_size(kWide * sizeof(float))));
+// Sums of Vec, several of them, would not stay in registers.
+using Wide = Register<float>;
 
 // sums += a x b, word by word.
 struct Float32Words {
@@ -61,7 +53,7 @@ struct ProductBlock {
 
 // The word in every lane, its bits as they are.
 inline Wide splat_word(const float* word) {
-  return reinterpret_cast<Wide>(WideBits{} + load_raw<uint32_t>(word));
+  return reinterpret_cast<Wide>(Register<uint32_t>{} + load_raw<uint32_t>(word));
 }
 
 // The first n words.

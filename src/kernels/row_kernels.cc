@@ -7,7 +7,7 @@
 namespace encode::kernels::ENCODE_ISA {
 
 #ifdef __AVX2__
-extern const VectorLinears kVectorLinears;  // vector_linear.cc
+extern const VectorLinears vector_linears;  // vector_linear.cc
 #endif
 
 namespace {
@@ -197,7 +197,7 @@ constexpr auto kMultiplyPairs = nullptr;
 #endif
 
 #ifdef __AVX2__
-constexpr const VectorLinears* kLinears = &kVectorLinears;
+constexpr const VectorLinears* kLinears = &vector_linears;
 #else
 constexpr const VectorLinears* kLinears = nullptr;
 #endif

@@ -3,7 +3,10 @@
 // sources alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #ifdef __AVX512BW__
 #include <immintrin.h>
 #endif
@@ -22,6 +25,42 @@ using UintVec = uint32_t __attribute__((vector_size(64)));
 inline Vec splat(float x) { return Vec{} + x; }
 inline UintVec bits_of(Vec x) { return reinterpret_cast<UintVec>(x); }
 inline Vec from_bits(UintVec x) { return reinterpret_cast<Vec>(x); }
+
+// One register.
+#ifdef __AVX512F__
+constexpr int64_t kWide = 16;
+#elif defined(__AVX2__)
+constexpr int64_t kWide = 8;
+#else
+constexpr int64_t kWide = 4;
+#endif
+template <typename Element>
+using Register [[gnu::vector_size(kWide * 4)]] = Element;
+
+template <typename V>
+using ElementOf = std::remove_cvref_t<decltype(std::declval<V>()[0])>;
+
+// Lanes [kWide i, kWide (i + 1)) of v.
+template <typename V>
+inline Register<ElementOf<V>> register_of(const V& v, int64_t i) {
+  Register<ElementOf<V>> part;
+  __builtin_memcpy(&part, reinterpret_cast<const std::byte*>(&v) + i * sizeof part, sizeof part);
+  return part;
+}
+
+// Lane by lane, a < b ? x : y. Register by register, for GCC 12 compares and chooses one lane at a
+// time where a vector is wider.
+template <typename Key, typename Value>
+inline Value choose_less(const Key& a, const Key& b, const Value& x, const Value& y) {
+  Value chosen;
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kLanes / kWide; ++i) {
+    const auto part = register_of(a, i) < register_of(b, i) ? register_of(x, i) : register_of(y, i);
+    __builtin_memcpy(reinterpret_cast<std::byte*>(&chosen) + i * sizeof part, &part, sizeof part);
+  }
+  return chosen;
+}
+
 // b where one of them is NaN. GCC 12 makes two instructions of a comparison and a choice.
 #ifdef __AVX512F__
 inline Vec max(Vec a, Vec b) {
@@ -35,27 +74,36 @@ inline Vec min(Vec a, Vec b) {
   return c;
 }
 #else
-inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
-inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
+inline Vec max(Vec a, Vec b) { return choose_less(b, a, a, b); }
+inline Vec min(Vec a, Vec b) { return choose_less(a, b, a, b); }
 #endif
+
+// Joins lane i and lane i ^ distance, down to a distance of one.
+template <int distance, typename V, typename Join, int... lane>
+inline V join_register(V x, const Join& join, std::integer_sequence<int, lane...> lanes) {
+  x = join(x, __builtin_shufflevector(x, x, (lane ^ distance)...));
+  if constexpr (distance > 1) x = join_register<distance / 2>(x, join, lanes);
+  return x;
+}
 
 // Over all lanes, in halves.
 template <typename V, typename Join>
-inline auto join_lanes(V x, const Join& join) {
-  x = join(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-  x = join(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-  x = join(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-  x = join(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-  return x[0];
+inline ElementOf<V> join_lanes(const V& x, const Join& join) {
+  constexpr int64_t kRegisters = kLanes / kWide;
+  Register<ElementOf<V>> parts[kRegisters];
+  for (int64_t i = 0; i < kRegisters; ++i) parts[i] = register_of(x, i);
+  for (int64_t half = kRegisters / 2; half > 0; half /= 2) {
+    for (int64_t i = 0; i < half; ++i) parts[i] = join(parts[i], parts[i + half]);
+  }
+  return join_register<kWide / 2>(parts[0], join, std::make_integer_sequence<int, kWide>{})[0];
 }
-inline float sum(Vec x) {
-  return join_lanes(x, [](Vec a, Vec b) { return a + b; });
+inline float sum(const Vec& x) {
+  return join_lanes(x, [](auto a, auto b) { return a + b; });
 }
-inline float largest(Vec x) {
-  return join_lanes(x, [](Vec a, Vec b) { return max(a, b); });
-}
-inline uint32_t largest(UintVec x) {
-  return join_lanes(x, [](UintVec a, UintVec b) { return a > b ? a : b; });
+// Of float32 numbers or integers.
+template <typename V>
+inline ElementOf<V> largest(const V& x) {
+  return join_lanes(x, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 // x times 2^n, n whole numbers for which both are normal.
@@ -107,7 +155,7 @@ inline Vec load(const BFloat16* from) {
 inline UintVec round_to_bfloat16(Vec v) {
   const UintVec bits = bits_of(v);
   const UintVec rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
-  return v != v ? (bits >> 16) | 0x40U : rounded;
+  return choose_less(UintVec{} + 0x7F800000U, bits & 0x7FFFFFFFU, (bits >> 16) | 0x40U, rounded);
 }
 
 inline void store(Vec v, BFloat16* to) {
@@ -128,7 +176,7 @@ inline Vec load(const Float16* from) {
   const UintVec magnitude = half & 0x7FFFU;
   const UintVec scaled = bits_of(from_bits(magnitude << 13) * splat(0x1p112F));
   const UintVec special = (magnitude << 13) | 0x7F800000U;
-  return from_bits((magnitude >= 0x7C00U ? special : scaled) | sign);
+  return from_bits(choose_less(magnitude, UintVec{} + 0x7C00U, scaled, special) | sign);
 }
 
 // Round to nearest even: normal numbers in integer arithmetic; results below 2^-14 by adding 0.5,
@@ -139,10 +187,10 @@ inline UintVec round_to_float16(Vec v) {
   const UintVec magnitude = bits & 0x7FFFFFFFU;
   const UintVec normal = (magnitude + 0xC8000FFFU + ((magnitude >> 13) & 1U)) >> 13;
   const UintVec tiny = bits_of(from_bits(magnitude) + splat(0.5F)) - 0x3F000000U;
-  const UintVec finite = magnitude < 0x38800000U ? tiny : normal;
-  const UintVec infinity =
-      (UintVec{} + 0x7C00U) | (magnitude > 0x7F800000U ? UintVec{} + 0x200U : UintVec{});
-  return sign | (magnitude >= 0x477FF000U ? infinity : finite);
+  const UintVec finite = choose_less(magnitude, UintVec{} + 0x38800000U, tiny, normal);
+  const UintVec infinity = (UintVec{} + 0x7C00U) | choose_less(UintVec{} + 0x7F800000U, magnitude,
+                                                               UintVec{} + 0x200U, UintVec{});
+  return sign | choose_less(magnitude, UintVec{} + 0x477FF000U, finite, infinity);
 }
 
 inline void store(Vec v, Float16* to) {
@@ -191,7 +239,7 @@ inline void store_part(Vec v, T* to, int64_t n) {
 // v, with the lanes from n on replaced.
 inline Vec keep_first(Vec v, int64_t n, float other) {
   constexpr IntVec kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return kLane < static_cast<int32_t>(n) ? v : splat(other);
+  return choose_less(kLane, IntVec{} + static_cast<int32_t>(n), v, splat(other));
 }
 
 // Sixteen rows of sixteen words -> sixteen columns. Transposed within lanes of 128 bits first, then

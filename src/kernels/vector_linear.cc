@@ -1,6 +1,6 @@
 // The kernels of linear.h on vector registers for the instruction set ENCODE_ISA. W lies in blocks
-// of columns, [column block][word][32 columns], so that a row of a block is multiplied with one
-// word of each row of x.
+// of columns, [column block][stripe][word][columns of a stripe], so that a row of a stripe is
+// multiplied with one word of each row of x.
 #include "kernels/linear_functions.h"
 #include "kernels/vector_formats.h"
 
@@ -17,6 +17,14 @@ constexpr int64_t kRows = 8;
 #else
 constexpr int64_t kRows = 6;
 #endif
+
+// Columns of a block that are multiplied at a time.
+constexpr int64_t kStripe = kProductVectors * kWide;
+
+// The first word of a column of a block, for columns of so many words.
+constexpr int64_t place(int64_t column, int64_t words) {
+  return column / kStripe * kStripe * words + column % kStripe;
+}
 
 template <typename Format>
 int64_t words_bytes(int64_t in_features) {
@@ -47,11 +55,13 @@ class ColumnPacker {
   ColumnPacker(const Element* weight, const PackedWeight& shape, int64_t column)
       : weight_(weight), shape_(shape), column_(column) {}
 
-  void pack(float* to) {
+  // `words`: of the block.
+  void pack(float* words) {
     if constexpr (Format::kScaled) measure_columns();
     constexpr int64_t kStep = kLanes * Format::kWordElements;
-    const int64_t words = Format::count(shape_.in_features);
-    for (int64_t word = 0; word < words; word += kLanes) {
+    const int64_t count = Format::count(shape_.in_features);
+    float* to = words + place(column_ % kColumns, count);
+    for (int64_t word = 0; word < count; word += kLanes) {
       UintVec v[kLanes] = {};
       for (int64_t i = 0; i < kLanes && column_ + i < shape_.out_features; ++i) {
         const int64_t at = word / kLanes * kStep;
@@ -60,8 +70,8 @@ class ColumnPacker {
           Format::Words::add(sums_[i], from_bits(UintVec{} + kMiddles), from_bits(v[i]));
       }
       transpose_words(v);
-      const int64_t count = words - word < kLanes ? words - word : kLanes;
-      for (int64_t i = 0; i < count; ++i) store_raw(v[i], to + (word + i) * kColumns);
+      const int64_t rows = count - word < kLanes ? count - word : kLanes;
+      for (int64_t i = 0; i < rows; ++i) store_raw(v[i], to + (word + i) * kStripe);
     }
   }
 
@@ -103,7 +113,7 @@ void pack(const typename Format::Element* weight, const PackedWeight& shape, Blo
     ColumnScales scales = {};
     for (int64_t tile = 0; tile < kTiles; ++tile) {
       ColumnPacker<Format> packer(weight, shape, block * kColumns + tile * kLanes);
-      packer.pack(reinterpret_cast<float*>(out) + tile * kLanes);
+      packer.pack(reinterpret_cast<float*>(out));
       if constexpr (Format::kScaled) packer.store_scales(scales, tile * kLanes);
     }
     if constexpr (Format::kScaled)
@@ -122,16 +132,15 @@ struct BlockProduct {
 
 template <typename Words, int64_t rows>
 [[gnu::noinline]] void multiply_rows(const BlockProduct& block) {
-  constexpr int64_t kStep = kProductVectors * kWide;
   const Product shape = {.m = rows,
-                         .n = kStep,
+                         .n = kStripe,
                          .k = block.words,
                          .lda = block.stride,
-                         .ldb = kColumns,
+                         .ldb = kStripe,
                          .ldc = kColumns};
-  for (int64_t n = 0; n < kColumns; n += kStep) {
+  for (int64_t n = 0; n < kColumns; n += kStripe) {
     multiply_block<Words, rows, kProductVectors, true, false>(
-        shape, {block.x, block.w + n, block.sums + n, kWide});
+        shape, {block.x, block.w + place(n, block.words), block.sums + n, kWide});
   }
 }
 
@@ -232,7 +241,7 @@ void linear(const PackedWeight& weight, const Linear<typename Format::Element>& 
 }
 
 template <typename Format>
-constexpr LinearFunctions<typename Format::Element> of_format() {
+constexpr LinearFunctions<typename Format::Element> of_format() noexcept {
   return {.pack = pack<Format>,
           .linear = linear<Format>,
           .packed_bytes = packed_bytes<Format>,
@@ -241,17 +250,17 @@ constexpr LinearFunctions<typename Format::Element> of_format() {
 
 }  // namespace
 
-extern const VectorLinears kVectorLinears;
-constexpr VectorLinears kVectorLinears = {.float32 = of_format<Float32Format>(),
+extern const VectorLinears vector_linears;
+constinit const VectorLinears vector_linears = {.float32 = of_format<Float32Format>(),
 #ifdef __AVX512F__
-                                          .int8 = of_format<Int8Format>(),
+                                                .int8 = of_format<Int8Format>(),
 #else
-                                          .int8 = {},
+                                                .int8 = {},
 #endif
 #ifdef __AVX512BF16__
-                                          .bfloat16 = of_format<BFloat16Format>()
+                                                .bfloat16 = of_format<BFloat16Format>()
 #else
-                                          .bfloat16 = {}
+                                                .bfloat16 = {}
 #endif
 };
 
