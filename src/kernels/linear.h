@@ -7,9 +7,10 @@
 // sums exact (Ozaki et al. 2012, "Error-free transformations of matrix multiplication"; Ootomo,
 // Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit"). Of the products of digits
 // those are taken whose places add up to less than the number of digits. Three digits leave 2^-24
-// of a row's largest element, and with six products errors as small as those of float32 arithmetic;
-// a row of x whose largest element is above 64 times the mean of their magnitudes takes four. Two
-// digits leave 2^-16, with three products; one digit is int8 quantization of weights and
+// of a row's largest element, and with six products errors as small as those of float32 arithmetic
+// where no element of x is far above the others, else up to 2^-19 of the sum of the terms'
+// magnitudes; a row of x whose largest element is above 64 times the mean of their magnitudes takes
+// four. Two digits leave 2^-16, with three products; one digit is int8 quantization of weights and
 // activations, by the row and on the fly.
 //
 // Vector registers. An element is one chain of multiply-adds in the order of the inner dimension:
