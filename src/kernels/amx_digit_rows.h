@@ -1,5 +1,5 @@
-// The operands of amx_digits.h: rows of float32 numbers as digits, in the order of the tiles.
-// Included by amx_digits.cc alone.
+// The operands of amx_digits.cc: rows of float32 numbers as digits, in the order of the tiles.
+// Included by it alone.
 #pragma once
 
 #include "kernels/amx_tiles.h"

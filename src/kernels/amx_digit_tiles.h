@@ -1,4 +1,4 @@
-// The sums of amx_digits.h: products of digits on tiles. Included by amx_digits.cc alone.
+// The sums of amx_digits.cc: products of digits on tiles. Included by it alone.
 //
 // `between` is called once a step: what it does runs beside the step's products, on the units that
 // tiles leave idle.

@@ -42,8 +42,7 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 bool has_avx512bf16() {
-  return has_avx512() && __builtin_cpu_supports("avx512bf16") &&
-         __builtin_cpu_supports("avx512vnni");
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") && has_avx512_vnni();
 }
 bool has_amx() { return has_avx512bf16() && amx::available(); }
 #endif
@@ -73,6 +72,14 @@ Capability asked_for() {
 }
 
 }  // namespace
+
+bool has_avx512_vnni() {
+#ifdef ENCODE_X86_64
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
 
 KernelSets usable_kernels() {
   KernelSets usable = {.sets = {&baseline::table()}, .count = 1};

@@ -122,6 +122,8 @@ enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 // Throws Error kUsage "cpu.capability" for another value of it.
 Capability capability();
 const char* to_string(Capability capability);
+// Whether the processor has AVX512_VNNI, which some have with kAvx512.
+bool has_avx512_vnni();
 
 // The best set of row kernels within capability(); with kAmx that of AVX512_BF16, which takes
 // subnormal bfloat16 numbers for zero.

@@ -32,14 +32,6 @@ auto with_functions(LinearKernel kernel, const Body& body) {
   return bfloat16 ? body(of_bfloat16(kernel)) : body(of_float(kernel));
 }
 
-bool has_vnni() {
-#ifdef ENCODE_X86_64
-  return __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 bool usable(LinearKernel kernel) {
@@ -55,7 +47,7 @@ bool usable(LinearKernel kernel) {
     case LinearKernel::kBFloat16Vectors:
       return vectors && vectors->bfloat16.linear;
     case LinearKernel::kInt8Vectors:
-      return vectors && vectors->int8.linear && has_vnni();
+      return vectors && vectors->int8.linear && has_avx512_vnni();
   }
   return false;
 }

@@ -38,7 +38,8 @@ enum class LinearKernel {
   kInt8Vectors,
 };
 
-// Whether this processor has what the kernel takes, and may use it (capability()).
+// Whether this processor has what the kernel takes, and may use it (capability()). Everything below
+// is for usable kernels alone, with elements of the kernel's type: nothing checks it.
 bool usable(LinearKernel kernel);
 
 // After the bias, before the residual.

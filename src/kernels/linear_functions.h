@@ -21,6 +21,16 @@ struct VectorLinears {
   LinearFunctions<BFloat16> bfloat16;
 };
 
+namespace avx2 {
+extern const VectorLinears vector_linears;
+}
+namespace avx512 {
+extern const VectorLinears vector_linears;
+}
+namespace avx512bf16 {
+extern const VectorLinears vector_linears;
+}
+
 // Those on tiles: by digits, whatever their number, and of bfloat16.
 namespace amx {
 const LinearFunctions<float>& digit_linear();

@@ -42,6 +42,14 @@ constexpr int64_t kProductVectors = 2;
 // Rows of B that are multiplied before the next ones are looked at: they stay in the first cache.
 constexpr int64_t kProductDepth = 128;
 
+// Words of a row of A, and the distances between rows.
+struct BlockShape {
+  int64_t k;
+  int64_t lda;
+  int64_t ldb;
+  int64_t ldc;
+};
+
 // Rows of A and C that a block takes, and the columns of its last register. A and B are words, C is
 // sums, whatever they are stored as.
 struct ProductBlock {
@@ -69,8 +77,8 @@ inline void store_words(const Wide& words, float* to, int64_t n) {
 // `first`: nothing has been added to C yet. `part`: the last register is not a whole one. The loops
 // over rows and registers must be unrolled for the sums to stay there.
 template <typename Words, int64_t rows, int64_t vectors, bool first, bool part>
-inline void multiply_block(const Product& product, const ProductBlock& block) {
-  const Product p = product;
+inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
+  const BlockShape p = shape;
   const auto [a, b, c, lanes] = block;
   const auto from = [lanes](const float* row, int64_t v) {
     if (part && v + 1 == vectors) return load_words(row + v * kWide, lanes);
@@ -109,8 +117,9 @@ inline void multiply_block(const Product& product, const ProductBlock& block) {
 
 template <typename Words, int64_t vectors, bool first, bool part>
 inline void multiply_columns(const Product& p, ProductBlock block) {
+  const BlockShape shape = {.k = p.k, .lda = p.lda, .ldb = p.ldb, .ldc = p.ldc};
   for (int64_t r = 0; r < p.m; r += kProductRows) {
-    multiply_block<Words, kProductRows, vectors, first, part>(p, block);
+    multiply_block<Words, kProductRows, vectors, first, part>(shape, block);
     block.a += kProductRows * p.lda;
     block.c += kProductRows * p.ldc;
   }

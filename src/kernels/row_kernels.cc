@@ -1,15 +1,11 @@
 // The kernels of kernels.h for the instruction set ENCODE_ISA.
 #include "kernels/activations.h"
 #include "kernels/kernels.h"
+#include "kernels/linear_functions.h"
 #include "kernels/products.h"
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {
-
-#ifdef __AVX2__
-extern const VectorLinears vector_linears;  // vector_linear.cc
-#endif
-
 namespace {
 
 // p[j] = power(scale x s[j] - the largest of them).
@@ -196,7 +192,7 @@ constexpr auto kMultiplyPairs = multiply_pairs;
 constexpr auto kMultiplyPairs = nullptr;
 #endif
 
-#ifdef __AVX2__
+#ifdef ENCODE_VECTOR_LINEAR
 constexpr const VectorLinears* kLinears = &vector_linears;
 #else
 constexpr const VectorLinears* kLinears = nullptr;

@@ -131,7 +131,7 @@ inline Vec fast_quotient(Vec a, Vec b) {
 #endif
 }
 
-// Loads and stores of sixteen elements at any address.
+// Loads and stores at any address: of a V, or of sixteen elements.
 template <typename V, typename T>
 inline V load_raw(const T* from) {
   V v;

@@ -8,7 +8,7 @@ namespace encode::kernels::ENCODE_ISA {
 namespace {
 
 constexpr int64_t kColumns = PackedWeight::kBlockColumns;
-constexpr int64_t kTiles = kColumns / kLanes;  // vectors of columns in a block
+constexpr int64_t kVectors = kColumns / kLanes;  // of columns in a block
 
 // Rows of a block of results. There are registers for fourteen with AVX-512, but rows of x that are
 // a multiple of 4 kB long meet in one set of the first cache, which may have eight ways.
@@ -20,6 +20,7 @@ constexpr int64_t kRows = 6;
 
 // Columns of a block that are multiplied at a time.
 constexpr int64_t kStripe = kProductVectors * kWide;
+static_assert(kColumns % kStripe == 0 && kStripe % kLanes == 0, "a packed vector is in one stripe");
 
 // The first word of a column of a block, for columns of so many words.
 constexpr int64_t place(int64_t column, int64_t words) {
@@ -111,10 +112,10 @@ void pack(const typename Format::Element* weight, const PackedWeight& shape, Blo
   for (int64_t block = range.begin; block < range.end; ++block) {
     std::byte* out = to + block * size;
     ColumnScales scales = {};
-    for (int64_t tile = 0; tile < kTiles; ++tile) {
-      ColumnPacker<Format> packer(weight, shape, block * kColumns + tile * kLanes);
+    for (int64_t vector = 0; vector < kVectors; ++vector) {
+      ColumnPacker<Format> packer(weight, shape, block * kColumns + vector * kLanes);
       packer.pack(reinterpret_cast<float*>(out));
-      if constexpr (Format::kScaled) packer.store_scales(scales, tile * kLanes);
+      if constexpr (Format::kScaled) packer.store_scales(scales, vector * kLanes);
     }
     if constexpr (Format::kScaled)
       __builtin_memcpy(out + words_bytes<Format>(shape.in_features), &scales, sizeof scales);
@@ -126,21 +127,16 @@ struct BlockProduct {
   const float* x;
   int64_t stride;
   const float* w;
-  int64_t words;
+  int64_t depth;  // words of a row or column
   float* sums;
 };
 
 template <typename Words, int64_t rows>
 [[gnu::noinline]] void multiply_rows(const BlockProduct& block) {
-  const Product shape = {.m = rows,
-                         .n = kStripe,
-                         .k = block.words,
-                         .lda = block.stride,
-                         .ldb = kStripe,
-                         .ldc = kColumns};
+  const BlockShape shape = {.k = block.depth, .lda = block.stride, .ldb = kStripe, .ldc = kColumns};
   for (int64_t n = 0; n < kColumns; n += kStripe) {
     multiply_block<Words, rows, kProductVectors, true, false>(
-        shape, {block.x, block.w + place(n, block.words), block.sums + n, kWide});
+        shape, {block.x, block.w + place(n, block.depth), block.sums + n, kWide});
   }
 }
 
@@ -185,17 +181,17 @@ class PanelProduct {
     multiply_rows<typename Format::Words>({.x = panel_.words + row * panel_.stride,
                                            .stride = panel_.stride,
                                            .w = reinterpret_cast<const float*>(w),
-                                           .words = Format::count(weight_.in_features),
+                                           .depth = Format::count(weight_.in_features),
                                            .sums = sums},
                                           rows);
-    for (int64_t tile = 0; tile < kTiles; ++tile) {
-      const int64_t column = block * kColumns + tile * kLanes;
+    for (int64_t vector = 0; vector < kVectors; ++vector) {
+      const int64_t column = block * kColumns + vector * kLanes;
       const int64_t lanes = weight_.out_features - column;
       if (lanes <= 0) return;
       const Vec bias = call_.bias ? load_lanes(call_.bias + column, lanes) : Vec{};
-      const auto result = results_of(w + words_bytes<Format>(weight_.in_features), tile);
+      const auto result = results_of(w + words_bytes<Format>(weight_.in_features), vector);
       for (int64_t r = 0; r < rows; ++r) {
-        const Vec x = result(load(sums + r * kColumns + tile * kLanes), row + r) + bias;
+        const Vec x = result(load(sums + r * kColumns + vector * kLanes), row + r) + bias;
         finish_lanes<epilogue, Format::kExact>(
             x, call_, (panel_.first + row + r) * weight_.out_features + column, lanes);
       }
@@ -203,9 +199,9 @@ class PanelProduct {
   }
 
   // A function from sixteen sums of a row to sixteen numbers.
-  auto results_of(const std::byte* scales, int64_t tile) const {
+  auto results_of(const std::byte* scales, int64_t vector) const {
     if constexpr (Format::kScaled) {
-      const auto part = tile * kLanes * kWordBytes;
+      const auto part = vector * kLanes * kWordBytes;
       const Vec scale = load_raw<Vec>(scales + offsetof(ColumnScales, scale) + part);
       const auto correction = load_raw<IntVec>(scales + offsetof(ColumnScales, correction) + part);
       return [this, scale, correction](Vec sums, int64_t row) {
@@ -250,7 +246,6 @@ constexpr LinearFunctions<typename Format::Element> of_format() noexcept {
 
 }  // namespace
 
-extern const VectorLinears vector_linears;
 constinit const VectorLinears vector_linears = {.float32 = of_format<Float32Format>(),
 #ifdef __AVX512F__
                                                 .int8 = of_format<Int8Format>(),

@@ -43,7 +43,8 @@ struct AttentionOptions {
   AttentionWindow window = {};
   double softcap = 0;                           // > 0: score = softcap x tanh(score / softcap)
   const RelativePositions* relative = nullptr;  // borrowed for the call
-  // float32 queries, keys, values and weights may be rounded to bfloat16 for the products (CPU).
+  // float32 queries, keys, values and weights may be rounded to bfloat16 for the products: on CPU,
+  // where it has products of bfloat16 pairs and head_dim is a multiple of 32.
   bool rounds_operands = false;
 };
 

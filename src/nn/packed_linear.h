@@ -40,7 +40,8 @@ class PackedLinear {
   at::ScalarType type_ = at::kFloat;
 };
 
-// The kernel for weights of a type on this processor, at LibTorch's float32 matmul precision.
+// The kernel for weights of a type on this processor, at LibTorch's float32 matmul precision;
+// nullopt where there is none.
 std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type);
 // That of dtype int8, whatever the precision.
 std::optional<kernels::LinearKernel> int8_kernel();

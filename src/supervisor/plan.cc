@@ -157,7 +157,7 @@ std::string stream_fingerprint(const StreamConfig& resolved, const InputScan& sc
                                const EffectiveResult& effective,
                                const std::string& model_identity) {
   // Grows by one whenever the same inputs and options would give other bytes.
-  constexpr int kFingerprintVersion = 5;
+  constexpr int kFingerprintVersion = 6;
   Json result = result_identity(resolved.result);
   result["effective"] = effective_json(effective);
   const Json fingerprint = {{"format", kFingerprintVersion},
