@@ -17,7 +17,7 @@ inline RowMeasure measure(const float* row, int64_t n) {
   Vec total[kParts] = {};
   const auto take = [&](int64_t part, Vec x) {
     const UintVec magnitude = bits_of(x) & 0x7FFFFFFFU;
-    most[part] = choose_less(most[part], magnitude, magnitude, most[part]);
+    most[part] = max(magnitude, most[part]);
     total[part] += from_bits(magnitude);
   };
   int64_t i = 0;
@@ -26,7 +26,7 @@ inline RowMeasure measure(const float* row, int64_t n) {
   }
   for (; i < n; i += kLanes) take(0, load_lanes(row + i, n - i));
   for (int64_t part = 1; part < kParts; ++part) {
-    most[0] = choose_less(most[0], most[part], most[part], most[0]);
+    most[0] = max(most[part], most[0]);
     total[0] += total[part];
   }
   const uint32_t bits = kernels::ENCODE_ISA::largest(most[0]);

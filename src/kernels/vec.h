@@ -78,6 +78,8 @@ inline Vec max(Vec a, Vec b) { return choose_less(b, a, a, b); }
 inline Vec min(Vec a, Vec b) { return choose_less(a, b, a, b); }
 #endif
 
+inline UintVec max(const UintVec& a, const UintVec& b) { return choose_less(b, a, a, b); }
+
 // Joins lane i and lane i ^ distance, down to a distance of one.
 template <int distance, typename V, typename Join, int... lane>
 inline V join_register(V x, const Join& join, std::integer_sequence<int, lane...> lanes) {

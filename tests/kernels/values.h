@@ -9,11 +9,17 @@
 
 namespace encode::kernels {
 
+inline std::mt19937& generator() {
+  static std::mt19937 of_all;
+  return of_all;
+}
+// So that a test's numbers do not depend on the tests before it.
+inline void restart_values() { generator().seed(11); }
+
 inline std::vector<float> random_values(int64_t n) {
-  static std::mt19937 generator(11);
   std::normal_distribution<float> normal;
   std::vector<float> values(static_cast<size_t>(n));
-  for (float& x : values) x = normal(generator);
+  for (float& x : values) x = normal(generator());
   return values;
 }
 
