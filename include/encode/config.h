@@ -51,7 +51,9 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. Never part of the fingerprint.
 struct SpeedOptions {
-  int64_t batch_size = 0;                // rows in a batch at most; 0: no limit
+  // A budget of tokens in the form that users know: what this many rows of the longest length would
+  // take, filled with as many shorter rows as fit. 0: no limit.
+  int64_t batch_size = 0;
   int64_t batch_tokens = 0;              // tokens in a batch at most; 0: chosen for the device
   int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota
   int64_t tokenizer_threads = 0;         // 0: chosen
@@ -96,6 +98,9 @@ struct StoreOptions {
 
 struct HardwareOptions {
   std::string device = "auto";  // auto | cpu | cuda | cuda:N
+  // Refuses to go on with chunks of another kind of device or another version of LibTorch or the
+  // driver, whose last bits may differ; false: a warning.
+  bool strict_numerics = false;
   bool expandable_segments = true;
   std::string allocator_conf;  // merged over the above, PyTorch's PYTORCH_ALLOC_CONF syntax
   int64_t max_restarts = 5;    // of a worker without progress

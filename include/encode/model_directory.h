@@ -20,6 +20,8 @@ struct TensorInfo {
   std::vector<int64_t> shape;
   int64_t offset_bytes = 0;  // from the beginning of the file
   int64_t size_bytes = 0;
+
+  bool operator==(const TensorInfo&) const = default;
 };
 
 // The activation after a sentence-transformers Dense module: the classes of
@@ -67,6 +69,8 @@ struct SentenceModule {
   // kDense: linear.weight, linear.bias, and residual.weight where widths differ; kLayerNorm:
   // norm.weight, norm.bias.
   std::map<std::string, TensorInfo> tensors;
+
+  bool operator==(const SentenceModule&) const = default;
 };
 
 // ModelDirectory::model_type of a directory whose first module is a StaticEmbedding: a row for each
@@ -77,6 +81,15 @@ struct ModelFile {
   std::string name;  // relative to the directory: "model.safetensors", "1_Pooling/config.json"
   std::string path;
   int64_t bytes = 0;
+};
+
+// The content of one of them.
+struct FileHash {
+  std::string name;  // as ModelFile::name
+  int64_t bytes = 0;
+  std::string sha256;  // hexadecimal digits
+
+  bool operator==(const FileHash&) const = default;
 };
 
 struct ModelDirectory {
@@ -140,8 +153,13 @@ struct EffectiveResult {
   std::string prompt;          // literal, may be empty
   bool include_prompt = true;  // false: the prompt's tokens are left out of the pooling
   ComputeType dtype = ComputeType::kFloat32;
-  int64_t dim = 0;  // width of an embedding
+  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // of dtype float32
+  std::optional<bool> causal;  // overrides config.json's is_causal
+  int64_t dim = 0;             // width of an embedding
+  // The rows of a matrix product on a GPU, which decide the bits of the result: see BatchPlan.
+  int64_t launch_tokens = 0;
 
+  bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // `modules` has a kTruncate
   bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
 };
@@ -151,10 +169,11 @@ struct EffectiveResult {
 // "model.truncate_dim" (wider than the embedding).
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
-// Canonical JSON of what the model contributes to a fingerprint: name, size and SHA-256 of every
-// file. `hash_cache` (may be empty) is a file that remembers hashes by (device, inode, size, mtime,
-// ctime); one that cannot be read or written costs time, not correctness. Throws Error kIoError,
-// also "model.changed" where a file changes meanwhile.
-std::string model_identity(const ModelDirectory& directory, const std::string& hash_cache);
+// The content of every file in `directory.files`, in that order. `hash_cache` (may be empty) is a
+// file that remembers hashes by (device, inode, size, mtime, ctime); one that cannot be read or
+// written costs time, not correctness. Throws Error kIoError, also "model.changed" when a file
+// changes meanwhile.
+std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
+                                       const std::string& hash_cache);
 
 }  // namespace encode

@@ -28,9 +28,9 @@ void require_int8(c10::Device device) {
 
 }  // namespace
 
-LayerPrecision::LayerPrecision(const ResultOptions& options, c10::Device device) {
-  std::string precision(to_string(options.float32_matmul_precision));
-  if (options.dtype == ComputeType::kInt8) {
+LayerPrecision::LayerPrecision(const EffectiveResult& effective, c10::Device device) {
+  std::string precision(to_string(effective.float32_matmul_precision));
+  if (effective.dtype == ComputeType::kInt8) {
     require_int8(device);
     precision = "medium";
   }

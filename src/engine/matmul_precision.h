@@ -3,7 +3,7 @@
 
 #include <c10/core/Device.h>
 
-#include "encode/config.h"
+#include "encode/model_directory.h"
 
 namespace encode {
 
@@ -13,7 +13,7 @@ namespace encode {
 // a process. Throws Error kUnavailable for dtype int8 on a device that has no such products.
 class LayerPrecision {
  public:
-  LayerPrecision(const ResultOptions& options, c10::Device device);
+  LayerPrecision(const EffectiveResult& effective, c10::Device device);
   LayerPrecision(const LayerPrecision&) = delete;
   LayerPrecision& operator=(const LayerPrecision&) = delete;
   ~LayerPrecision();

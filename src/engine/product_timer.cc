@@ -105,7 +105,7 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
   }
   if (flops == 0) return rates;
   rates.flops_per_token = flops / tokens;
-  const LayerPrecision precision(transformer_.options, transformer_.device);
+  const LayerPrecision precision(transformer_.effective, transformer_.device);
   const Work model = on_all_threads(batches_, seconds, go_on);
   rates.tokens_per_second = model.tokens_per_second;
   if (transformer_.device.is_cpu()) rates.tokens_per_cpu_second = model.tokens / model.cpu_seconds;

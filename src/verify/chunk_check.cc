@@ -26,10 +26,7 @@ std::optional<StreamFile> check_stream_file(const ExpectedMatrix& matrix, const 
   try {
     StreamFile stream = read_stream_file(path);
     if (matrix.fingerprint) {
-      findings.check("chunk_fingerprint", stream.identity.fingerprint == *matrix.fingerprint,
-                     "that of this config",
-                     stream.identity.fingerprint == *matrix.fingerprint ? "the same" : "another",
-                     path);
+      findings.check_fingerprint("chunk_fingerprint", stream.identity, *matrix.fingerprint, path);
     }
     return stream;
   } catch (const Error& error) {
@@ -55,26 +52,6 @@ void check_strays(const std::string& directory, const std::map<int64_t, ChunkRec
 }
 
 }  // namespace
-
-void Findings::check(const std::string& name, bool good, const std::string& expected,
-                     const std::string& found, const std::string& detail) {
-  all_.push_back({.matrix = matrix_,
-                  .check = name,
-                  .status = good ? CheckStatus::kOk : CheckStatus::kFailed,
-                  .expected = expected,
-                  .found = found,
-                  .detail = good ? "" : detail});
-}
-
-void Findings::warn(const std::string& name, const std::string& expected, const std::string& found,
-                    const std::string& detail) {
-  all_.push_back({.matrix = matrix_,
-                  .check = name,
-                  .status = CheckStatus::kWarning,
-                  .expected = expected,
-                  .found = found,
-                  .detail = detail});
-}
 
 void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_dir,
                         bool final_is_complete, Findings& findings) {

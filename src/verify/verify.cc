@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "fingerprint/fingerprint.h"
 #include "store/final.h"
-#include "store/fingerprint_diff.h"
 #include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/sealed_file.h"
@@ -28,16 +28,6 @@ std::string shape_text(int64_t rows, int64_t dim) {
 bool tells_about_the_file(const Error& error) {
   return error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kIoError ||
          error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
-}
-
-bool says_normalized(const Json& json) {
-  if (!json.is_structured()) return false;
-  if (json.is_object()) {
-    const auto found = json.find("normalize");
-    if (found != json.end() && found->is_boolean()) return found->get<bool>();
-  }
-  return std::any_of(json.begin(), json.end(),
-                     [](const Json& member) { return says_normalized(member); });
 }
 
 bool exists(const std::string& path) {
@@ -82,7 +72,7 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  "at most " + count(allowed) + ", those without tokens", count(summary.zero_rows),
                  list_rows(scan.zero_examples, summary.zero_rows));
   const bool normalized =
-      manifest->parts.empty() && says_normalized(Json::parse(manifest->identity.fingerprint));
+      manifest->parts.empty() && says_normalized(manifest->identity.fingerprint);
   if (!normalized) return;
   findings.check("norms", scan.off_unit_rows == 0, "norm 1 within 0.001",
                  count(scan.off_unit_rows) + " off",
@@ -165,11 +155,7 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
                    "the config asks for another type: run encode again");
   }
   if (!matrix.fingerprint || !manifest) return;
-  StreamIdentity wanted = manifest->identity;
-  wanted.fingerprint = *matrix.fingerprint;
-  const bool same = manifest->identity.fingerprint == *matrix.fingerprint;
-  findings.check("fingerprint", same, "that of this config", same ? "the same" : "another",
-                 same ? "" : describe_differences(manifest->identity, wanted));
+  findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
 }
 
 // Column by column, to the bit.

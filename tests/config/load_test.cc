@@ -203,6 +203,7 @@ const std::vector<Override> every_key = {
     {"semantic.keep_chunk_cache", "true", "-13"},
     {"semantic.cache_dir", "elsewhere", "-14"},
     {"hardware.device", "cuda:1", "-15"},
+    {"hardware.strict_numerics", "true", "-15"},
     {"hardware.threads", "4", "-16"},
     {"hardware.tokenizer_threads", "5", "-17"},
     {"hardware.prefetch_bytes", "6000000", "-18"},
@@ -268,8 +269,8 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
               !save && keep);
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh) << "starting over is an action of one command, not a setting";
-  const auto& [device, expandable, conf, restarts] = run.hardware;
-  EXPECT_TRUE(device == "cuda:1" && !expandable && conf == "max_split_size_mb:64" && restarts == 7);
+  const auto& [device, strict_numerics, expandable, conf, restarts] = run.hardware;
+  EXPECT_TRUE(device == "cuda:1" && strict_numerics && !expandable && conf == "max_split_size_mb:64" && restarts == 7);
   const auto& [level, file, json, progress] = run.log;
   EXPECT_TRUE(level == "debug" && file == "other.log" && json && !progress);
 }

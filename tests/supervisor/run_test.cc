@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "supervisor/experiment.h"
-#include "supervisor/summary.h"
+#include "supervisor/report/summary.h"
 
 namespace encode::testing {
 namespace {
