@@ -59,9 +59,6 @@ void open_kernels(at::Device device, ComputeType type) {
   }
 }
 
-// Rotary tables are made for the longest sequence; without any stated limit this one holds.
-constexpr int64_t kLongestSequence = 32768;
-
 // Nothing is multiplied in 8-bit floats before the device has shown that it can.
 void require_fp8(at::Device device) {
   const auto refuse = [&](std::string found) {
@@ -159,7 +156,6 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
                                  directory.transformer_path + "/config.json", "model.config");
   const JsonFields fields(config, directory.transformer_path + "/config.json", "model.config");
   Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
-  const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
   std::unique_ptr<Model> model = [&] {
     const LayerPrecision precision(options.result, device);
     std::optional<Fp8Scope> fp8;
@@ -170,7 +166,7 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
     auto loaded = load_model(directory.model_type, {.config = fields,
                                                     .weights = weights,
                                                     .device = device,
-                                                    .max_positions = max_length,
+                                                    .max_positions = effective.max_length,
                                                     .causal = options.result.causal});
     if (fp8) note_fp8(*fp8);
     return loaded;
@@ -182,7 +178,7 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
                              .options = options.result,
                              .dim = effective.dim,
                              .vocab_size = directory.vocab_size,
-                             .max_length = max_length,
+                             .max_length = effective.max_length,
                              .token_embeddings = effective.token_embeddings()};
   return device.is_cpu() ? make_cpu_encoder(std::move(transformer), options)
                          : make_cuda_encoder(std::move(transformer), options);

@@ -30,8 +30,18 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
        .hint = "or give the text itself as the prompt"});
 }
 
-int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
-  if (!options.max_length) return directory.max_seq_length.value_or(0);
+// Without a limit of its own the model gets kDefaultMaxLength, and `warnings` says so.
+int64_t models_own_max_length(const ModelDirectory& directory, std::vector<std::string>& warnings) {
+  if (directory.max_seq_length) return *directory.max_seq_length;
+  warnings.push_back(directory.path + " states no longest text: texts are cut at " +
+                     format_count(kDefaultMaxLength) +
+                     " tokens; set semantic.max_length for another limit");
+  return kDefaultMaxLength;
+}
+
+int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options,
+                            std::vector<std::string>& warnings) {
+  if (!options.max_length) return models_own_max_length(directory, warnings);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= 1 && *options.max_length <= most) return *options.max_length;
   throw refusal(
@@ -99,7 +109,7 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   if (options.normalize == true && !ends_normalized(result.modules))
     append(result.modules, SentenceModule::Kind::kNormalize);
   result.normalize = ends_normalized(result.modules);
-  result.max_length = max_length_in_force(directory, options);
+  result.max_length = max_length_in_force(directory, options, result.warnings);
   result.prompt = prompt_in_force(directory, options);
   result.dtype = options.dtype;
   result.dim = output_dim(result.modules, directory.hidden_size, directory.path);

@@ -1,6 +1,7 @@
 #include "supervisor/plan.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "encode/error.h"
@@ -40,14 +41,22 @@ class Models {
                {"hidden_size", model.directory.hidden_size},
                {"bytes", bytes},
                {"similarity", model.directory.similarity}});
-    for (const std::string& warning : model.directory.warnings) log_.warning("model", warning);
+    warn(model.directory.warnings);
     model.identity = model_identity(model.directory, hash_cache_);
     return models_.emplace(path, std::move(model)).first->second;
+  }
+
+  // Each warning once, however many streams share its cause.
+  void warn(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) log_.warning("model", warning);
+    }
   }
 
  private:
   std::string hash_cache_;
   RunLog& log_;
+  std::set<std::string> warned_;
   std::map<std::string, OpenedModel> models_;
 };
 
@@ -186,6 +195,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     StreamPlan& planned = plan.streams.emplace_back();
     planned.config = stream;
     planned.effective = effective_result(model.directory, stream.result);
+    models.warn(planned.effective.warnings);
     planned.config.result =
         resolved_options(stream.result, planned.effective, model.directory.path);
     planned.final_path = final_path_of(config, stream.name());
