@@ -8,8 +8,8 @@
 #include <c10/core/InferenceMode.h>
 
 #include "base/host.h"
+#include "base/thread_pool.h"
 #include "engine/product_timer.h"
-#include "engine/thread_pool.h"
 #include "engine/transformer.h"
 #include "kernels/kernels.h"
 #include "nn/linear.h"

@@ -7,8 +7,8 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include "base/thread_pool.h"
 #include "engine/product_timer.h"
-#include "engine/thread_pool.h"
 #include "engine/transformer.h"
 #include "nn/device.h"
 

@@ -6,6 +6,7 @@
 #include "encode/store.h"
 
 #include "base/json.h"
+#include "base/npy_reader.h"
 #include "store/final.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"
