@@ -51,8 +51,8 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. Never part of the fingerprint.
 struct SpeedOptions {
-  // A budget of tokens in the form that users know: what this many rows of the longest length would
-  // take, filled with as many shorter rows as fit. 0: no limit.
+  // A budget of tokens in the form that users know: a batch takes at most as many tokens as this many
+  // rows of max_length, filled with as many shorter rows as fit. 0: no such limit.
   int64_t batch_size = 0;
   int64_t batch_tokens = 0;              // tokens in a batch at most; 0: chosen for the device
   int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota
@@ -83,11 +83,14 @@ struct CombineConfig {
   bool operator==(const CombineConfig&) const = default;
 };
 
+// Rows in a chunk when the user gives no number, or 0.
+inline constexpr int64_t kDefaultChunkRows = 1000;
+
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, where `output` is empty, the finals
   std::string output;     // `encode run --output FILE`: the one final's own path; else empty
   bool use_chunked_encoding = true;
-  int64_t chunk_size = 1000;  // rows; 0: chosen
+  int64_t chunk_size = kDefaultChunkRows;  // rows; 0: kDefaultChunkRows
   bool save_chunks = true;
   bool keep_chunk_cache = false;
   FinalFormat final_format;  // changes the finals only, never the chunks

@@ -129,10 +129,14 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
 
 // Reads and checks everything but the tensors' bytes. Throws Error: kNoInput for a missing file,
 // kConfig for anything malformed or not supported (docs/errors.md lists the "model.*" codes),
-// within the limits of docs/reliability.md. Without modules.json it is a plain Hugging Face
+// within the limits of src/model_dir/limits.h. Without modules.json it is a plain Hugging Face
 // directory, and gets what sentence-transformers 6 gives it: mean pooling (last token for a causal
 // ...ForCausalLM), no normalization, no prompts, and a warning.
 ModelDirectory open_model_directory(const std::string& path);
+
+// The longest sequence, in tokens, of a model that states no limit, when the user states none
+// either: T5 has relative positions, so its config.json may say nothing.
+inline constexpr int64_t kDefaultMaxLength = 32768;
 
 // `options` against the directory: every optional filled with the value that is in force.
 struct EffectiveResult {
@@ -148,10 +152,9 @@ struct EffectiveResult {
   // before the cut, so that a cut row has length 1 only where the options ask for it, as in
   // sentence-transformers' encode().
   std::vector<SentenceModule> modules;
-  int64_t max_length =
-      0;  // tokens, special tokens included; 0: neither model nor options state a limit
-  std::string prompt;          // literal, may be empty
-  bool include_prompt = true;  // false: the prompt's tokens are left out of the pooling
+  int64_t max_length = kDefaultMaxLength;  // tokens, special tokens included; at least 1
+  std::string prompt;                      // literal, may be empty
+  bool include_prompt = true;              // false: the prompt's tokens are left out of the pooling
   ComputeType dtype = ComputeType::kFloat32;
   MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // of dtype float32
   std::optional<bool> causal;  // overrides config.json's is_causal
@@ -168,6 +171,11 @@ struct EffectiveResult {
 // position_limit), "model.dim" (the pooling asked for does not fit a Dense module),
 // "model.truncate_dim" (wider than the embedding).
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
+
+// One sentence when neither the directory nor the options state a longest text, so that
+// kDefaultMaxLength is in force.
+std::vector<std::string> length_warnings(const ModelDirectory& directory,
+                                         const ResultOptions& options);
 
 // The content of every file in `directory.files`, in that order. `hash_cache` (may be empty) is a
 // file that remembers hashes by (device, inode, size, mtime, ctime); one that cannot be read or

@@ -7,8 +7,8 @@
 #include <c10/core/InferenceMode.h>
 
 #include "base/host.h"
+#include "base/thread_pool.h"
 #include "engine/device_facts.h"
-#include "engine/thread_pool.h"
 #include "engine/transformer.h"
 
 namespace encode {

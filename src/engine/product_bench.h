@@ -11,7 +11,7 @@
 
 #include "engine/load_encoder.h"
 #include "engine/load_transformer.h"
-#include "engine/thread_pool.h"
+#include "base/thread_pool.h"
 
 namespace encode {
 

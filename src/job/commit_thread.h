@@ -11,7 +11,7 @@
 #include "encode/job.h"
 #include "encode/store.h"
 
-#include "job/bounded_queue.h"
+#include "base/bounded_queue.h"
 #include "job/event_pipe.h"
 #include "job/window_producer.h"
 

@@ -5,8 +5,8 @@
 
 #include "encode/tokenizer.h"
 
+#include "base/non_finite.h"
 #include "batching/pack.h"
-#include "store/matrix_file.h"
 
 namespace encode {
 namespace {

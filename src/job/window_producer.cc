@@ -9,8 +9,8 @@
 #include "encode/text.h"
 
 #include "base/stopwatch.h"
+#include "base/thread_pool.h"
 #include "batching/pack.h"
-#include "engine/thread_pool.h"
 
 namespace encode {
 namespace {

@@ -12,7 +12,7 @@
 #include "encode/stage_seconds.h"
 #include "encode/tokenizer.h"
 
-#include "job/bounded_queue.h"
+#include "base/bounded_queue.h"
 #include "job/tokenize_plan.h"
 
 namespace encode {

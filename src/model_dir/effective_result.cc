@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "encode/batch_plan.h"
 #include "encode/model_directory.h"
 
@@ -32,7 +34,7 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
-  if (!options.max_length) return directory.max_seq_length.value_or(kMaxLengthWithoutLimit);
+  if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= 1 && *options.max_length <= most) return *options.max_length;
   throw refusal(
@@ -77,6 +79,15 @@ bool EffectiveResult::is_cut() const {
   return std::any_of(modules.begin(), modules.end(), [](const SentenceModule& module) {
     return module.kind == SentenceModule::Kind::kTruncate;
   });
+}
+
+std::vector<std::string> length_warnings(const ModelDirectory& directory,
+                                         const ResultOptions& options) {
+  if (options.max_length || directory.max_seq_length) return {};
+  return {fmt::format(
+      "{} states no longest text: texts are cut at {} tokens; set semantic.max_length for another "
+      "limit",
+      directory.path, format_count(kDefaultMaxLength))};
 }
 
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options) {

@@ -22,7 +22,6 @@ inline constexpr int64_t kMaxHiddenSize = 16'384;
 inline constexpr int64_t kMaxEmbeddingDim = 6 * kMaxHiddenSize;  // all poolings side by side
 inline constexpr int64_t kMaxVocabSize = 4'000'000;
 inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
-inline constexpr int64_t kMaxLengthWithoutLimit = 32'768;  // tokens, if nobody states a limit
 inline constexpr int64_t kMaxModules = 16;
 inline constexpr int64_t kMaxPrompts = 1024;
 inline constexpr int64_t kMaxFolderEntries = 10'000;

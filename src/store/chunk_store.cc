@@ -9,6 +9,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/npy_reader.h"
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"

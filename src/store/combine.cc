@@ -5,6 +5,7 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
+#include "base/npy_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/final.h"
 #include "store/layout.h"

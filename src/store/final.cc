@@ -7,6 +7,7 @@
 
 #include "encode/error.h"
 
+#include "base/npy.h"
 #include "fingerprint/fingerprint.h"
 #include "store/final_values.h"
 #include "store/layout.h"

@@ -10,9 +10,8 @@
 #include "encode/error.h"
 
 #include "base/half.h"
-#include "base/npy.h"
+#include "base/npy_reader.h"
 #include "store/layout.h"
-#include "store/matrix_file.h"
 
 namespace encode {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/npy_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/final.h"
-#include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/sealed_file.h"
 #include "verify/chunk_check.h"

@@ -1,6 +1,7 @@
 #include "supervisor/plan/plan.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "encode/error.h"
@@ -40,14 +41,22 @@ class Models {
                {"hidden_size", model.directory.hidden_size},
                {"bytes", bytes},
                {"similarity", model.directory.similarity}});
-    for (const std::string& warning : model.directory.warnings) log_.warning("model", warning);
+    warn(model.directory.warnings);
     model.files = hash_model_files(model.directory, hash_cache_);
     return models_.emplace(path, std::move(model)).first->second;
+  }
+
+  // Each warning once, however many streams share its cause.
+  void warn(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) log_.warning("model", warning);
+    }
   }
 
  private:
   std::string hash_cache_;
   RunLog& log_;
+  std::set<std::string> warned_;
   std::map<std::string, OpenedModel> models_;
 };
 
@@ -139,6 +148,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     planned.config = stream;
     planned.effective = effective_result(model.directory, stream.result);
     planned.model_path = model.directory.path;
+    models.warn(length_warnings(model.directory, stream.result));
     planned.final_path = final_path_of(config, stream.name());
     if (stream.input.path == "-") {
       planned.config.input =

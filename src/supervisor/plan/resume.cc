@@ -13,7 +13,6 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kDefaultChunkRows = 1000;
 constexpr const char* kFreshHint =
     "--fresh throws the old result away and starts over; or choose another cache directory";
 

@@ -1,5 +1,5 @@
 // Origin of utf8_replace.tsv: scripts/golden/utf8_replace.py (CPython's decoder).
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <fstream>
 #include <sstream>
