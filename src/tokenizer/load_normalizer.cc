@@ -89,7 +89,7 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
   };
   const auto found = kLoaders.find(component.type());
   if (found == kLoaders.end()) {
-    refuse_unsupported("normalizer type '" + component.type() + "' is not supported",
+    refuse_unsupported("normalizer type " + quoted_token(component.type()) + " is not supported",
                        component.where());
   }
   return found->second(component);

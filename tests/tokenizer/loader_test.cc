@@ -119,8 +119,22 @@ std::vector<Refusal> refusals() {
       edited("FractionalId", kFormat, "malformed JSON",
              [](Json& j) { j["model"]["vocab"]["a"] = 0.5; }),
       edited("SharedId", kFormat, "share an id", [](Json& j) { j["model"]["vocab"]["a"] = 1; }),
-      edited("LongToken", kFormat, "1024 bytes",
-             [](Json& j) { j["model"]["vocab"][std::string(1025, 'x')] = 4; }),
+      edited("LongUnigramToken", kFormat, "(4097 bytes)",
+             [](Json& j) {
+               j["model"] = {{"type", "Unigram"},
+                             {"unk_id", 0},
+                             {"vocab", Json::array({Json::array({"a", -1.0}),
+                                                    Json::array({std::string(4097, 'x'), -1.0})})}};
+             }),
+      edited("LongAddedToken", kFormat, "(4097 bytes)",
+             [](Json& j) { j["added_tokens"] = Json::array({added(std::string(4097, 'x'), 4)}); }),
+      edited("AddedTokenThatNormalizationMakesLong", kFormat, "8192 bytes",
+             [](Json& j) {
+               j["normalizer"] = {
+                   {"type", "Replace"}, {"pattern", {{"String", "x"}}}, {"content", "yy"}};
+               j["added_tokens"] = Json::array({added(std::string(4096, 'x'), 4)});
+               j["added_tokens"][0]["normalized"] = true;
+             }),
       edited("MergeOfUnknown", kFormat, "'z'", [](Json& j) { j["model"]["merges"] = {"a z"}; }),
       edited("MergeIntoUnknown", kFormat, "'ac'", [](Json& j) { j["model"]["merges"] = {"a c"}; }),
       edited("MergeOfThree", kFormat, "malformed merge",

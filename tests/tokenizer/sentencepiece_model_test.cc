@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
 #include "encode/tokenizer.h"
 
 #include "support/temp_dir.h"
@@ -110,6 +111,27 @@ TEST(SentencePieceModelTest, OfPairsWithEqualScoresTheLeftmostIsMerged) {
   TokenizedRows rows;
   make_sentencepiece_bpe(*model, {})->encode("abc", {}, rows);
   EXPECT_EQ(rows.ids, (std::vector<int32_t>{5, 3}));
+}
+
+TEST(SentencePieceModelTest, AVeryLongPieceIsRefusedBeforeTheLibrarySeesIt) {
+  const size_t size = size_t{1} << 20;
+  const auto varint = [](size_t value) {
+    std::string bytes;
+    for (; value > 0x7F; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
+    return bytes + static_cast<char>(value);
+  };
+  const std::string piece = "\x0A" + varint(size) + std::string(size, 'a');
+  const std::string file =
+      kSmall + "\x0A" + varint(piece.size()) + piece + field(2, {0x18, 1}) + kSpacesOnly;
+  const testing::TempDir dir;
+  const std::string path = dir.write("tokenizer.model", file);
+  try {
+    load_tokenizer(path);
+    FAIL() << "was loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "tokenizer.format");
+    EXPECT_EQ(error.detail().found, "1048576 bytes");
+  }
 }
 
 }  // namespace
