@@ -7,6 +7,8 @@
 
 #include <sentencepiece_processor.h>
 
+#include "encode/tokenizer_file.h"
+
 #include "base/json.h"
 #include "tokenizer/aligned_encoder.h"
 #include "tokenizer/component.h"
@@ -56,7 +58,8 @@ class SentencePiece final : public Tokenizer {
   }
   std::string description() const override {
     if (own_ != nullptr) return own_->description();
-    return "sentencepiece, " + std::to_string(processor_->GetPieceSize()) + " tokens";
+    return "sentencepiece " + sentencepiece_version() + ", " +
+           std::to_string(processor_->GetPieceSize()) + " tokens";
   }
 
  private:

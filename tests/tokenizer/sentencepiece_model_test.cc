@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "encode/error.h"
 #include "encode/tokenizer.h"
+#include "encode/tokenizer_file.h"
 
 #include "support/temp_dir.h"
 #include "tokenizer/sentencepiece_bpe.h"
@@ -98,6 +100,29 @@ TEST(SentencePieceModelTest, OnlyModelsThatAreKnownToBeTheSameGoWithoutTheLibrar
       kSmall + entry("a", Type::kNormal) + rest,   // twice
       kSmall + entry("\xFF", Type::kNormal) + rest};
   for (const std::string& other : others) EXPECT_FALSE(goes_without_library(other));
+}
+
+// Its version decides ids, so it is named where the library makes them, and nowhere else.
+TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesTheIds) {
+  const auto description = [](const char* name) {
+    return load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + name))
+        ->description();
+  };
+  EXPECT_THAT(sentencepiece_version(), ::testing::MatchesRegex("[0-9]+[.][0-9]+[.][0-9]+"));
+  EXPECT_EQ(description("sentencepiece_unigram"),
+            "sentencepiece " + sentencepiece_version() + ", 1200 tokens");
+  EXPECT_EQ(description("mistral"), "sentencepiece BPE, 1200 tokens");
+}
+
+TEST(SentencePieceModelTest, TheFileOfADirectoryIsTokenizerJsonBeforeAnySentencepieceModel) {
+  const testing::TempDir dir;
+  EXPECT_EQ(find_tokenizer_file(dir.path()), "");
+  const std::string model = dir.write("spm.model", "");
+  EXPECT_EQ(find_tokenizer_file(dir.path()), model);
+  EXPECT_TRUE(is_sentencepiece_file(model));
+  const std::string json = dir.write("tokenizer.json", "");
+  EXPECT_EQ(find_tokenizer_file(dir.path()), json);
+  EXPECT_FALSE(is_sentencepiece_file(json));
 }
 
 TEST(SentencePieceModelTest, OfPairsWithEqualScoresTheLeftmostIsMerged) {
