@@ -58,6 +58,10 @@ Json pattern_split(const std::string& regex) {
           {"invert", false}};
 }
 
+Json charsmap(const std::string& base64) {
+  return {{"type", "Precompiled"}, {"precompiled_charsmap", base64}};
+}
+
 Json added(const std::string& content, int id) {
   return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
@@ -101,6 +105,14 @@ std::vector<Refusal> refusals() {
              [](Json& j) {
                j["normalizer"] = {{"type", "NFC"}, {"form", 1}};
              }),
+      edited("Base64BetweenSpaces", kFormat, "'precompiled_charsmap'",
+             [](Json& j) { j["normalizer"] = charsmap(" AAAAAAA"); }),
+      edited("Base64WithPaddingInside", kFormat, "'precompiled_charsmap'",
+             [](Json& j) { j["normalizer"] = charsmap("AA==AAAA"); }),
+      edited("Base64WithoutPadding", kFormat, "'precompiled_charsmap'",
+             [](Json& j) { j["normalizer"] = charsmap("AAAAAA"); }),
+      edited("CharsmapWithoutTrie", kFormat, "0 of 4 bytes",
+             [](Json& j) { j["normalizer"] = charsmap("AAAAAA=="); }),
       edited("UnknownPreTokenizer", kUnsupported, "pre-tokenizer type 'Foo' is not supported",
              [](Json& j) {
                j["pre_tokenizer"] = {{"type", "Foo"}};
