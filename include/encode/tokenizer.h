@@ -67,8 +67,9 @@ class Tokenizer {
 
   virtual int64_t vocab_size()
       const = 0;  // all ids that encode() can give are in [0, vocab_size())
-  virtual std::string description()
-      const = 0;  // "WordPiece, 30522 tokens, BertNormalizer, ..." for the log
+  // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, .."; with the version of the
+  // sentencepiece library if that makes the ids.
+  virtual std::string description() const = 0;
   virtual std::string token(
       int32_t id) const = 0;  // the vocabulary's spelling; "" for an id without a token
 };
@@ -79,8 +80,8 @@ class Tokenizer {
 // 'Foo' is not supported").
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
-// The tokenizer file of a model directory: tokenizer.json, else a sentencepiece model, with
-// tokenizer_config.json's add_bos_token / add_eos_token applied to the latter.
+// Loads find_tokenizer_file(model_dir) of encode/tokenizer_file.h. tokenizer_config.json's
+// add_bos_token and add_eos_token apply to a sentencepiece model.
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir);
 
 }  // namespace encode

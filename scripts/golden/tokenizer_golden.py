@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""Makes tests/data/tokenizer: small tokenizers trained on Python's standard library, and what Hugging Face
-`tokenizers` (for .model files: `sentencepiece`) makes of a few hundred texts with them.
+"""Makes tests/data/tokenizer: small tokenizers trained on the source of one release of docutils, which is the same on
+every machine, and the ids that Hugging Face `tokenizers` (for .model files: `sentencepiece`) gives for a few hundred
+texts with them.
 
-  pip install tokenizers sentencepiece && scripts/golden/tokenizer_golden.py tests/data/tokenizer
+  pip install tokenizers==0.23.3 sentencepiece==0.1.97 docutils==0.21.2
+  scripts/golden/tokenizer_golden.py tests/data/tokenizer
+
+The trainers of `tokenizers` have no seed: a new run gives other WordPiece, Unigram and byte-fallback vocabularies of the
+same kinds, and the expectations that belong to them. No text of this machine goes in.
 
 NAME/tokenizer.json (or tokenizer.model) is the tokenizer, NAME/cases.jsonl has a text a line:
   {"text": .., "ids": with special tokens, "plain": without, "short": with, at most 8 tokens}
@@ -16,6 +21,7 @@ import os
 import random
 import sys
 
+import docutils
 import sentencepiece
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
                         trainers)
@@ -30,8 +36,13 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 
 
 def training_text():
-    files = sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))
-    return "".join(open(path, encoding="utf-8", errors="replace").read() for path in files)[:2_500_000]
+    """The source of docutils without its tables of other languages and of symbols, whose characters would fill the
+    vocabularies."""
+    assert docutils.__version__ == "0.21.2", docutils.__version__
+    root = os.path.dirname(docutils.__file__)
+    files = sorted(os.path.relpath(path, root) for path in glob.glob(os.path.join(root, "**", "*.py"), recursive=True))
+    return "".join(open(os.path.join(root, path), encoding="utf-8").read() for path in files
+                   if not {"languages", "math"} & set(path.split(os.sep)))
 
 
 def texts():

@@ -2,7 +2,8 @@
 """Adds to tests/data/tokenizer, after tokenizer_golden.py has made it, where the tokens come from: `Encoding.offsets`
 of Hugging Face `tokenizers`, and for .model files the begin and end of `sentencepiece`'s pieces.
 
-  pip install tokenizers sentencepiece==0.1.97 && scripts/golden/tokenizer_offsets.py tests/data/tokenizer
+  pip install tokenizers==0.23.3 sentencepiece==0.1.97 docutils==0.21.2
+  scripts/golden/tokenizer_offsets.py tests/data/tokenizer
 
 Each case gets "offsets" for its "ids", begin and end one after the other; the ids must be as they are. offsets.jsonl
 has small tokenizers in which offsets go ways of their own, with the texts of the components.

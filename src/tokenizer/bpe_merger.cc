@@ -9,6 +9,9 @@ namespace {
 constexpr size_t kShort = 32;        // symbols that merge_short() takes
 constexpr size_t kWindow = 512;      // symbols merged at a time in a long word
 constexpr size_t kTokensToRedo = 2;  // at the end of a window, where the next symbols were not seen
+// Symbols merged for each symbol of a word before windows are given up. Real vocabularies need up
+// to 4, with tokens that are longer than a window.
+constexpr size_t kMaxWork = 16;
 constexpr uint32_t kNoNode = UINT32_MAX;
 
 }  // namespace
@@ -40,13 +43,17 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
   // if it gives [ti, ti+1] for the text of each two neighbours: the first merge across a border
   // would also be the first across that border with nothing but the two neighbours there, since
   // what lies further out only adds candidates that lose to it. So a window's tokens stand once
-  // they join with the token before.
+  // they join with the token before. Tokens that are much longer than a window may send the search
+  // back to the same place again and again; then the word is merged as a whole.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;
   size_t size = kWindow;
+  size_t work = 0;
   while (begin < symbols.size()) {
     size = std::min(size, symbols.size() - begin);
+    work += size + (tokens_.empty() ? 0 : begin - tokens_.back().begin);
+    if (work > kMaxWork * (symbols.size() + kWindow)) return merge_whole(symbols);
     next_window(symbols, begin, size);
     const auto window_end = static_cast<uint32_t>(begin + size);
     const uint32_t first_end = window_.size() > 1 ? window_[1].begin : window_end;
@@ -67,6 +74,12 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
     begin = window_[kept].begin;
     size = kWindow;
   }
+  return tokens_;
+}
+
+std::span<const BpeMerger::Token> BpeMerger::merge_whole(std::span<const int32_t> symbols) {
+  tokens_.clear();
+  merge_window(symbols, 0, tokens_);
   return tokens_;
 }
 

@@ -51,7 +51,8 @@ class PairTable {
   int shift_ = 0;
 };
 
-// Merges words in time linear in their length. Not thread-safe: one for each thread.
+// Merges a word of n symbols in time O(n), and at most O(n log n) whatever the merges are. Not
+// thread-safe: one for each thread.
 class BpeMerger {
  public:
   explicit BpeMerger(const PairTable& pairs) : pairs_(pairs) {}
@@ -79,6 +80,7 @@ class BpeMerger {
     uint32_t rank, position;
   };
 
+  std::span<const Token> merge_whole(std::span<const int32_t> symbols);
   int32_t* merge_short(std::span<const int32_t> symbols, int32_t* out);
   // Appends the tokens of `symbols` (at most kWindowMax of them or more), their positions counted
   // from `base`.

@@ -29,6 +29,13 @@ void refuse_unsupported(std::string what, const std::string& where, std::string 
                .hint = std::move(hint)});
 }
 
+std::string quoted_token(std::string_view token) {
+  constexpr size_t kShownBytes = 40;
+  std::string text = "'" + preview(token, kShownBytes) + "'";
+  if (token.size() > kShownBytes) text += " (" + std::to_string(token.size()) + " bytes)";
+  return text;
+}
+
 Component::Component(const Json& json, std::string where)
     : json_(json),
       where_(std::move(where)),
@@ -38,7 +45,7 @@ Component::Component(const Json& json, std::string where)
 void Component::allow(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : json_.items()) {
     if (key != "type" && std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      refuse_unsupported("key '" + preview(key) + "' of " + type_ + " is not supported", where_);
+      refuse_unsupported("key " + quoted_token(key) + " of " + type_ + " is not supported", where_);
     }
   }
 }

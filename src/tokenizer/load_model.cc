@@ -16,7 +16,7 @@ int32_t find_unk(const ModelJson& json, const Component& component) {
   const std::string token = component.fields().string("unk_token");
   const int32_t id = json.vocabulary.find(token);
   if (id < 0)
-    component.fields().refuse("unk_token", "a token of the vocabulary", "'" + preview(token) + "'");
+    component.fields().refuse("unk_token", "a token of the vocabulary", quoted_token(token));
   return id;
 }
 
@@ -26,7 +26,7 @@ std::unique_ptr<Model> build_wordpiece(const ModelJson& json, const Component& c
   WordPieceOptions options;
   options.unk_id = find_unk(json, component);
   options.continuing_subword_prefix = fields.string("continuing_subword_prefix");
-  options.max_input_chars_per_word = fields.integer("max_input_chars_per_word", 0, kMaxTokenBytes);
+  options.max_input_chars_per_word = fields.integer("max_input_chars_per_word", 0, kMaxWordChars);
   return make_wordpiece(json.vocabulary, options);
 }
 
@@ -40,6 +40,13 @@ std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& com
   if (json.scores.size() != json.vocabulary.size() || json.scores.empty()) {
     refuse_format("bad vocabulary of a Unigram model", component.where(),
                   "a list of [token, score]", "");
+  }
+  for (const auto& entry : json.vocabulary.entries()) {
+    if (entry.size > kMaxSearchedTokenBytes) {
+      refuse_format("a token of a Unigram model is too long", component.where(),
+                    "at most " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
+                    quoted_token(json.vocabulary.token(entry)));
+    }
   }
   UnigramOptions options;
   options.unk_id = static_cast<int32_t>(
@@ -99,7 +106,7 @@ std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
   if (component.type() == "WordLevel") return build_word_level(json, component);
   if (component.type() == "Unigram") return build_unigram(json, component);
   if (component.type() == "BPE") return build_bpe(json, component, byte_level);
-  refuse_unsupported("model type '" + preview(component.type()) + "' is not supported", where);
+  refuse_unsupported("model type " + quoted_token(component.type()) + " is not supported", where);
 }
 
 }  // namespace encode

@@ -1,7 +1,12 @@
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "tokenizer/base64.h"
+#include <climits>
+#include <openssl/evp.h>
+
 #include "tokenizer/component.h"
 #include "tokenizer/precompiled.h"
 
@@ -47,13 +52,32 @@ std::unique_ptr<Normalizer> load_sequence(const Component& component) {
   return make_normalizer_sequence(std::move(steps));
 }
 
+// Null for anything but base64 with padding and without white space (RFC 4648).
+std::optional<std::string> decode_base64(std::string_view text) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  const std::string_view digits = text.substr(0, text.size() - padding);
+  // OpenSSL skips white space at both ends and takes padding for zeros wherever it is.
+  if (text.size() % 4 != 0 || text.size() > INT_MAX ||
+      digits.find_first_not_of(kAlphabet) != std::string_view::npos)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  if (size != static_cast<int>(bytes.size())) return std::nullopt;
+  bytes.resize(bytes.size() - padding);
+  return bytes;
+}
+
 std::unique_ptr<Normalizer> load_precompiled(const Component& component) {
   component.allow({"precompiled_charsmap"});
-  std::string charsmap;
-  if (!decode_base64(component.fields().string("precompiled_charsmap"), charsmap)) {
+  const std::optional<std::string> charsmap =
+      decode_base64(component.fields().string("precompiled_charsmap"));
+  if (!charsmap.has_value())
     component.fields().refuse("precompiled_charsmap", "base64", "other characters");
-  }
-  return make_precompiled_normalizer(charsmap, component.where());
+  return make_precompiled_normalizer(*charsmap, component.where());
 }
 
 template <std::unique_ptr<Normalizer> (*kMake)()>
@@ -89,7 +113,7 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
   };
   const auto found = kLoaders.find(component.type());
   if (found == kLoaders.end()) {
-    refuse_unsupported("normalizer type '" + component.type() + "' is not supported",
+    refuse_unsupported("normalizer type " + quoted_token(component.type()) + " is not supported",
                        component.where());
   }
   return found->second(component);

@@ -2,6 +2,7 @@
 // and after it.
 #include <utility>
 
+#include "base/units.h"
 #include "tokenizer/component.h"
 
 namespace encode {
@@ -10,7 +11,7 @@ namespace {
 int32_t load_id(const Json& json, const Component& component, const std::string& what) {
   if (!json.is_number_integer() || json.get<int64_t>() < 0 || json.get<int64_t>() >= kMaxTokens) {
     refuse_format("bad id of " + what, component.where(),
-                  "an integer below " + std::to_string(kMaxTokens), json.dump().substr(0, 80));
+                  "an integer below " + std::to_string(kMaxTokens), preview(json.dump()));
   }
   return json.get<int32_t>();
 }
@@ -19,7 +20,7 @@ int32_t load_id(const Json& json, const Component& component, const std::string&
 int32_t load_token_and_id(const Component& component, const std::string& key) {
   const Json& pair = component.fields().array(key);
   if (pair.size() != 2 || !pair[0].is_string())
-    component.fields().refuse(key, "[token, id]", pair.dump().substr(0, 80));
+    component.fields().refuse(key, "[token, id]", preview(pair.dump()));
   return load_id(pair[1], component, key);
 }
 
@@ -40,12 +41,13 @@ std::vector<int32_t> load_special_token(const Component& component, const std::s
   const Json& tokens = component.fields().object("special_tokens");
   if (!tokens.contains(name)) {
     refuse_format("the template uses a token that special_tokens does not have", component.where(),
-                  name, "");
+                  quoted_token(name), "");
   }
   const JsonFields fields(tokens.at(name), component.where() + ".special_tokens",
                           std::string(kTokenizerFormat));
   std::vector<int32_t> ids;
-  for (const Json& id : fields.array("ids")) ids.push_back(load_id(id, component, name));
+  for (const Json& id : fields.array("ids"))
+    ids.push_back(load_id(id, component, quoted_token(name)));
   return ids;
 }
 
@@ -55,7 +57,7 @@ SpecialTokens load_template(const Component& component) {
   bool seen_text = false;
   for (const Json& piece : component.fields().array("single")) {
     if (!piece.is_object() || piece.size() != 1) {
-      component.fields().refuse("single", "Sequence or SpecialToken", piece.dump().substr(0, 80));
+      component.fields().refuse("single", "Sequence or SpecialToken", preview(piece.dump()));
     }
     const std::string kind = piece.begin().key();
     const JsonFields fields(piece.begin().value(), component.where() + ".single",
@@ -69,7 +71,7 @@ SpecialTokens load_template(const Component& component) {
       seen_text = true;
     } else {
       component.fields().refuse("single", "the text (Sequence A) once, and SpecialTokens",
-                                piece.dump().substr(0, 80));
+                                preview(piece.dump()));
     }
   }
   if (!seen_text)
@@ -125,7 +127,8 @@ SpecialTokens load_post_processor(const Component& component) {
   }
   if (type == "TemplateProcessing") return load_template(component);
   if (type == "Sequence") return load_sequence(component);
-  refuse_unsupported("post-processor type '" + type + "' is not supported", component.where());
+  refuse_unsupported("post-processor type " + quoted_token(type) + " is not supported",
+                     component.where());
 }
 
 }  // namespace encode

@@ -123,7 +123,7 @@ void load_steps(const Component& component, Steps& steps, bool& ends_with_alphab
   }
   const auto found = kLoaders.find(component.type());
   if (found == kLoaders.end()) {
-    refuse_unsupported("pre-tokenizer type '" + component.type() + "' is not supported",
+    refuse_unsupported("pre-tokenizer type " + quoted_token(component.type()) + " is not supported",
                        component.where());
   }
   steps.push_back(found->second(component));

@@ -62,7 +62,7 @@ void MergeLoader::look_up_sides() {
 
 void MergeLoader::refuse(size_t merge, std::string_view token) const {
   refuse_format("merge " + std::to_string(merge) + " uses a token that is not in the vocabulary",
-                where_, "a token of the vocabulary", "'" + preview(token) + "'");
+                where_, "a token of the vocabulary", quoted_token(token));
 }
 
 }  // namespace encode

@@ -1,10 +1,13 @@
 #include "tokenizer/sentencepiece.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <sentencepiece_processor.h>
+
+#include "encode/tokenizer_file.h"
 
 #include "base/json.h"
 #include "tokenizer/aligned_encoder.h"
@@ -55,7 +58,8 @@ class SentencePiece final : public Tokenizer {
   }
   std::string description() const override {
     if (own_ != nullptr) return own_->description();
-    return "sentencepiece, " + std::to_string(processor_->GetPieceSize()) + " tokens";
+    return "sentencepiece " + sentencepiece_version() + ", " +
+           std::to_string(processor_->GetPieceSize()) + " tokens";
   }
 
  private:
@@ -81,6 +85,22 @@ int32_t require_id(int id, const char* name, const std::string& where) {
   return id;
 }
 
+// The library loads any model that is a message of protobuf, whatever its pieces are.
+void check_pieces(std::string_view model, const std::string& where) {
+  const std::optional<PieceBytes> bytes = measure_pieces(model);
+  if (!bytes.has_value()) refuse_format("not a sentencepiece model", where, "a .model file", "");
+  if (bytes->longest > kMaxSearchedTokenBytes) {
+    refuse_format("a piece of the model is too long", where,
+                  "at most " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
+                  std::to_string(bytes->longest) + " bytes");
+  }
+  if (bytes->sum > kMaxVocabularyBytes) {
+    refuse_format("the pieces of the model are too long", where,
+                  "at most " + std::to_string(kMaxVocabularyBytes) + " bytes in all",
+                  std::to_string(bytes->sum) + " bytes");
+  }
+}
+
 }  // namespace
 
 SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_config_file) {
@@ -95,6 +115,7 @@ SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_con
 
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
                                               const SentencePieceOptions& options) {
+  check_pieces(model, where);
   auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
   const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
   if (!status.ok())

@@ -18,6 +18,8 @@ using Entry = SentencePieceModel::Entry;
 using Type = SentencePieceModel::Type;
 
 constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
+// Every way to cut a piece in two is looked up, in time that grows with the square of its length.
+constexpr size_t kMaxPieceBytes = 1024;
 
 // Bytes of the first code point; 0 where it is not UTF-8.
 size_t first_size(std::string_view text) {
@@ -39,7 +41,7 @@ bool is_character(std::string_view text) { return first_size(text) == text.size(
 // What sentencepiece does with a piece that is looked for as a whole (a character that is a control
 // symbol, say) is left to it.
 bool is_plain(const Entry& entry) {
-  if (entry.piece.size() > kMaxTokenBytes || !is_utf8(entry.piece)) return false;
+  if (entry.piece.size() > kMaxPieceBytes || !is_utf8(entry.piece)) return false;
   const bool looked_for = entry.type == Type::kNormal || entry.type == Type::kUserDefined;
   return entry.type != Type::kUnused && (looked_for || !is_character(entry.piece));
 }

@@ -1,5 +1,6 @@
 #include "tokenizer/sentencepiece_model.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -131,6 +132,25 @@ bool parse_normalizer(std::string_view message, SentencePieceModel& model) {
 }
 
 }  // namespace
+
+std::optional<PieceBytes> measure_pieces(std::string_view file) {
+  PieceBytes bytes;
+  Fields fields(file);
+  while (fields.next()) {
+    std::string_view message;
+    if (fields.number() != 1 || !fields.read(message)) continue;
+    Fields entry(message);
+    while (entry.next()) {
+      std::string_view piece;
+      if (entry.number() != 1 || !entry.read(piece)) continue;
+      bytes.longest = std::max(bytes.longest, piece.size());
+      bytes.sum += piece.size();
+    }
+    if (!entry.ok()) return std::nullopt;
+  }
+  if (!fields.ok()) return std::nullopt;
+  return bytes;
+}
 
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file) {
   SentencePieceModel model;

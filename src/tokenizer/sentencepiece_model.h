@@ -38,4 +38,12 @@ struct SentencePieceModel {
 // or is written in a way that no trainer writes (a part twice, a field of another type).
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file);
 
+// The bytes of the longest piece of a ModelProto however it is written, and of all pieces. Null for
+// what is not a message of protobuf.
+struct PieceBytes {
+  size_t longest = 0;
+  size_t sum = 0;
+};
+std::optional<PieceBytes> measure_pieces(std::string_view file);
+
 }  // namespace encode

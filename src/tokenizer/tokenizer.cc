@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "encode/tokenizer_file.h"
+
 #include "base/file.h"
 #include "tokenizer/component.h"
 #include "tokenizer/sentencepiece.h"
@@ -18,23 +20,19 @@ constexpr std::string_view kFileCode = "tokenizer.file";
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file) {
   std::string content = read_file(file, kMaxFileBytes, kFileCode);
-  if (file.ends_with(".model")) return load_sentencepiece(content, file, {});
+  if (is_sentencepiece_file(file)) return load_sentencepiece(content, file, {});
   return load_tokenizer_json(std::move(content), file);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {
-  namespace fs = std::filesystem;
-  const auto path = [&model_dir](const char* name) {
-    return (fs::path(model_dir) / name).string();
-  };
-  if (fs::exists(path("tokenizer.json"))) return load_tokenizer(path("tokenizer.json"));
-  for (const char* name :
-       {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"}) {
-    if (!fs::exists(path(name))) continue;
+  const std::string file = find_tokenizer_file(model_dir);
+  if (!file.empty() && !is_sentencepiece_file(file)) return load_tokenizer(file);
+  if (!file.empty()) {
+    const std::string config =
+        (std::filesystem::path(model_dir) / "tokenizer_config.json").string();
     SentencePieceOptions options;
-    if (fs::exists(path("tokenizer_config.json")))
-      options = read_sentencepiece_options(path("tokenizer_config.json"));
-    return load_sentencepiece(read_file(path(name), kMaxFileBytes, kFileCode), path(name), options);
+    if (std::filesystem::exists(config)) options = read_sentencepiece_options(config);
+    return load_sentencepiece(read_file(file, kMaxFileBytes, kFileCode), file, options);
   }
   throw Error(
       {.exit_code = ExitCode::kNoInput,

@@ -34,7 +34,7 @@ class Reader {
       for (const auto [name, value] : parser.parse(text.data(), text.size(), false).get_object()) {
         const std::string key(name);
         if (parts_.contains(key) || (key == "model" && has_model_))
-          refuse_format("duplicate key", where_, "", key);
+          refuse_format("duplicate key", where_, "", quoted_token(key));
         if (key == "model") {
           read_model(value);
         } else {
@@ -68,7 +68,7 @@ class Reader {
       const bool is_new = key == "vocab"    ? !model_.has_vocabulary
                           : key == "merges" ? !model_.has_merges
                                             : !model_.options.contains(key);
-      if (!is_new) refuse_format("duplicate key in the model", where_, "", key);
+      if (!is_new) refuse_format("duplicate key in the model", where_, "", quoted_token(key));
       if (key == "vocab") {
         read_vocabulary(value);
       } else if (key == "merges") {
@@ -82,15 +82,20 @@ class Reader {
   }
 
   void add_token(std::string_view token, int64_t id) {
-    if (token.size() > kMaxTokenBytes || id < 0 || id >= kMaxTokens) {
+    if (id < 0 || id >= kMaxTokens) {
       refuse_format("bad entry of the vocabulary", where_,
-                    "a token of at most " + std::to_string(kMaxTokenBytes) +
-                        " bytes, an id below " + std::to_string(kMaxTokens),
-                    "'" + preview(token) + "': " + std::to_string(id));
+                    "an id from 0 to " + std::to_string(kMaxTokens - 1),
+                    std::to_string(id) + " for " + quoted_token(token));
+    }
+    vocabulary_bytes_ += token.size();
+    if (vocabulary_bytes_ > kMaxVocabularyBytes) {
+      refuse_format("the tokens of the vocabulary are too long", where_,
+                    "at most " + std::to_string(kMaxVocabularyBytes) + " bytes in all",
+                    "more, at " + quoted_token(token));
     }
     if (!model_.vocabulary.add(token, static_cast<int32_t>(id))) {
       refuse_format("a token is in the vocabulary twice", where_, "distinct tokens",
-                    "'" + preview(token) + "'");
+                    quoted_token(token));
     }
   }
 
@@ -108,7 +113,7 @@ class Reader {
     for (const dom::array pair : pieces) {
       if (pair.size() != 2)
         refuse_format("bad entry of the vocabulary", where_, "[token, score]",
-                      simdjson::minify(pair));
+                      preview(simdjson::minify(pair)));
       add_token(pair.at(0).get_string(), static_cast<int64_t>(model_.scores.size()));
       model_.scores.push_back(pair.at(1).get_double());
     }
@@ -128,7 +133,8 @@ class Reader {
       if (merge.is_array()) {
         const dom::array pair = merge;
         if (pair.size() != 2)
-          refuse_format("malformed merge", where_, "[left, right]", simdjson::minify(pair));
+          refuse_format("malformed merge", where_, "[left, right]",
+                        preview(simdjson::minify(pair)));
         loader.add(pair.at(0).get_string(), pair.at(1).get_string());
       } else {
         add_spelled_merge(merge.get_string(), loader);
@@ -143,7 +149,7 @@ class Reader {
     const size_t space = merge.find(' ');
     if (space == std::string_view::npos || merge.find(' ', space + 1) != std::string_view::npos) {
       refuse_format("malformed merge", where_, "two tokens and a space between them",
-                    "'" + preview(merge) + "'");
+                    quoted_token(merge));
     }
     loader.add(merge.substr(0, space), merge.substr(space + 1));
   }
@@ -152,6 +158,7 @@ class Reader {
   std::map<std::string, Json> parts_;
   ModelJson model_;
   bool has_model_ = false;
+  size_t vocabulary_bytes_ = 0;
 };
 
 AddedToken load_added_token(const Json& json, const std::string& where) {
@@ -161,17 +168,16 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
   for (const auto& [key, value] : json.items()) {
     const bool is_flag = kFlags.contains(key);
     if (!is_flag && key != "id" && key != "content") {
-      refuse_unsupported("key '" + preview(key) + "' of an added token is not supported", where);
+      refuse_unsupported("key " + quoted_token(key) + " of an added token is not supported", where);
     }
-    if (is_flag && !value.is_boolean())
-      fields.refuse(key, "true or false", value.dump().substr(0, 80));
+    if (is_flag && !value.is_boolean()) fields.refuse(key, "true or false", preview(value.dump()));
   }
   AddedToken token;
   token.id = static_cast<int32_t>(fields.integer("id", 0, kMaxTokens - 1));
   token.content = fields.string("content");
-  if (token.content.empty() || token.content.size() > kMaxTokenBytes) {
-    fields.refuse("content", "1 to " + std::to_string(kMaxTokenBytes) + " bytes",
-                  preview(token.content));
+  if (token.content.empty() || token.content.size() > kMaxSearchedTokenBytes) {
+    fields.refuse("content", "1 to " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
+                  quoted_token(token.content));
   }
   token.single_word = fields.boolean_or("single_word", false);
   token.lstrip = fields.boolean_or("lstrip", false);
@@ -189,7 +195,7 @@ void check_id(const AddedToken& token, const Vocabulary& vocabulary, int32_t& ne
   const int32_t known = vocabulary.find(token.content);
   const int32_t id = known >= 0 ? known : next_id++;
   if (id != token.id) {
-    refuse_format("added token '" + preview(token.content) + "' has a wrong id", where,
+    refuse_format("added token " + quoted_token(token.content) + " has a wrong id", where,
                   std::to_string(id), std::to_string(token.id));
   }
 }
@@ -222,11 +228,17 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
       normalizer->normalize(text);
       pattern = text.view();
     }
+    if (pattern.size() > kMaxSearchedTokenBytes) {
+      refuse_format(
+          "added token " + quoted_token(token.content) + " is too long once it is normalized",
+          entry_where, "at most " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
+          std::to_string(pattern.size()) + " bytes");
+    }
     if (pattern.empty() ||
         !(token.normalized ? normalized_patterns : raw_patterns).insert(pattern).second) {
       refuse_format(
-          "added token '" + preview(token.content) + "' looks like another one, or like nothing",
-          entry_where, "distinct added tokens", "'" + preview(pattern) + "'");
+          "added token " + quoted_token(token.content) + " looks like another one, or like nothing",
+          entry_where, "distinct added tokens", quoted_token(pattern));
     }
     (token.normalized ? normalized : raw).emplace_back(std::move(pattern), token);
     result.list.push_back(std::move(token));
@@ -247,8 +259,8 @@ TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<Added
     const auto id = static_cast<size_t>(entry.id);
     if (taken[id]) {
       refuse_format("two tokens share an id", where, "distinct ids",
-                    std::to_string(id) + ", '" + preview(tokens[id]) + "' and '" +
-                        preview(vocabulary.token(entry)) + "'");
+                    std::to_string(id) + ", " + quoted_token(tokens[id]) + " and " +
+                        quoted_token(vocabulary.token(entry)));
     }
     taken[id] = true;
     tokens[id] = vocabulary.token(entry);
@@ -313,7 +325,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::stri
       "normalizer", "pre_tokenizer", "post_processor", "decoder"};
   for (const auto& [key, value] : reader.parts()) {
     if (!kKnown.contains(key))
-      refuse_unsupported("key '" + preview(key) + "' is not supported", where);
+      refuse_unsupported("key " + quoted_token(key) + " is not supported", where);
   }
   if (const Json* version = reader.part("version"); version != nullptr && *version != "1.0") {
     refuse_unsupported("tokenizer.json version " + preview(version->dump()) + " is not supported",

@@ -81,6 +81,46 @@ TEST(BpeMergerTest, TheLaterOfTwoRanksOfAPairCounts) {
   EXPECT_EQ(merge(merges, {0, 1, 2}), (Ids{0, 4}));
 }
 
+// Adds the merges of runs of `symbol` by doubling: of 2, 4, .. `longest` symbols. Returns the runs.
+std::vector<int32_t> add_doublings(int32_t symbol, int longest, std::vector<BpeMerge>& merges) {
+  std::vector<int32_t> runs = {symbol};
+  for (int size = 2; size <= longest; size *= 2) {
+    const auto next = static_cast<int32_t>(1000 + merges.size());
+    merges.push_back({runs.back(), runs.back(), next});
+    runs.push_back(next);
+  }
+  return runs;
+}
+
+// Adds the merge of `left` and `right` and returns what it makes.
+int32_t add_merge(int32_t left, int32_t right, std::vector<BpeMerge>& merges) {
+  merges.push_back({left, right, static_cast<int32_t>(1000 + merges.size())});
+  return merges.back().merged;
+}
+
+// Without the last symbol the tokens are a token of 1,025 symbols, one of 510 and one of 1; with it
+// no two of them stay. A search by windows sees the one or the other, again and again.
+TEST(BpeMergerTest, TokensLongerThanAWindowCannotKeepItSearchingForever) {
+  enum : int32_t { kA, kP, kQ, kR, kC, kE };
+  std::vector<BpeMerge> merges;
+  int32_t chain = kE;
+  for (int i = 0; i < 511; ++i) chain = add_merge(kC, chain, merges);
+  const int32_t end = add_merge(kR, chain, merges);
+  std::vector<int32_t> runs = add_doublings(kC, 256, merges);
+  for (int32_t all = runs.back(); runs.size() > 2; runs.pop_back())
+    all = add_merge(all, runs[runs.size() - 2], merges);
+  runs = add_doublings(kA, 512, merges);
+  int32_t all = runs.back();
+  for (; runs.size() > 2; runs.pop_back()) all = add_merge(all, runs[runs.size() - 2], merges);
+  add_merge(all, add_merge(kP, add_merge(kQ, kR, merges), merges), merges);
+
+  Ids symbols(1022, kA);
+  symbols.insert(symbols.end(), {kP, kQ, kR});
+  symbols.insert(symbols.end(), 511, kC);
+  symbols.push_back(kE);
+  EXPECT_EQ(merge(merges, symbols), (Ids{all, kP, kQ, end}));
+}
+
 TEST(BpeMergerTest, TimeIsLinearInTheLengthOfTheWord) {
   std::vector<BpeMerge> merges;  // a run of one symbol: aa, aaaa, ..
   for (int32_t i = 0; i < 8; ++i) merges.push_back({i, i, i + 1});

@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "cpu_seconds.h"
 #include "support/temp_dir.h"
 
 namespace encode {
@@ -54,6 +57,64 @@ TEST(LimitsTest, MoreThanFourMillionMergesAreRefused) {
   std::string text = R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b")";
   for (int i = 0; i < 4'000'000; ++i) text += R"(,"a b")";
   EXPECT_THAT(error_of([&] { load(text + "]}}"); }).what, HasSubstr("too many merges"));
+}
+
+// As a file with the pieces of `merges` spells them: each is its two sides.
+Json bpe_of(const std::vector<std::pair<std::string, std::string>>& merges, Json vocabulary) {
+  Json model = {{"type", "BPE"}, {"merges", Json::array()}};
+  for (const auto& [left, right] : merges) {
+    vocabulary.emplace(left + right, vocabulary.size());
+    model["merges"].push_back({left, right});
+  }
+  model["vocab"] = std::move(vocabulary);
+  return {{"model", std::move(model)}};
+}
+
+TEST(LimitsTest, ARunOfSpacesMayBeAsLongATokenAsItLikes) {
+  std::vector<std::pair<std::string, std::string>> merges;
+  for (std::string run = "\u0120"; run.size() < 4096; run += run) merges.emplace_back(run, run);
+  Json json = bpe_of(merges, {{"\u0120", 0}});
+  json["pre_tokenizer"] = Json::parse(
+      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false})");
+  TokenizedRows rows;
+  load(json.dump())->encode(std::string(2048, ' '), {}, rows);
+  EXPECT_EQ(rows.ids, (std::vector<int32_t>{11}));
+}
+
+TEST(LimitsTest, TokensOfMoreThan32MiBInAllAreRefused) {
+  const std::string half(17 << 20, 'x');
+  const ErrorDetail error = error_of([&] {
+    load(bpe_of({}, {{"a", 0}, {half, 1}, {"y" + half, 2}}).dump());
+  });
+  EXPECT_THAT(error.expected, HasSubstr("33554432 bytes in all"));
+  EXPECT_THAT(error.found, HasSubstr("(17825793 bytes)"));
+  EXPECT_LT(error.found.size(), 100U);
+}
+
+// In each model one token has megabytes, and the texts consist of what it begins with.
+TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
+  const std::string piece(1 << 20, 'a');
+  std::vector<std::pair<std::string, std::string>> merges;
+  for (std::string run = "a"; run.size() < size_t{1} << 18; run += run)
+    merges.emplace_back(run, run);
+  const Json models[] = {
+      bpe_of(merges, {{"a", 0}}),
+      bpe_of({}, {{"a", 0}, {piece, 1}}),
+      {{"model",
+        {{"type", "WordPiece"},
+         {"vocab", {{"?", 0}, {"a", 1}, {"##a", 2}, {piece, 3}, {"##" + piece, 4}}},
+         {"unk_token", "?"},
+         {"continuing_subword_prefix", "##"},
+         {"max_input_chars_per_word", 1024}}}},
+      {{"model", {{"type", "WordLevel"}, {"vocab", {{"?", 0}, {piece, 1}}}, {"unk_token", "?"}}}},
+  };
+  for (const Json& json : models) {
+    const double start = testing::cpu_seconds();
+    const auto tokenizer = load(json.dump());
+    for (const size_t size : {size_t{1000}, piece.size() - 1, piece.size(), 2 * piece.size()})
+      encode_one(*tokenizer, std::string(size, 'a'));
+    EXPECT_LT(testing::cpu_seconds() - start, 10) << tokenizer->description();
+  }
 }
 
 TEST(LimitsTest, ATextOver64MiBIsRefused) {

@@ -58,6 +58,10 @@ Json pattern_split(const std::string& regex) {
           {"invert", false}};
 }
 
+Json charsmap(const std::string& base64) {
+  return {{"type", "Precompiled"}, {"precompiled_charsmap", base64}};
+}
+
 Json added(const std::string& content, int id) {
   return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", true}};
@@ -101,6 +105,14 @@ std::vector<Refusal> refusals() {
              [](Json& j) {
                j["normalizer"] = {{"type", "NFC"}, {"form", 1}};
              }),
+      edited("Base64BetweenSpaces", kFormat, "'precompiled_charsmap'",
+             [](Json& j) { j["normalizer"] = charsmap(" AAAAAAA"); }),
+      edited("Base64WithPaddingInside", kFormat, "'precompiled_charsmap'",
+             [](Json& j) { j["normalizer"] = charsmap("AA==AAAA"); }),
+      edited("Base64WithoutPadding", kFormat, "'precompiled_charsmap'",
+             [](Json& j) { j["normalizer"] = charsmap("AAAAAA"); }),
+      edited("CharsmapWithoutTrie", kFormat, "0 of 4 bytes",
+             [](Json& j) { j["normalizer"] = charsmap("AAAAAA=="); }),
       edited("UnknownPreTokenizer", kUnsupported, "pre-tokenizer type 'Foo' is not supported",
              [](Json& j) {
                j["pre_tokenizer"] = {{"type", "Foo"}};
@@ -119,8 +131,22 @@ std::vector<Refusal> refusals() {
       edited("FractionalId", kFormat, "malformed JSON",
              [](Json& j) { j["model"]["vocab"]["a"] = 0.5; }),
       edited("SharedId", kFormat, "share an id", [](Json& j) { j["model"]["vocab"]["a"] = 1; }),
-      edited("LongToken", kFormat, "1024 bytes",
-             [](Json& j) { j["model"]["vocab"][std::string(1025, 'x')] = 4; }),
+      edited("LongUnigramToken", kFormat, "(4097 bytes)",
+             [](Json& j) {
+               j["model"] = {{"type", "Unigram"},
+                             {"unk_id", 0},
+                             {"vocab", Json::array({Json::array({"a", -1.0}),
+                                                    Json::array({std::string(4097, 'x'), -1.0})})}};
+             }),
+      edited("LongAddedToken", kFormat, "(4097 bytes)",
+             [](Json& j) { j["added_tokens"] = Json::array({added(std::string(4097, 'x'), 4)}); }),
+      edited("AddedTokenThatNormalizationMakesLong", kFormat, "8192 bytes",
+             [](Json& j) {
+               j["normalizer"] = {
+                   {"type", "Replace"}, {"pattern", {{"String", "x"}}}, {"content", "yy"}};
+               j["added_tokens"] = Json::array({added(std::string(4096, 'x'), 4)});
+               j["added_tokens"][0]["normalized"] = true;
+             }),
       edited("MergeOfUnknown", kFormat, "'z'", [](Json& j) { j["model"]["merges"] = {"a z"}; }),
       edited("MergeIntoUnknown", kFormat, "'ac'", [](Json& j) { j["model"]["merges"] = {"a c"}; }),
       edited("MergeOfThree", kFormat, "malformed merge",

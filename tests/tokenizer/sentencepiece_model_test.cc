@@ -3,9 +3,12 @@
 
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
 #include "encode/tokenizer.h"
+#include "encode/tokenizer_file.h"
 
 #include "support/temp_dir.h"
 #include "tokenizer/sentencepiece_bpe.h"
@@ -99,6 +102,29 @@ TEST(SentencePieceModelTest, OnlyModelsThatAreKnownToBeTheSameGoWithoutTheLibrar
   for (const std::string& other : others) EXPECT_FALSE(goes_without_library(other));
 }
 
+// Its version decides ids, so it is named where the library makes them, and nowhere else.
+TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesTheIds) {
+  const auto description = [](const char* name) {
+    return load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + name))
+        ->description();
+  };
+  EXPECT_THAT(sentencepiece_version(), ::testing::MatchesRegex("[0-9]+[.][0-9]+[.][0-9]+"));
+  EXPECT_EQ(description("sentencepiece_unigram"),
+            "sentencepiece " + sentencepiece_version() + ", 1200 tokens");
+  EXPECT_EQ(description("mistral"), "sentencepiece BPE, 1200 tokens");
+}
+
+TEST(SentencePieceModelTest, TheFileOfADirectoryIsTokenizerJsonBeforeAnySentencepieceModel) {
+  const testing::TempDir dir;
+  EXPECT_EQ(find_tokenizer_file(dir.path()), "");
+  const std::string model = dir.write("spm.model", "");
+  EXPECT_EQ(find_tokenizer_file(dir.path()), model);
+  EXPECT_TRUE(is_sentencepiece_file(model));
+  const std::string json = dir.write("tokenizer.json", "");
+  EXPECT_EQ(find_tokenizer_file(dir.path()), json);
+  EXPECT_FALSE(is_sentencepiece_file(json));
+}
+
 TEST(SentencePieceModelTest, OfPairsWithEqualScoresTheLeftmostIsMerged) {
   const std::string score("\0\0\0\0", 4);
   const std::string file = entry("<unk>", Type::kUnknown) + entry("a", Type::kNormal) +
@@ -110,6 +136,27 @@ TEST(SentencePieceModelTest, OfPairsWithEqualScoresTheLeftmostIsMerged) {
   TokenizedRows rows;
   make_sentencepiece_bpe(*model, {})->encode("abc", {}, rows);
   EXPECT_EQ(rows.ids, (std::vector<int32_t>{5, 3}));
+}
+
+TEST(SentencePieceModelTest, AVeryLongPieceIsRefusedBeforeTheLibrarySeesIt) {
+  const size_t size = size_t{1} << 20;
+  const auto varint = [](size_t value) {
+    std::string bytes;
+    for (; value > 0x7F; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
+    return bytes + static_cast<char>(value);
+  };
+  const std::string piece = "\x0A" + varint(size) + std::string(size, 'a');
+  const std::string file =
+      kSmall + "\x0A" + varint(piece.size()) + piece + field(2, {0x18, 1}) + kSpacesOnly;
+  const testing::TempDir dir;
+  const std::string path = dir.write("tokenizer.model", file);
+  try {
+    load_tokenizer(path);
+    FAIL() << "was loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "tokenizer.format");
+    EXPECT_EQ(error.detail().found, "1048576 bytes");
+  }
 }
 
 }  // namespace
