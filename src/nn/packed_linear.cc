@@ -103,6 +103,7 @@ std::optional<kernels::LinearKernel> first_usable(
 template <typename Body>
 void with_linear_type(at::ScalarType type, const Body& body) {
   if (type == at::kFloat) return body(float{});
+  if (type == at::kHalf) return body(kernels::Float16{});
   body(kernels::BFloat16{});
 }
 
@@ -115,6 +116,7 @@ std::optional<kernels::LinearKernel> int8_kernel() {
 std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type) {
   using enum kernels::LinearKernel;
   if (type == at::kBFloat16) return first_usable({kBFloat16Tiles, kBFloat16Vectors});
+  if (type == at::kHalf) return first_usable({kFloat16Vectors});
   if (type != at::kFloat) return std::nullopt;
   switch (at::globalContext().float32MatmulPrecision()) {
     case at::Float32MatmulPrecision::HIGHEST:
