@@ -64,7 +64,7 @@ class CpuEncoder : public Encoder {
     return kWindowBatches * kCpuBlockTokens * pool_.threads();
   }
   int64_t token_slots(int64_t tokens) const override {
-    return cpu_slots(tokens, transformer_.type);
+    return cpu_slots(tokens, transformer_.format);
   }
   std::string device_name() const override {
     return std::string("cpu (") + kernels::to_string(kernels::capability()) + ")";

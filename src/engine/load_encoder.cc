@@ -8,7 +8,7 @@
 #include "encode/model_directory.h"
 
 #include "engine/load_notes.h"
-#include "engine/matmul_precision.h"
+#include "engine/product_format.h"
 #include "engine/transformer.h"
 #include "nn/cuda_kernels.h"
 #include "nn/device.h"
@@ -79,11 +79,11 @@ void require_fp8(at::Device device) {
   if (!reason.empty()) refuse("a device that fails the self-check of 8-bit products: " + reason);
 }
 
-void note_fp8(const Fp8Scope& scope) {
-  note("debug", "fp8: " + std::to_string(scope.quantized()) + " products in 8-bit floats");
-  if (scope.kept() == 0) return;
-  note("warning", "fp8: " + std::to_string(scope.kept()) + " of " +
-                      std::to_string(scope.quantized() + scope.kept()) +
+void note_fp8(const Fp8Counts& products) {
+  note("debug", "fp8: " + std::to_string(products.quantized) + " products in 8-bit floats");
+  if (products.kept == 0) return;
+  note("warning", "fp8: " + std::to_string(products.kept) + " of " +
+                      std::to_string(products.quantized + products.kept) +
                       " products stay in bfloat16: their widths are no multiples of 16");
 }
 
@@ -98,13 +98,8 @@ std::vector<LoadNote> take_load_notes() {
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
   if (reads_one_token(head.pooling()))
-    input.pooled_rows = pooled_rows(input, head.pooling().front(), type);
-  // cuBLAS reads the precision at each product; on CPU a Linear has read it when it was made.
-  std::optional<LayerPrecision> precision;
-  if (device.is_cuda()) precision.emplace(options, device);
-  const at::Tensor hidden = model->forward(input);
-  precision.reset();
-  return head(hidden, input);
+    input.pooled_rows = pooled_rows(input, head.pooling().front(), format);
+  return head(model->forward(input), input);
 }
 
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {
@@ -160,26 +155,26 @@ std::unique_ptr<Encoder> load_encoder(const EncoderOptions& options) {
   const JsonFields fields(config, directory.transformer_path + "/config.json", "model.config");
   Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
   const int64_t max_length = effective.max_length > 0 ? effective.max_length : kLongestSequence;
-  std::unique_ptr<Model> model = [&] {
-    const LayerPrecision precision(options.result, device);
-    std::optional<Fp8Scope> fp8;
-    if (effective.dtype == ComputeType::kFp8) {
-      require_fp8(device);
-      fp8.emplace();
-    }
-    auto loaded = load_model(directory.model_type, {.config = fields,
-                                                    .weights = weights,
-                                                    .device = device,
-                                                    .max_positions = max_length,
-                                                    .causal = options.result.causal});
-    if (fp8) note_fp8(*fp8);
-    return loaded;
-  }();
-  Transformer transformer = {.model = std::move(model),
-                             .head = EmbeddingHead(effective, device),
+  const bool fp8 = effective.dtype == ComputeType::kFp8;
+  if (fp8) require_fp8(device);
+  const ProductFormat format = product_format(options.result, effective.dtype, device);
+  auto trace = std::make_unique<ProductTrace>();
+  Fp8Counts fp8_counts;
+  auto model =
+      load_model(directory.model_type, {.config = fields,
+                                        .weights = weights,
+                                        .device = device,
+                                        .products = {.format = format, .trace = trace.get()},
+                                        .fp8 = fp8 ? &fp8_counts : nullptr,
+                                        .max_positions = max_length,
+                                        .causal = options.result.causal});
+  if (fp8) note_fp8(fp8_counts);
+  EmbeddingHead head(effective, device, trace.get());
+  Transformer transformer = {.trace = std::move(trace),
+                             .model = std::move(model),
+                             .head = std::move(head),
                              .device = device,
-                             .type = scalar_type(effective.dtype),
-                             .options = options.result,
+                             .format = format,
                              .dim = effective.dim,
                              .vocab_size = directory.vocab_size,
                              .max_length = max_length,

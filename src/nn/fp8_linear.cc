@@ -16,8 +16,6 @@
 namespace encode {
 namespace {
 
-thread_local Fp8Scope* scope = nullptr;
-
 at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias) {
   const at::Tensor wide_bias = bias.defined() ? bias.to(at::kFloat) : bias;
   return at::linear(dequantize(x), dequantize(weight), wide_bias);
@@ -33,19 +31,12 @@ at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Ten
 
 }  // namespace
 
-Fp8Scope::Fp8Scope() { scope = this; }
-Fp8Scope::~Fp8Scope() { scope = nullptr; }
-
 std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
                                          const at::Tensor& bias) {
-  if (scope == nullptr) return std::nullopt;
   int64_t out_features = 0;
   for (const at::Tensor& weight : weights) out_features += weight.size(0);
-  if (out_features % kFp8WidthStep != 0 || weights.front().size(1) % kFp8WidthStep != 0) {
-    ++scope->kept_;
+  if (out_features % kFp8WidthStep != 0 || weights.front().size(1) % kFp8WidthStep != 0)
     return std::nullopt;
-  }
-  ++scope->quantized_;
   Fp8Linear linear;
   linear.type_ = weights.front().scalar_type();
   linear.bias_ = bias;

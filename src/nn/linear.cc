@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
@@ -15,6 +16,7 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <c10/util/Exception.h>
 
 #include "nn/product_trace.h"
 
@@ -75,15 +77,35 @@ at::Tensor packed_linear_add(const at::Tensor& x, const at::Tensor& residual,
                     {x, residual, weight, optional_tensor(bias), std::string("add")});
 }
 
+// LibTorch's float32 precision is "high" while one exists: cuBLAS may take TF32.
+class HighPrecision {
+ public:
+  HighPrecision() { at::globalContext().setFloat32MatmulPrecision("high"); }
+  HighPrecision(const HighPrecision&) = delete;
+  HighPrecision& operator=(const HighPrecision&) = delete;
+  ~HighPrecision() { at::globalContext().setFloat32MatmulPrecision("highest"); }
+};
+
+void note(const ProductOptions& options, const Linear& linear, const LinearInput& x,
+          TracedProduct::Call call) {
+  if (options.trace != nullptr) options.trace->note(linear, x, call);
+}
+
 // Only kernels of a GPU leave plain rows out.
 bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device().is_cpu(); }
 
 }  // namespace
 
-Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation)
-    : fp8_(Fp8Linear::make(weights, bias)),
-      ours_(fp8_ ? std::nullopt : PackedLinear::make(weights, bias)),
-      activation_(activation) {
+Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation,
+               const ProductOptions& options)
+    : activation_(activation), options_(options) {
+  if (options.format == ProductFormat::kFp8) {
+    fp8_ = Fp8Linear::make(weights, bias);
+    if (!fp8_) options_.format = format_of(weights.front().scalar_type());
+  }
+  TORCH_CHECK(fp8_ || weights.front().scalar_type() == compute_type(options_.format),
+              "weights of another type than their products: ", weights.front().scalar_type());
+  if (!fp8_) ours_ = PackedLinear::make(weights, bias, options_.format);
   for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
   if (fp8_ || ours_) return;
   weight_ = weights.size() == 1 ? weights.front() : at::cat(weights);
@@ -98,9 +120,14 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
 }
 
 at::Tensor Linear::product(const LinearInput& input) const {
-  ProductTrace::note(*this, input, TracedProduct::Call::kWhole);
+  note(options_, *this, input, TracedProduct::Call::kWhole);
   if (fp8_) return activate_product((*fp8_)(input), activation_);
-  const at::Tensor& x = input.rows;
+  if (options_.format != ProductFormat::kFloat32High) return plain_product(input.rows);
+  const HighPrecision precision;
+  return plain_product(input.rows);
+}
+
+at::Tensor Linear::plain_product(const at::Tensor& x) const {
   if (!bias_.defined()) return activate_product(at::mm(x, weight_.t()), activation_);
   // The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
   if (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh) {
@@ -124,9 +151,8 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
 }
 
 at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
-  ProductTrace::note(
-      *this, x,
-      residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
+  note(options_, *this, x,
+       residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
   if (ours_) return (*ours_)(x, residual, activation_);
   const int64_t tokens = x.size(0);
   if (tokens == kCpuBlockTokens) return block(x, residual);
@@ -144,8 +170,8 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
   return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
 }
 
-int64_t cpu_slots(int64_t tokens, at::ScalarType type) {
-  return linear_kernel(type) ? tokens : whole_blocks(tokens);
+int64_t cpu_slots(int64_t tokens, ProductFormat format) {
+  return linear_kernel(format) ? tokens : whole_blocks(tokens);
 }
 
 int64_t whole_blocks(int64_t tokens) {
@@ -160,7 +186,7 @@ at::Tensor Linear::operator()(const LinearInput& x) const {
 
 LinearInput Linear::operator()(const LinearInput& x, const Linear& next) const {
   if (!fp8_ || !next.takes_fp8() || is_on_cpu(x)) return (*this)(x);
-  ProductTrace::note(*this, x, TracedProduct::Call::kWhole);
+  note(options_, *this, x, TracedProduct::Call::kWhole);
   return activate_for_product((*fp8_)(x), activation_);
 }
 
