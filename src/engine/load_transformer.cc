@@ -7,7 +7,7 @@
 
 #include "encode/error.h"
 
-#include "engine/matmul_precision.h"
+#include "engine/product_format.h"
 #include "nn/cuda_kernels.h"
 #include "nn/device.h"
 #include "nn/fp8_linear.h"
@@ -15,24 +15,10 @@
 namespace encode {
 namespace {
 
-at::ScalarType scalar_type(ComputeType type) {
-  switch (type) {
-    case ComputeType::kBFloat16:
-    case ComputeType::kFp8:
-      return at::kBFloat16;
-    case ComputeType::kFloat16:
-      return at::kHalf;
-    case ComputeType::kFloat32:
-    case ComputeType::kInt8:
-      break;
-  }
-  return at::kFloat;
-}
-
 using Notes = std::vector<LoadNote>;
 
-void open_kernels(at::Device device, ComputeType type, Notes& notes) {
-  const CudaKernelReport& report = open_cuda_kernels(device, scalar_type(type));
+void open_kernels(at::Device device, ComputeType type, ProductFormat format, Notes& notes) {
+  const CudaKernelReport& report = open_cuda_kernels(device, compute_type(format));
   notes.push_back(
       {"debug", fmt::format("CUDA: {} in use for {}", report.summary(), to_string(type))});
   for (const KernelFinding& finding : report.findings) {
@@ -61,12 +47,12 @@ void require_fp8(at::Device device) {
   if (!reason.empty()) refuse("a device that fails the self-check of 8-bit products: " + reason);
 }
 
-void note_fp8(const Fp8Scope& scope, Notes& notes) {
-  notes.push_back({"debug", fmt::format("fp8: {} products in 8-bit floats", scope.quantized())});
-  if (scope.kept() == 0) return;
+void note_fp8(const Fp8Counts& products, Notes& notes) {
+  notes.push_back({"debug", fmt::format("fp8: {} products in 8-bit floats", products.quantized)});
+  if (products.kept == 0) return;
   notes.push_back({"warning", fmt::format("fp8: {} of {} products stay in bfloat16: their widths "
                                           "are no multiples of 16",
-                                          scope.kept(), scope.quantized() + scope.kept())});
+                                          products.kept, products.quantized + products.kept)});
 }
 
 }  // namespace
@@ -75,32 +61,35 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
                                    const EffectiveResult& effective,
                                    const HardwareOptions& hardware) {
   const at::Device device = open_device(hardware);
+  const ProductFormat format = product_format(effective, device);
   Notes notes;
-  if (device.is_cuda()) open_kernels(device, effective.dtype, notes);
+  if (device.is_cuda()) open_kernels(device, effective.dtype, format, notes);
+  const bool fp8 = format == ProductFormat::kFp8;
+  if (fp8) require_fp8(device);
 
   const std::string config_path = directory.transformer_path + "/config.json";
   const Json config = parse_json(directory.config_json, {}, config_path, "model.config");
   const JsonFields fields(config, config_path, "model.config");
-  Weights weights(directory.tensors, scalar_type(effective.dtype), directory.transformer_path);
-  std::unique_ptr<Model> model = [&] {
-    const LayerPrecision precision(effective, device);
-    std::optional<Fp8Scope> fp8;
-    if (effective.dtype == ComputeType::kFp8) {
-      require_fp8(device);
-      fp8.emplace();
-    }
-    auto loaded = load_model(directory.model_type, {.config = fields,
-                                                    .weights = weights,
-                                                    .device = device,
-                                                    .max_positions = effective.max_length,
-                                                    .causal = effective.causal});
-    if (fp8) note_fp8(*fp8, notes);
-    return loaded;
-  }();
-  return {.transformer = {.model = std::move(model),
-                          .head = EmbeddingHead(effective, device),
+  Weights weights(directory.tensors, compute_type(format), directory.transformer_path);
+  auto trace = std::make_unique<ProductTrace>();
+  Fp8Counts fp8_counts;
+  auto model = load_model(directory.model_type,
+                          {.config = fields,
+                           .weights = weights,
+                           .device = device,
+                           .products = {.format = format,
+                                        .launch_rows = effective.launch_tokens,
+                                        .trace = trace.get()},
+                           .fp8 = fp8 ? &fp8_counts : nullptr,
+                           .max_positions = effective.max_length,
+                           .causal = effective.causal});
+  if (fp8) note_fp8(fp8_counts, notes);
+  EmbeddingHead head(effective, device, trace.get());
+  return {.transformer = {.trace = std::move(trace),
+                          .model = std::move(model),
+                          .head = std::move(head),
                           .device = device,
-                          .type = scalar_type(effective.dtype),
+                          .format = format,
                           .effective = effective,
                           .vocab_size = directory.vocab_size},
           .notes = std::move(notes)};

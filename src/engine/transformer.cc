@@ -1,13 +1,11 @@
 #include "engine/transformer.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "encode/error.h"
 
-#include "engine/matmul_precision.h"
 #include "nn/linear.h"
 #include "nn/pooling.h"
 
@@ -16,13 +14,8 @@ namespace encode {
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
   if (reads_one_token(head.pooling()))
-    input.pooled_rows = pooled_rows(input, head.pooling().front(), type);
-  // cuBLAS reads the precision at each product; on CPU a Linear has read it when it was made.
-  std::optional<LayerPrecision> precision;
-  if (device.is_cuda()) precision.emplace(effective, device);
-  const at::Tensor hidden = model->forward(input);
-  precision.reset();
-  return head(hidden, input);
+    input.pooled_rows = pooled_rows(input, head.pooling().front(), format);
+  return head(model->forward(input), input);
 }
 
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {
@@ -56,7 +49,7 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
 }
 
 int64_t Transformer::token_slots(int64_t tokens) const {
-  if (device.is_cpu()) return cpu_slots(tokens, type);
+  if (device.is_cpu()) return cpu_slots(tokens, format);
   const int64_t launch = effective.launch_tokens;
   return (tokens + launch - 1) / launch * launch;
 }

@@ -11,14 +11,16 @@
 
 #include "engine/head.h"
 #include "models/model.h"
+#include "nn/product_trace.h"
 
 namespace encode {
 
 struct Transformer {
+  std::unique_ptr<ProductTrace> trace;  // of the products below, which point to it
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;
-  at::ScalarType type;  // that the model computes in
+  ProductFormat format;  // of the model's products
   EffectiveResult effective;
   int64_t vocab_size = 0;
 

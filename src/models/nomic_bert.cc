@@ -112,8 +112,7 @@ std::unique_ptr<Model> load(const ModelSource& source, const EncoderConfig& conf
                                                          .default_theta = dialect.default_theta,
                                                          .theta_key = dialect.theta_key});
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}),
-      source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}), source};
   auto model = std::make_unique<RotaryBert>(root, config, dialect, rope, source.max_positions);
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "roberta.pooler.*", "cls.*"});
   return model;

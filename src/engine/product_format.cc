@@ -1,8 +1,4 @@
-#include "engine/matmul_precision.h"
-
-#include <string>
-
-#include <ATen/Context.h>
+#include "engine/product_format.h"
 
 #include "encode/error.h"
 
@@ -13,7 +9,7 @@ namespace encode {
 namespace {
 
 void require_int8(c10::Device device) {
-  if (device.is_cpu() && int8_kernel()) return;
+  if (device.is_cpu() && linear_kernel(ProductFormat::kInt8)) return;
   throw Error({.exit_code = ExitCode::kUnavailable,
                .code = "device.int8",
                .what = "dtype int8 is not offered on this device",
@@ -28,15 +24,22 @@ void require_int8(c10::Device device) {
 
 }  // namespace
 
-LayerPrecision::LayerPrecision(const EffectiveResult& effective, c10::Device device) {
-  std::string precision(to_string(effective.float32_matmul_precision));
-  if (effective.dtype == ComputeType::kInt8) {
-    require_int8(device);
-    precision = "medium";
+ProductFormat product_format(const EffectiveResult& effective, c10::Device device) {
+  switch (effective.dtype) {
+    case ComputeType::kBFloat16:
+      return ProductFormat::kBFloat16;
+    case ComputeType::kFloat16:
+      return ProductFormat::kFloat16;
+    case ComputeType::kInt8:
+      require_int8(device);
+      return ProductFormat::kInt8;
+    case ComputeType::kFp8:
+      return ProductFormat::kFp8;
+    case ComputeType::kFloat32:
+      break;
   }
-  at::globalContext().setFloat32MatmulPrecision(precision);
+  return effective.float32_matmul_precision == MatmulPrecision::kHigh ? ProductFormat::kFloat32High
+                                                                    : ProductFormat::kFloat32;
 }
-
-LayerPrecision::~LayerPrecision() { at::globalContext().setFloat32MatmulPrecision("highest"); }
 
 }  // namespace encode
