@@ -9,13 +9,19 @@
 namespace encode {
 
 // Collects findings of one matrix.
+// What a check should find and what it found, in words.
+struct Compared {
+  std::string expected;
+  std::string found;
+};
+
 class Findings {
  public:
   Findings(std::string matrix, std::vector<Finding>& all) : matrix_(std::move(matrix)), all_(all) {}
 
   // kOk where `good`, else kFailed; `detail` is kept for what is not good.
-  void check(const std::string& name, bool good, const std::string& expected,
-             const std::string& found, const std::string& detail = "");
+  void check(const std::string& name, bool good, const Compared& compared,
+             const std::string& detail = "");
   void warn(const std::string& name, const std::string& expected, const std::string& found,
             const std::string& detail);
 
