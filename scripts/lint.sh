@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks formatting (clang-format 14), C++ (clang-tidy 23, .clang-tidy) and shell scripts (shellcheck).
+# Checks formatting (clang-format 14), sizes, macros and paths (lint/limits.py), shell scripts (shellcheck), and C++
+# (clang-tidy 23, .clang-tidy).
 #
 # usage: scripts/lint.sh [--fix]
 #   --fix    rewrite the files as clang-format wants them, then check the rest
@@ -60,6 +61,8 @@ main() {
   if ((fix)); then fix_format; fi
   say "clang-format"
   check_format
+  say "limits"
+  "$PYTHON" scripts/lint/limits.py
   say "shellcheck"
   check_shell
   tidy=$(install_tool clang-tidy)
