@@ -28,7 +28,7 @@ NpyReader::NpyReader(std::string path, Elements elements)
          .hint = ""});
   }
   header_bytes_.resize(static_cast<size_t>(header_.data_offset));
-  pread_all(fd_, header_bytes_.data(), header_bytes_.size(), 0, path_);
+  pread_all(fd_, header_bytes_, 0, path_);
   hash_.update(header_bytes_.data(), header_bytes_.size());
 }
 
@@ -43,7 +43,8 @@ std::span<const std::byte> NpyReader::next_bytes(int64_t max_rows) {
   const int64_t count = std::min(max_rows, header_.rows - row_);
   const auto bytes = static_cast<size_t>(count * row_bytes());
   buffer_.resize((bytes + sizeof(float) - 1) / sizeof(float));
-  pread_all(fd_, buffer_.data(), bytes, header_.data_offset + row_ * row_bytes(), path_);
+  pread_all(fd_, {reinterpret_cast<char*>(buffer_.data()), bytes},
+            header_.data_offset + row_ * row_bytes(), path_);
   hash(buffer_.data(), bytes);
   row_ += count;
   return std::as_bytes(std::span(buffer_)).first(bytes);

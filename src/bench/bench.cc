@@ -55,12 +55,13 @@ struct StreamTimes {
 
 class Bench {
  public:
+  // `environment` has a stop signal.
   Bench(const BenchOptions& options, const RunEnvironment& environment, Terminal& err,
-        const StopSignal& stop, const RunConfig& first)
+        const RunConfig& first)
       : options_(options),
         environment_(environment),
         err_(err),
-        stop_(stop),
+        stop_(*environment.stop),
         scratch_(first.store.cache_dir),
         log_(first.log) {}
 
@@ -309,9 +310,11 @@ double Bench::whole_seconds(const Case& timed, const BenchTurn& turn,
 BenchEnd run_bench(const std::vector<RunConfig>& configs, const BenchOptions& options,
                    const RunEnvironment& environment, Terminal& err) {
   const StopSignal stop;
+  RunEnvironment stoppable = environment;
+  stoppable.stop = &stop;
   try {
     return {.stopped_by = 0,
-            .report = Bench(options, environment, err, stop, configs.front()).report(configs)};
+            .report = Bench(options, stoppable, err, configs.front()).report(configs)};
   } catch (const Stopped&) {
     return {.stopped_by = stop.number(), .report = {}};
   }

@@ -25,7 +25,7 @@ std::string sha256_of(const UniqueFd& fd, int64_t size, const std::string& path)
   std::vector<char> buffer(static_cast<size_t>(std::min(size, static_cast<int64_t>(kReadBytes))));
   for (int64_t offset = 0; offset < size;) {
     const size_t n = std::min(buffer.size(), static_cast<size_t>(size - offset));
-    pread_all(fd, buffer.data(), n, offset, path);
+    pread_all(fd, {buffer.data(), n}, offset, path);
     hash.update(buffer.data(), n);
     offset += static_cast<int64_t>(n);
   }

@@ -351,7 +351,7 @@ TensorMap read_safetensors(const UniqueFd& fd, const std::string& file) {
   std::string start(kLengthBytes, '\0');
   uint64_t length = 0;
   if (file_bytes >= kLengthBytes) {
-    pread_all(fd, start.data(), start.size(), 0, file);
+    pread_all(fd, start, 0, file);
     std::memcpy(&length, start.data(), sizeof length);
   }
   if (length < 2 || length > static_cast<uint64_t>(kMaxHeaderBytes) ||
@@ -359,7 +359,7 @@ TensorMap read_safetensors(const UniqueFd& fd, const std::string& file) {
     refuse_length(length, start, file);
   }
   std::string header(length, '\0');
-  pread_all(fd, header.data(), header.size(), kLengthBytes, file);
+  pread_all(fd, header, kLengthBytes, file);
   return parse_safetensors_header(header, file_bytes, file);
 }
 

@@ -86,7 +86,7 @@ void NpyWriter::write_header_again() {
   std::string block;
   for (int64_t at = 0; at < bytes_written(); at += static_cast<int64_t>(block.size())) {
     block.resize(static_cast<size_t>(std::min(kBlockBytes, bytes_written() - at)));
-    pread_all(fd, block.data(), block.size(), at, file_.temp_path());
+    pread_all(fd, block, at, file_.temp_path());
     hash_.update(block.data(), block.size());
   }
 }

@@ -225,7 +225,7 @@ class LogReader {
     for (int64_t offset = 0; offset < size; offset += static_cast<int64_t>(block.size())) {
       const auto n =
           static_cast<size_t>(std::min<int64_t>(size - offset, static_cast<int64_t>(block.size())));
-      pread_all(fd, block.data(), n, offset, path_);
+      pread_all(fd, {block.data(), n}, offset, path_);
       for (const char c : std::string_view(block.data(), n)) take(c);
     }
     if (line_bytes_ > 0) leave_out("is unfinished, as a crash or a full disk leaves it");

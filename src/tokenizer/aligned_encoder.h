@@ -24,8 +24,14 @@ struct AlignedToken {
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          Model::Scratch& scratch);
 
-// Appends the offsets of a row that append_row() has made of `tokens`, `row_size` ids.
-void append_offsets(const std::vector<AlignedToken>& tokens, const SpecialTokens& special,
-                    bool add_special_tokens, size_t row_size, std::vector<TokenOffset>& offsets);
+// A row that append_row() has made of `tokens`.
+struct AlignedRow {
+  const std::vector<AlignedToken>& tokens;
+  size_t size;  // ids in the row
+  bool has_special_tokens;
+};
+
+void append_offsets(const AlignedRow& row, const SpecialTokens& special,
+                    std::vector<TokenOffset>& offsets);
 
 }  // namespace encode

@@ -4,13 +4,13 @@
 
 namespace encode {
 
-void Findings::check(const std::string& name, bool good, const std::string& expected,
-                     const std::string& found, const std::string& detail) {
+void Findings::check(const std::string& name, bool good, const Compared& compared,
+                     const std::string& detail) {
   all_.push_back({.matrix = matrix_,
                   .check = name,
                   .status = good ? CheckStatus::kOk : CheckStatus::kFailed,
-                  .expected = expected,
-                  .found = found,
+                  .expected = compared.expected,
+                  .found = compared.found,
                   .detail = good ? "" : detail});
 }
 
@@ -36,7 +36,8 @@ void Findings::check_fingerprint(const std::string& name, const StreamIdentity& 
                 "version " + std::to_string(version),
                 where + ": " + describe_differences(found, run));
   }
-  check(name, same, "that of this config", same ? "the same" : "another",
+  check(name, same,
+        {.expected = "the fingerprint of this config", .found = same ? "the same" : "another"},
         same ? "" : describe_differences(found, run));
 }
 

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "aligned_memory.h"
 #include "kernels/linear.h"
 #include "values.h"
 
@@ -30,20 +31,6 @@ struct Size {
 inline const std::vector<Size> kSizes = {
     {1, 1, 1},      {2, 31, 17},    {16, 32, 32},  {33, 33, 33},   {31, 64, 15},   {129, 40, 1},
     {130, 384, 70}, {257, 100, 48}, {513, 99, 48}, {513, 100, 48}, {129, 2600, 9}, {10, 2600, 140}};
-
-class AlignedMemory {
- public:
-  explicit AlignedMemory(int64_t bytes)
-      : data_(static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes), kAlignment))) {}
-  std::byte* get() const { return data_.get(); }
-
- private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, kAlignment); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
-};
 
 // One product with everything that belongs to it.
 template <typename T>

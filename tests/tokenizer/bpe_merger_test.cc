@@ -1,6 +1,7 @@
 // Whatever the merges and the word, BpeMerger gives what the definition of BPE gives.
 #include "tokenizer/bpe_merger.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "encode/error.h"
+#include "encode/tokenizer_file.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -19,6 +20,12 @@ struct OpenedModel {
   ModelDirectory directory;
   std::vector<FileHash> files;
 };
+
+// Ids that come from a .model file are the library's, and may change with its version.
+std::string tokenizer_library(const ModelDirectory& directory) {
+  const std::string file = find_tokenizer_file(directory.transformer_path);
+  return is_sentencepiece_file(file) ? "sentencepiece " + sentencepiece_version() : "";
+}
 
 // Streams mostly share one model: each directory is opened and hashed once.
 class Models {
@@ -171,7 +178,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
                                      .input_sha256 = planned.scan.sha256,
                                      .model_files = model.files,
                                      .result = planned.effective,
-                                     .tokenizer_library = ""};
+                                     .tokenizer_library = tokenizer_library(model.directory)};
     planned.identity = {.name = planned.config.name(),
                         .fingerprint = to_text(fingerprint),
                         .rows = planned.scan.rows,
