@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes src/tokenizer/unicode_scripts_data.cc: the scripts by which the UnicodeScripts pre-tokenizer of Hugging Face
+"""Writes src/tokenizer/unicode/unicode_scripts_data.cc: the scripts by which the UnicodeScripts pre-tokenizer of Hugging Face
 `tokenizers` cuts, asked of the package itself. The numbers of the scripts mean nothing but "the same" and "another";
 0 is the script of characters that stay with whatever is before them.
 
-  pip install tokenizers && scripts/generate/unicode_scripts.py src/tokenizer/unicode_scripts_data.cc
+  pip install tokenizers && scripts/generate/unicode_scripts.py src/tokenizer/unicode/unicode_scripts_data.cc
 """
 import sys
 
@@ -63,7 +63,7 @@ def main():
     with open(sys.argv[1], "w", encoding="ascii") as out:
         out.write("// Made by scripts/generate/unicode_scripts.py from Hugging Face `tokenizers` "
                   f"{tokenizers.__version__}; do not edit.\n// clang-format off\n"
-                  '#include "tokenizer/unicode_data.h"\n\nnamespace encode::unicode {\n\n'
+                  '#include "tokenizer/unicode/unicode_scripts_data.h"\n\nnamespace encode::unicode {\n\n'
                   "// Script i holds from start i to start i + 1.\n")
         write_array(out, "uint32_t", "kScriptStarts", starts)
         write_array(out, "uint8_t", "kScriptValues", values, "{}")

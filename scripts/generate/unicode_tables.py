@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes src/tokenizer/unicode_data.cc: what Hugging Face `tokenizers` thinks of every code point.
+"""Writes src/tokenizer/unicode/unicode_data.cc: what Hugging Face `tokenizers` thinks of every code point.
 
 The parts of `tokenizers` carry tables of different Unicode versions (normalization: 9, categories: 8, regular
 expressions and letter case and grapheme clusters: the newest), so no Unicode library agrees with all of it. Every value here is therefore
 asked of the package itself, one code point at a time; a file made with another version of it differs only where
 that version does.
 
-  pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode_data.cc
+  pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode/unicode_data.cc
 """
 import base64
 import os
@@ -238,7 +238,7 @@ def main():
     with open(path, "w", encoding="ascii") as out:
         out.write("// Made by scripts/generate/unicode_tables.py from Hugging Face `tokenizers` "
                   f"{tokenizers.__version__}; do not edit.\n// clang-format off\n"
-                  '#include "tokenizer/unicode_data.h"\n\nnamespace encode::unicode {\n\n')
+                  '#include "tokenizer/unicode/unicode_data.h"\n\nnamespace encode::unicode {\n\n')
         starts, runs = [], []
         for c, v in enumerate(values):
             if not runs or runs[-1] != v:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tokenizer/unicode.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {

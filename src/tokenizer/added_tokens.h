@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tokenizer/byte_trie.h"
+#include "tokenizer/models/byte_trie.h"
 
 namespace encode {
 

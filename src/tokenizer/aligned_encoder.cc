@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tokenizer/unicode.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/text_pattern.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/split/text_pattern.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 

@@ -11,11 +11,11 @@
 #include "encode/tokenizer.h"
 
 #include "tokenizer/added_tokens.h"
-#include "tokenizer/model.h"
-#include "tokenizer/normalizer.h"
-#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/models/model.h"
+#include "tokenizer/models/vocabulary.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/scratch_pool.h"
-#include "tokenizer/vocabulary.h"
+#include "tokenizer/split/pre_tokenizer.h"
 
 namespace encode {
 

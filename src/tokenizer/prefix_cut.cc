@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tokenizer/pipeline.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {

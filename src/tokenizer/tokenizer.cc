@@ -3,12 +3,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "encode/error.h"
 #include "encode/tokenizer_file.h"
 
 #include "base/file.h"
-#include "tokenizer/component.h"
-#include "tokenizer/sentencepiece.h"
-#include "tokenizer/tokenizer_json.h"
+#include "tokenizer/load/tokenizer_json.h"
+#include "tokenizer/models/sentencepiece.h"
+#include "tokenizer/refusal.h"
 
 namespace encode {
 namespace {

@@ -7,7 +7,7 @@
 #include "encode/error.h"
 #include "encode/tokenizer.h"
 
-#include "tokenizer/tokenizer_json.h"
+#include "tokenizer/load/tokenizer_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {

@@ -14,7 +14,7 @@
 #include "golden_cases.h"
 #include "support/temp_dir.h"
 #include "tokenizer/pipeline.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {

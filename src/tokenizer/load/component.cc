@@ -1,0 +1,58 @@
+#include "tokenizer/load/component.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "tokenizer/refusal.h"
+
+namespace encode {
+
+Component::Component(const Json& json, std::string where)
+    : json_(json),
+      where_(std::move(where)),
+      fields_(json, where_, std::string(kTokenizerFormat)),
+      type_(fields_.string("type")) {}
+
+void Component::allow(std::initializer_list<std::string_view> keys) const {
+  for (const auto& [key, value] : json_.items()) {
+    if (key != "type" && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      refuse_unsupported("key " + quoted_token(key) + " of " + type_ + " is not supported", where_);
+    }
+  }
+}
+
+bool Component::boolean(const std::string& key) const {
+  if (!fields_.has(key)) fields_.refuse(key, "true or false", "the key is missing or null");
+  return fields_.boolean_or(key, false);
+}
+
+Component Component::child(const Json& json, size_t index) const {
+  return {json, where_ + "." + type_ + "[" + std::to_string(index) + "]"};
+}
+
+PatternText load_pattern_text(const Component& component) {
+  const Json& pattern = component.fields().object("pattern");
+  const std::string where = component.where() + "." + component.type() + ".pattern";
+  const JsonFields fields(pattern, where, std::string(kTokenizerFormat));
+  const bool is_regex = pattern.contains("Regex");
+  if (pattern.size() != 1 || (!is_regex && !pattern.contains("String"))) {
+    refuse_format("malformed pattern", where, R"({"String": ".."} or {"Regex": ".."})",
+                  preview(pattern.dump()));
+  }
+  std::string text = fields.string(is_regex ? "Regex" : "String");
+  if (text.empty() || text.size() > kMaxPatternBytes) {
+    refuse_format("pattern of a wrong length", where,
+                  "1 to " + std::to_string(kMaxPatternBytes) + " bytes",
+                  std::to_string(text.size()) + " bytes");
+  }
+  return {std::move(text), is_regex};
+}
+
+std::unique_ptr<TextPattern> load_pattern(const Component& component) {
+  PatternText pattern = load_pattern_text(component);
+  if (!pattern.is_regex) return make_literal_pattern(std::move(pattern.text));
+  return make_regex_pattern(pattern.text, component.where() + "." + component.type() + ".pattern");
+}
+
+}  // namespace encode

@@ -1,0 +1,20 @@
+// The "model" of a tokenizer.json.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tokenizer/load/model_json.h"
+#include "tokenizer/models/model.h"
+
+namespace encode {
+
+// True for a model that can take raw bytes instead of GPT-2's alphabet.
+bool model_takes_bytes(const ModelJson& json);
+
+// `where` names the place in messages. Throws Error (kConfig) for a type or an option that is not
+// supported.
+std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
+                                   const std::string& where);
+
+}  // namespace encode

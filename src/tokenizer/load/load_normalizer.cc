@@ -1,0 +1,128 @@
+#include "tokenizer/load/load_normalizer.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <climits>
+#include <openssl/evp.h>
+
+#include "tokenizer/load/component.h"
+#include "tokenizer/normalize/bert_normalizer.h"
+#include "tokenizer/normalize/precompiled.h"
+#include "tokenizer/normalize/simple_normalizers.h"
+#include "tokenizer/normalize/unicode_normalizer.h"
+#include "tokenizer/refusal.h"
+
+namespace encode {
+namespace {
+
+std::unique_ptr<Normalizer> load_bert(const Component& component) {
+  component.allow({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+  BertNormalizerOptions options;
+  options.clean_text = component.boolean("clean_text");
+  options.handle_chinese_chars = component.boolean("handle_chinese_chars");
+  options.lowercase = component.boolean("lowercase");
+  options.strip_accents = component.fields().boolean_or("strip_accents", options.lowercase);
+  return make_bert_normalizer(options);
+}
+
+std::unique_ptr<Normalizer> load_strip(const Component& component) {
+  component.allow({"strip_left", "strip_right"});
+  return make_strip_normalizer(component.boolean("strip_left"), component.boolean("strip_right"));
+}
+
+std::unique_ptr<Normalizer> load_replace(const Component& component) {
+  component.allow({"pattern", "content"});
+  PatternText pattern = load_pattern_text(component);
+  std::string content = component.fields().string("content");
+  if (!pattern.is_regex && pattern.text.size() == 1) {
+    return make_replace_byte_normalizer(pattern.text[0], std::move(content));
+  }
+  return make_replace_normalizer(load_pattern(component), std::move(content));
+}
+
+std::unique_ptr<Normalizer> load_prepend(const Component& component) {
+  component.allow({"prepend"});
+  return make_prepend_normalizer(component.fields().string("prepend"));
+}
+
+std::unique_ptr<Normalizer> load_sequence(const Component& component) {
+  component.allow({"normalizers"});
+  std::vector<std::unique_ptr<Normalizer>> steps;
+  for (const Json& json : component.fields().array("normalizers")) {
+    steps.push_back(load_normalizer(component.child(json, steps.size())));
+  }
+  return make_normalizer_sequence(std::move(steps));
+}
+
+// Null for anything but base64 with padding and without white space (RFC 4648).
+std::optional<std::string> decode_base64(std::string_view text) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  const std::string_view digits = text.substr(0, text.size() - padding);
+  // OpenSSL skips white space at both ends and takes padding for zeros wherever it is.
+  if (text.size() % 4 != 0 || text.size() > INT_MAX ||
+      digits.find_first_not_of(kAlphabet) != std::string_view::npos)
+    return std::nullopt;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  if (size != static_cast<int>(bytes.size())) return std::nullopt;
+  bytes.resize(bytes.size() - padding);
+  return bytes;
+}
+
+std::unique_ptr<Normalizer> load_precompiled(const Component& component) {
+  component.allow({"precompiled_charsmap"});
+  const std::optional<std::string> charsmap =
+      decode_base64(component.fields().string("precompiled_charsmap"));
+  if (!charsmap.has_value())
+    component.fields().refuse("precompiled_charsmap", "base64", "other characters");
+  return make_precompiled_normalizer(*charsmap, component.where());
+}
+
+template <std::unique_ptr<Normalizer> (*kMake)()>
+std::unique_ptr<Normalizer> load_plain(const Component& component) {
+  component.allow({});
+  return kMake();
+}
+
+template <NormalizationForm kForm>
+std::unique_ptr<Normalizer> make_form() {
+  return make_unicode_normalizer(kForm);
+}
+
+}  // namespace
+
+std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
+  using Loader = std::unique_ptr<Normalizer> (*)(const Component&);
+  static const std::map<std::string, Loader, std::less<>> kLoaders = {
+      {"BertNormalizer", load_bert},
+      {"ByteLevel", load_plain<make_byte_level_normalizer>},
+      {"Lowercase", load_plain<make_lowercase_normalizer>},
+      {"NFC", load_plain<make_form<NormalizationForm::kNfc>>},
+      {"NFD", load_plain<make_form<NormalizationForm::kNfd>>},
+      {"NFKC", load_plain<make_form<NormalizationForm::kNfkc>>},
+      {"NFKD", load_plain<make_form<NormalizationForm::kNfkd>>},
+      {"Nmt", load_plain<make_nmt_normalizer>},
+      {"Precompiled", load_precompiled},
+      {"Prepend", load_prepend},
+      {"Replace", load_replace},
+      {"Sequence", load_sequence},
+      {"Strip", load_strip},
+      {"StripAccents", load_plain<make_strip_accents_normalizer>},
+  };
+  const auto found = kLoaders.find(component.type());
+  if (found == kLoaders.end()) {
+    refuse_unsupported("normalizer type " + quoted_token(component.type()) + " is not supported",
+                       component.where());
+  }
+  return found->second(component);
+}
+
+}  // namespace encode

@@ -1,0 +1,14 @@
+// The "normalizer" of a tokenizer.json.
+#pragma once
+
+#include <memory>
+
+#include "tokenizer/load/component.h"
+#include "tokenizer/normalize/normalizer.h"
+
+namespace encode {
+
+// Throws Error (kConfig) for a type or an option that is not supported.
+std::unique_ptr<Normalizer> load_normalizer(const Component& component);
+
+}  // namespace encode

@@ -1,0 +1,13 @@
+// The "post_processor" of a tokenizer.json.
+#pragma once
+
+#include "tokenizer/load/component.h"
+#include "tokenizer/pipeline.h"
+
+namespace encode {
+
+// The special tokens that go around a single text, and how their offsets are trimmed. Throws Error
+// (kConfig) for a type or an option that is not supported.
+SpecialTokens load_post_processor(const Component& component);
+
+}  // namespace encode

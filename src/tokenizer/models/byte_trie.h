@@ -1,0 +1,69 @@
+// Strings -> ids as a double-array trie: one array read for each byte, for longest-match and
+// all-prefixes searches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/models/large_table.h"
+
+namespace encode {
+
+class ByteTrie {
+ public:
+  using Entry = std::pair<std::string_view, int32_t>;
+  static constexpr uint32_t kRoot = 0;
+  static constexpr uint32_t kNoNode = UINT32_MAX;
+
+  ByteTrie() = default;
+  // `entries`: distinct, non-empty strings in any order, ids >= 0.
+  explicit ByteTrie(const std::vector<Entry>& entries);
+
+  bool empty() const { return nodes_.empty(); }
+  // The child of `node` (which must not be kNoNode) by `byte`, kNoNode where there is none.
+  uint32_t child(uint32_t node, char byte) const {
+    const uint32_t next = nodes_[node].base + static_cast<unsigned char>(byte);
+    return nodes_[next].parent == node ? next : kNoNode;
+  }
+  int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1: no string ends here
+  uint32_t walk(uint32_t node, std::string_view bytes) const;  // kNoNode where it leaves the trie
+  size_t size_bytes() const { return nodes_.size() * sizeof(Node); }
+
+  struct Found {
+    int32_t id = -1;
+    uint32_t size = 0;  // bytes
+  };
+  // The longest string below `node` that [p, end) begins with.
+  Found longest(uint32_t node, const char* p, const char* end) const {
+    Found found;
+    for (const char* q = p; q < end;) {
+      node = child(node, *q++);
+      if (node == kNoNode) break;
+      if (nodes_[node].id >= 0) found = {nodes_[node].id, static_cast<uint32_t>(q - p)};
+    }
+    return found;
+  }
+
+ private:
+  struct Node {
+    uint32_t base = 0;  // children are at base + byte
+    uint32_t parent = kNoNode;
+    int32_t id = -1;
+  };
+  struct Range;
+  class SortedEntries;
+
+  uint32_t next_free(uint32_t at);
+  uint32_t find_base(std::span<const unsigned char> bytes);
+  void place(const Range& range, const SortedEntries& entries, std::vector<Range>& todo);
+
+  LargeTable<Node> nodes_;
+  uint32_t first_gap_ = 1;   // for nodes with one child: nothing below it is free
+  uint32_t first_free_ = 1;  // for the others: nothing below it is worth another look
+};
+
+}  // namespace encode

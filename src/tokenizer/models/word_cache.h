@@ -1,0 +1,131 @@
+// Remembers the ids of short words, which make up nearly all of any text. Fixed size, one per
+// thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "tokenizer/split/text_pattern.h"
+
+namespace encode {
+
+// A word of 1 to kMaxBytes bytes as two machine words, its length in the last byte.
+struct WordKey {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  static constexpr size_t kMaxBytes = 15;
+  static constexpr size_t kMaxSpaces = 15;
+
+  // `readable_end` is the end of the memory that holds the word: with 16 bytes to read, no byte
+  // loop is needed.
+  WordKey(std::string_view word, const char* readable_end) {
+    const size_t size = word.size();
+    if (readable_end - word.data() >= 16) {
+      std::memcpy(&low, word.data(), 8);
+      std::memcpy(&high, word.data() + 8, 8);
+      if (size < 8) {
+        low &= (uint64_t{1} << (8 * size)) - 1;  // little-endian: the first `size` bytes
+        high = 0;
+      } else {
+        high &= (uint64_t{1} << (8 * (size - 8))) - 1;
+      }
+    } else {
+      char bytes[16] = {};
+      std::memcpy(bytes, word.data(), size);
+      std::memcpy(&low, bytes, 8);
+      std::memcpy(&high, bytes + 8, 8);
+    }
+    high |= static_cast<uint64_t>(size) << 56;
+  }
+  // The word after so many spaces of three bytes each (U+2581), which take no bytes of the key;
+  // there the word may be empty.
+  void add_spaces(size_t count) { high |= static_cast<uint64_t>(count) << 60; }
+  bool operator==(const WordKey&) const = default;
+};
+
+class WordCache {
+ public:
+  static constexpr size_t kMaxIds = 4;
+  static constexpr size_t kSizeBytes = size_t{2} << 20;
+
+  WordCache() : sets_(new Set[kSets]) {}
+
+  // Writes the ids of all pieces of `text` to `out` and returns their end. Words that are not known
+  // are asked of `tokenize_word(word, out)`, which returns the end of its ids.
+  template <typename TokenizeWord>
+  int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, int32_t* out,
+                    TokenizeWord&& tokenize_word) {
+    const char* readable_end = text.data() + text.size();
+    for (const Piece& piece : pieces) {
+      const std::string_view word = text.substr(piece.begin, piece.end - piece.begin);
+      if (word.size() > WordKey::kMaxBytes) {
+        out = tokenize_word(word, out);
+      } else {
+        out = tokenize_keyed(WordKey(word, readable_end), word, out, tokenize_word);
+      }
+    }
+    return out;
+  }
+  template <typename TokenizeWord>
+  int32_t* tokenize_keyed(const WordKey& key, std::string_view word, int32_t* out,
+                          TokenizeWord&& tokenize_word) {
+    if (int32_t* end = find(key, out); end != nullptr) return end;
+    int32_t* end = tokenize_word(word, out);
+    insert(key, out, end);
+    return end;
+  }
+
+  // Writes the ids of `key` to `out`, which must have room for kMaxIds, and returns their end;
+  // null: not known.
+  int32_t* find(const WordKey& key, int32_t* out) const {
+    const Set& set = sets_[index(key)];
+    for (const Entry& entry : set.entries) {
+      if (entry.key_low != key.low || entry.key_high != key.high) continue;
+      std::memcpy(out, entry.ids, sizeof entry.ids);
+      return out + (entry.ids[0] >= 0) + (entry.ids[1] >= 0) + (entry.ids[2] >= 0) +
+             (entry.ids[3] >= 0);
+    }
+    return nullptr;
+  }
+
+  // Remembers a word unless it has too many ids. The other word of its set stays, the older one
+  // goes.
+  void insert(const WordKey& key, const int32_t* begin, const int32_t* end) {
+    const auto count = static_cast<size_t>(end - begin);
+    if (count > kMaxIds) return;
+    Set& set = sets_[index(key)];
+    set.entries[1] = set.entries[0];
+    Entry& entry = set.entries[0];
+    entry.key_low = key.low;
+    entry.key_high = key.high;
+    for (size_t i = 0; i < kMaxIds; ++i) entry.ids[i] = i < count ? begin[i] : -1;
+  }
+
+ private:
+  struct Entry {
+    uint64_t key_low = 0;
+    uint64_t key_high = 0;  // 0: free, since the length of a word is not 0
+    int32_t ids[kMaxIds] = {};
+  };
+  struct alignas(64) Set {
+    Entry entries[2];
+  };
+  static constexpr size_t kSets = kSizeBytes / sizeof(Set);
+  static constexpr int kSetBits = 15;
+  static_assert(kSets == size_t{1} << kSetBits);
+
+  static size_t index(const WordKey& key) {
+    uint64_t hash = (key.low ^ key.low >> 29) * 0x9E3779B97F4A7C15U +
+                    (key.high ^ key.high >> 31) * 0xD6E8FEB86659FD93U;
+    hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93U;
+    return static_cast<size_t>(hash >> (64 - kSetBits));
+  }
+
+  std::unique_ptr<Set[]> sets_;
+};
+
+}  // namespace encode

@@ -1,0 +1,13 @@
+// WordLevel: a piece is a token, or it is the unknown token.
+#pragma once
+
+#include <memory>
+
+#include "tokenizer/models/model.h"
+#include "tokenizer/models/vocabulary.h"
+
+namespace encode {
+
+std::unique_ptr<Model> make_word_level(Vocabulary vocabulary, int32_t unk_id);
+
+}  // namespace encode

@@ -1,0 +1,21 @@
+// WordPiece (BERT): greedy longest match first, a word that cannot be covered is the unknown token.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tokenizer/models/model.h"
+#include "tokenizer/models/vocabulary.h"
+
+namespace encode {
+
+struct WordPieceOptions {
+  int32_t unk_id = 0;
+  std::string continuing_subword_prefix = "##";
+  int64_t max_input_chars_per_word = 100;
+};
+
+std::unique_ptr<Model> make_wordpiece(const Vocabulary& vocabulary,
+                                      const WordPieceOptions& options);
+
+}  // namespace encode

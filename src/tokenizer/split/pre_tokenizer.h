@@ -1,0 +1,162 @@
+// The second stage: cuts normalized text into pieces ("words"), which the model then tokenizes one
+// by one. One class for each pre-tokenizer type of tokenizer.json, same names, same results.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tokenizer/alignment.h"
+#include "tokenizer/split/text_pattern.h"
+#include "tokenizer/text_buffer.h"
+#include "tokenizer/word_border.h"
+
+namespace encode {
+
+// Takes what pieces are rewritten as.
+class TextWriter {
+ public:
+  explicit TextWriter(std::string& out) : out_(out) {}
+  void copy(std::string_view part) { out_ += part; }  // `part` of the old text
+  // `text` comes from the byte `source` of the old text.
+  void put(std::string_view text, const char* /*source*/) { out_ += text; }
+  // What `append(bytes, out)` makes of each byte of `part`.
+  template <typename Append>
+  void put_each_byte(std::string_view part, Append&& append) {
+    append(part, out_);
+  }
+
+ private:
+  std::string& out_;
+};
+
+// The same, and where each byte comes from.
+class AlignedWriter {
+ public:
+  AlignedWriter(std::string& out, std::string_view old, const std::vector<CodePoints>& old_origins)
+      : out_(out), old_(old), old_origins_(old_origins) {}
+  void copy(std::string_view part) {
+    out_ += part;
+    const auto at = old_origins_.begin() + (part.data() - old_.data());
+    origins_.insert(origins_.end(), at, at + static_cast<ptrdiff_t>(part.size()));
+  }
+  void put(std::string_view text, const char* source) {
+    out_ += text;
+    origins_.resize(out_.size(), old_origins_[static_cast<size_t>(source - old_.data())]);
+  }
+  template <typename Append>
+  void put_each_byte(std::string_view part, Append&& append) {
+    for (const char& byte : part) {
+      append({&byte, 1}, out_);
+      put({}, &byte);
+    }
+  }
+  std::vector<CodePoints>& origins() { return origins_; }
+
+ private:
+  std::string& out_;
+  std::string_view old_;
+  const std::vector<CodePoints>& old_origins_;
+  std::vector<CodePoints> origins_;
+};
+
+// The pieces of one text; none is empty.
+class PreTokenizedText {
+ public:
+  TextBuffer text;
+  std::vector<Piece> pieces;
+  std::optional<std::vector<CodePoints>> origins;  // of each byte of `text`, if asked for
+
+  // One piece, the whole of `text`; none where it is empty.
+  void start();
+
+  // Replaces every piece by the pieces that `split(view of piece, its offset, out)` appends.
+  template <typename Split>
+  void split_each(Split&& split) {
+    const std::string_view view = text.view();
+    spare_pieces_.clear();
+    for (const Piece& piece : pieces) {
+      split(view.substr(piece.begin, piece.end - piece.begin), piece.begin, spare_pieces_);
+    }
+    pieces.swap(spare_pieces_);
+  }
+
+  // Rewrites every piece as what `rewrite(view of piece, piece is at the row's first character,
+  // writer)` gives to the writer.
+  template <typename Rewrite>
+  void rewrite_each(Rewrite&& rewrite) {
+    std::string& out = text.spare();
+    out.reserve(text.view().size() + text.view().size() / 2);
+    if (!origins.has_value()) {
+      TextWriter writer(out);
+      rewrite_pieces(rewrite, out, writer);
+    } else {
+      AlignedWriter writer(out, text.view(), *origins);
+      rewrite_pieces(rewrite, out, writer);
+      origins->swap(writer.origins());
+    }
+    text.commit();
+  }
+
+  std::vector<Match>& matches() {
+    matches_.clear();
+    return matches_;
+  }
+  void shrink(size_t max_bytes);
+
+ private:
+  template <typename Rewrite, typename Writer>
+  void rewrite_pieces(Rewrite& rewrite, const std::string& out, Writer& writer) {
+    const std::string_view view = text.view();
+    if (!pieces.empty() && pieces.front().begin != 0) text.leave_origin();
+    bool at_origin = text.at_origin();
+    for (Piece& piece : pieces) {
+      const auto begin = static_cast<uint32_t>(out.size());
+      rewrite(view.substr(piece.begin, piece.end - piece.begin), at_origin, writer);
+      at_origin = false;
+      piece = {begin, static_cast<uint32_t>(out.size())};
+    }
+  }
+
+  std::vector<Piece> spare_pieces_;
+  std::vector<Match> matches_;
+};
+
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
+
+  // What becomes of the border between `letter` (ASCII, lower or upper case) and kSpace or
+  // kMetaspace: kCut where a piece always ends after the letter, else what stands there now;
+  // kUnknown where what follows may have an effect on the pieces before.
+  virtual WordBorder word_border(char letter, WordBorder border) const {
+    static_cast<void>(letter);
+    static_cast<void>(border);
+    return WordBorder::kUnknown;
+  }
+};
+
+// What becomes of the matches of a split; the names are tokenizer.json's.
+enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
+
+std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();
+// Only the split and the added space: the characters of GPT-2's alphabet are the model's business
+// (byte_level.h).
+std::unique_ptr<PreTokenizer> make_byte_level_split(bool add_prefix_space, bool use_regex);
+std::unique_ptr<PreTokenizer> make_byte_level_alphabet();  // rewrites pieces in GPT-2's alphabet
+std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<TextPattern> pattern,
+                                         SplitBehavior behavior, bool invert);
+std::unique_ptr<PreTokenizer> make_whitespace();
+std::unique_ptr<PreTokenizer> make_whitespace_split();
+std::unique_ptr<PreTokenizer> make_punctuation(SplitBehavior behavior);
+std::unique_ptr<PreTokenizer> make_digits(bool individual_digits);
+std::unique_ptr<PreTokenizer> make_char_delimiter_split(char32_t delimiter);
+std::unique_ptr<PreTokenizer> make_fixed_length(size_t code_points);
+std::unique_ptr<PreTokenizer> make_unicode_scripts();
+std::unique_ptr<PreTokenizer> make_pre_tokenizer_sequence(
+    std::vector<std::unique_ptr<PreTokenizer>> steps);
+
+}  // namespace encode
