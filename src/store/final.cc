@@ -8,6 +8,7 @@
 #include "encode/error.h"
 
 #include "base/npy.h"
+#include "store/audit.h"
 #include "store/final_values.h"
 #include "store/fingerprint_diff.h"
 #include "store/layout.h"

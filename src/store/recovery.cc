@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "store/audit.h"
 #include "store/final.h"
 #include "store/fingerprint_diff.h"
 #include "store/layout.h"

@@ -10,10 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/npy_reader.h"
-#include "store/final.h"
-#include "store/fingerprint_diff.h"
-#include "store/offsets.h"
-#include "store/sealed_file.h"
+#include "store/audit.h"
 #include "verify/chunk_check.h"
 #include "verify/matrix_scan.h"
 
@@ -169,7 +166,7 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
   wanted.fingerprint = *matrix.fingerprint;
   const bool same = manifest->identity.fingerprint == *matrix.fingerprint;
   findings.check("fingerprint", same, "that of this config", same ? "the same" : "another",
-                 same ? "" : describe_differences(manifest->identity, wanted));
+                 same ? "" : explain_foreign(matrix.path, wanted));
 }
 
 // Column by column, to the bit.
