@@ -8,7 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "encode/config.h"
-#include "encode/encoder.h"
+#include "encode/device.h"
 
 struct EncodeCudaKernels;
 
