@@ -12,7 +12,7 @@
 #include "engine/thread_pool.h"
 #include "engine/transformer.h"
 #include "kernels/kernels.h"
-#include "nn/linear.h"
+#include "nn/layers/linear.h"
 
 namespace encode {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/product_timer.h"
 #include "engine/thread_pool.h"
 #include "engine/transformer.h"
-#include "nn/device.h"
+#include "nn/cuda/device.h"
 
 namespace encode {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "engine/dense_activation.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
-#include "nn/pooling.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
+#include "nn/layers/pooling.h"
 #include "weights/weights.h"
 
 namespace encode {

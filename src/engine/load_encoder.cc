@@ -10,10 +10,10 @@
 #include "engine/load_notes.h"
 #include "engine/product_format.h"
 #include "engine/transformer.h"
-#include "nn/cuda_kernels.h"
-#include "nn/device.h"
-#include "nn/fp8_linear.h"
-#include "nn/pooling.h"
+#include "nn/cuda/device.h"
+#include "nn/cuda/kernels.h"
+#include "nn/fp8/linear.h"
+#include "nn/layers/pooling.h"
 
 namespace encode {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "encode/config.h"
 
-#include "nn/product_format.h"
+#include "nn/layers/product_format.h"
 
 namespace encode {
 
