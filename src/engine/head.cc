@@ -55,7 +55,7 @@ class Dense {
   Linear linear_;
   DenseActivation activation_;
   bool residual_;
-  std::optional<Linear> projection_;  // of the residual, where widths differ
+  std::optional<Linear> projection_;  // of the residual, if widths differ
 };
 
 LayerNorm load_layer_norm(const SentenceModule& module, at::Device device) {

@@ -11,7 +11,8 @@ namespace encode {
 
 // The format of the layers' products for `dtype`, which is what options.dtype stands for with this
 // model. float32_matmul_precision counts for float32 alone. Throws Error kUnavailable "device.int8"
-// for int8 on a device that has no such products; whether it has those of fp8 is not asked here.
+// for int8 on a device that has no such products. Whether the device has fp8 products is not
+// checked.
 ProductFormat product_format(const ResultOptions& options, ComputeType dtype, c10::Device device);
 
 }  // namespace encode

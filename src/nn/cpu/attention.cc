@@ -162,7 +162,7 @@ class CpuAttention {
       bias_.get()[length_ + distance] = of_head[column(distance)];
   }
 
-  // A row of scores: those of one query with the keys from `first_key` on.
+  // A row of scores: of one query with the keys from `first_key` on.
   struct ScoreRow {
     int64_t head;
     int64_t query;
@@ -272,7 +272,7 @@ at::Tensor in_bfloat16(const at::Tensor& x) {
   return rounded;
 }
 
-// With bfloat16 operands. Returns false where the processor or the size has no such path.
+// Attention with bfloat16 operands. Returns false if the processor or the size has no such path.
 template <typename Out>
 bool attend_in_pairs(const AttentionInput& input, const PackedInput& batch,
                      const AttentionOptions& options, at::Tensor& out) {

@@ -52,7 +52,8 @@ kernels::WordRows words_of(const HeadRows<T>& rows) {
           .width = rows.head_dim * kBytes / static_cast<int64_t>(sizeof(uint32_t))};
 }
 
-// The rows in the type of the operands: where they lie if that is their type, else in `room`.
+// The rows in the type of the operands: the rows themselves if they have that type, else a copy in
+// `room`.
 template <typename Operand, typename T>
 HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   if constexpr (std::is_same_v<T, Operand>) {

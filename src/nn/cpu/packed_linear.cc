@@ -46,12 +46,12 @@ std::shared_ptr<std::byte> allocate_packed(int64_t size) {
   const auto alignment = bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kAlignment;
   std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
                                     [alignment](std::byte* p) { ::operator delete(p, alignment); });
-  // Only advice: where it is not taken, small pages serve.
+  // Only advice: if the kernel does not follow it, small pages serve.
   if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
   return memory;
 }
 
-// Matrices that can be packed one behind the other, or else their concatenation.
+// The matrices themselves if they can be packed one behind the other, else their concatenation.
 std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   const bool whole_blocks =
       std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {

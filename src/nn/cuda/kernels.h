@@ -30,7 +30,7 @@ enum class CudaKernel {
   kEmbedding,
   kPool,
   kQuantize,
-  // The launchers above where they quantize what they make; for rows of bfloat16 alone.
+  // The launchers above when they also quantize their result; for rows of bfloat16 alone.
   kFp8LayerNorm,
   kFp8RmsNorm,
   kFp8Activation,
@@ -69,7 +69,7 @@ struct CudaEmbedding {
   at::Tensor y = {};  // [T, width]
 };
 
-// Where the rows of an activation or a gate go: dense [T, width] of the input's type, or quantized.
+// The result of an activation or a gate: dense rows [T, width] of the input's type, or quantized.
 struct ElementwiseResult {
   ElementwiseResult(at::Tensor plain) : rows(std::move(plain)) {}
   ElementwiseResult(Fp8Rows quantized) : fp8(std::move(quantized)) {}
@@ -95,7 +95,7 @@ class CudaLaunchError : public c10::Error {
 
 // A table of launchers and the ones of them that are trusted. A function returns false, with
 // nothing done, for a kernel that is not trusted with the type, or has no code for the shape: the
-// caller then takes LibTorch's operations. They throw CudaLaunchError where a launch fails. All
+// caller then takes LibTorch's operations. They throw CudaLaunchError if a launch fails. All
 // work goes to the current stream. trust() may run beside the others; any number of threads.
 class CudaKernels {
  public:

@@ -6,7 +6,7 @@
 namespace encode {
 
 inline constexpr float kFp8Largest = 448;  // of e4m3
-// What a row's largest magnitude is taken for where it is smaller, as in a row of zeros.
+// The least value that a row's largest magnitude is taken for, as in a row of zeros.
 inline constexpr float kFp8LeastMagnitude = 0x1p-100F;
 // Both widths of a product must be multiples of this.
 inline constexpr int64_t kFp8WidthStep = 16;

@@ -36,7 +36,7 @@ class Fp8Linear {
 };
 
 // The scaled product on `device` against float32 products of the same values, on small random
-// input; "" where it agrees within rounding, else why it may not be used. A fault of the device is
+// input; "" if it agrees within rounding, else why it may not be used. A fault of the device is
 // thrown as c10::Error. Waits for the device.
 std::string check_fp8_product(at::Device device);
 

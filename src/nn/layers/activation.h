@@ -14,7 +14,7 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 
 // The same, over a product that nobody else holds: the result may lie where x did.
 at::Tensor activate_product(at::Tensor x, Activation activation);
-// The same for a product that takes 8-bit floats, quantized where one kernel does both.
+// The same for a product that takes 8-bit floats: quantized if one kernel does both.
 LinearInput activate_for_product(at::Tensor x, Activation activation);
 
 // The gate of a GLU (Shazeer 2020): gate_up [T, 2 x n] -> activation(gate_up[:, :n]) x

@@ -64,7 +64,7 @@ at::Tensor distances(int64_t length, at::Device device) {
 }
 
 // The terms of RelativePositions for one sequence, [heads, length, length]: before scaling, then
-// after it. Undefined where there are none.
+// after it. Undefined if there are none.
 struct RelativeTerms {
   at::Tensor unscaled;
   at::Tensor scaled;

@@ -51,7 +51,7 @@ struct AttentionOptions {
 // [T, heads x head_dim]. A sequence attends to itself alone; its result does not depend on its
 // neighbours in the batch. score = softcap(scale x (q k + of_query + of_key)) + bias, softmax in
 // float32. Filler slots come out as zeros on CPU and undefined on CUDA. CUDA: FlashAttention-2 in
-// bfloat16 and float16 (compute capability >= 8.0), the memory-efficient kernel else; softcap and
+// bfloat16 and float16 (compute capability >= 8.0), else the memory-efficient kernel; softcap and
 // relative positions take plain products there, sequence by sequence.
 at::Tensor varlen_attention(const AttentionInput& input, const PackedInput& batch,
                             const AttentionOptions& options);

@@ -1,4 +1,4 @@
-// y = x W^T + b, with the activation or the residual addition fused where the device can.
+// y = x W^T + b, with the activation or the residual addition fused if the device can do so.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace encode {
 inline constexpr int64_t kCpuBlockTokens = 512;
 
 // The token slots that a batch of `tokens` should be filled up to on CPU, so that no product of
-// this format has to copy its input: whole blocks for LibTorch, `tokens` itself else.
+// this format has to copy its input: whole blocks for LibTorch, else `tokens` itself.
 int64_t cpu_slots(int64_t tokens, ProductFormat format);
 int64_t whole_blocks(int64_t tokens);  // of kCpuBlockTokens
 

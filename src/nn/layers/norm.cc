@@ -57,15 +57,15 @@ bool may_fuse(const ResidualSum& x) { return x.sum.device().is_cuda() && x.sum.i
 Norm::Norm(CudaKernel kind, at::Tensor weight, at::Tensor bias, double eps)
     : kind_(kind), weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
 
-// Undefined where the plugin has no kernel for it.
+// Undefined if the plugin has no kernel for it.
 at::Tensor Norm::fused(ResidualSum& x, bool keep) const {
   if (!may_fuse(x)) return {};
   CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_, .y = at::empty_like(x.sum)};
   return run_fused(kind_, call, x, keep) ? call.y : at::Tensor();
 }
 
-// Quantized for `next`; nothing where that does not take 8-bit floats, or the plugin has no kernel
-// for it. Plain rows are made too where the sum is not kept: somebody else needs what is.
+// The norm, quantized for `next`; nothing if `next` does not take 8-bit floats or the plugin has no
+// kernel for it. Plain rows are made too if the sum is not kept, because the residual needs them.
 std::optional<LinearInput> Norm::fused_fp8(ResidualSum& x, bool keep, const Linear& next) const {
   if (!next.takes_fp8() || !may_fuse(x)) return std::nullopt;
   CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};

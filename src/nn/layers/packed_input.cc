@@ -42,7 +42,7 @@ PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device
   input.input_ids = upload<int64_t>(batch.input_ids, slots, device);
   input.position_ids = upload<int64_t>(batch.position_ids, slots, device);
   input.cu_seqlens = batch.cu_seqlens;
-  // FlashAttention takes another path where the longest sequence is one token, and a row's bits
+  // FlashAttention takes another path if the longest sequence is one token, and a row's bits
   // would tell.
   input.max_seqlen = std::max(batch.max_seqlen, 2);
   input.prompt_tokens = batch.prompt_tokens;

@@ -99,7 +99,7 @@ class Segments {
   std::vector<float> position_sums_;
 };
 
-// All modes on a CUDA device, a kernel each; undefined where the plugin has none for it.
+// All modes on a CUDA device, a kernel each; undefined if the plugin has none for it.
 at::Tensor pool_by_kernel(const at::Tensor& hidden_states, const PackedInput& batch,
                           const std::vector<PoolingMode>& modes) {
   if (!hidden_states.device().is_cuda()) return {};

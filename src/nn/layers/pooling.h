@@ -20,8 +20,8 @@ namespace encode {
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 
-// Where `modes` read one token of each sequence (cls, the last token): pool() of the rows that are
-// batch.pooled_rows then.
+// Whether `modes` read one token of each sequence (cls or the last token), so that the model can be
+// asked for batch.pooled_rows alone.
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
 // The rows that such a mode reads, for PackedInput::pooled_rows, filled up to whole blocks where a

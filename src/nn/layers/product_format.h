@@ -1,4 +1,5 @@
-// What a layer multiplies. It is said when the layer is made, and nothing else decides it.
+// What the operands of a layer's product are. A layer is told its format when it is made, and
+// nothing else decides it.
 #pragma once
 
 #include <c10/core/ScalarType.h>
