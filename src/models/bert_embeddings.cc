@@ -4,7 +4,7 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 
-#include "nn/cuda_kernels.h"
+#include "nn/cuda/kernels.h"
 
 namespace encode {
 

@@ -8,7 +8,7 @@
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
 #include "models/model.h"
-#include "nn/relative_positions.h"
+#include "nn/layers/relative_positions.h"
 
 namespace encode {
 
