@@ -1,4 +1,5 @@
-// The pipeline once more, slowly: every token with the code points it comes from.
+// A slow second pass through the pipeline, which knows for every token the code points that it
+// comes from.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,18 @@ namespace encode {
 struct AlignedToken {
   int32_t id;
   CodePoints origin;
-  // What a post-processor may trim: characters that stand for white space at the ends of the token.
+  // Characters at the ends of the token that stand for white space. A post-processor may trim them.
   uint32_t leading_spaces = 0;
   uint32_t trailing_spaces = 0;
 };
 
-// The tokens of a whole row, without special tokens. Takes 16 bytes and more for each byte of text.
+// Returns the tokens of a whole row, without special tokens. Takes at least 16 bytes of memory for
+// each byte of text.
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          Model::Scratch& scratch);
 
-// Appends the offsets of a row that append_row() has made of `tokens`, `row_size` ids.
+// Appends the offsets of one row. append_row() has made the row of `tokens`, and it has `row_size`
+// ids.
 void append_offsets(const std::vector<AlignedToken>& tokens, const SpecialTokens& special,
                     bool add_special_tokens, size_t row_size, std::vector<TokenOffset>& offsets);
 
