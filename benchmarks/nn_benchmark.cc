@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/randn.h>
@@ -34,17 +33,17 @@ void report_flops(benchmark::State& state, double flops) {
 }
 
 // Ranges: in_features, out_features, rows.
-void product(benchmark::State& state, at::ScalarType type, const std::string& precision) {
+void product(benchmark::State& state, ProductFormat format) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);
-  at::globalContext().setFloat32MatmulPrecision(precision);
+  const at::ScalarType type = compute_type(format);
   const int64_t in = state.range(0);
   const int64_t out = state.range(1);
-  const Linear linear(random_matrix(out, in, type), random_matrix(1, out, type)[0]);
+  const Linear linear({random_matrix(out, in, type)}, random_matrix(1, out, type)[0],
+                      Activation::kNone, {.format = format});
   const at::Tensor x = random_matrix(state.range(2), in, type);
   for (auto _ : state) benchmark::DoNotOptimize(linear(x).data_ptr());
   report_flops(state, 2.0 * static_cast<double>(in * out * x.size(0)));
-  at::globalContext().setFloat32MatmulPrecision("highest");
 }
 
 void product_shapes(benchmark::internal::Benchmark* benchmark) {
@@ -56,9 +55,10 @@ void product_shapes(benchmark::internal::Benchmark* benchmark) {
   }
 }
 
-BENCHMARK_CAPTURE(product, float32, at::kFloat, "highest")->Apply(product_shapes);
-BENCHMARK_CAPTURE(product, float32_high, at::kFloat, "high")->Apply(product_shapes);
-BENCHMARK_CAPTURE(product, bfloat16, at::kBFloat16, "highest")->Apply(product_shapes);
+BENCHMARK_CAPTURE(product, float32, ProductFormat::kFloat32)->Apply(product_shapes);
+BENCHMARK_CAPTURE(product, float32_high, ProductFormat::kFloat32High)->Apply(product_shapes);
+BENCHMARK_CAPTURE(product, bfloat16, ProductFormat::kBFloat16)->Apply(product_shapes);
+BENCHMARK_CAPTURE(product, float16, ProductFormat::kFloat16)->Apply(product_shapes);
 
 void product_gelu(benchmark::State& state, at::ScalarType type) {
   const c10::InferenceMode inference;
@@ -70,6 +70,7 @@ void product_gelu(benchmark::State& state, at::ScalarType type) {
 }
 BENCHMARK_CAPTURE(product_gelu, float32, at::kFloat);
 BENCHMARK_CAPTURE(product_gelu, bfloat16, at::kBFloat16);
+BENCHMARK_CAPTURE(product_gelu, float16, at::kHalf);
 
 void layer_norm(benchmark::State& state, at::ScalarType type) {
   const c10::InferenceMode inference;
@@ -82,6 +83,7 @@ void layer_norm(benchmark::State& state, at::ScalarType type) {
 }
 BENCHMARK_CAPTURE(layer_norm, float32, at::kFloat);
 BENCHMARK_CAPTURE(layer_norm, bfloat16, at::kBFloat16);
+BENCHMARK_CAPTURE(layer_norm, float16, at::kHalf);
 
 // Range: tokens of a sequence; the block is filled with as many as it holds.
 void attention(benchmark::State& state, at::ScalarType type) {
@@ -106,6 +108,7 @@ void attention(benchmark::State& state, at::ScalarType type) {
   state.SetItemsProcessed(state.iterations() * tokens);
 }
 BENCHMARK_CAPTURE(attention, float32, at::kFloat)->Arg(16)->Arg(64)->Arg(256)->Arg(512)->Arg(4096);
+BENCHMARK_CAPTURE(attention, float16, at::kHalf)->Arg(16)->Arg(64)->Arg(256)->Arg(512)->Arg(4096);
 BENCHMARK_CAPTURE(attention, bfloat16, at::kBFloat16)
     ->Arg(16)
     ->Arg(64)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks formatting (clang-format 14), C++ (clang-tidy 23, .clang-tidy) and shell scripts (shellcheck).
+# Checks formatting (clang-format 14), sizes, macros and paths (lint/limits.py), shell scripts (shellcheck), and C++
+# (clang-tidy 23, .clang-tidy).
 #
 # usage: scripts/lint.sh [--fix]
 #   --fix    rewrite the files as clang-format wants them, then check the rest
@@ -20,47 +21,51 @@ list_files() {
 # Lists the files rather than every place in them.
 check_format() {
   local report
-  if ! report=$(list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 --dry-run -Werror 2>&1); then
+  if ! report=$(list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs "$CLANG_FORMAT" --dry-run -Werror 2>&1); then
     grep -oE '^[^ :]+:[0-9]+' <<<"$report" | sort -u -t: -k1,1 >&2
     die "clang-format wants these files otherwise (first place of each): scripts/lint.sh --fix"
   fi
 }
 
-fix_format() { list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 -i; }
+fix_format() { list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs "$CLANG_FORMAT" -i; }
 
 check_shell() {
   list_files '*.sh' .ci/run | xargs shellcheck -x
 }
 
-# Prints the path of clang-tidy, unpacked below .deps from its wheel.
-install_clang_tidy() {
-  local pins="$ROOT/scripts/deps/clang-tidy.txt" folder wheel
-  folder="$DEPS/clang-tidy-$(sha256sum "$pins" | cut -c1-12)"
+# install_tool clang-format|clang-tidy: prints the path of the program, which is unpacked below .deps from its pinned wheel.
+install_tool() {
+  local name=$1 pins="$ROOT/scripts/deps/$1.txt" package=${1//-/_} folder wheel
+  folder="$DEPS/$name-$(sha256sum "$pins" | cut -c1-12)"
   if [[ ! -d $folder ]]; then
     wheel=$(fetch_wheels "$pins")
     rm -rf "$folder.partial"
     mkdir -p "$folder.partial"
-    unzip -q "$wheel" 'clang_tidy/data/*' -d "$folder.partial"
-    chmod +x "$folder.partial/clang_tidy/data/bin/clang-tidy"
+    unzip -q "$wheel" "$package/data/*" -d "$folder.partial"
+    chmod +x "$folder.partial/$package/data/bin/$name"
     mv "$folder.partial" "$folder"
   fi
-  printf '%s\n' "$folder/clang_tidy/data/bin/clang-tidy"
+  printf '%s\n' "$folder/$package/data/bin/$name"
 }
 
 main() {
-  local tidy
+  local fix=0 tidy
   case ${1:-} in
     -h | --help) show_help && return ;;
-    --fix) cd "$ROOT" && fix_format ;;
+    --fix) fix=1 ;;
     '') ;;
     *) die "unknown option '$1'; see --help" ;;
   esac
   cd "$ROOT"
+  CLANG_FORMAT=$(install_tool clang-format)
+  if ((fix)); then fix_format; fi
   say "clang-format"
   check_format
+  say "limits"
+  "$PYTHON" scripts/lint/limits.py
   say "shellcheck"
   check_shell
-  tidy=$(install_clang_tidy)
+  tidy=$(install_tool clang-tidy)
   "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build --cache "$CACHE/tidy" --jobs "$(job_count)"
 }
 

@@ -6,7 +6,7 @@
 #   --cuda   all of LibTorch with the NVIDIA libraries it needs; the default where an NVIDIA driver is found
 #   --cpu    only what the CPU needs (about 500 MB on disk); the default elsewhere
 #
-# For Debian 12 and Ubuntu 24.04, as root or with sudo. Run it as often as you like: what is there stays.
+# It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
 # TORCH_ROOT=/path/with/include/and/lib uses a LibTorch 2.11 that is there already (pip's or the zip's); nothing is then
 # downloaded. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode and go on where they were cut off.
 set -euo pipefail
@@ -48,12 +48,12 @@ first_available() {
       return
     fi
   done
-  die "no package '$1' in this distribution (Debian 12 and Ubuntu 24.04 have one)"
+  die "no package '$1' in this distribution (Debian 12 and Debian 13 have one)"
 }
 
 install_packages() {
   local missing names=() entry
-  command -v apt-get >/dev/null || die "no apt-get here: Debian 12 or Ubuntu 24.04 is needed"
+  command -v apt-get >/dev/null || die "no apt-get here: Debian 12 or Debian 13 is needed"
   find_missing
   if ((${#missing[@]} == 0)); then
     say "packages: all there"

@@ -3,7 +3,7 @@
 
 #include "command.h"
 #include "run_environment.h"
-#include "supervisor/terminal.h"
+#include "supervisor/report/terminal.h"
 
 namespace encode {
 namespace {

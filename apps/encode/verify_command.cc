@@ -8,8 +8,8 @@
 #include "encode/store.h"
 
 #include "command.h"
-#include "supervisor/plan.h"
-#include "supervisor/run_log.h"
+#include "supervisor/plan/plan.h"
+#include "supervisor/report/run_log.h"
 #include "verify/verify.h"
 
 namespace encode {

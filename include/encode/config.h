@@ -51,7 +51,9 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. Never part of the fingerprint.
 struct SpeedOptions {
-  int64_t batch_size = 0;                // rows in a batch at most; 0: no limit
+  // A budget of tokens in the form that users know: a batch takes at most as many tokens as this many
+  // rows of max_length, filled with as many shorter rows as fit. 0: no such limit.
+  int64_t batch_size = 0;
   int64_t batch_tokens = 0;              // tokens in a batch at most; 0: chosen for the device
   int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota
   int64_t tokenizer_threads = 0;         // 0: chosen
@@ -81,11 +83,14 @@ struct CombineConfig {
   bool operator==(const CombineConfig&) const = default;
 };
 
+// Rows in a chunk when the user gives no number, or 0.
+inline constexpr int64_t kDefaultChunkRows = 1000;
+
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, where `output` is empty, the finals
   std::string output;     // `encode run --output FILE`: the one final's own path; else empty
   bool use_chunked_encoding = true;
-  int64_t chunk_size = 1000;  // rows; 0: chosen
+  int64_t chunk_size = kDefaultChunkRows;  // rows; 0: kDefaultChunkRows
   bool save_chunks = true;
   bool keep_chunk_cache = false;
   FinalFormat final_format;  // changes the finals only, never the chunks
@@ -96,6 +101,9 @@ struct StoreOptions {
 
 struct HardwareOptions {
   std::string device = "auto";  // auto | cpu | cuda | cuda:N
+  // Refuses to go on with chunks of another kind of device or another version of LibTorch or the
+  // driver, whose last bits may differ; false: a warning.
+  bool strict_numerics = false;
   bool expandable_segments = true;
   std::string allocator_conf;  // merged over the above, PyTorch's PYTORCH_ALLOC_CONF syntax
   int64_t max_restarts = 5;    // of a worker without progress

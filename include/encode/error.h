@@ -14,12 +14,12 @@ enum class ExitCode : int {
   kUsage = 64,         // bad command line
   kData = 65,          // bad input rows, non-finite output, or verify found damage
   kNoInput = 66,       // an input or model file is missing
-  kUnavailable = 69,   // the device asked for is absent, or out of memory at batch size 1
-  kInternal = 70,      // internal error, or a chunk that fails every time
-  kOsError = 71,       // fork, file descriptors, threads
+  kUnavailable = 69,   // the device is absent, cannot do what was asked for, or is out of memory
+  kInternal = 70,      // a defect of encode, or a chunk that failed three times
+  kOsError = 71,       // the system refused a process, a file descriptor or memory
   kCantCreate = 73,    // the output or cache directory cannot be created
   kIoError = 74,       // read or write failed, disk full
-  kTempFail = 75,      // a retry will continue: lock busy, dead CUDA context, preempted
+  kTempFail = 75,      // the same command goes on: cache in use, dead CUDA context, preempted
   kNoPermission = 77,  // permission denied, read-only file system
   kConfig = 78,        // config invalid, or the cache belongs to another fingerprint
 };

@@ -20,6 +20,8 @@ struct TensorInfo {
   std::vector<int64_t> shape;
   int64_t offset_bytes = 0;  // from the beginning of the file
   int64_t size_bytes = 0;
+
+  bool operator==(const TensorInfo&) const = default;
 };
 
 // The activation after a sentence-transformers Dense module: the classes of
@@ -67,6 +69,8 @@ struct SentenceModule {
   // kDense: linear.weight, linear.bias, and residual.weight where widths differ; kLayerNorm:
   // norm.weight, norm.bias.
   std::map<std::string, TensorInfo> tensors;
+
+  bool operator==(const SentenceModule&) const = default;
 };
 
 // ModelDirectory::model_type of a directory whose first module is a StaticEmbedding: a row for each
@@ -77,6 +81,15 @@ struct ModelFile {
   std::string name;  // relative to the directory: "model.safetensors", "1_Pooling/config.json"
   std::string path;
   int64_t bytes = 0;
+};
+
+// The content of one of them.
+struct FileHash {
+  std::string name;  // as ModelFile::name
+  int64_t bytes = 0;
+  std::string sha256;  // hexadecimal digits
+
+  bool operator==(const FileHash&) const = default;
 };
 
 struct ModelDirectory {
@@ -116,10 +129,14 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
 
 // Reads and checks everything but the tensors' bytes. Throws Error: kNoInput for a missing file,
 // kConfig for anything malformed or not supported (docs/errors.md lists the "model.*" codes),
-// within the limits of docs/reliability.md. Without modules.json it is a plain Hugging Face
+// within the limits of src/model_dir/limits.h. Without modules.json it is a plain Hugging Face
 // directory, and gets what sentence-transformers 6 gives it: mean pooling (last token for a causal
 // ...ForCausalLM), no normalization, no prompts, and a warning.
 ModelDirectory open_model_directory(const std::string& path);
+
+// The longest sequence, in tokens, of a model that states no limit, when the user states none
+// either: T5 has relative positions, so its config.json may say nothing.
+inline constexpr int64_t kDefaultMaxLength = 32768;
 
 // `options` against the directory: every optional filled with the value that is in force.
 struct EffectiveResult {
@@ -135,13 +152,17 @@ struct EffectiveResult {
   // before the cut, so that a cut row has length 1 only where the options ask for it, as in
   // sentence-transformers' encode().
   std::vector<SentenceModule> modules;
-  int64_t max_length =
-      0;  // tokens, special tokens included; 0: neither model nor options state a limit
-  std::string prompt;          // literal, may be empty
-  bool include_prompt = true;  // false: the prompt's tokens are left out of the pooling
+  int64_t max_length = kDefaultMaxLength;  // tokens, special tokens included; at least 1
+  std::string prompt;                      // literal, may be empty
+  bool include_prompt = true;              // false: the prompt's tokens are left out of the pooling
   ComputeType dtype = ComputeType::kFloat32;
-  int64_t dim = 0;  // width of an embedding
+  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // of dtype float32
+  std::optional<bool> causal;  // overrides config.json's is_causal
+  int64_t dim = 0;             // width of an embedding
+  // The rows of a matrix product on a GPU, which decide the bits of the result: see BatchPlan.
+  int64_t launch_tokens = 0;
 
+  bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // `modules` has a kTruncate
   bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
 };
@@ -151,10 +172,16 @@ struct EffectiveResult {
 // "model.truncate_dim" (wider than the embedding).
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
-// Canonical JSON of what the model contributes to a fingerprint: name, size and SHA-256 of every
-// file. `hash_cache` (may be empty) is a file that remembers hashes by (device, inode, size, mtime,
-// ctime); one that cannot be read or written costs time, not correctness. Throws Error kIoError,
-// also "model.changed" where a file changes meanwhile.
-std::string model_identity(const ModelDirectory& directory, const std::string& hash_cache);
+// One sentence when neither the directory nor the options state a longest text, so that
+// kDefaultMaxLength is in force.
+std::vector<std::string> length_warnings(const ModelDirectory& directory,
+                                         const ResultOptions& options);
+
+// The content of every file in `directory.files`, in that order. `hash_cache` (may be empty) is a
+// file that remembers hashes by (device, inode, size, mtime, ctime); one that cannot be read or
+// written costs time, not correctness. Throws Error kIoError, also "model.changed" when a file
+// changes meanwhile.
+std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
+                                       const std::string& hash_cache);
 
 }  // namespace encode

@@ -50,6 +50,21 @@ struct FileSeal {
   std::string xxh3_128;  // 32 hex digits, of the whole file
 };
 
+// What computed a range of rows. It is recorded and is no part of the fingerprint: a run may go on
+// with its chunks on another machine, which may round the last bits in another way.
+struct ChunkOrigin {
+  std::string device;         // DeviceFacts::name: "cpu (amx)", "NVIDIA H100 80GB HBM3"
+  std::string libtorch = {};  // version; "" in records that are older than this field
+  std::string driver = {};    // version of the GPU's driver, "" on a CPU
+  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens; 0 in older records
+
+  // The same device and the same versions: then the same row has the same bits.
+  bool same_kind(const ChunkOrigin& other) const {
+    return device == other.device && libtorch == other.libtorch && driver == other.driver;
+  }
+  bool operator==(const ChunkOrigin&) const = default;
+};
+
 // One committed chunk; one line of chunks.log.
 struct ChunkRecord {
   int64_t index = 0;
@@ -57,7 +72,7 @@ struct ChunkRecord {
   int64_t file_bytes = 0;
   std::string xxh3_128;  // 32 hex digits, of the whole chunk file
   RowStats stats;
-  std::string device;               // "cpu (amx)", "NVIDIA H100 80GB HBM3"
+  ChunkOrigin origin;
   std::optional<FileSeal> ledger;   // of its truncated rows; none where it has none
   std::optional<FileSeal> offsets;  // exactly with token_embeddings
 };
@@ -102,13 +117,13 @@ class ChunkWriter : public MatrixWriter {
  public:
   // Publishes the ledger, if it has one, and the file, then appends its record to chunks.log and
   // syncs that. On return the chunk survives power loss.
-  virtual ChunkRecord commit(const RowStats& stats, const std::string& device) = 0;
+  virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
 class FinalWriter : public MatrixWriter {
  public:
   // Publishes the matrix, its ledger, then its manifest (the mark that it is complete).
-  virtual void publish(const RowStats& stats, const std::string& device) = 0;
+  virtual void publish(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
 // The chunks of one stream. Requires that the process holds the CacheLock (or inherited it). One
@@ -172,10 +187,10 @@ struct Manifest {
   int64_t file_bytes = 0;
   std::string xxh3_128 = {};
   RowStats stats = {};
-  std::vector<std::string> devices = {};
-  std::vector<std::string> parts = {};   // combined matrices: the finals they were made of
-  std::optional<FileSeal> ledger = {};   // none for combined matrices: their parts have theirs
-  std::optional<FileSeal> offsets = {};  // exactly with token_embeddings
+  std::vector<ChunkOrigin> origins = {};  // of its rows, each once, in the order of first use
+  std::vector<std::string> parts = {};    // combined matrices: the finals they were made of
+  std::optional<FileSeal> ledger = {};    // none for combined matrices: their parts have theirs
+  std::optional<FileSeal> offsets = {};   // exactly with token_embeddings
 
   int64_t vectors() const { return identity.token_embeddings ? stats.tokens : identity.rows; }
 };

@@ -40,15 +40,15 @@ std::string_view npy_type(OutputType type);            // "<f4", "<f2", "|i1", "
 bool has_ranges(OutputType type);                      // int8, uint8
 int64_t output_columns(OutputType type, int64_t dim);  // dim, or bytes of packed bits
 
-// Parse the names above and their aliases ("fp32", "bf16", "fp16"; "last", "mean_sqrt_len"). Throw
-// Error (ExitCode::kConfig) that lists the valid names; `where` is the config key or file that
-// holds the value.
 // How exact float32 products are, in PyTorch's words (torch.set_float32_matmul_precision): highest
 // is float32 arithmetic or better; high may take fewer bits of each factor (15 of a row's largest
 // on AMX, TensorFloat-32 on CUDA). Without such units both are the same.
 enum class MatmulPrecision { kHighest, kHigh };
 std::string_view to_string(MatmulPrecision precision);  // "highest", "high"
 
+// Parse the names above and their aliases ("fp32", "bf16", "fp16"; "last", "mean_sqrt_len"). Each
+// throws Error (kConfig) that lists the valid names; `where` is the config key or the file that
+// holds the value.
 MatmulPrecision parse_matmul_precision(std::string_view name, const std::string& where);
 ComputeType parse_compute_type(std::string_view name, const std::string& where);
 PoolingMode parse_pooling_mode(std::string_view name, const std::string& where);

@@ -71,27 +71,26 @@ std::string read_file(const std::string& path, int64_t max_bytes, std::string_vi
                  .hint = "check that this is the file you meant"});
   }
   std::string content(static_cast<size_t>(size), '\0');
-  pread_all(fd, content.data(), content.size(), 0, path);
+  pread_all(fd, content, 0, path);
   return content;
 }
 
-void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
-               const std::string& path) {
-  auto* out = static_cast<char*>(data);
+void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path) {
   size_t done = 0;
-  while (done < size) {
-    const ssize_t n = ::pread(fd.get(), out + done, size - done,
+  while (done < to.size()) {
+    const ssize_t n = ::pread(fd.get(), to.data() + done, to.size() - done,
                               static_cast<off_t>(offset) + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error("io.read", "read", path, errno);
     if (n == 0) {
-      throw Error({.exit_code = ExitCode::kIoError,
-                   .code = "io.read",
-                   .what = "file ends early",
-                   .where = path,
-                   .expected = std::to_string(size) + " bytes at offset " + std::to_string(offset),
-                   .found = std::to_string(done) + " bytes",
-                   .hint = "the file changed while it was read, or its copy is incomplete"});
+      throw Error(
+          {.exit_code = ExitCode::kIoError,
+           .code = "io.read",
+           .what = "file ends early",
+           .where = path,
+           .expected = std::to_string(to.size()) + " bytes at offset " + std::to_string(offset),
+           .found = std::to_string(done) + " bytes",
+           .hint = "the file changed while it was read, or its copy is incomplete"});
     }
     done += static_cast<size_t>(n);
   }

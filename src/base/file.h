@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +41,9 @@ int64_t file_size(const UniqueFd& fd, const std::string& path);
 // limit.
 std::string read_file(const std::string& path, int64_t max_bytes, std::string_view code);
 
-// Exactly `size` bytes at `offset`, or Error kIoError. Retries EINTR and short reads.
-void pread_all(const UniqueFd& fd, void* data, size_t size, int64_t offset,
-               const std::string& path);
+// Fills `to` with the bytes at `offset`, or throws Error kIoError. Retries EINTR and short reads.
+void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path);
+
 // A part of a file in memory, without a copy of its own; a private mapping that may be written to
 // without a change of the file. Pages come from the file as they are read: a file that is changed
 // meanwhile shows, one that is cut off ends the process (SIGBUS). So take what lasts as a copy.

@@ -26,7 +26,7 @@ std::string hash_file(const std::string& path) {
   Hash hash;
   for (int64_t offset = 0; offset < size;) {
     const size_t n = std::min<size_t>(buffer.size(), static_cast<size_t>(size - offset));
-    pread_all(fd, buffer.data(), n, offset, path);
+    pread_all(fd, {buffer.data(), n}, offset, path);
     hash.update(buffer.data(), n);
     offset += static_cast<int64_t>(n);
   }

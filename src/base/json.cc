@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,63 +21,87 @@ std::string line_and_column(std::string_view text, size_t offset) {
   return std::to_string(line) + ":" + std::to_string(column);
 }
 
-// Builds the document while it refuses what nlohmann accepts: duplicate keys, deep nesting.
-class StrictBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
+// Builds the document while it refuses what nlohmann's own builder accepts: a key that appears
+// twice in one object, deep nesting, a number that no double holds.
+class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
-  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+  explicit StrictBuilder(int max_depth) : max_depth_(max_depth) {}
 
-  StrictBuilder(Json& document, int max_depth) : Base(document, false), max_depth_(max_depth) {}
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(int64_t value) override { return add(value); }
+  bool number_unsigned(uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string& text) override {
+    if (std::isfinite(value)) return add(value);
+    problem_ = "the number " + text.substr(0, 40) + " is out of range";
+    return false;
+  }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
 
-  bool start_object(std::size_t elements) {
-    keys_.emplace_back();
-    return enter() && Base::start_object(elements);
+  bool start_object(size_t /*elements*/) override { return open(Json::object()); }
+  bool end_object() override { return close(); }
+  bool start_array(size_t /*elements*/) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& name) override {
+    const auto [entry, is_new] = open_.back()->emplace(name, nullptr);
+    value_ = &*entry;
+    if (!is_new) problem_ = "the key '" + name.substr(0, 80) + "' appears twice in one object";
+    return is_new;
   }
-  bool end_object() {
-    keys_.pop_back();
-    --depth_;
-    return Base::end_object();
-  }
-  bool start_array(std::size_t elements) { return enter() && Base::start_array(elements); }
-  bool end_array() {
-    --depth_;
-    return Base::end_array();
-  }
-  bool key(std::string& name) {
-    if (!keys_.back().insert(name).second) {
-      problem_ = "the key '" + name.substr(0, 80) + "' appears twice in one object";
-      return false;
-    }
-    return Base::key(name);
-  }
-  bool number_float(double value, const std::string& text) {
-    if (!std::isfinite(value)) {
-      problem_ = "the number " + text.substr(0, 40) + " is out of range";
-      return false;
-    }
-    return Base::number_float(value, text);
-  }
-  bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const nlohmann::detail::exception& e) {
+
+  bool parse_error(size_t position, const std::string& /*token*/,
+                   const Json::exception& error) override {
     position_ = position;
-    problem_ = e.what();
+    problem_ = error.what();
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> the
     // last part
     if (const size_t at = problem_.find(": "); at != std::string::npos) problem_.erase(0, at + 2);
     return false;
   }
+
+  Json take() { return std::move(root_); }
   const std::string& problem() const { return problem_; }
   size_t position() const { return position_; }
 
  private:
-  bool enter() {
-    if (++depth_ <= max_depth_) return true;
-    problem_ = "nested deeper than " + std::to_string(max_depth_);
-    return false;
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json container) {
+    if (open_.size() >= static_cast<size_t>(max_depth_)) {
+      problem_ = "nested deeper than " + std::to_string(max_depth_);
+      return false;
+    }
+    open_.push_back(place(std::move(container)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  // Puts `value` where the document goes on, and returns its address there. The address is good
+  // until the value is closed: only then does its parent grow again.
+  Json* place(Json value) {
+    Json* where = &root_;
+    if (!open_.empty() && open_.back()->is_array()) {
+      where = &open_.back()->emplace_back();
+    } else if (!open_.empty()) {
+      where = value_;
+    }
+    *where = std::move(value);
+    return where;
   }
 
   int max_depth_;
-  int depth_ = 0;
-  std::vector<std::set<std::string>> keys_;
+  Json root_;
+  std::vector<Json*> open_;  // the arrays and objects that are not closed yet, the outermost first
+  Json* value_ = nullptr;    // of the last key
   std::string problem_;
   size_t position_ = 0;
 };
@@ -107,15 +130,14 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     refuse_document("malformed JSON", where + ":" + line_and_column(text, nul), code, "a NUL byte");
   }
-  Json root;
-  StrictBuilder builder(root, limits.max_depth);
+  StrictBuilder builder(limits.max_depth);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
     const std::string place = builder.position() > 0
                                   ? where + ":" + line_and_column(text, builder.position() - 1)
                                   : where;
     refuse_document("malformed JSON", place, code, builder.problem());
   }
-  return root;
+  return builder.take();
 }
 
 Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code) {

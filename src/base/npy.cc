@@ -163,7 +163,7 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   if (size < static_cast<int64_t>(prefix.size())) {
     refuse(path, "not an .npy file", "at least 10 bytes", std::to_string(size) + " bytes");
   }
-  pread_all(fd, prefix.data(), prefix.size(), 0, path);
+  pread_all(fd, prefix, 0, path);
   if (std::string_view(prefix.data(), kMagic.size()) != kMagic) {
     refuse(path, "not an .npy file", "the magic string of .npy version 1.0", "other bytes");
   }
@@ -175,7 +175,7 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
            std::to_string(length));
   }
   std::string text(static_cast<size_t>(length), '\0');
-  pread_all(fd, text.data(), text.size(), 10, path);
+  pread_all(fd, text, 10, path);
   HeaderParser parser(text, path);
   NpyHeader header = parser.parse();
   if (!parser.complete())

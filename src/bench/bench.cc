@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <limits>
 #include <optional>
 #include <sys/resource.h>
@@ -17,9 +18,9 @@
 #include "bench/length_counts.h"
 #include "bench/product_session.h"
 #include "bench/scratch_folder.h"
-#include "supervisor/plan.h"
-#include "supervisor/resume.h"
-#include "supervisor/run_log.h"
+#include "supervisor/plan/plan.h"
+#include "supervisor/plan/resume.h"
+#include "supervisor/report/run_log.h"
 #include "supervisor/stop_signal.h"
 
 namespace encode {
@@ -54,12 +55,13 @@ struct StreamTimes {
 
 class Bench {
  public:
+  // `environment` has a stop signal.
   Bench(const BenchOptions& options, const RunEnvironment& environment, Terminal& err,
-        const StopSignal& stop, const RunConfig& first)
+        const RunConfig& first)
       : options_(options),
         environment_(environment),
         err_(err),
-        stop_(stop),
+        stop_(*environment.stop),
         scratch_(first.store.cache_dir),
         log_(first.log) {}
 
@@ -69,7 +71,8 @@ class Bench {
   RunConfig timed_config(RunConfig config) const;
   void add_case(const RunConfig& config);
   void count_inputs(const RunConfig& config);
-  void leave_out_batch_sizes();
+  void plan_all_batches();
+  void leave_out_equal_batches();
   ProductRates products(size_t number);
   BenchTurn turn(size_t number);
   BenchTurn run(const Case& timed, std::vector<StreamTimes>& streams);
@@ -99,7 +102,8 @@ BenchReport Bench::report(const std::vector<RunConfig>& configs) {
   report_.model = configs.front().streams.front().result.model;
   for (const StreamPlan& stream : plan.streams) report_.rows += stream.scan.rows;
   products(0);
-  if (report_.device.starts_with("cpu")) leave_out_batch_sizes();
+  plan_all_batches();
+  leave_out_equal_batches();
   for (int64_t number = 0; number < options_.runs; ++number) {
     for (size_t i = 0; i < cases_.size(); ++i) {
       cases_[i].result.turns.push_back(turn(i));
@@ -153,9 +157,12 @@ void Bench::add_case(const RunConfig& config) {
                     .units = {},
                     .product_seconds = options_.product_seconds};
   JobUnit& unit = added.products.units.emplace_back();
-  unit.config = first.config;
   unit.identity = first.identity;
+  unit.input = first.config.input;
   unit.scan = first.scan;
+  unit.speed = first.config.speed;
+  unit.model_path = first.model_path;
+  unit.effective = first.effective;
   added.result.dtype = to_string(first.effective.dtype);
   added.result.batch_tokens = config.streams.front().speed.batch_tokens;
   cases_.push_back(std::move(added));
@@ -176,17 +183,35 @@ void Bench::count_inputs(const RunConfig& config) {
   }
 }
 
-// On a CPU a batch is one block whatever the options say (Encoder::batch_tokens()).
-void Bench::leave_out_batch_sizes() {
+// The device is known from the first products.
+void Bench::plan_all_batches() {
+  for (Case& timed : cases_) {
+    for (const StreamPlan& stream : timed.plan.streams) {
+      timed.result.batches.push_back(
+          {.stream = stream.config.name(),
+           .plan = plan_batches(stream.config.speed, stream.effective.launch_tokens,
+                                stream.effective.max_length, report_.device)});
+    }
+  }
+}
+
+// On a CPU no batch is larger than one block, and on a GPU none is smaller than one launch: sizes
+// beyond that would be timed twice.
+void Bench::leave_out_equal_batches() {
   std::vector<Case> kept;
   for (Case& timed : cases_) {
-    const bool known = std::any_of(kept.begin(), kept.end(), [&](const Case& other) {
-      return other.result.dtype == timed.result.dtype;
-    });
-    if (!known) kept.push_back(std::move(timed));
+    const auto same = [&](const Case& other) {
+      return other.result.dtype == timed.result.dtype &&
+             other.result.batches == timed.result.batches;
+    };
+    const auto known = std::find_if(kept.begin(), kept.end(), same);
+    if (known == kept.end()) {
+      kept.push_back(std::move(timed));
+    } else {
+      report_.notes.push_back(fmt::format("{} gives the same batches as {}, and was not timed.",
+                                          name_of(timed.result), name_of(known->result)));
+    }
   }
-  if (kept.size() < cases_.size())
-    report_.notes.emplace_back("batch_tokens has no effect on a CPU: one size was timed.");
   cases_ = std::move(kept);
 }
 
@@ -223,12 +248,13 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
   RunEnvironment environment = environment_;
   environment.stop = &stop_;
   environment.on_event = [&](const WorkerEvent& event) {
-    const bool known = event.unit >= 0 && event.unit < static_cast<int64_t>(streams.size());
-    if (event.kind != WorkerEvent::Kind::kUnitDone || !known) return;
+    const auto* const done = std::get_if<UnitDone>(&event);
+    if (done == nullptr || done->unit < 0 || done->unit >= static_cast<int64_t>(streams.size()))
+      return;
     since_commit.lap();
-    streams[static_cast<size_t>(event.unit)] = {.stats = event.stats, .stages = event.stages};
-    turn.token_slots += event.token_slots;
-    turn.peak_device_bytes = std::max(turn.peak_device_bytes, event.device_peak_bytes);
+    streams[static_cast<size_t>(done->unit)] = {.stats = done->stats, .stages = done->stages};
+    turn.token_slots += done->token_slots;
+    turn.peak_device_bytes = std::max(turn.peak_device_bytes, done->device_peak_bytes);
   };
   RunConfig config = timed.config;
   config.store.cache_dir += "/run" + std::to_string(runs_++);
@@ -284,9 +310,11 @@ double Bench::whole_seconds(const Case& timed, const BenchTurn& turn,
 BenchEnd run_bench(const std::vector<RunConfig>& configs, const BenchOptions& options,
                    const RunEnvironment& environment, Terminal& err) {
   const StopSignal stop;
+  RunEnvironment stoppable = environment;
+  stoppable.stop = &stop;
   try {
     return {.stopped_by = 0,
-            .report = Bench(options, environment, err, stop, configs.front()).report(configs)};
+            .report = Bench(options, stoppable, err, configs.front()).report(configs)};
   } catch (const Stopped&) {
     return {.stopped_by = stop.number(), .report = {}};
   }

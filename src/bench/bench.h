@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "encode/batch_plan.h"
 #include "encode/config.h"
+#include "encode/device.h"
 #include "encode/product_rates.h"
 #include "encode/stage_seconds.h"
 
+#include "supervisor/report/terminal.h"
 #include "supervisor/run.h"
-#include "supervisor/terminal.h"
 
 namespace encode {
 
@@ -20,6 +22,14 @@ struct BenchOptions {
   int64_t rows = 1000;         // of each stream, from its beginning
   int64_t runs = 3;            // of each config
   double product_seconds = 2;  // of the products alone, before and after each run
+};
+
+// A stream and the batches that it was encoded in.
+struct StreamBatches {
+  std::string stream;
+  BatchPlan plan;
+
+  bool operator==(const StreamBatches&) const = default;
 };
 
 // One run of the whole experiment, and the products before and after it.
@@ -42,15 +52,16 @@ struct BenchTurn {
 // A config and what became of it.
 struct BenchResult {
   std::string dtype;
-  int64_t batch_tokens = 0;  // as asked for; 0: chosen for the device
+  int64_t batch_tokens = 0;            // as asked for; 0: chosen for the device
+  std::vector<StreamBatches> batches;  // as the worker planned them
   std::vector<BenchTurn> turns;
 };
 
 struct BenchReport {
   std::string model;    // as the config names it
   std::string machine;  // its name in the network
-  std::string device;   // as Encoder::device_name()
-  int64_t rows = 0;     // timed
+  DeviceFacts device;
+  int64_t rows = 0;  // timed
   int64_t whole_rows = 0;
   std::vector<BenchResult> results;
   std::vector<std::string> notes;  // sentences

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -223,8 +224,8 @@ std::string name_of(const BenchResult& result) {
 
 std::string render(const BenchReport& report) {
   const BenchTurn& first = report.results.front().turns.front();
-  std::string text = report.model + " on " + report.device;
-  if (report.device.starts_with("cpu"))
+  std::string text = report.model + " on " + describe(report.device);
+  if (report.device.kind == DeviceKind::kCpu)
     text += ", " + std::to_string(first.products.threads) + " threads";
   text += ": " + format_count(report.rows) + " of " + format_count(report.whole_rows) + " rows, " +
           format_count(first.tokens) + " tokens, " + format_count(first.truncated_rows) +
@@ -241,6 +242,10 @@ std::string render(const BenchReport& report) {
       "its idle time.\n";
   if (first.products.tokens_per_second == 0)
     text += "This model has no matrix products: no share is given.\n";
+  for (const BenchResult& result : report.results) {
+    for (const StreamBatches& batches : result.batches)
+      text += fmt::format("{}, {}: {}.\n", name_of(result), batches.stream, describe(batches.plan));
+  }
   for (const std::string& note : report.notes) text += note + "\n";
   for (const BenchResult& result : report.results) text += estimate(report, result);
   return text;
@@ -265,14 +270,18 @@ Json to_json(const BenchReport& report) {
               {"truncated_rows", first.truncated_rows},
               {"flops_per_token", first.products.flops_per_token},
               {"whole_seconds", json_of(whole_seconds(result))}};
+    for (const StreamBatches& batches : result.batches) {
+      object["batches"][batches.stream] = {{"budget_tokens", batches.plan.budget_tokens},
+                                           {"launch_tokens", batches.plan.launch_tokens}};
+    }
     for (const Measure& measure : kMeasures)
       object[measure.key] = json_of(summarize(result, measure.of));
     for (const auto& [name, summary] : stage_summaries(result))
       object["stages"][name] = json_of(summary);
   }
-  return {{"machine", report.machine},       {"model", report.model},
-          {"device", report.device},         {"rows", report.rows},
-          {"whole_rows", report.whole_rows}, {"notes", report.notes},
+  return {{"machine", report.machine},         {"model", report.model},
+          {"device", describe(report.device)}, {"rows", report.rows},
+          {"whole_rows", report.whole_rows},   {"notes", report.notes},
           {"results", std::move(results)}};
 }
 

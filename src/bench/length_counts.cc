@@ -6,7 +6,7 @@
 
 #include "encode/text.h"
 
-#include "supervisor/resume.h"
+#include "supervisor/plan/resume.h"
 
 namespace encode {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "supervisor/resume.h"
+#include "supervisor/plan/resume.h"
 
 namespace encode {
 
@@ -16,8 +16,10 @@ ProductSession time_products(const JobSpec& job, WorkerOptions worker, const Sto
   worker.hang_floor = std::chrono::hours(1);
   ProductSession session;
   const auto on_event = [&](const WorkerEvent& event) {
-    if (event.kind == WorkerEvent::Kind::kModelLoaded) session.device = event.device;
-    if (event.kind == WorkerEvent::Kind::kProducts) session.rates = event.products;
+    std::visit(Overloaded{[&](const ModelLoaded& loaded) { session.device = loaded.device; },
+                          [&](const ProductsTimed& timed) { session.rates = timed.rates; },
+                          [](const auto&) {}},
+               event);
   };
   WorkerSession life(std::move(worker), stop,
                      {.on_event = on_event,

@@ -1,17 +1,17 @@
 // The model's products alone, timed by a worker of their own.
 #pragma once
 
-#include <string>
-
+#include "encode/device.h"
 #include "encode/job.h"
+#include "encode/product_rates.h"
 
 #include "supervisor/stop_signal.h"
-#include "supervisor/worker_session.h"
+#include "supervisor/worker/worker_session.h"
 
 namespace encode {
 
 struct ProductSession {
-  std::string device;  // as Encoder::device_name()
+  DeviceFacts device;
   ProductRates rates;
 };
 

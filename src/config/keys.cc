@@ -1,5 +1,7 @@
 // The table of keys. A new key is one entry here; docs/config.md and configs/schema.json are then
 // refreshed as the failing test says.
+#include <string>
+
 #include "base/names.h"
 #include "config/key_values.h"
 #include "config/schema.h"
@@ -135,12 +137,16 @@ std::vector<KeySpec> run_keys() {
        .name = "batch_size",
        .value = integer_of(0, kMaxBatch),
        .default_text = "32",
-       .help = "Rows in a batch at most; 0: no limit. Changes the speed, never the numbers."},
+       .help = "Limit of a batch, in rows of max_length tokens each: a batch holds at most as many "
+               "tokens as these rows, and so more rows when the rows are shorter; 0: no such limit. "
+               "It changes the speed and the memory, never the numbers."},
       {.sections = {"semantic"},
        .name = "batch_tokens",
        .value = integer_of(0, int64_t{1} << 31),
        .default_text = "0",
-       .help = "Tokens in a batch at most; 0: chosen for the device.",
+       .help = "Tokens in a batch at most; 0: 16,384. The smaller one of this limit and the limit by "
+               "batch_size holds. A GPU rounds it to whole launches, whose size goes by the model's "
+               "width; on a CPU no batch is larger than 512 tokens.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
       {.sections = {"semantic"},
        .name = "use_chunked_encoding",
@@ -150,9 +156,9 @@ std::vector<KeySpec> run_keys() {
        .set_run = [](RunConfig& r, const Value& v) { r.store.use_chunked_encoding = boolean(v); }},
       {.sections = {"semantic"},
        .name = "chunk_size",
-       .value = integer_of(1, 1'000'000'000),
-       .default_text = "1000",
-       .help = "Rows in a chunk.",
+       .value = integer_of(0, 1'000'000'000),
+       .default_text = std::to_string(kDefaultChunkRows),
+       .help = "Rows in a chunk; 0: the default.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.chunk_size = integer(v); }},
       {.sections = {"semantic"},
        .name = "save_chunks",
@@ -189,6 +195,13 @@ std::vector<KeySpec> hardware_keys() {
        .default_text = "auto",
        .help = "auto takes the first GPU, and the CPU where there is none.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = text(v); }},
+      {.sections = {"hardware"},
+       .name = "strict_numerics",
+       .value = boolean_value(),
+       .default_text = "false",
+       .help = "true: a run does not go on with chunks of another kind of device, or of another "
+               "version of LibTorch or of the driver; false: it warns.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.strict_numerics = boolean(v); }},
       {.sections = {"hardware"},
        .name = "threads",
        .value = integer_of(0, kMaxThreads),
@@ -301,6 +314,13 @@ std::vector<KeySpec> stream_override_keys() {
        .inherits = "semantic.batch_size",
        .help = "This stream's own batch size.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_size = integer(v); }},
+      {.sections = data_only,
+       .name = "batch_tokens",
+       .value = integer_of(0, int64_t{1} << 31),
+       .default_note = "`semantic.batch_tokens`",
+       .inherits = "semantic.batch_tokens",
+       .help = "This stream's own limit of tokens in a batch.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
       {.sections = data_only,
        .name = "max_length",
        .value = max_length_value(),

@@ -1,9 +1,9 @@
 #include "config/yaml_tree.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <string_view>
-#include <utf8proc.h>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -12,6 +12,7 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace encode {
 namespace {
@@ -49,29 +50,25 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-// yaml-cpp passes bytes through unchecked, guesses UTF-16 and ends silently at NUL: none of that
-// may reach it.
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
+}
+
+// yaml-cpp takes bytes unchecked, guesses UTF-16 and ends silently at NUL: such a text must not
+// reach it.
 void check_characters(std::string_view text, const std::string& name) {
-  YamlMark mark;
-  for (size_t at = 0; at < text.size();) {
-    utf8proc_int32_t code_point = 0;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;
-    const utf8proc_ssize_t size =
-        utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - at), &code_point);
-    const bool control =
-        (code_point < 0x20 && code_point != '\n' && code_point != '\r' && code_point != '\t');
-    if (size <= 0 || control) {
-      refuse(name, mark,
-             {.code = "config.syntax",
-              .what = "the file is not a text",
-              .expected = "UTF-8 without control characters",
-              .found = "byte " + preview(text.substr(at, 1)),
-              .hint = "save the file as UTF-8; check that this is the file you meant"});
-    }
-    at += static_cast<size_t>(size);
-    mark.column += size;
-    if (code_point == '\n') mark = {.line = mark.line + 1, .column = 1};
-  }
+  const std::string_view valid = text.substr(0, first_invalid_utf8(text));
+  const auto bad = std::find_if(valid.begin(), valid.end(), is_control);
+  const auto at = static_cast<size_t>(bad - valid.begin());
+  if (at == text.size()) return;
+  const auto line = 1 + std::count(valid.begin(), bad, '\n');
+  const size_t line_begin = text.substr(0, at).rfind('\n') + 1;  // npos + 1 = 0
+  refuse(name, {.line = line, .column = static_cast<int64_t>(at - line_begin) + 1},
+         {.code = "config.syntax",
+          .what = "the file is not a text",
+          .expected = "UTF-8 without control characters",
+          .found = "byte " + preview(text.substr(at, 1)),
+          .hint = "save the file as UTF-8; check that this is the file you meant"});
 }
 
 // Builds the tree from the parser's events: unlike YAML::Load, these show anchors, tags, quotes and

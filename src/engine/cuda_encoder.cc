@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,31 +6,23 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "engine/product_timer.h"
-#include "engine/thread_pool.h"
+#include "engine/device_facts.h"
 #include "engine/transformer.h"
 #include "nn/device.h"
 
 namespace encode {
 namespace {
 
-// The size of a launch where the options name none: enough to fill the largest GPU with the
-// smallest model.
-constexpr int64_t kDefaultBatchTokens = 16384;
-
-// Every launch has the same number of token slots, so that every matrix product has the same shape
-// and the library picks the same kernel for it: otherwise a row's bits would depend on how full its
-// batch was.
+// A batch is filled up to whole launches, so that every matrix product has the same shape and the
+// library picks the same kernel for it: otherwise a row's bits would depend on how full its batch
+// was.
 class CudaEncoder : public Encoder {
  public:
-  CudaEncoder(Transformer transformer, const EncoderOptions& options)
-      : transformer_(std::move(transformer)),
-        slots_(std::max(options.batch_tokens > 0 ? options.batch_tokens : kDefaultBatchTokens,
-                        std::min(transformer_.max_length, kDefaultBatchTokens))),
-        name_(transformer_.device.str() + " " + device_description(transformer_.device)) {}
+  explicit CudaEncoder(Transformer transformer)
+      : transformer_(std::move(transformer)), device_(device_facts(transformer_.device, 1)) {}
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
-              const BatchDone& done) override {
+              const OnBatch& done) override {
     for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
     const c10::InferenceMode inference;
     // One batch ahead: while the device computes batch i, the host reads the result of batch i - 1.
@@ -54,25 +45,12 @@ class CudaEncoder : public Encoder {
     return true;
   }
 
-  ProductRates time_products(std::span<const PackedBatch> batches, double seconds,
-                             const std::function<bool()>& go_on) override {
-    ThreadPool caller(1, [] {});
-    ProductTimer timer(transformer_, caller);
-    for (const PackedBatch& batch : batches) timer.add(batch, token_slots(batch.tokens()));
-    return timer.run(seconds, go_on);
-  }
-
-  int64_t dim() const override { return transformer_.dim; }
-  bool token_embeddings() const override { return transformer_.token_embeddings; }
+  int64_t dim() const override { return transformer_.effective.dim; }
+  bool token_embeddings() const override { return transformer_.effective.token_embeddings(); }
   int64_t vocab_size() const override { return transformer_.vocab_size; }
-  int64_t max_length() const override { return transformer_.max_length; }
-  int64_t batch_tokens() const override { return slots_; }
-  int64_t window_tokens() const override { return kWindowBatches * slots_; }
-  // A sequence longer than a launch gets the next multiple of it.
-  int64_t token_slots(int64_t tokens) const override {
-    return (tokens + slots_ - 1) / slots_ * slots_;
-  }
-  std::string device_name() const override { return name_; }
+  int64_t max_length() const override { return transformer_.effective.max_length; }
+  int64_t token_slots(int64_t tokens) const override { return transformer_.token_slots(tokens); }
+  const DeviceFacts& device() const override { return device_; }
   void release_cached_memory() noexcept override {
     encode::release_cached_memory(transformer_.device);
   }
@@ -96,14 +74,13 @@ class CudaEncoder : public Encoder {
   }
 
   Transformer transformer_;
-  int64_t slots_;
-  std::string name_;
+  DeviceFacts device_;
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer, const EncoderOptions& options) {
-  return std::make_unique<CudaEncoder>(std::move(transformer), options);
+std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer) {
+  return std::make_unique<CudaEncoder>(std::move(transformer));
 }
 
 }  // namespace encode

@@ -18,15 +18,16 @@ constexpr double kLayerNormEps = 1e-5;  // torch.nn.LayerNorm's; the module has 
 
 class Dense {
  public:
-  Dense(const SentenceModule& module, at::Device device)
-      : linear_(load(module, device)), activation_(module.activation), residual_(module.residual) {
+  Dense(const SentenceModule& module, at::Device device, ProductTrace* trace)
+      : linear_(load(module, device, trace)),
+        activation_(module.activation),
+        residual_(module.residual) {
     if (!residual_ || module.in_features == module.out_features) return;
     Weights weights(module.tensors, at::kFloat, module.path);
     const WeightScope root(weights, "");
-    projection_.emplace(root.take("residual.weight", {{"out_features", module.out_features},
-                                                      {"in_features", module.in_features}})
-                            .to(device),
-                        at::Tensor());
+    const at::Tensor weight = root.take("residual.weight", {{"out_features", module.out_features},
+                                                            {"in_features", module.in_features}});
+    projection_ = linear({weight.to(device)}, at::Tensor(), trace);
   }
 
   at::Tensor operator()(const at::Tensor& x) const {
@@ -36,14 +37,19 @@ class Dense {
   }
 
  private:
-  static Linear load(const SentenceModule& module, at::Device device) {
+  static Linear linear(const std::vector<at::Tensor>& weight, const at::Tensor& bias,
+                       ProductTrace* trace) {
+    return {weight, bias, Activation::kNone, {.format = ProductFormat::kFloat32, .trace = trace}};
+  }
+
+  static Linear load(const SentenceModule& module, at::Device device, ProductTrace* trace) {
     Weights weights(module.tensors, at::kFloat, module.path);
     const WeightScope root(weights, "");
     const Dim out = {"out_features", module.out_features};
     const at::Tensor weight =
         root.take("linear.weight", {out, {"in_features", module.in_features}}).to(device);
     const at::Tensor bias = module.bias ? root.take("linear.bias", {out}).to(device) : at::Tensor();
-    return {weight, bias};
+    return linear({weight}, bias, trace);
   }
 
   Linear linear_;
@@ -67,10 +73,10 @@ at::Tensor normalize(const at::Tensor& x) {
 }
 
 std::function<at::Tensor(const at::Tensor&)> load_step(const SentenceModule& module,
-                                                       at::Device device) {
+                                                       at::Device device, ProductTrace* trace) {
   switch (module.kind) {
     case Kind::kDense:
-      return Dense(module, device);
+      return Dense(module, device, trace);
     case Kind::kLayerNorm:
       return load_layer_norm(module, device);
     case Kind::kTruncate:
@@ -90,12 +96,14 @@ bool has_weights(const SentenceModule& module) {
 
 }  // namespace
 
-EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, at::Device device)
+EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, at::Device device,
+                             ProductTrace* trace)
     : pooling_(effective.pooling) {
   size_t first_on_host = effective.modules.size();
   while (first_on_host > 1 && !has_weights(effective.modules[first_on_host - 1])) --first_on_host;
   for (size_t i = 1; i < effective.modules.size(); ++i) {
-    (i < first_on_host ? on_device_ : on_host_).push_back(load_step(effective.modules[i], device));
+    std::vector<Step>& steps = i < first_on_host ? on_device_ : on_host_;
+    steps.push_back(load_step(effective.modules[i], device, trace));
   }
 }
 

@@ -10,15 +10,17 @@
 #include "encode/model_directory.h"
 
 #include "nn/packed_input.h"
+#include "nn/product_format.h"
 
 namespace encode {
 
 // Immutable after loading; any number of threads.
 class EmbeddingHead {
  public:
-  // The modules' weights are read in float32 whatever the compute type: they are small, and what
-  // they make is the result.
-  EmbeddingHead(const EffectiveResult& effective, at::Device device);
+  // The modules' weights and products are float32 whatever the format of the model's: they are
+  // small, and what they make is the result.
+  // `trace`: is told of the products; must outlive the head.
+  EmbeddingHead(const EffectiveResult& effective, at::Device device, ProductTrace* trace);
 
   const std::vector<PoolingMode>& pooling() const { return pooling_; }
 

@@ -11,7 +11,6 @@
 #include <c10/util/Exception.h>
 
 #include "base/stopwatch.h"
-#include "engine/matmul_precision.h"
 #include "nn/device.h"
 
 namespace encode {
@@ -89,9 +88,9 @@ struct ProductTimer::Work {
 void ProductTimer::add(const PackedBatch& batch, int64_t slots) {
   check_batch(batch, transformer_);
   const c10::InferenceMode inference;
-  ProductTrace trace;
+  transformer_.trace->start();
   transformer_.embed(batch, slots);
-  batches_.push_back({.products = trace.take(), .tokens = batch.tokens()});
+  batches_.push_back({.products = transformer_.trace->stop(), .tokens = batch.tokens()});
 }
 
 ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_on) const {
@@ -105,7 +104,6 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
   }
   if (flops == 0) return rates;
   rates.flops_per_token = flops / tokens;
-  const LayerPrecision precision(transformer_.options, transformer_.device);
   const Work model = on_all_threads(batches_, seconds, go_on);
   rates.tokens_per_second = model.tokens_per_second;
   if (transformer_.device.is_cpu()) rates.tokens_per_cpu_second = model.tokens / model.cpu_seconds;
@@ -126,7 +124,8 @@ ProductTimer::BatchProducts ProductTimer::square() const {
   const int64_t rows = device.is_cpu() ? kCpuBlockTokens : width;
   const at::ScalarType type = batches_.front().products.front().type;
   TracedProduct product = {
-      .linear = Linear(random_matrix(width, width, type, device), {}),
+      .linear = Linear({random_matrix(width, width, type, device)}, {}, Activation::kNone,
+                       {.format = transformer_.format}),
       .call = device.is_cpu() ? TracedProduct::Call::kInBlocks : TracedProduct::Call::kWhole,
       .type = type,
       .rows = rows,

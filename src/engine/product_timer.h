@@ -7,7 +7,7 @@
 
 #include "encode/product_rates.h"
 
-#include "engine/thread_pool.h"
+#include "base/thread_pool.h"
 #include "engine/transformer.h"
 #include "nn/product_trace.h"
 

@@ -1,4 +1,4 @@
-// A loaded model with its head, and the checks that come before every launch.
+// A model with its head on a device: from token ids to embeddings.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,29 @@
 
 #include "encode/batch.h"
 #include "encode/encoder.h"
+#include "encode/model_directory.h"
 
 #include "engine/head.h"
 #include "models/model.h"
+#include "nn/product_trace.h"
 
 namespace encode {
 
 struct Transformer {
+  std::unique_ptr<ProductTrace> trace;  // of the products below, which point to it
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;
-  at::ScalarType type;    // that the model computes in
-  ResultOptions options;  // for LayerPrecision
-  int64_t dim = 0;
+  ProductFormat format;  // of the model's products
+  EffectiveResult effective;
   int64_t vocab_size = 0;
-  int64_t max_length = 0;
-  bool token_embeddings = false;  // PoolingMode::kNone
 
   // [B, dim] float32 on the device, or [T, dim] with token_embeddings; head.finish() is still to be
   // done. `slots` >= batch.tokens(): see PackedInput.
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
+  // The slots that embed() should be given for a batch of so many tokens: whole launches on a GPU,
+  // as many as the CPU's products take without a copy there.
+  int64_t token_slots(int64_t tokens) const;
   // What embed() made and finish() finished, on the host, to its places in `out`: see
   // Encoder::encode().
   void scatter(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out) const;
@@ -37,11 +40,8 @@ struct Transformer {
 // "batch.length", naming the window row.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
 
-// Encoder::window_tokens() in batches for each thread that computes, or for a device. At the end of
-// a call a thread waits half a batch on average: a thirtieth of this.
-inline constexpr int64_t kWindowBatches = 16;
-
-std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, const EncoderOptions& options);
-std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer, const EncoderOptions& options);
+// `threads`: see EncoderOptions.
+std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, int64_t threads);
+std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer);
 
 }  // namespace encode

@@ -27,13 +27,13 @@ class ChunkSink : public RowSink {
   void append(const WindowPart& part, std::span<const float> values) override {
     append_to(*writer_, part, values);
   }
-  WorkerEvent commit(const RowStats& stats, const std::string& device) override {
-    const ChunkRecord record = writer_->commit(stats, device);
+  ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
+    const ChunkRecord record = writer_->commit(stats, origin);
     writer_.reset();
-    WorkerEvent event;
-    event.path = store_.chunk_path(record.index);
-    event.file_bytes = record.file_bytes;
-    return event;
+    ChunkDone done;
+    done.path = store_.chunk_path(record.index);
+    done.file_bytes = record.file_bytes;
+    return done;
   }
 
  private:
@@ -51,12 +51,12 @@ class FinalSink : public RowSink {
   void append(const WindowPart& part, std::span<const float> values) override {
     append_to(*writer_, part, values);
   }
-  WorkerEvent commit(const RowStats& stats, const std::string& device) override {
-    writer_->publish(stats, device);
+  ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
+    writer_->publish(stats, origin);
     writer_.reset();
-    WorkerEvent event;
-    event.path = unit_.final_path;
-    return event;
+    ChunkDone done;
+    done.path = unit_.final_path;
+    return done;
   }
 
  private:
@@ -73,8 +73,8 @@ std::unique_ptr<RowSink> final_sink(const JobUnit& unit) {
   return std::make_unique<FinalSink>(unit);
 }
 
-CommitThread::CommitThread(RowSink& sink, EventPipe& events, int64_t unit, std::string device)
-    : sink_(sink), events_(events), unit_(unit), device_(std::move(device)), thread_([this] {
+CommitThread::CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin)
+    : sink_(sink), events_(events), unit_(unit), origin_(std::move(origin)), thread_([this] {
         run();
       }) {}
 
@@ -130,17 +130,15 @@ void CommitThread::write(const EncodedWindow& window) {
 }
 
 void CommitThread::commit(const WindowPart& last, const DeviceMemory& memory) {
-  WorkerEvent event = sink_.commit(chunk_stats_, device_);
-  event.kind = WorkerEvent::Kind::kChunkDone;
-  event.unit = unit_;
-  event.chunk = last.chunk.index;
-  event.rows = last.chunk.rows;
-  event.seconds = chunk_seconds_;
-  event.stats = chunk_stats_;
-  event.device_allocated_bytes = memory.allocated_bytes;
-  event.device_reserved_bytes = memory.reserved_bytes;
-  event.host_rss_bytes = resident_bytes();
-  events_.send(event);
+  ChunkDone done = sink_.commit(chunk_stats_, origin_);
+  done.unit = unit_;
+  done.chunk = last.chunk.index;
+  done.rows = last.chunk.rows;
+  done.seconds = chunk_seconds_;
+  done.stats = chunk_stats_;
+  done.memory = memory;
+  done.host_rss_bytes = resident_bytes();
+  events_.send(done);
 }
 
 }  // namespace encode

@@ -11,7 +11,7 @@
 #include "encode/job.h"
 #include "encode/store.h"
 
-#include "job/bounded_queue.h"
+#include "base/bounded_queue.h"
 #include "job/event_pipe.h"
 #include "job/window_producer.h"
 
@@ -32,8 +32,8 @@ class RowSink {
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
   virtual void append(const WindowPart& part, std::span<const float> values) = 0;
-  // Durable on return. The event is complete but for what only the worker knows.
-  virtual WorkerEvent commit(const RowStats& stats, const std::string& device) = 0;
+  // Durable on return. Fills `path` and `file_bytes` of the event.
+  virtual ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
@@ -43,7 +43,7 @@ std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 // until at most one earlier window is not written yet.
 class CommitThread {
  public:
-  CommitThread(RowSink& sink, EventPipe& events, int64_t unit, std::string device);
+  CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin);
   CommitThread(const CommitThread&) = delete;
   CommitThread& operator=(const CommitThread&) = delete;
   ~CommitThread();  // without finish(): what is not committed is dropped
@@ -61,7 +61,7 @@ class CommitThread {
   RowSink& sink_;
   EventPipe& events_;
   int64_t unit_;
-  std::string device_;
+  ChunkOrigin origin_;
   RowStats chunk_stats_;      // commit thread only
   double chunk_seconds_ = 0;  // commit thread only; its share of its windows' time
   double seconds_ = 0;        // commit thread only, until it has been joined

@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "encode/job.h"
+#include "encode/worker_event.h"
 
 namespace encode {
 

@@ -11,21 +11,33 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-ErrorDetail detail(ExitCode exit_code, std::string code, std::string what, std::string found,
-                   std::string hint) {
+// A failure without what the exception said of it.
+ErrorDetail failure(ExitCode exit_code, const char* code, const char* what, const char* hint) {
   return {.exit_code = exit_code,
-          .code = std::move(code),
-          .what = std::move(what),
+          .code = code,
+          .what = what,
           .where = "encode-worker",
           .expected = "",
-          .found = std::move(found),
-          .hint = std::move(hint)};
+          .found = "",
+          .hint = hint};
+}
+
+ErrorDetail with_found(ErrorDetail detail, std::string found) {
+  detail.found = std::move(found);
+  return detail;
+}
+
+ErrorDetail broken_cuda_context() {
+  return failure(ExitCode::kTempFail, "device.cuda", "the CUDA context failed",
+                 "a new worker goes on after the last committed chunk");
 }
 
 ErrorDetail out_of_device_memory(const std::string& found) {
-  return detail(ExitCode::kUnavailable, "device.memory", "out of device memory", first_line(found),
-                "lower semantic.batch_tokens, or free memory on the device (nvidia-smi); committed "
-                "chunks are kept");
+  return with_found(
+      failure(ExitCode::kUnavailable, "device.memory", "out of device memory",
+              "lower semantic.batch_tokens, or free memory on the device (nvidia-smi); committed "
+              "chunks are kept"),
+      first_line(found));
 }
 
 bool contains(const std::string& text, const char* part) {
@@ -39,11 +51,11 @@ ErrorDetail describe(const c10::Error& error) {
   if (contains(text, "NVML_SUCCESS")) return out_of_device_memory(text);
   if (contains(text, "CUDA error") || contains(text, "CUBLAS_STATUS") ||
       contains(text, "cuDNN error")) {
-    return detail(ExitCode::kTempFail, "device.cuda", "the CUDA context failed", first_line(text),
-                  "a new worker goes on after the last committed chunk");
+    return with_found(broken_cuda_context(), first_line(text));
   }
-  return detail(ExitCode::kInternal, "internal.libtorch", "LibTorch refused an operation",
-                first_line(text), "please report this with the log");
+  return with_found(failure(ExitCode::kInternal, "internal.libtorch",
+                            "LibTorch refused an operation", "please report this with the log"),
+                    first_line(text));
 }
 
 }  // namespace
@@ -56,18 +68,20 @@ ErrorDetail describe_current_exception() {
   } catch (const c10::OutOfMemoryError& error) {
     return out_of_device_memory(error.what_without_backtrace());
   } catch (const c10::AcceleratorError& error) {
-    return detail(ExitCode::kTempFail, "device.cuda", "the CUDA context failed",
-                  "CUDA error " + std::to_string(error.get_error_code()) + ": " +
-                      first_line(error.what_without_backtrace()),
-                  "a new worker goes on after the last committed chunk");
+    return with_found(broken_cuda_context(), "CUDA error " +
+                                                 std::to_string(error.get_error_code()) + ": " +
+                                                 first_line(error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     return describe(error);
   } catch (const std::bad_alloc&) {
-    return detail(ExitCode::kTempFail, "host.memory", "out of host memory", "std::bad_alloc",
-                  "free memory, or lower semantic.chunk_size; committed chunks are kept");
+    return with_found(
+        failure(ExitCode::kTempFail, "host.memory", "out of host memory",
+                "free memory, or lower semantic.chunk_size; committed chunks are kept"),
+        "std::bad_alloc");
   } catch (const std::exception& error) {
-    return detail(ExitCode::kInternal, "internal.exception", "unexpected failure",
-                  first_line(error.what()), "please report this with the log");
+    return with_found(failure(ExitCode::kInternal, "internal.exception", "unexpected failure",
+                              "please report this with the log"),
+                      first_line(error.what()));
   }
 }
 

@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 4> kTexts = {
     "Grüße, 世界! 1234"};
 constexpr int64_t kMaxFileBytes = 64 << 20;
 constexpr double kLeastCosine = 0.999;
+constexpr int64_t kBatchTokens = 512;  // the fixed texts are shorter than this
 
 using Vectors = std::vector<float>;
 
@@ -115,7 +116,7 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
     throw Error({.exit_code = ExitCode::kData,
                  .code = "self_test.changed",
                  .what = "fixed texts have other vectors than when this cache began",
-                 .where = path + ", " + encoder.device_name(),
+                 .where = path + ", " + describe(encoder.device()),
                  .expected = "a cosine of " + std::to_string(kLeastCosine) + " at least",
                  .found = std::to_string(cosine),
                  .hint = "a driver, a library or this program has changed, or the device is "
@@ -129,8 +130,7 @@ Vectors fixed_vectors(Encoder& encoder, const Tokenizer* tokenizer) {
   const TokenizedRows rows = fixed_rows(encoder, tokenizer);
   const size_t count = encoder.token_embeddings() ? rows.ids.size() : kTexts.size();
   Vectors vectors(count * static_cast<size_t>(encoder.dim()));
-  encoder.encode(pack(rows, encoder.batch_tokens(), 0), vectors,
-                 [](const PackedBatch&) { return true; });
+  encoder.encode(pack(rows, kBatchTokens, 0), vectors, [](const PackedBatch&) { return true; });
   return vectors;
 }
 
@@ -143,7 +143,7 @@ double least_cosine_of_fixed_texts(Encoder& a, Encoder& b, const Tokenizer* toke
 SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
                        const std::string& path) {
   const Vectors vectors = fixed_vectors(encoder, tokenizer);
-  const std::string key = xxh3_hex(identity + '\n' + encoder.device_name());
+  const std::string key = xxh3_hex(identity + '\n' + encoder.device().name);
   Json entries = read_entries(path);
   const auto known = entries.find(key);
   if (known != entries.end() && known->is_object() && known->contains("vectors")) {
@@ -151,7 +151,7 @@ SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::
     if (before) return compare(vectors, *before, encoder, path);
   }
   entries[key] = {
-      {"device", encoder.device_name()}, {"dim", encoder.dim()}, {"vectors", to_hex(vectors)}};
+      {"device", describe(encoder.device())}, {"dim", encoder.dim()}, {"vectors", to_hex(vectors)}};
   write_file_durably(path, seal(entries, /*indent=*/1));
   return {};
 }

@@ -5,8 +5,8 @@
 
 #include "encode/tokenizer.h"
 
+#include "base/non_finite.h"
 #include "batching/pack.h"
-#include "store/matrix_file.h"
 
 namespace encode {
 namespace {
@@ -63,20 +63,30 @@ Sequences not_finite(std::span<const PackedBatch> batches, const Encoder& encode
 
 }  // namespace
 
-WiderRedo::WiderRedo(EncoderOptions narrow)
-    : options_(std::move(narrow)), can_widen_(options_.result.dtype != ComputeType::kFloat32) {
-  options_.result.dtype = ComputeType::kFloat32;
+WiderRedo::WiderRedo(const ModelDirectory& directory, EffectiveResult narrow,
+                     EncoderOptions options)
+    : directory_(directory),
+      effective_(std::move(narrow)),
+      options_(std::move(options)),
+      can_widen_(effective_.dtype != ComputeType::kFloat32) {
+  effective_.dtype = ComputeType::kFloat32;
 }
 
-WiderRedo::Outcome WiderRedo::run(std::span<const PackedBatch> batches, const Encoder& narrow,
-                                  std::span<float> values, const Encoder::BatchDone& done) {
+WiderRedo::Outcome WiderRedo::run(const EncodedBatches& encoded, const Encoder& narrow,
+                                  const Encoder::OnBatch& done) {
+  const std::span<float> values = encoded.values;
   if (!can_widen_ || is_finite(values)) return {};
-  const Sequences again = not_finite(batches, narrow, values);
-  if (!wide_) wide_ = load_encoder(options_);
-  std::vector<float> wider(again.size);
-  const auto packed = pack(again.ids, wide_->batch_tokens(), again.prompt_tokens);
-  if (!wide_->encode(packed, wider, done)) return {.finished = false, .redone = {}};
+  const Sequences again = not_finite(encoded.batches, narrow, values);
   Outcome outcome;
+  if (!wide_) {
+    LoadedEncoder loaded = load_encoder(directory_, effective_, options_);
+    wide_ = std::move(loaded.encoder);
+    outcome.notes = std::move(loaded.notes);
+  }
+  std::vector<float> wider(again.size);
+  outcome.finished =
+      wide_->encode(pack(again.ids, encoded.batch_tokens, again.prompt_tokens), wider, done);
+  if (!outcome.finished) return outcome;
   size_t at = 0;
   for (size_t i = 0; i < again.slices.size(); ++i) {
     const Slice& slice = again.slices[i];

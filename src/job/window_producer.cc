@@ -9,8 +9,8 @@
 #include "encode/text.h"
 
 #include "base/stopwatch.h"
+#include "base/thread_pool.h"
 #include "batching/pack.h"
-#include "engine/thread_pool.h"
 
 namespace encode {
 namespace {
@@ -105,11 +105,7 @@ class SliceTokenizer {
 class PartSource {
  public:
   PartSource(const JobUnit& unit, const std::vector<ChunkTask>& tasks, const TokenizePlan& plan)
-      : unit_(unit),
-        tasks_(tasks),
-        plan_(plan),
-        reader_(open_texts(unit.config.input)),
-        tokenizer_(plan) {
+      : unit_(unit), tasks_(tasks), plan_(plan), reader_(open_texts(unit.input)), tokenizer_(plan) {
     skip_finished();
   }
 
@@ -158,7 +154,7 @@ class PartSource {
         throw Error({.exit_code = ExitCode::kData,
                      .code = "text.changed",
                      .what = "the input has fewer rows than when the run began",
-                     .where = unit_.config.input.path,
+                     .where = unit_.input.path,
                      .expected = std::to_string(unit_.identity.rows) + " rows",
                      .found = std::to_string(rows.begin + static_cast<int64_t>(texts.size())),
                      .hint = "do not change an input during a run; start again with --fresh"});

@@ -12,7 +12,8 @@
 #include "encode/stage_seconds.h"
 #include "encode/tokenizer.h"
 
-#include "job/bounded_queue.h"
+#include "base/bounded_queue.h"
+#include "job/tokenize_plan.h"
 
 namespace encode {
 
@@ -43,17 +44,6 @@ struct Window {
   StageSeconds seconds;              // read, tokenize, pack
 
   int64_t first_row() const { return parts.front().rows.begin; }
-};
-
-struct TokenizePlan {
-  const Tokenizer* tokenizer = nullptr;  // null where every row is token ids
-  TokenizeOptions options;
-  std::string prompt;             // put before every text
-  int32_t prompt_tokens = 0;      // see PackedBatch
-  int64_t batch_tokens = 0;       // capacity of a batch
-  int64_t window_text_bytes = 0;  // a part of a window ends with the row that reaches it
-  int64_t window_tokens = 0;      // chunks are added to a window until it has as many
-  int64_t threads = 1;
 };
 
 // Starts at once. next() is for one thread; destruction stops the reading.

@@ -6,7 +6,10 @@
 #include "base/file.h"
 #include "job/event_pipe.h"
 #include "job/failure.h"
-#include "job/unit_runner.h"
+#include "job/loaded_model.h"
+#include "job/time_products.h"
+#include "job/unit_run.h"
+#include "job/worker_context.h"
 
 namespace encode {
 namespace {
@@ -23,29 +26,36 @@ void catch_stop_signals() {
 
 constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 
+// What the job says, unit by unit; false when the worker was asked to stop.
+bool run_job(const WorkerContext& context) {
+  ModelKeeper models(context);
+  const auto units = static_cast<int64_t>(context.job.units.size());
+  for (int64_t unit = 0; unit < units; ++unit) {
+    if (context.stopped()) return false;
+    const bool done = context.job.product_seconds > 0
+                          ? time_products(context, unit)
+                          : UnitRun(context, unit, models.model_of(unit)).run();
+    if (!done) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int run_worker(const std::string& job_path, int events_fd) {
   catch_stop_signals();
   EventPipe events(events_fd);
-  WorkerEvent last;
   try {
     const JobSpec job = job_spec_from_json(read_file(job_path, kMaxJobBytes, "job.read"));
-    UnitRunner runner(job, events, stop_requested);
-    for (size_t unit = 0; unit < job.units.size(); ++unit) {
-      const auto number = static_cast<int64_t>(unit);
-      const bool done = !stop_requested && (job.product_seconds > 0 ? runner.time_products(number)
-                                                                    : runner.run(number));
-      if (!done) return static_cast<int>(ExitCode::kTempFail);
-    }
-    last.kind = WorkerEvent::Kind::kFinished;
+    if (!run_job({.job = job, .events = events, .stop = stop_requested}))
+      return static_cast<int>(ExitCode::kTempFail);
+    events.send(WorkerFinished{});
+    return static_cast<int>(ExitCode::kOk);
   } catch (...) {
-    last.kind = WorkerEvent::Kind::kError;
-    last.error = describe_current_exception();
+    const ErrorDetail error = describe_current_exception();
+    events.send(WorkerFailed{.error = error});
+    return static_cast<int>(error.exit_code);
   }
-  events.send(last);
-  return static_cast<int>(last.kind == WorkerEvent::Kind::kFinished ? ExitCode::kOk
-                                                                    : last.error.exit_code);
 }
 
 }  // namespace encode

@@ -24,9 +24,12 @@ const LinearFunctions<float>& of_float(LinearKernel kernel) {
   return kernel == LinearKernel::kInt8Vectors ? vectors.int8 : vectors.float32;
 }
 
+const LinearFunctions<Float16>& of_float16() { return kernels().linears->float16; }
+
 // body(the kernel's functions).
 template <typename Body>
 auto with_functions(LinearKernel kernel, const Body& body) {
+  if (kernel == LinearKernel::kFloat16Vectors) return body(of_float16());
   const bool bfloat16 =
       kernel == LinearKernel::kBFloat16Tiles || kernel == LinearKernel::kBFloat16Vectors;
   return bfloat16 ? body(of_bfloat16(kernel)) : body(of_float(kernel));
@@ -46,6 +49,8 @@ bool usable(LinearKernel kernel) {
       return vectors && vectors->float32.linear;
     case LinearKernel::kBFloat16Vectors:
       return vectors && vectors->bfloat16.linear;
+    case LinearKernel::kFloat16Vectors:
+      return vectors && vectors->float16.linear;
     case LinearKernel::kInt8Vectors:
       return vectors && vectors->int8.linear && has_avx512_vnni();
   }
@@ -70,12 +75,20 @@ void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, s
   of_bfloat16(shape.kernel).pack(weight, shape, range, to);
 }
 
+void pack(const Float16* weight, const PackedWeight& shape, BlockRange range, std::byte* to) {
+  of_float16().pack(weight, shape, range, to);
+}
+
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch) {
   of_float(weight.kernel).linear(weight, call, scratch);
 }
 
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch) {
   of_bfloat16(weight.kernel).linear(weight, call, scratch);
+}
+
+void linear(const PackedWeight& weight, const Linear<Float16>& call, std::byte* scratch) {
+  of_float16().linear(weight, call, scratch);
 }
 
 }  // namespace encode::kernels

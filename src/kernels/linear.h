@@ -15,7 +15,8 @@
 //
 // Vector registers. An element is one chain of multiply-adds in the order of the inner dimension:
 // of float32 numbers, of pairs of bfloat16 numbers (AVX512_BF16), or of four 8-bit integers
-// (AVX512_VNNI), quantized as on tiles.
+// (AVX512_VNNI), quantized as on tiles. Float16 numbers, and bfloat16 numbers without AVX512_BF16,
+// are stored in 16 bits and multiplied as the float32 numbers that they are.
 //
 // An element of the result depends on its row of x and its row of W alone, not on how many there
 // are. Single-threaded.
@@ -35,6 +36,7 @@ enum class LinearKernel {
   kThreeDigitTiles,
   kFloat32Vectors,
   kBFloat16Vectors,
+  kFloat16Vectors,
   kInt8Vectors,
 };
 
@@ -63,17 +65,18 @@ struct PackedWeight {
 };
 
 // Fills the column blocks [begin, end) of `to` (packed_bytes() in all) from row-major weights: any
-// number of threads may share the work. BFloat16 weights for the kernels named so, float for the
-// others.
+// number of threads may share the work. The weights are BFloat16 or Float16 for the kernels named
+// so and float for the others.
 struct BlockRange {
   int64_t begin;
   int64_t end;
 };
 void pack(const float* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
+void pack(const Float16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 
-// T is BFloat16 for the kernels named so and float for the others. Row-major with dense rows of
-// in_features and out_features. A row of x that is not finite gives sums that are not.
+// T is BFloat16 or Float16 for the kernels named so and float for the others. Row-major with dense
+// rows of in_features and out_features. A row of x that is not finite gives sums that are not.
 template <typename T>
 struct Linear {
   const T* x;         // [rows, in_features]
@@ -90,5 +93,6 @@ int64_t scratch_bytes(const PackedWeight& weight);
 // `scratch` at a multiple of 64. On tiles it has a TileSession of its own.
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
+void linear(const PackedWeight& weight, const Linear<Float16>& call, std::byte* scratch);
 
 }  // namespace encode::kernels

@@ -19,6 +19,7 @@ struct VectorLinears {
   LinearFunctions<float> float32;
   LinearFunctions<float> int8;
   LinearFunctions<BFloat16> bfloat16;
+  LinearFunctions<Float16> float16;
 };
 
 namespace avx2 {

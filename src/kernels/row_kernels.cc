@@ -8,9 +8,16 @@
 namespace encode::kernels::ENCODE_ISA {
 namespace {
 
-// p[j] = power(scale x s[j] - the largest of them).
+struct Scores {
+  const float* s;
+  int64_t n;
+  float scale;
+};
+
+// p[j] = power(scale x s[j] - the largest of them), and their sum.
 template <typename T, typename Power>
-inline float powers_of_scores(const float* s, int64_t n, float scale, T* p, const Power& power) {
+inline float powers_of_scores(const Scores& scores, T* p, const Power& power) {
+  const auto [s, n, scale] = scores;
   constexpr float kLowest = -0x1.fffffep127F;
   Vec most = splat(kLowest);
   for_groups(
@@ -36,12 +43,12 @@ inline float powers_of_scores(const float* s, int64_t n, float scale, T* p, cons
 }
 
 float exp_scores(const float* s, int64_t n, float scale, float* p) {
-  return powers_of_scores(s, n, scale, p, [](Vec x) { return exp(x); });
+  return powers_of_scores({s, n, scale}, p, [](Vec x) { return exp(x); });
 }
 
 float exp_scores_bfloat16(const float* s, int64_t n, float scale, BFloat16* p) {
   constexpr float kLog2E = 1.44269504F;
-  return powers_of_scores(s, n, scale * kLog2E, p, [](Vec x) { return short_exp2(x); });
+  return powers_of_scores({s, n, scale * kLog2E}, p, [](Vec x) { return short_exp2(x); });
 }
 
 void transpose(const WordRows& rows, int64_t columns, uint32_t* to) {

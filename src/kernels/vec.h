@@ -170,6 +170,31 @@ inline void store(Vec v, BFloat16* to) {
 #endif
 }
 
+#ifdef __F16C__
+// As many 16-bit numbers as one register has lanes.
+using HalfRegister = uint16_t __attribute__((vector_size(kWide * 2)));
+
+// The conversions of the processor: subnormal numbers are kept, rounding is to nearest even.
+inline Vec load(const Float16* from) {
+  Vec wide;
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < kLanes; i += kWide) {
+    Register<float> part;
+    __asm__("vcvtph2ps %1, %0" : "=v"(part) : "v"(load_raw<HalfRegister>(from + i)));
+    __builtin_memcpy(reinterpret_cast<float*>(&wide) + i, &part, sizeof part);
+  }
+  return wide;
+}
+
+inline void store(Vec v, Float16* to) {
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < kLanes; i += kWide) {
+    HalfRegister half;
+    __asm__("vcvtps2ph $0, %1, %0" : "=v"(half) : "v"(register_of(v, i / kWide)));
+    store_raw(half, to + i);
+  }
+}
+#else
 // Half to float32 by moving the exponent: the multiplication by 2^112 puts the bias right and makes
 // subnormals normal; infinity and NaN get the full exponent.
 inline Vec load(const Float16* from) {
@@ -183,7 +208,7 @@ inline Vec load(const Float16* from) {
 
 // Round to nearest even: normal numbers in integer arithmetic; results below 2^-14 by adding 0.5,
 // whose unit in the last place is half's smallest subnormal.
-inline UintVec round_to_float16(Vec v) {
+inline void store(Vec v, Float16* to) {
   const UintVec bits = bits_of(v);
   const UintVec sign = (bits >> 16) & 0x8000U;
   const UintVec magnitude = bits & 0x7FFFFFFFU;
@@ -192,12 +217,10 @@ inline UintVec round_to_float16(Vec v) {
   const UintVec finite = choose_less(magnitude, UintVec{} + 0x38800000U, tiny, normal);
   const UintVec infinity = (UintVec{} + 0x7C00U) | choose_less(UintVec{} + 0x7F800000U, magnitude,
                                                                UintVec{} + 0x200U, UintVec{});
-  return sign | choose_less(magnitude, UintVec{} + 0x477FF000U, finite, infinity);
+  const UintVec half = sign | choose_less(magnitude, UintVec{} + 0x477FF000U, finite, infinity);
+  store_raw(__builtin_convertvector(half, ShortVec), to);
 }
-
-inline void store(Vec v, Float16* to) {
-  store_raw(__builtin_convertvector(round_to_float16(v), ShortVec), to);
-}
+#endif
 
 #ifdef __AVX512BW__
 // The first n < 16 lanes.

@@ -2,7 +2,9 @@
 // vector_linear.cc alone.
 //
 // A word is what a lane of a register holds: a float32 number, or as many consecutive values of the
-// inner dimension as 32 bits have room for.
+// inner dimension as 32 bits have room for. W is stored as words, except by the formats whose
+// kWidened is true: these store numbers of 16 bits, and rows of x and columns of W become float32
+// words just before they are multiplied.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -18,10 +20,12 @@ inline constexpr uint32_t kMiddles = 0x80808080;
 
 struct Float32Format {
   using Element = float;
+  using Stored = uint32_t;  // of a word of W
   using Words = Float32Words;
   static constexpr int64_t kWordElements = 1;
   static constexpr bool kExact = true;  // see apply()
   static constexpr bool kScaled = false;
+  static constexpr bool kWidened = false;
   // Of a row.
   static int64_t count(int64_t in_features) { return in_features; }
   // Sixteen words from `left` elements, zero beyond them.
@@ -30,13 +34,40 @@ struct Float32Format {
   }
 };
 
+// Numbers of 16 bits that are multiplied as float32 numbers.
+template <typename T>
+struct WidenedFormat {
+  using Element = T;
+  using Stored = T;
+  using Words = Float32Words;
+  static constexpr int64_t kWordElements = 1;
+  // A short formula is as exact as bfloat16 can tell, but float16 has three bits more.
+  static constexpr bool kExact = std::is_same_v<T, Float16>;
+  static constexpr bool kScaled = false;
+  static constexpr bool kWidened = true;
+  static int64_t count(int64_t in_features) { return in_features; }
+  // The sixteen numbers as they are stored, each in the low half of its word.
+  static UintVec words(const T* from, int64_t left, float /*scale*/) {
+    ShortVec stored = {};
+    const int64_t lanes = left < kLanes ? left : kLanes;
+    if (lanes == kLanes) {
+      stored = load_raw<ShortVec>(from);
+    } else if (lanes > 0) {
+      __builtin_memcpy(&stored, from, static_cast<uint64_t>(lanes) * sizeof(T));
+    }
+    return __builtin_convertvector(stored, UintVec);
+  }
+};
+
 #ifdef __AVX512BF16__
 struct BFloat16Format {
   using Element = BFloat16;
+  using Stored = uint32_t;
   using Words = BFloat16Words;
   static constexpr int64_t kWordElements = 2;
   static constexpr bool kExact = false;
   static constexpr bool kScaled = false;
+  static constexpr bool kWidened = false;
   static int64_t count(int64_t in_features) { return blocks(in_features, kWordElements); }
   static UintVec words(const BFloat16* from, int64_t left, float /*scale*/) {
     constexpr int64_t kElements = kLanes * kWordElements;
@@ -54,10 +85,12 @@ struct BFloat16Format {
 // the same for x and W.
 struct Int8Format {
   using Element = float;
+  using Stored = uint32_t;
   using Words = Int8Words;
   static constexpr int64_t kWordElements = 4;
   static constexpr bool kExact = false;
   static constexpr bool kScaled = true;
+  static constexpr bool kWidened = false;
   static int64_t count(int64_t in_features) {
     return blocks(in_features, kLanes * kWordElements) * kLanes;
   }
@@ -80,14 +113,14 @@ struct ColumnScales {
 
 // Rows of x as words, `stride` words from one to the next.
 struct Panel {
-  const float* words;
+  const float* words;  // null for widened formats: PanelProduct makes words of a few rows at a time
   int64_t stride;
   const float* scales;  // of formats that have them
   int64_t first;        // row of the result
   int64_t rows;
 };
 
-// Whether rows of x must be copied to become words.
+// Whether a panel's rows of x must be copied to become words.
 template <typename Format>
 bool lays_out(int64_t in_features) {
   return Format::kScaled || in_features % Format::kWordElements != 0;
@@ -113,6 +146,7 @@ int64_t panel_scratch_bytes(int64_t in_features) {
 template <typename Format>
 Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel panel,
               std::byte* scratch) {
+  if constexpr (Format::kWidened) return panel;
   x += panel.first * in_features;
   if (!lays_out<Format>(in_features)) {
     panel.words = reinterpret_cast<const float*>(x);

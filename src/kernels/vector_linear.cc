@@ -27,9 +27,15 @@ constexpr int64_t place(int64_t column, int64_t words) {
   return column / kStripe * kStripe * words + column % kStripe;
 }
 
+// Words of a block of columns.
+template <typename Format>
+int64_t block_words(int64_t in_features) {
+  return Format::count(in_features) * kColumns;
+}
+
 template <typename Format>
 int64_t words_bytes(int64_t in_features) {
-  return Format::count(in_features) * kColumns * kWordBytes;
+  return block_words<Format>(in_features) * static_cast<int64_t>(sizeof(typename Format::Stored));
 }
 
 template <typename Format>
@@ -42,9 +48,35 @@ int64_t packed_bytes(const PackedWeight& weight) {
   return weight.column_blocks() * block_bytes<Format>(weight.in_features);
 }
 
+// Blocks of columns that all rows of a panel are multiplied with before the next ones: as words
+// they stay in the second cache.
+template <typename Format>
+int64_t group_blocks(int64_t in_features) {
+  return blocks(kGroupBytes, block_words<Format>(in_features) * kWordBytes);
+}
+
+// Words from one widened row of x to the next. One register more than a row has, since rows that
+// are a multiple of 4 kB apart would meet in one set of the first cache.
+inline int64_t widened_stride(int64_t in_features) {
+  return (blocks(in_features, kLanes) + 1) * kLanes;
+}
+
+// Words of the widest group of columns.
+template <typename Format>
+int64_t widened_columns(const PackedWeight& weight) {
+  const int64_t most = group_blocks<Format>(weight.in_features);
+  const int64_t group = weight.column_blocks() < most ? weight.column_blocks() : most;
+  return group * block_words<Format>(weight.in_features);
+}
+
+// For a widened format the words of a group of columns, then the words of kRows rows of x.
 template <typename Format>
 int64_t scratch_bytes(const PackedWeight& weight) {
-  return panel_scratch_bytes<Format>(weight.in_features);
+  const int64_t in_features = weight.in_features;
+  if constexpr (Format::kWidened) {
+    return (widened_columns<Format>(weight) + kRows * widened_stride(in_features)) * kWordBytes;
+  }
+  return panel_scratch_bytes<Format>(in_features);
 }
 
 // Sixteen columns of a block, from `column` on.
@@ -57,11 +89,11 @@ class ColumnPacker {
       : weight_(weight), shape_(shape), column_(column) {}
 
   // `words`: of the block.
-  void pack(float* words) {
+  void pack(typename Format::Stored* words) {
     if constexpr (Format::kScaled) measure_columns();
     constexpr int64_t kStep = kLanes * Format::kWordElements;
     const int64_t count = Format::count(shape_.in_features);
-    float* to = words + place(column_ % kColumns, count);
+    auto* to = words + place(column_ % kColumns, count);
     for (int64_t word = 0; word < count; word += kLanes) {
       UintVec v[kLanes] = {};
       for (int64_t i = 0; i < kLanes && column_ + i < shape_.out_features; ++i) {
@@ -72,7 +104,7 @@ class ColumnPacker {
       }
       transpose_words(v);
       const int64_t rows = count - word < kLanes ? count - word : kLanes;
-      for (int64_t i = 0; i < rows; ++i) store_raw(v[i], to + (word + i) * kStripe);
+      for (int64_t i = 0; i < rows; ++i) store_words(v[i], to + (word + i) * kStripe);
     }
   }
 
@@ -86,6 +118,14 @@ class ColumnPacker {
   }
 
  private:
+  static void store_words(const UintVec& words, typename Format::Stored* to) {
+    if constexpr (Format::kWidened) {
+      store_raw(__builtin_convertvector(words, ShortVec), to);
+    } else {
+      store_raw(words, to);
+    }
+  }
+
   const Element* row(int64_t i) const { return weight_ + (column_ + i) * shape_.in_features; }
 
   void measure_columns() {
@@ -114,7 +154,7 @@ void pack(const typename Format::Element* weight, const PackedWeight& shape, Blo
     ColumnScales scales = {};
     for (int64_t vector = 0; vector < kVectors; ++vector) {
       ColumnPacker<Format> packer(weight, shape, block * kColumns + vector * kLanes);
-      packer.pack(reinterpret_cast<float*>(out));
+      packer.pack(reinterpret_cast<typename Format::Stored*>(out));
       if constexpr (Format::kScaled) packer.store_scales(scales, vector * kLanes);
     }
     if constexpr (Format::kScaled)
@@ -156,44 +196,88 @@ class PanelProduct {
   using T = typename Format::Element;
 
  public:
-  PanelProduct(const PackedWeight& weight, const Linear<T>& call, const Panel& panel)
+  PanelProduct(const PackedWeight& weight, const Linear<T>& call, const Panel& panel,
+               std::byte* scratch)
       : weight_(weight),
         call_(call),
         panel_(panel),
-        block_bytes_(block_bytes<Format>(weight.in_features)) {}
+        block_bytes_(block_bytes<Format>(weight.in_features)),
+        block_words_(block_words<Format>(weight.in_features)),
+        scratch_(reinterpret_cast<float*>(scratch)) {}
 
   void run() const {
-    const int64_t group = blocks(kGroupBytes, block_bytes_);
+    const int64_t group = group_blocks<Format>(weight_.in_features);
     const int64_t count = weight_.column_blocks();
     for (int64_t first = 0; first < count; first += group) {
       const int64_t end = first + group < count ? first + group : count;
+      if constexpr (Format::kWidened) widen_columns(first, end);
       for (int64_t row = 0; row < panel_.rows; row += kRows) {
         const int64_t rows = panel_.rows - row < kRows ? panel_.rows - row : kRows;
-        for (int64_t block = first; block < end; ++block) run_block(block, row, rows);
+        const BlockRows x = rows_at(row, rows);
+        for (int64_t block = first; block < end; ++block)
+          run_block(block, columns_at(block, first), x);
       }
     }
   }
 
  private:
-  void run_block(int64_t block, int64_t row, int64_t rows) const {
+  // Rows of x that are multiplied with a block of columns.
+  struct BlockRows {
+    const float* words;
+    int64_t stride;
+    int64_t row;  // of the panel
+    int64_t count;
+  };
+
+  const std::byte* packed(int64_t block) const { return weight_.data + block * block_bytes_; }
+  float* widened_rows() const { return scratch_ + widened_columns<Format>(weight_); }
+
+  // Blocks of a widened format one behind the other, in the order that they are stored in.
+  void widen_columns(int64_t first, int64_t end) const {
+    const T* from = reinterpret_cast<const T*>(packed(first));
+    const int64_t words = (end - first) * block_words_;
+    for (int64_t i = 0; i < words; i += kLanes) store(load(from + i), scratch_ + i);
+  }
+
+  const float* columns_at(int64_t block, int64_t first) const {
+    if constexpr (Format::kWidened) return scratch_ + (block - first) * block_words_;
+    return reinterpret_cast<const float*>(packed(block));
+  }
+
+  BlockRows rows_at(int64_t row, int64_t count) const {
+    if constexpr (Format::kWidened) {
+      const int64_t width = weight_.in_features;
+      const int64_t stride = widened_stride(width);
+      for (int64_t r = 0; r < count; ++r) {
+        const T* from = call_.x + (panel_.first + row + r) * width;
+        float* to = widened_rows() + r * stride;
+        for (int64_t i = 0; i < width; i += kLanes) store(load_lanes(from + i, width - i), to + i);
+      }
+      return {widened_rows(), stride, row, count};
+    }
+    return {panel_.words + row * panel_.stride, panel_.stride, row, count};
+  }
+
+  void run_block(int64_t block, const float* columns, const BlockRows& x) const {
     alignas(64) float sums[kRows * kColumns];
-    const std::byte* w = weight_.data + block * block_bytes_;
-    multiply_rows<typename Format::Words>({.x = panel_.words + row * panel_.stride,
-                                           .stride = panel_.stride,
-                                           .w = reinterpret_cast<const float*>(w),
+    multiply_rows<typename Format::Words>({.x = x.words,
+                                           .stride = x.stride,
+                                           .w = columns,
                                            .depth = Format::count(weight_.in_features),
                                            .sums = sums},
-                                          rows);
+                                          x.count);
     for (int64_t vector = 0; vector < kVectors; ++vector) {
       const int64_t column = block * kColumns + vector * kLanes;
       const int64_t lanes = weight_.out_features - column;
       if (lanes <= 0) return;
       const Vec bias = call_.bias ? load_lanes(call_.bias + column, lanes) : Vec{};
-      const auto result = results_of(w + words_bytes<Format>(weight_.in_features), vector);
-      for (int64_t r = 0; r < rows; ++r) {
-        const Vec x = result(load(sums + r * kColumns + vector * kLanes), row + r) + bias;
+      const auto result =
+          results_of(packed(block) + words_bytes<Format>(weight_.in_features), vector);
+      for (int64_t r = 0; r < x.count; ++r) {
+        const int64_t row = x.row + r;
+        const Vec sum = result(load(sums + r * kColumns + vector * kLanes), row) + bias;
         finish_lanes<epilogue, Format::kExact>(
-            x, call_, (panel_.first + row + r) * weight_.out_features + column, lanes);
+            sum, call_, (panel_.first + row) * weight_.out_features + column, lanes);
       }
     }
   }
@@ -217,6 +301,8 @@ class PanelProduct {
   const Linear<T>& call_;
   const Panel& panel_;
   int64_t block_bytes_;
+  int64_t block_words_;
+  float* scratch_;
 };
 
 template <typename Format>
@@ -231,7 +317,7 @@ void linear(const PackedWeight& weight, const Linear<typename Format::Element>& 
         call.x, weight.in_features,
         {.words = nullptr, .stride = 0, .scales = nullptr, .first = first, .rows = rows}, scratch);
     with_epilogue(call.epilogue, [&]<Epilogue epilogue>() {
-      PanelProduct<Format, epilogue>(weight, call, panel).run();
+      PanelProduct<Format, epilogue>(weight, call, panel, scratch).run();
     });
   }
 }
@@ -250,13 +336,13 @@ constinit const VectorLinears vector_linears = {.float32 = of_format<Float32Form
 #ifdef __AVX512F__
                                                 .int8 = of_format<Int8Format>(),
 #else
-                                                .int8 = {},
+                                                 .int8 = {},
 #endif
 #ifdef __AVX512BF16__
-                                                .bfloat16 = of_format<BFloat16Format>()
+                                                .bfloat16 = of_format<BFloat16Format>(),
 #else
-                                                .bfloat16 = {}
+                                                 .bfloat16 = of_format<WidenedFormat<BFloat16>>(),
 #endif
-};
+                                                .float16 = of_format<WidenedFormat<Float16>>()};
 
 }  // namespace encode::kernels::ENCODE_ISA

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "encode/batch_plan.h"
 #include "encode/model_directory.h"
 
 #include "base/units.h"
@@ -31,7 +34,7 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
-  if (!options.max_length) return directory.max_seq_length.value_or(0);
+  if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= 1 && *options.max_length <= most) return *options.max_length;
   throw refusal(
@@ -78,6 +81,15 @@ bool EffectiveResult::is_cut() const {
   });
 }
 
+std::vector<std::string> length_warnings(const ModelDirectory& directory,
+                                         const ResultOptions& options) {
+  if (options.max_length || directory.max_seq_length) return {};
+  return {fmt::format(
+      "{} states no longest text: texts are cut at {} tokens; set semantic.max_length for another "
+      "limit",
+      directory.path, format_count(kDefaultMaxLength))};
+}
+
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options) {
   EffectiveResult result;
   result.modules = directory.modules;
@@ -102,6 +114,11 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   result.max_length = max_length_in_force(directory, options);
   result.prompt = prompt_in_force(directory, options);
   result.dtype = options.dtype;
+  // Only float32 products have a precision to choose.
+  if (result.dtype == ComputeType::kFloat32)
+    result.float32_matmul_precision = options.float32_matmul_precision;
+  result.causal = options.causal;
+  result.launch_tokens = launch_tokens(directory.hidden_size);
   result.dim = output_dim(result.modules, directory.hidden_size, directory.path);
   return result;
 }

@@ -199,7 +199,7 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
                    .hint = "check that this is the file you meant"});
   }
   std::string text(static_cast<size_t>(size), '\0');
-  pread_all(fd, text.data(), text.size(), 0, path_of(name));
+  pread_all(fd, text, 0, path_of(name));
   return text;
 }
 

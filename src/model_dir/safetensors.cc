@@ -52,19 +52,20 @@ std::string shape_text(std::span<const int64_t> shape) {
 
 // Receives the header's JSON event by event. A tree of a hostile header would take ten times its
 // size; here anything that is not part of the format ends the parse at once.
-class HeaderReader {
+class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
 
   std::map<std::string, HeaderTensor> take() { return std::move(tensors_); }
 
-  // nlohmann::json's SAX interface; it fixes names and parameter types.
-  bool null() { return unexpected("null"); }
-  bool boolean(bool /*value*/) { return unexpected("a boolean"); }
-  bool number_float(double /*value*/, const std::string& text) { return unexpected(preview(text)); }
-  bool binary(std::vector<uint8_t>& /*value*/) { return unexpected("binary data"); }
-  bool number_integer(int64_t value) { return unexpected(std::to_string(value)); }
-  bool number_unsigned(uint64_t value) {
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool /*value*/) override { return unexpected("a boolean"); }
+  bool number_float(double /*value*/, const std::string& text) override {
+    return unexpected(preview(text));
+  }
+  bool binary(Json::binary_t& /*value*/) override { return unexpected("binary data"); }
+  bool number_integer(int64_t value) override { return unexpected(std::to_string(value)); }
+  bool number_unsigned(uint64_t value) override {
     if (state_ != State::kShape && state_ != State::kOffsets)
       return unexpected(std::to_string(value));
     std::vector<int64_t>& list = state_ == State::kShape ? tensor().shape : tensor().offsets;
@@ -74,7 +75,7 @@ class HeaderReader {
     list.push_back(static_cast<int64_t>(value));
     return true;
   }
-  bool string(std::string& value) {
+  bool string(std::string& value) override {
     if (state_ == State::kMetadata) {
       count_metadata(value.size());
       return true;
@@ -84,7 +85,7 @@ class HeaderReader {
     tensor().dtype = value;
     return true;
   }
-  bool start_object(size_t /*elements*/) {
+  bool start_object(size_t /*elements*/) override {
     switch (state_) {
       case State::kStart:
         state_ = State::kTensors;
@@ -96,16 +97,16 @@ class HeaderReader {
         return unexpected("an object");
     }
   }
-  bool start_array(size_t /*elements*/) {
+  bool start_array(size_t /*elements*/) override {
     if (state_ != State::kTensor || field_ == "dtype") return unexpected("an array");
     state_ = field_ == "shape" ? State::kShape : State::kOffsets;
     return true;
   }
-  bool end_array() {
+  bool end_array() override {
     state_ = State::kTensor;
     return true;
   }
-  bool key(std::string& key) {
+  bool key(std::string& key) override {
     if (state_ == State::kTensors) return start_tensor(key);
     if (state_ == State::kMetadata) {
       count_metadata(key.size());
@@ -118,7 +119,7 @@ class HeaderReader {
     field_ = key;
     return true;
   }
-  bool end_object() {
+  bool end_object() override {
     if (state_ == State::kTensor && (fields_.size() != 3 || tensor().offsets.size() != 2)) {
       return unexpected("an incomplete entry");
     }
@@ -126,7 +127,7 @@ class HeaderReader {
     return true;
   }
   bool parse_error(size_t position, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) {
+                   const Json::exception& /*error*/) override {
     throw refusal({.code = "model.header",
                    .what = "the header of the safetensors file is malformed JSON",
                    .where = file_,
@@ -350,7 +351,7 @@ TensorMap read_safetensors(const UniqueFd& fd, const std::string& file) {
   std::string start(kLengthBytes, '\0');
   uint64_t length = 0;
   if (file_bytes >= kLengthBytes) {
-    pread_all(fd, start.data(), start.size(), 0, file);
+    pread_all(fd, start, 0, file);
     std::memcpy(&length, start.data(), sizeof length);
   }
   if (length < 2 || length > static_cast<uint64_t>(kMaxHeaderBytes) ||
@@ -358,7 +359,7 @@ TensorMap read_safetensors(const UniqueFd& fd, const std::string& file) {
     refuse_length(length, start, file);
   }
   std::string header(length, '\0');
-  pread_all(fd, header.data(), header.size(), kLengthBytes, file);
+  pread_all(fd, header, kLengthBytes, file);
   return parse_safetensors_header(header, file_bytes, file);
 }
 

@@ -1,10 +1,10 @@
 #include "model_dir/weighted_modules.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/json.h"
+#include "base/module_names.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
@@ -17,34 +17,6 @@ constexpr const char* kWeightsFile = "model.safetensors";
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
-constexpr auto kActivations = std::to_array<std::pair<std::string_view, DenseActivation>>({
-    {"CELU", DenseActivation::kCelu},
-    {"ELU", DenseActivation::kElu},
-    {"GELU", DenseActivation::kGelu},
-    {"Hardshrink", DenseActivation::kHardshrink},
-    {"Hardsigmoid", DenseActivation::kHardsigmoid},
-    {"Hardswish", DenseActivation::kHardswish},
-    {"Hardtanh", DenseActivation::kHardtanh},
-    {"Identity", DenseActivation::kIdentity},
-    {"LeakyReLU", DenseActivation::kLeakyRelu},
-    {"LogSigmoid", DenseActivation::kLogSigmoid},
-    {"LogSoftmax", DenseActivation::kLogSoftmax},
-    {"Mish", DenseActivation::kMish},
-    {"RReLU", DenseActivation::kRrelu},
-    {"ReLU", DenseActivation::kRelu},
-    {"ReLU6", DenseActivation::kRelu6},
-    {"SELU", DenseActivation::kSelu},
-    {"SiLU", DenseActivation::kSilu},
-    {"Sigmoid", DenseActivation::kSigmoid},
-    {"Softmax", DenseActivation::kSoftmax},
-    {"Softmin", DenseActivation::kSoftmin},
-    {"Softplus", DenseActivation::kSoftplus},
-    {"Softshrink", DenseActivation::kSoftshrink},
-    {"Softsign", DenseActivation::kSoftsign},
-    {"Tanh", DenseActivation::kTanh},
-    {"Tanhshrink", DenseActivation::kTanhshrink},
-});
-
 // A Python path as sentence-transformers saves it: "torch.nn.modules.activation.Tanh".
 DenseActivation dense_activation(const JsonFields& fields) {
   const std::string name =
@@ -52,12 +24,12 @@ DenseActivation dense_activation(const JsonFields& fields) {
   for (const std::string_view package :
        {"torch.nn.modules.activation.", "torch.nn.modules.linear.", "torch.nn."}) {
     if (!std::string_view(name).starts_with(package)) continue;
-    for (const auto& [activation, value] : kActivations) {
+    for (const auto& [activation, value] : kDenseActivations) {
       if (std::string_view(name).substr(package.size()) == activation) return value;
     }
   }
   std::string names;
-  for (const auto& [activation, value] : kActivations)
+  for (const auto& [activation, value] : kDenseActivations)
     names += (names.empty() ? "" : ", ") + std::string(activation);
   fields.refuse("activation_function", "torch.nn.modules.activation. and one of: " + names,
                 "'" + preview(name) + "'");

@@ -39,7 +39,7 @@ std::vector<PostNormLayer> load_layers(const ModuleLoader& encoder, const Encode
 std::unique_ptr<Model> load_albert(const ModelSource& source) {
   const EncoderConfig config(source.config);
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "albert."}), source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "albert."}), source};
   const Dim width = {"embedding_size", source.config.integer("embedding_size", 1, 16384)};
   const ModuleLoader encoder = root.scope("encoder");
   auto model = std::make_unique<PostNormEncoder>(PostNormEncoder::Parts{

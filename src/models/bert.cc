@@ -33,7 +33,7 @@ std::unique_ptr<Model> load(const ModelSource& source, const std::string& prefix
   if (positions != "absolute")
     source.config.refuse("position_embedding_type", "absolute", "'" + positions + "'");
   const ModuleLoader root = {source.weights.root("embeddings.word_embeddings.weight", {"", prefix}),
-                             source.device};
+                             source};
   auto model = std::make_unique<PostNormEncoder>(load_parts(root, config, options));
   // The pooler and the heads of pre-training are not part of an embedding.
   source.weights.expect_all_taken({"pooler.*", prefix + "pooler.*", "cls.*", "lm_head.*",

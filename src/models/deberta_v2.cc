@@ -196,7 +196,7 @@ class DebertaV2 : public Model {
 std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
   const DebertaConfig config(source.config);
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "deberta."}), source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "deberta."}), source};
   auto model = std::make_unique<DebertaV2>(root, config, source.max_positions);
   source.weights.expect_all_taken({"pooler.*", "deberta.pooler.*", "lm_predictions.*",
                                    "mask_predictions.*", "cls.*", "position_ids",

@@ -170,7 +170,7 @@ std::unique_ptr<Model> load_decoder(const ModelSource& source, const DecoderConf
   const ModuleLoader root = {
       source.weights.root("embed_tokens.weight",
                           {"", "model.", "language_model.", "language_model.model."}),
-      source.device};
+      source};
   auto model = std::make_unique<Decoder>(root, config, source.max_positions);
   source.weights.expect_all_taken({"lm_head.weight", "rotary_emb.inv_freq"});
   return model;

@@ -19,7 +19,7 @@ constexpr PostNormNames kNames = {.query = "attention.q_lin",
 std::unique_ptr<Model> load_distilbert(const ModelSource& source) {
   const EncoderConfig config(source.config);
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "distilbert."}), source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "distilbert."}), source};
   const BertEmbeddings embeddings(root.scope("embeddings"), config,
                                   {.width = config.hidden(), .segments = false});
   auto model = std::make_unique<PostNormEncoder>(PostNormEncoder::Parts{

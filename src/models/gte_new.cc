@@ -73,7 +73,7 @@ std::unique_ptr<Model> load_gte_new(const ModelSource& source) {
   refuse_variants(source.config);
   const EncoderConfig config(source.config);
   const ModuleLoader root = {source.weights.root("embeddings.word_embeddings.weight", {"", "new."}),
-                             source.device};
+                             source};
   auto model = std::make_unique<GteNew>(root, config, source);
   source.weights.expect_all_taken(
       {"pooler.*", "new.pooler.*", "lm_head.*", "classifier.*", "position_ids"});

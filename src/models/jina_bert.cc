@@ -47,7 +47,7 @@ PostNormEncoder::Parts load_parts(const ModuleLoader& root, const ModelSource& s
 
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source) {
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source};
   auto model = std::make_unique<PostNormEncoder>(load_parts(root, source));
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
   return model;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "nn/packed_input.h"
+#include "nn/product_format.h"
 #include "weights/weights.h"
 
 namespace encode {
@@ -31,13 +32,21 @@ class Model {
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
 };
 
+// How many of a model's products are in 8-bit floats.
+struct Fp8Counts {
+  int64_t quantized = 0;
+  int64_t kept = 0;  // those that are not: their widths are no multiples of 16
+};
+
 // What a model is built from.
 struct ModelSource {
   const JsonFields& config;  // config.json
   Weights& weights;
   at::Device device;
-  int64_t max_positions = 0;   // the longest sequence it will be given, in tokens
-  std::optional<bool> causal;  // overrides config.json's is_causal
+  ProductOptions products = {};  // of its layers, whose compute type the weights have
+  Fp8Counts* fp8 = nullptr;      // for ProductFormat::kFp8: is told of each product that is loaded
+  int64_t max_positions = 0;     // the longest sequence it will be given, in tokens
+  std::optional<bool> causal;    // overrides config.json's is_causal
 };
 
 // Builds the architecture that config.json's model_type names. Throws Error: kConfig, "model.type"

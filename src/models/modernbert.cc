@@ -102,7 +102,7 @@ class ModernBert : public Model {
 std::unique_ptr<Model> load_modernbert(const ModelSource& source) {
   const ModernBertConfig config(source.config);
   const ModuleLoader root = {
-      source.weights.root("embeddings.tok_embeddings.weight", {"", "model."}), source.device};
+      source.weights.root("embeddings.tok_embeddings.weight", {"", "model."}), source};
   auto model = std::make_unique<ModernBert>(root, config, source.max_positions);
   source.weights.expect_all_taken({"head.*", "decoder.*", "classifier.*"});
   return model;

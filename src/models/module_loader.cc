@@ -25,7 +25,18 @@ Linear ModuleLoader::fused(const std::vector<std::pair<std::string, Dim>>& outs,
     weights.push_back(scope_.view(name + ".weight", {out, in}).to(device_));
     if (options.bias) biases.push_back(tensor(name + ".bias", {out}));
   }
-  return {weights, options.bias ? at::cat(biases) : at::Tensor(), options.activation};
+  return make(weights, options.bias ? at::cat(biases) : at::Tensor(), options.activation);
+}
+
+Linear ModuleLoader::linear_of(const at::Tensor& weight, Activation activation) const {
+  return make({weight}, at::Tensor(), activation);
+}
+
+Linear ModuleLoader::make(const std::vector<at::Tensor>& weights, const at::Tensor& bias,
+                          Activation activation) const {
+  Linear linear(weights, bias, activation, products_);
+  if (fp8_ != nullptr) ++(linear.takes_fp8() ? fp8_->quantized : fp8_->kept);
+  return linear;
 }
 
 LayerNorm ModuleLoader::layer_norm(const std::string& name, const Dim& width, double eps,

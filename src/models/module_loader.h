@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/model.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "weights/weights.h"
@@ -23,14 +24,17 @@ enum class RmsWeight {
   kPlusOne,  // the norm multiplies by 1 + weight, in float32 (Gemma)
 };
 
-// A scope of the checkpoint and the device that its layers go to. `name` is always the dotted name
-// of the layer below the scope. Every function throws what Weights throws for a tensor that is
-// missing or has another shape.
+// A scope of the checkpoint, the device that its layers go to, and how they multiply. `name` is
+// always the dotted name of the layer below the scope. Every function throws what Weights throws
+// for a tensor that is missing or has another shape.
 class ModuleLoader {
  public:
-  ModuleLoader(WeightScope scope, at::Device device) : scope_(std::move(scope)), device_(device) {}
+  ModuleLoader(WeightScope scope, const ModelSource& source)
+      : ModuleLoader(std::move(scope), source.device, source.products, source.fp8) {}
 
-  ModuleLoader scope(const std::string& name) const { return {scope_.scope(name), device_}; }
+  ModuleLoader scope(const std::string& name) const {
+    return {scope_.scope(name), device_, products_, fp8_};
+  }
   bool has(const std::string& name) const { return scope_.has(name); }
   at::Device device() const { return device_; }
 
@@ -42,6 +46,8 @@ class ModuleLoader {
   // Several layers that read the same input, as one product: their outputs side by side.
   Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
                const LinearOptions& options) const;
+  // A product without a bias whose weight [out_features, in_features] is already on the device.
+  Linear linear_of(const at::Tensor& weight, Activation activation) const;
   LayerNorm layer_norm(const std::string& name, const Dim& width, double eps,
                        bool bias = true) const;
   RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,
@@ -57,8 +63,16 @@ class ModuleLoader {
   }
 
  private:
+  ModuleLoader(WeightScope scope, at::Device device, const ProductOptions& products, Fp8Counts* fp8)
+      : scope_(std::move(scope)), device_(device), products_(products), fp8_(fp8) {}
+
+  Linear make(const std::vector<at::Tensor>& weights, const at::Tensor& bias,
+              Activation activation) const;
+
   WeightScope scope_;
   at::Device device_;
+  ProductOptions products_;
+  Fp8Counts* fp8_;
 };
 
 }  // namespace encode

@@ -33,7 +33,7 @@ PostNormEncoder::Parts load_parts(const ModuleLoader& root, const EncoderConfig&
 
 std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "mpnet."}), source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "mpnet."}), source};
   auto model = std::make_unique<PostNormEncoder>(
       load_parts(root, EncoderConfig(source.config), padding_token_of(source.config)));
   source.weights.expect_all_taken({"pooler.*", "mpnet.pooler.*", "lm_head.*", "position_ids"});

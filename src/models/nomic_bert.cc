@@ -77,11 +77,11 @@ Layer load_layer(const ModuleLoader& layer, const EncoderConfig& config, const D
 class RotaryBert : public Model {
  public:
   RotaryBert(const ModuleLoader& root, const EncoderConfig& config, const Dialect& dialect,
-             const RopeParameters& rope, int64_t max_positions)
+             Rotary rotary)
       : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
                           config.hidden())),
         norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
-        rotary_(rope, max_positions, root.device()),
+        rotary_(std::move(rotary)),
         layers_(
             root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config, dialect)) {
     if (config.type_vocab_size > 0) {
@@ -112,9 +112,9 @@ std::unique_ptr<Model> load(const ModelSource& source, const EncoderConfig& conf
                                                          .default_theta = dialect.default_theta,
                                                          .theta_key = dialect.theta_key});
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}),
-      source.device};
-  auto model = std::make_unique<RotaryBert>(root, config, dialect, rope, source.max_positions);
+      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}), source};
+  auto model = std::make_unique<RotaryBert>(root, config, dialect,
+                                            Rotary(rope, source.max_positions, source.device));
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "roberta.pooler.*", "cls.*"});
   return model;
 }

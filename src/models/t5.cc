@@ -89,13 +89,14 @@ PreNormLayer load_layer(const ModuleLoader& block, const T5Config& config) {
 class T5Encoder : public Model {
  public:
   // T5 shares the biases of its first layer; UMT5 has a table in each.
-  T5Encoder(const WeightScope& root, const T5Config& config, at::Device device, bool own_biases)
+  T5Encoder(const WeightScope& root, const T5Config& config, const ModelSource& source,
+            bool own_biases)
       : words_(root.take(words_name(root), {{"vocab_size", config.vocab_size}, config.hidden()})
-                   .to(device)),
+                   .to(source.device)),
         norm_(
-            ModuleLoader(root, device)
+            ModuleLoader(root, source)
                 .rms_norm("encoder.final_layer_norm", config.hidden(), config.layer_norm_epsilon)) {
-    const ModuleLoader encoder(root.scope("encoder"), device);
+    const ModuleLoader encoder(root.scope("encoder"), source);
     for (int64_t i = 0; i < config.num_layers; ++i) {
       const ModuleLoader block = encoder.scope("block." + std::to_string(i));
       layers_.push_back(load_layer(block, config));
@@ -134,7 +135,7 @@ std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
   const T5Config config(source.config);
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
-  auto model = std::make_unique<T5Encoder>(root, config, source.device, own_biases);
+  auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);
   // The embeddings once more, and the half of the model that writes.
   source.weights.expect_all_taken(
       {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});

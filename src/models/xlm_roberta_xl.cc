@@ -47,7 +47,7 @@ class XlmRobertaXl : public Model {
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source) {
   const EncoderConfig config(source.config);
   const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "roberta."}), source.device};
+      source.weights.root("embeddings.word_embeddings.weight", {"", "roberta."}), source};
   auto model = std::make_unique<XlmRobertaXl>(root, config, padding_token_of(source.config));
   source.weights.expect_all_taken({"pooler.*", "roberta.pooler.*", "lm_head.*", "position_ids"});
   return model;

@@ -130,7 +130,7 @@ class CpuAttention {
     seen = {seen.begin - keys.begin, seen.end - keys.begin};
     auto scale = static_cast<float>(options_.scale);
     if (options_.softcap > 0 || options_.relative != nullptr) {
-      adjust(row, seen, {.head = head, .query = query, .first_key = keys.begin});
+      adjust({.scores = row, .head = head, .query = query, .first_key = keys.begin}, seen);
       scale = 1;
     }
     Operand* weights = weights_of(i, keys);
@@ -164,17 +164,19 @@ class CpuAttention {
 
   // A row of scores: those of one query with the keys from `first_key` on.
   struct ScoreRow {
+    float* scores;
     int64_t head;
     int64_t query;
     int64_t first_key;
   };
 
   // Scales the scores that are seen and adds the terms that depend on the distance.
-  void adjust(float* row, Range seen, const ScoreRow& place) const {
+  void adjust(const ScoreRow& place, Range seen) const {
     const RelativePositions* relative = options_.relative;
+    float* row = place.scores;
     if (relative != nullptr) {
-      add_terms(relative->of_query, place.query, row, seen, place);
-      add_terms(relative->of_key, -1, row, seen, place);
+      add_terms(relative->of_query, place.query, place, seen);
+      add_terms(relative->of_key, -1, place, seen);
     }
     const auto scale = static_cast<float>(options_.scale);
     for (int64_t j = seen.begin; j < seen.end; ++j) row[j] *= scale;
@@ -188,12 +190,12 @@ class CpuAttention {
   }
 
   // `token`: whose terms they are, or -1 for each key's own.
-  void add_terms(const at::Tensor& terms, int64_t token, float* row, Range seen,
-                 const ScoreRow& place) const {
+  void add_terms(const at::Tensor& terms, int64_t token, const ScoreRow& place, Range seen) const {
     if (!terms.defined()) return;
     for (int64_t j = seen.begin; j < seen.end; ++j) {
       const int64_t key = place.first_key + j;
-      row[j] += term(terms, token < 0 ? key : token, place.head, column(key - place.query));
+      place.scores[j] +=
+          term(terms, token < 0 ? key : token, place.head, column(key - place.query));
     }
   }
 

@@ -7,16 +7,17 @@
 #include <ATen/ops/abs.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/exp2.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/remainder.h>
 
+#include "nn/launches.h"
+
 namespace encode {
 namespace {
-
-thread_local Fp8Scope* scope = nullptr;
 
 at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias) {
   const at::Tensor wide_bias = bias.defined() ? bias.to(at::kFloat) : bias;
@@ -25,27 +26,28 @@ at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tens
 
 // use_fast_accum: without it sm_90 halves the speed of a product to keep more bits of its sums than
 // operands of four bits can use.
-at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias) {
-  return at::_scaled_mm(x.values, weight.values.t(), x.scale, weight.scale.t(),
-                        bias.defined() ? std::optional(bias) : std::nullopt,
-                        /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/true);
+at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias,
+                          int64_t launch_rows) {
+  const int64_t all = x.values.size(0);
+  at::Tensor y = at::empty({all, weight.values.size(0)}, x.values.options().dtype(at::kBFloat16));
+  for_each_launch(all, launch_rows, [&](int64_t begin, int64_t rows) {
+    at::Tensor out = y.narrow(0, begin, rows);
+    at::_scaled_mm_out(out, x.values.narrow(0, begin, rows), weight.values.t(),
+                       x.scale.narrow(0, begin, rows), weight.scale.t(),
+                       bias.defined() ? std::optional(bias) : std::nullopt,
+                       /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/true);
+  });
+  return y;
 }
 
 }  // namespace
 
-Fp8Scope::Fp8Scope() { scope = this; }
-Fp8Scope::~Fp8Scope() { scope = nullptr; }
-
 std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
                                          const at::Tensor& bias) {
-  if (scope == nullptr) return std::nullopt;
   int64_t out_features = 0;
   for (const at::Tensor& weight : weights) out_features += weight.size(0);
-  if (out_features % kFp8WidthStep != 0 || weights.front().size(1) % kFp8WidthStep != 0) {
-    ++scope->kept_;
+  if (out_features % kFp8WidthStep != 0 || weights.front().size(1) % kFp8WidthStep != 0)
     return std::nullopt;
-  }
-  ++scope->quantized_;
   Fp8Linear linear;
   linear.type_ = weights.front().scalar_type();
   linear.bias_ = bias;
@@ -61,10 +63,10 @@ std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
   return linear;
 }
 
-at::Tensor Fp8Linear::operator()(const LinearInput& x) const {
+at::Tensor Fp8Linear::operator()(const LinearInput& x, int64_t launch_rows) const {
   const Fp8Rows rows = x.fp8 ? *x.fp8 : quantize_rows(x.rows.contiguous());
   return rows.values.device().is_cpu() ? float_product(rows, weight_, bias_).to(type_)
-                                       : scaled_product(rows, weight_, bias_);
+                                       : scaled_product(rows, weight_, bias_, launch_rows);
 }
 
 std::string check_fp8_product(at::Device device) {
@@ -90,7 +92,7 @@ std::string check_fp8_product(at::Device device) {
   for (const at::Tensor& bias : {at::Tensor(), random({kOut}).to(at::kBFloat16)}) {
     at::Tensor found;
     try {
-      found = scaled_product(x, weight, bias).to(at::kFloat);
+      found = scaled_product(x, weight, bias, /*launch_rows=*/0).to(at::kFloat);
     } catch (const c10::Error& error) {
       return error.what_without_backtrace();
     }

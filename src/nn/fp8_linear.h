@@ -12,38 +12,21 @@
 
 namespace encode {
 
-// While one lives, each Linear that its thread makes takes 8-bit floats where it can. One a thread.
-class Fp8Scope {
- public:
-  Fp8Scope();
-  ~Fp8Scope();
-  Fp8Scope(const Fp8Scope&) = delete;
-  Fp8Scope& operator=(const Fp8Scope&) = delete;
-
-  int64_t quantized() const { return quantized_; }  // how many did
-  int64_t kept() const { return kept_; }            // how many could not
-
- private:
-  friend class Fp8Linear;
-
-  int64_t quantized_ = 0;
-  int64_t kept_ = 0;
-};
-
 // Immutable; any number of threads. W and x are quantized row by row: one scale an output feature,
 // one a token. Sums are at least as wide as the device's units make them (about 14 bits between
 // float32 partial sums on sm_90). On CUDA LibTorch's scaled product, which wants a device with
 // 8-bit floats; on CPU, for tests, float32 products of the same values.
 class Fp8Linear {
  public:
-  // Nothing outside an Fp8Scope, or where a width is no multiple of 16, which the units need.
-  // weights [.., in_features], stacked to [out_features, in_features]; bias [out_features] or
-  // undefined, of their type, which on CUDA is bfloat16.
+  // Nothing if a width is no multiple of 16, which the units need. weights [.., in_features],
+  // stacked to [out_features, in_features]; bias [out_features] or undefined, of their type, which
+  // on CUDA is bfloat16.
   static std::optional<Fp8Linear> make(const std::vector<at::Tensor>& weights,
                                        const at::Tensor& bias);
 
   // x [T, in_features], plain rows in the weights' type -> [T, out_features] in that type.
-  at::Tensor operator()(const LinearInput& x) const;
+  // `launch_rows`: see ProductOptions.
+  at::Tensor operator()(const LinearInput& x, int64_t launch_rows = 0) const;
 
  private:
   Fp8Linear() = default;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
@@ -13,9 +14,12 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <c10/util/Exception.h>
 
+#include "nn/launches.h"
 #include "nn/product_trace.h"
 
 namespace encode {
@@ -75,15 +79,35 @@ at::Tensor packed_linear_add(const at::Tensor& x, const at::Tensor& residual,
                     {x, residual, weight, optional_tensor(bias), std::string("add")});
 }
 
+// LibTorch's float32 precision is "high" while one exists: cuBLAS may take TF32.
+class HighPrecision {
+ public:
+  HighPrecision() { at::globalContext().setFloat32MatmulPrecision("high"); }
+  HighPrecision(const HighPrecision&) = delete;
+  HighPrecision& operator=(const HighPrecision&) = delete;
+  ~HighPrecision() { at::globalContext().setFloat32MatmulPrecision("highest"); }
+};
+
+void note(const ProductOptions& options, const Linear& linear, const LinearInput& x,
+          TracedProduct::Call call) {
+  if (options.trace != nullptr) options.trace->note(linear, x, call);
+}
+
 // Only kernels of a GPU leave plain rows out.
 bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device().is_cpu(); }
 
 }  // namespace
 
-Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation)
-    : fp8_(Fp8Linear::make(weights, bias)),
-      ours_(fp8_ ? std::nullopt : PackedLinear::make(weights, bias)),
-      activation_(activation) {
+Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation,
+               const ProductOptions& options)
+    : activation_(activation), options_(options) {
+  if (options.format == ProductFormat::kFp8) {
+    fp8_ = Fp8Linear::make(weights, bias);
+    if (!fp8_) options_.format = format_of(weights.front().scalar_type());
+  }
+  TORCH_CHECK(fp8_ || weights.front().scalar_type() == compute_type(options_.format),
+              "weights of another type than their products: ", weights.front().scalar_type());
+  if (!fp8_) ours_ = PackedLinear::make(weights, bias, options_.format);
   for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
   if (fp8_ || ours_) return;
   weight_ = weights.size() == 1 ? weights.front() : at::cat(weights);
@@ -98,16 +122,37 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
 }
 
 at::Tensor Linear::product(const LinearInput& input) const {
-  ProductTrace::note(*this, input, TracedProduct::Call::kWhole);
-  if (fp8_) return activate_product((*fp8_)(input), activation_);
-  const at::Tensor& x = input.rows;
-  if (!bias_.defined()) return activate_product(at::mm(x, weight_.t()), activation_);
-  // The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
-  if (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh) {
-    return at::_addmm_activation(bias_, x, weight_.t(), /*beta=*/1, /*alpha=*/1,
-                                 /*use_gelu=*/activation_ == Activation::kGeluTanh);
+  note(options_, *this, input, TracedProduct::Call::kWhole);
+  if (fp8_) return activate_product((*fp8_)(input, options_.launch_rows), activation_);
+  if (options_.format != ProductFormat::kFloat32High) return plain_product(input.rows);
+  const HighPrecision precision;
+  return plain_product(input.rows);
+}
+
+at::Tensor Linear::plain_product(const at::Tensor& x) const {
+  at::Tensor y = at::empty({x.size(0), out_features_}, x.options());
+  for_each_launch(x.size(0), options_.launch_rows, [&](int64_t begin, int64_t rows) {
+    at::Tensor out = y.narrow(0, begin, rows);
+    launch(x.narrow(0, begin, rows), out);
+  });
+  return activated_by_product() ? y : activate_product(y, activation_);
+}
+
+// The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
+bool Linear::activated_by_product() const {
+  return bias_.defined() &&
+         (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh);
+}
+
+void Linear::launch(const at::Tensor& x, at::Tensor& out) const {
+  if (!bias_.defined()) {
+    at::mm_out(out, x, weight_.t());
+  } else if (activated_by_product()) {
+    at::_addmm_activation_out(out, bias_, x, weight_.t(), /*beta=*/1, /*alpha=*/1,
+                              /*use_gelu=*/activation_ == Activation::kGeluTanh);
+  } else {
+    at::addmm_out(out, bias_, x, weight_.t());
   }
-  return activate_product(at::addmm(bias_, x, weight_.t()), activation_);
 }
 
 at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const {
@@ -124,9 +169,8 @@ at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const 
 }
 
 at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const {
-  ProductTrace::note(
-      *this, x,
-      residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
+  note(options_, *this, x,
+       residual.defined() ? TracedProduct::Call::kAddInBlocks : TracedProduct::Call::kInBlocks);
   if (ours_) return (*ours_)(x, residual, activation_);
   const int64_t tokens = x.size(0);
   if (tokens == kCpuBlockTokens) return block(x, residual);
@@ -144,24 +188,23 @@ at::Tensor Linear::blocks(const at::Tensor& x, const at::Tensor& residual) const
   return parts.size() == 1 ? parts.front() : at::cat(parts, 0);
 }
 
-int64_t cpu_slots(int64_t tokens, at::ScalarType type) {
-  return linear_kernel(type) ? tokens : whole_blocks(tokens);
+int64_t cpu_slots(int64_t tokens, ProductFormat format) {
+  return linear_kernel(format) ? tokens : whole_blocks(tokens);
 }
 
 int64_t whole_blocks(int64_t tokens) {
   return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
 }
 
-// On CUDA the engine keeps the number of token slots the same for every launch, which does what
-// blocks do on CPU.
+// On CUDA the engine fills batches up to whole launches, which do what blocks do on CPU.
 at::Tensor Linear::operator()(const LinearInput& x) const {
   return is_on_cpu(x) ? blocks(x.rows, {}) : product(x);
 }
 
 LinearInput Linear::operator()(const LinearInput& x, const Linear& next) const {
   if (!fp8_ || !next.takes_fp8() || is_on_cpu(x)) return (*this)(x);
-  ProductTrace::note(*this, x, TracedProduct::Call::kWhole);
-  return activate_for_product((*fp8_)(x), activation_);
+  note(options_, *this, x, TracedProduct::Call::kWhole);
+  return activate_for_product((*fp8_)(x, options_.launch_rows), activation_);
 }
 
 ResidualSum Linear::add(const LinearInput& x, const at::Tensor& residual) const {

@@ -10,6 +10,7 @@
 #include "nn/activation.h"
 #include "nn/fp8_linear.h"
 #include "nn/packed_linear.h"
+#include "nn/product_format.h"
 #include "nn/residual.h"
 
 namespace encode {
@@ -20,21 +21,28 @@ namespace encode {
 inline constexpr int64_t kCpuBlockTokens = 512;
 
 // The token slots that a batch of `tokens` should be filled up to on CPU, so that no product of
-// this compute type has to copy its input: whole blocks for LibTorch, `tokens` itself else.
-int64_t cpu_slots(int64_t tokens, at::ScalarType type);
+// this format has to copy its input: whole blocks for LibTorch, `tokens` itself else.
+int64_t cpu_slots(int64_t tokens, ProductFormat format);
 int64_t whole_blocks(int64_t tokens);  // of kCpuBlockTokens
 
 // Immutable; any number of threads. On CPU the weight is repacked once, for the project's own
-// kernels or else for oneDNN, and the original let go. In an Fp8Scope it is quantized instead.
+// kernels or else for oneDNN, and the original let go. With ProductFormat::kFp8 the weight is
+// quantized instead.
+//
+// LibTorch has one float32 precision for the whole process, which cuBLAS reads at each product. It
+// stays at "highest"; a Linear with ProductFormat::kFloat32High changes it for its own products on
+// a GPU and puts it back, so such products are for one thread at a time. On CPU nothing reads it.
 class Linear {
  public:
   // weight [out_features, in_features], which is not kept on CPU; bias [out_features] or undefined;
-  // both on the device and in the compute type.
+  // both on the device. The operands are of the weight's type, as they are.
   Linear(const at::Tensor& weight, const at::Tensor& bias,
          Activation activation = Activation::kNone)
-      : Linear(std::vector<at::Tensor>{weight}, bias, activation) {}
-  // The same with the rows of several weights [.., in_features] one below the other.
-  Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation);
+      : Linear({weight}, bias, activation, {.format = format_of(weight.scalar_type())}) {}
+  // The rows of several weights [.., in_features] one below the other. Weights and bias are of the
+  // format's compute type; for kFp8 on CPU they may be of another type, which results then have.
+  Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation,
+         const ProductOptions& options);
 
   // [T, in_features] -> [T, out_features]: activation(x W^T + b).
   at::Tensor operator()(const LinearInput& x) const;
@@ -53,6 +61,9 @@ class Linear {
 
  private:
   at::Tensor product(const LinearInput& x) const;  // the whole, not on CPU
+  at::Tensor plain_product(const at::Tensor& x) const;
+  bool activated_by_product() const;
+  void launch(const at::Tensor& x, at::Tensor& out) const;
   at::Tensor block(const at::Tensor& x, const at::Tensor& residual) const;
   at::Tensor blocks(const at::Tensor& x, const at::Tensor& residual) const;
 
@@ -61,6 +72,7 @@ class Linear {
   at::Tensor weight_;  // dense [out, in], or oneDNN's packed form; undefined with fp8_ or ours_
   at::Tensor bias_;
   Activation activation_;
+  ProductOptions options_;
   int64_t out_features_ = 0;
   bool packed_ = false;
 };

@@ -14,10 +14,16 @@
 namespace encode {
 namespace {
 
-// Calls kernel(row) for each row of x [T, n], which must be dense.
+// What a norm is made of; `bias` is undefined for an RMS norm.
+struct NormParameters {
+  const at::Tensor& weight;
+  const at::Tensor& bias;
+  double eps;
+};
+
+// The norm of each row of x [T, n] by the kernel that `pick` takes from the table of x's type.
 template <typename Pick>
-at::Tensor for_each_row(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                        double eps, const Pick& pick) {
+at::Tensor for_each_row(const at::Tensor& x, const NormParameters& norm, const Pick& pick) {
   const at::Tensor in = x.contiguous();
   at::Tensor y = at::empty_like(in);
   const int64_t n = in.size(-1);
@@ -25,10 +31,10 @@ at::Tensor for_each_row(const at::Tensor& x, const at::Tensor& weight, const at:
     using T = decltype(type);
     const auto kernel = pick(kernels::kernels().template rows<T>());
     kernels::NormRow<T> row = {.x = rows_of<const T>(in),
-                               .weight = rows_of<const T>(weight),
-                               .bias = bias.defined() ? rows_of<const T>(bias) : nullptr,
+                               .weight = rows_of<const T>(norm.weight),
+                               .bias = norm.bias.defined() ? rows_of<const T>(norm.bias) : nullptr,
                                .n = n,
-                               .eps = static_cast<float>(eps),
+                               .eps = static_cast<float>(norm.eps),
                                .y = rows_of<T>(y)};
     for (int64_t t = in.numel() / n; t > 0; --t, row.x += n, row.y += n) kernel(row);
   });
@@ -85,7 +91,7 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
 
 at::Tensor Norm::layer_norm(const at::Tensor& x) const {
   if (!x.device().is_cpu()) return at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
-  return for_each_row(x, weight_, bias_, eps_, [](const auto& rows) { return rows.layer_norm; });
+  return for_each_row(x, {weight_, bias_, eps_}, [](const auto& rows) { return rows.layer_norm; });
 }
 
 at::Tensor Norm::rms_norm(const at::Tensor& x) const {
@@ -93,7 +99,7 @@ at::Tensor Norm::rms_norm(const at::Tensor& x) const {
     return (*this)(x.to(weight_.scalar_type())).to(x.scalar_type());
   // On CPU LibTorch composes it of five passes over memory.
   if (!x.device().is_cpu()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight_, eps_));
-  return for_each_row(x, weight_, {}, eps_, [](const auto& rows) { return rows.rms_norm; });
+  return for_each_row(x, {weight_, {}, eps_}, [](const auto& rows) { return rows.rms_norm; });
 }
 
 at::Tensor Norm::operator()(ResidualSum x) const {

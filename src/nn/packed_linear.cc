@@ -7,7 +7,6 @@
 #include <new>
 #include <sys/mman.h>
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -99,38 +98,39 @@ std::optional<kernels::LinearKernel> first_usable(
   return std::nullopt;
 }
 
-// Calls body(T{}) with the element type of a type that linear_kernel() takes.
+// Calls body(T{}) with the element type of a compute type.
 template <typename Body>
 void with_linear_type(at::ScalarType type, const Body& body) {
   if (type == at::kFloat) return body(float{});
+  if (type == at::kHalf) return body(kernels::Float16{});
   body(kernels::BFloat16{});
 }
 
 }  // namespace
 
-std::optional<kernels::LinearKernel> int8_kernel() {
-  return first_usable({kernels::LinearKernel::kOneDigitTiles, kernels::LinearKernel::kInt8Vectors});
-}
-
-std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type) {
+std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format) {
   using enum kernels::LinearKernel;
-  if (type == at::kBFloat16) return first_usable({kBFloat16Tiles, kBFloat16Vectors});
-  if (type != at::kFloat) return std::nullopt;
-  switch (at::globalContext().float32MatmulPrecision()) {
-    case at::Float32MatmulPrecision::HIGHEST:
-      break;
-    case at::Float32MatmulPrecision::HIGH:
+  switch (format) {
+    case ProductFormat::kFloat32:
+      return first_usable({kThreeDigitTiles, kFloat32Vectors});
+    case ProductFormat::kFloat32High:
       return first_usable({kTwoDigitTiles, kFloat32Vectors});
-    case at::Float32MatmulPrecision::MEDIUM:
-      return int8_kernel();
+    case ProductFormat::kBFloat16:
+      return first_usable({kBFloat16Tiles, kBFloat16Vectors});
+    case ProductFormat::kFloat16:
+      return first_usable({kFloat16Vectors});
+    case ProductFormat::kInt8:
+      return first_usable({kOneDigitTiles, kInt8Vectors});
+    case ProductFormat::kFp8:
+      break;
   }
-  return first_usable({kThreeDigitTiles, kFloat32Vectors});
+  return std::nullopt;
 }
 
 std::optional<PackedLinear> PackedLinear::make(const std::vector<at::Tensor>& weights,
-                                               const at::Tensor& bias) {
+                                               const at::Tensor& bias, ProductFormat format) {
   const at::Tensor& first = weights.front();
-  const auto kernel = linear_kernel(first.scalar_type());
+  const auto kernel = linear_kernel(format);
   if (!first.device().is_cpu() || !kernel ||
       first.size(1) > kernels::PackedWeight::kMaxInFeatures) {
     return std::nullopt;
@@ -151,7 +151,10 @@ std::optional<PackedLinear> PackedLinear::make(const std::vector<at::Tensor>& we
   return linear;
 }
 
-bool PackedLinear::quantizes() const { return weight_.kernel == int8_kernel(); }
+bool PackedLinear::quantizes() const {
+  return weight_.kernel == kernels::LinearKernel::kOneDigitTiles ||
+         weight_.kernel == kernels::LinearKernel::kInt8Vectors;
+}
 
 at::Tensor PackedLinear::operator()(const at::Tensor& x, const at::Tensor& residual,
                                     Activation activation) const {

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/linear.h"
+#include "nn/product_format.h"
 
 namespace encode {
 
@@ -18,12 +19,11 @@ enum class Activation;
 // Immutable; any number of threads. A row's result does not depend on how many rows there are.
 class PackedLinear {
  public:
-  // Nothing where the processor, the type or the width has no such path. weights [.., in_features]
-  // in float32 or bfloat16, stacked to [out_features, in_features]; bias [out_features] or
-  // undefined. LibTorch's float32 matmul precision is read here: medium quantizes to int8, and high
-  // takes fewer digits on tiles.
+  // Nothing where the device, the processor or the width has no such path. weights [..,
+  // in_features] in the format's compute type, stacked to [out_features, in_features]; bias
+  // [out_features] or undefined.
   static std::optional<PackedLinear> make(const std::vector<at::Tensor>& weights,
-                                          const at::Tensor& bias);
+                                          const at::Tensor& bias, ProductFormat format);
 
   // x [T, in_features] and residual [T, out_features] or undefined, in the weight's type.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
@@ -40,10 +40,7 @@ class PackedLinear {
   at::ScalarType type_ = at::kFloat;
 };
 
-// The kernel for weights of a type on this processor, at LibTorch's float32 matmul precision;
-// nullopt where there is none.
-std::optional<kernels::LinearKernel> linear_kernel(at::ScalarType type);
-// That of dtype int8, whatever the precision.
-std::optional<kernels::LinearKernel> int8_kernel();
+// The kernel for products of a format on this processor; nullopt if it has none.
+std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format);
 
 }  // namespace encode

@@ -125,11 +125,12 @@ bool reads_one_token(const std::vector<PoolingMode>& modes) {
          (modes.front() == PoolingMode::kCls || modes.front() == PoolingMode::kLastToken);
 }
 
-at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, at::ScalarType type) {
+at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format) {
   std::vector<int64_t> rows = token_rows(batch, mode);
   const at::Device device = batch.input_ids.device();
   const auto count = static_cast<int64_t>(rows.size());
-  rows.resize(static_cast<size_t>(device.is_cuda() ? whole_blocks(count) : cpu_slots(count, type)));
+  rows.resize(
+      static_cast<size_t>(device.is_cuda() ? whole_blocks(count) : cpu_slots(count, format)));
   // Whether it pays must not depend on the batch where it changes the bits.
   if (device.is_cpu() && static_cast<int64_t>(rows.size()) >= batch.tokens()) return {};
   return to_device(rows, device);

@@ -8,6 +8,7 @@
 #include "encode/types.h"
 
 #include "nn/packed_input.h"
+#include "nn/product_format.h"
 
 namespace encode {
 
@@ -24,8 +25,9 @@ at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
 // The rows that such a mode reads, for PackedInput::pooled_rows, filled up to whole blocks where a
-// product needs them (nn/linear.h); undefined on CPU where that would be no fewer than all tokens.
-at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, at::ScalarType type);
+// product of this format needs them (nn/linear.h); undefined on CPU where that would be no fewer
+// than all tokens.
+at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
 // Each row divided by its Euclidean norm, at least 1e-12 (torch.nn.functional.normalize), in place.
 // x [B, dim] float32.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "nn/linear.h"
@@ -29,21 +28,25 @@ struct TracedProduct {
   }
 };
 
-// Collects the products that the thread which made it asks for while it exists; at most one a
-// thread.
+// Notes the products of the Linears that were made with it (ProductOptions::trace) from start() to
+// stop(). A model's Linears are given its trace when they are loaded, because a trace that came
+// with each forward pass would be a parameter of every function between the model and its products.
+//
+// One thread at a time runs the model from start() to stop(); at other times any number of threads
+// may, and note() does nothing.
 class ProductTrace {
  public:
-  ProductTrace();
-  ProductTrace(const ProductTrace&) = delete;
+  ProductTrace() = default;
+  ProductTrace(const ProductTrace&) = delete;  // Linears point to it
   ProductTrace& operator=(const ProductTrace&) = delete;
-  ~ProductTrace();
 
-  std::vector<TracedProduct> take() { return std::move(products_); }  // in order
+  void start() { recording_ = true; }
+  std::vector<TracedProduct> stop();  // the products since start(), in order
 
-  // For Linear: nothing, unless this thread has a trace.
-  static void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);
+  void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);  // for Linear
 
  private:
+  bool recording_ = false;
   std::vector<TracedProduct> products_;
 };
 

@@ -9,6 +9,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/npy_reader.h"
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"
@@ -125,7 +126,7 @@ class ChunkWriterImpl : public ChunkWriter {
   }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
-  ChunkRecord commit(const RowStats& stats, const std::string& device) override {
+  ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) override {
     std::optional<FileSeal> ledger;
     std::optional<FileSeal> offsets;
     if (!ledger_.empty()) ledger = ledger_.publish();
@@ -136,7 +137,7 @@ class ChunkWriterImpl : public ChunkWriter {
                           .file_bytes = writer_.bytes_written(),
                           .xxh3_128 = writer_.xxh3_hex(),
                           .stats = stats,
-                          .device = device,
+                          .origin = origin,
                           .ledger = std::move(ledger),
                           .offsets = std::move(offsets)};
     store_.record(record);
@@ -222,9 +223,7 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalFormat& 
   manifest.identity = stream_.identity;
   for (const ChunkRecord& record : committed_) {
     manifest.stats.add(record.stats);
-    const bool known = std::find(manifest.devices.begin(), manifest.devices.end(), record.device) !=
-                       manifest.devices.end();
-    if (!known) manifest.devices.push_back(record.device);
+    add_origin(manifest.origins, record.origin);
   }
   const FinalSource source = {
       .rows =

@@ -5,7 +5,8 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
-#include "base/json.h"
+#include "base/npy_reader.h"
+#include "fingerprint/fingerprint.h"
 #include "store/final.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"
@@ -51,16 +52,13 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
 
 StreamIdentity identity_of(const std::vector<Manifest>& parts, const std::string& name) {
   StreamIdentity identity = {.name = name, .fingerprint = "", .rows = 0, .dim = 0};
-  Json described = Json::array();
+  std::vector<CombinedPart> described;
   for (const Manifest& part : parts) {
     identity.rows = part.identity.rows;
     identity.dim += part.identity.dim;
-    described.push_back({{"name", part.identity.name},
-                         {"dim", part.identity.dim},
-                         {"xxh3_128", part.xxh3_128},
-                         {"fingerprint", Json::parse(part.identity.fingerprint)}});
+    described.push_back({.identity = part.identity, .xxh3_128 = part.xxh3_128});
   }
-  identity.fingerprint = Json{{"combined", described}}.dump();
+  identity.fingerprint = combined_fingerprint(described);
   return identity;
 }
 
@@ -122,11 +120,7 @@ Manifest combined_manifest(const std::vector<Manifest>& parts,
     combined.ranges_given = combined.ranges_given || parts[i].ranges_given;
     combined.stats.add(parts[i].stats);
     combined.parts.push_back(std::filesystem::path(matrix_paths[i]).filename().string());
-    for (const std::string& device : parts[i].devices) {
-      const bool known = std::find(combined.devices.begin(), combined.devices.end(), device) !=
-                         combined.devices.end();
-      if (!known) combined.devices.push_back(device);
-    }
+    for (const ChunkOrigin& origin : parts[i].origins) add_origin(combined.origins, origin);
   }
   return combined;
 }

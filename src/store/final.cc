@@ -7,8 +7,9 @@
 
 #include "encode/error.h"
 
+#include "base/npy.h"
+#include "fingerprint/fingerprint.h"
 #include "store/final_values.h"
-#include "store/fingerprint_diff.h"
 #include "store/layout.h"
 #include "store/records.h"
 #include "store/sealed_file.h"
@@ -31,6 +32,12 @@ Json ranges_json(const Manifest& manifest) {
   return {{"given", manifest.ranges_given}, {"xxh3_128", manifest.ranges_xxh3_128}};
 }
 
+Json origins_json(const std::vector<ChunkOrigin>& origins) {
+  Json array = Json::array();
+  for (const ChunkOrigin& origin : origins) array.push_back(to_json(origin));
+  return array;
+}
+
 std::string manifest_text(const Manifest& manifest) {
   const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
   const Json offsets = manifest.offsets ? to_json(*manifest.offsets) : Json();
@@ -45,7 +52,7 @@ std::string manifest_text(const Manifest& manifest) {
                {"file_bytes", manifest.file_bytes},
                {"xxh3_128", manifest.xxh3_128},
                {"stats", to_json(manifest.stats)},
-               {"devices", manifest.devices},
+               {"origins", origins_json(manifest.origins)},
                {"parts", manifest.parts},
                {"ledger", ledger},
                {"offsets", offsets},
@@ -63,6 +70,19 @@ std::vector<std::string> strings(const JsonFields& fields, const std::string& ke
   return values;
 }
 
+// Format 1 knows the devices' names alone.
+std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& where) {
+  std::vector<ChunkOrigin> origins;
+  if (fields.has("origins")) {
+    for (const Json& origin : fields.array("origins"))
+      origins.push_back(chunk_origin_from_json(origin, where));
+    return origins;
+  }
+  for (std::string& device : strings(fields, "devices"))
+    origins.push_back({.device = std::move(device), .libtorch = "", .driver = ""});
+  return origins;
+}
+
 Manifest parse_manifest(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "store.damaged");
   Manifest manifest = {
@@ -78,7 +98,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
       .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
       .xxh3_128 = fields.string("xxh3_128"),
       .stats = row_stats_from_json(fields.object("stats"), where),
-      .devices = strings(fields, "devices"),
+      .origins = origins(fields, where),
       .parts = strings(fields, "parts")};
   manifest.columns = fields.integer_or("columns", manifest.identity.dim, 1, kMaxInteger);
   if (fields.string("dtype") != npy_type(manifest.type))
@@ -119,12 +139,12 @@ class StandardFinalWriter : public FinalWriter {
   }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
-  void publish(const RowStats& stats, const std::string& device) override {
+  void publish(const RowStats& stats, const ChunkOrigin& origin) override {
     Manifest manifest;
     manifest.identity = identity_;
     manifest.columns = identity_.dim;
     manifest.stats = stats;
-    manifest.devices = {device};
+    manifest.origins = {origin};
     publish_final(
         writer_, std::move(manifest),
         {.ledger = &ledger_, .offsets = offsets_ ? &*offsets_ : nullptr, .ranges_bytes = ""});

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/half.h"
-#include "base/npy.h"
+#include "base/npy_reader.h"
 #include "store/final.h"
 #include "store/matrix_file.h"
 #include "store/sealed_json.h"

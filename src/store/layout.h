@@ -11,7 +11,9 @@
 
 namespace encode {
 
-inline constexpr int64_t kStoreFormat = 1;  // "format" in stream.json and in manifests
+// "format" in stream.json and in manifests. 1: a manifest has "devices", names, for "origins".
+inline constexpr int64_t kStoreFormat = 2;
+inline constexpr int64_t kOldestStoreFormat = 1;  // that is still read
 inline constexpr std::string_view kElementType = "<f4";
 inline constexpr std::string_view kLockFile = "LOCK";
 inline constexpr std::string_view kLogFile = "chunks.log";

@@ -31,7 +31,7 @@ std::string boot_id() {
   try {
     const UniqueFd fd = open_for_reading("/proc/sys/kernel/random/boot_id", "store.lock");
     std::array<char, 36> id = {};
-    pread_all(fd, id.data(), id.size(), 0, "boot_id");
+    pread_all(fd, id, 0, "boot_id");
     return {id.begin(), id.end()};
   } catch (const Error&) {
     return "";  // only for the message

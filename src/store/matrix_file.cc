@@ -1,21 +1,17 @@
 #include "store/matrix_file.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <utility>
 
 #include "encode/error.h"
 
-#include "store/layout.h"
+#include "base/non_finite.h"
+#include "base/npy.h"
 
 namespace encode {
 namespace {
 
 constexpr int64_t kBlockBytes = 1 << 20;
-constexpr uint32_t kInfinityBits = 0x7f800000;  // with the sign taken off, larger ones are NaN
-
-uint32_t magnitude_bits(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffU; }
 
 Error misuse(std::string what, const std::string& where, std::string expected, std::string found) {
   return Error({.exit_code = ExitCode::kInternal,
@@ -42,27 +38,6 @@ NpyHeader header_of(const MatrixShape& shape) {
 }
 
 }  // namespace
-
-std::optional<size_t> find_non_finite(std::span<const float> values) {
-  // A running maximum over a fixed number of lanes is a loop that compilers turn into vector
-  // instructions.
-  constexpr size_t kLanes = 16;
-  std::array<uint32_t, kLanes> largest = {};
-  const size_t whole = values.size() / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      largest[lane] = std::max(largest[lane], magnitude_bits(values[i + lane]));
-    }
-  }
-  uint32_t maximum = *std::max_element(largest.begin(), largest.end());
-  for (size_t i = whole; i < values.size(); ++i)
-    maximum = std::max(maximum, magnitude_bits(values[i]));
-  if (maximum < kInfinityBits) return std::nullopt;
-  const auto found = std::find_if(values.begin(), values.end(), [](float value) {
-    return magnitude_bits(value) >= kInfinityBits;
-  });
-  return static_cast<size_t>(found - values.begin());
-}
 
 NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
     : shape_(std::move(shape)),
@@ -111,7 +86,7 @@ void NpyWriter::write_header_again() {
   std::string block;
   for (int64_t at = 0; at < bytes_written(); at += static_cast<int64_t>(block.size())) {
     block.resize(static_cast<size_t>(std::min(kBlockBytes, bytes_written() - at)));
-    pread_all(fd, block.data(), block.size(), at, file_.temp_path());
+    pread_all(fd, block, at, file_.temp_path());
     hash_.update(block.data(), block.size());
   }
 }
@@ -125,53 +100,6 @@ void NpyWriter::publish() {
                  std::to_string(rows_written_) + " rows");
   }
   file_.commit();
-}
-
-NpyReader::NpyReader(std::string path, Elements elements)
-    : path_(std::move(path)),
-      fd_(open_for_reading(path_, "npy.open")),
-      header_(read_npy_header(fd_, path_)) {
-  const bool right_type = elements == Elements::kAny || header_.descr == kElementType;
-  if (!right_type || header_.cols == 0) {
-    throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = "npy.matrix",
-         .what = right_type ? "a matrix without columns" : "not a float32 matrix",
-         .where = path_,
-         .expected = right_type ? "at least one column" : "'<f4' with at least one column",
-         .found = "'" + header_.descr + "' with " + std::to_string(header_.cols) + " columns",
-         .hint = ""});
-  }
-  header_bytes_.resize(static_cast<size_t>(header_.data_offset));
-  pread_all(fd_, header_bytes_.data(), header_bytes_.size(), 0, path_);
-  hash_.update(header_bytes_.data(), header_bytes_.size());
-}
-
-int64_t NpyReader::block_rows() const { return std::max<int64_t>(1, kBlockBytes / row_bytes()); }
-
-std::span<const float> NpyReader::next(int64_t max_rows) {
-  const size_t bytes = next_bytes(max_rows).size();
-  return {buffer_.data(), bytes / sizeof(float)};
-}
-
-std::span<const std::byte> NpyReader::next_bytes(int64_t max_rows) {
-  const int64_t count = std::min(max_rows, header_.rows - row_);
-  const auto bytes = static_cast<size_t>(count * row_bytes());
-  buffer_.resize((bytes + sizeof(float) - 1) / sizeof(float));
-  pread_all(fd_, buffer_.data(), bytes, header_.data_offset + row_ * row_bytes(), path_);
-  hash(buffer_.data(), bytes);
-  row_ += count;
-  return std::as_bytes(std::span(buffer_)).first(bytes);
-}
-
-void NpyReader::also_hash(Sha256& sha256) {
-  sha256_ = &sha256;
-  sha256_->update(header_bytes_.data(), header_bytes_.size());
-}
-
-void NpyReader::hash(const void* data, size_t size) {
-  hash_.update(data, size);
-  if (sha256_ != nullptr) sha256_->update(data, size);
 }
 
 }  // namespace encode

@@ -10,9 +10,8 @@
 #include "encode/error.h"
 
 #include "base/half.h"
-#include "base/npy.h"
+#include "base/npy_reader.h"
 #include "store/layout.h"
-#include "store/matrix_file.h"
 
 namespace encode {
 namespace {
@@ -20,17 +19,10 @@ namespace {
 constexpr float kBuckets = 255;  // steps between the lowest and the highest value
 constexpr unsigned kSignBit = 0x80;
 
-Error bad_ranges(ExitCode exit_code, std::string what, std::string where, std::string expected,
-                 std::string found) {
-  return Error({.exit_code = exit_code,
-                .code = "store.ranges",
-                .what = std::move(what),
-                .where = std::move(where),
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "numpy.save(FILE, numpy.vstack((x.min(axis=0), x.max(axis=0)))) of float32 "
-                        "embeddings x makes such a file"});
-}
+constexpr const char* kRangesError = "store.ranges";
+constexpr const char* kRangesHint =
+    "numpy.save(FILE, numpy.vstack((x.min(axis=0), x.max(axis=0)))) of float32 embeddings x makes "
+    "such a file";
 
 std::string column_text(size_t column, float lowest, float highest) {
   return "column " + std::to_string(column) + ": " + std::to_string(lowest) + " to " +
@@ -51,10 +43,14 @@ Ranges Ranges::read(const std::string& path, int64_t dim) {
   const NpyHeader header = read_npy_header(path);
   const std::string expected = "float32 of shape (2, " + std::to_string(dim) + ")";
   if (header.descr != kElementType || header.rows != 2 || header.cols != dim) {
-    throw bad_ranges(ExitCode::kConfig, "the quantization ranges do not fit the embeddings", path,
-                     expected,
-                     "'" + header.descr + "' of shape (" + std::to_string(header.rows) + ", " +
-                         std::to_string(header.cols) + ")");
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = kRangesError,
+                 .what = "the quantization ranges do not fit the embeddings",
+                 .where = path,
+                 .expected = expected,
+                 .found = "'" + header.descr + "' of shape (" + std::to_string(header.rows) + ", " +
+                          std::to_string(header.cols) + ")",
+                 .hint = kRangesHint});
   }
   NpyReader reader(path);
   const std::span<const float> values = reader.next(2);
@@ -65,9 +61,13 @@ Ranges Ranges::read(const std::string& path, int64_t dim) {
     const bool good = std::isfinite(ranges.lowest_[i]) && std::isfinite(ranges.highest_[i]) &&
                       ranges.lowest_[i] <= ranges.highest_[i];
     if (good) continue;
-    throw bad_ranges(ExitCode::kConfig, "the quantization ranges are no ranges", path,
-                     "finite numbers, the lowest of each column first",
-                     column_text(i, ranges.lowest_[i], ranges.highest_[i]));
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = kRangesError,
+                 .what = "the quantization ranges are no ranges",
+                 .where = path,
+                 .expected = "finite numbers, the lowest of each column first",
+                 .found = column_text(i, ranges.lowest_[i], ranges.highest_[i]),
+                 .hint = kRangesHint});
   }
   return ranges;
 }
@@ -100,9 +100,13 @@ std::string Ranges::npy_bytes() const {
   }
   for (size_t i = 0; i < lowest_.size(); ++i) {
     if (std::isfinite(highest_[i] - lowest_[i])) continue;
-    throw bad_ranges(ExitCode::kData, "the values of a column are too far apart to be quantized",
-                     column_text(i, lowest_[i], highest_[i]), "a difference that float32 can hold",
-                     "more");
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = kRangesError,
+                 .what = "the values of a column are too far apart to be quantized",
+                 .where = column_text(i, lowest_[i], highest_[i]),
+                 .expected = "a difference that float32 can hold",
+                 .found = "more",
+                 .hint = kRangesHint});
   }
   append_bytes(bytes, lowest_);
   append_bytes(bytes, highest_);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 constexpr int64_t kMaxStreamFileBytes = 16 << 20;
-constexpr size_t kMaxDeviceBytes = 200;
+constexpr size_t kMaxOriginBytes = 200;
 constexpr size_t kReadBytes = 64 << 10;
 constexpr const char* kCode = "store.damaged";
 
@@ -67,15 +67,36 @@ RowStats row_stats_from_json(const Json& json, const std::string& where) {
           .redone_rows = fields.integer_or("redone_rows", 0, 0, kMaxInteger)};
 }
 
+Json to_json(const ChunkOrigin& origin) {
+  const auto cut = [](const std::string& text) { return text.substr(0, kMaxOriginBytes); };
+  return {{"device", cut(origin.device)},
+          {"libtorch", cut(origin.libtorch)},
+          {"driver", cut(origin.driver)},
+          {"batch_tokens", origin.batch_tokens}};
+}
+
+ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, kCode);
+  return {.device = fields.string("device"),
+          .libtorch = fields.string_or("libtorch", ""),
+          .driver = fields.string_or("driver", ""),
+          .batch_tokens = fields.integer_or("batch_tokens", 0, 0, kMaxInteger)};
+}
+
+void add_origin(std::vector<ChunkOrigin>& origins, const ChunkOrigin& origin) {
+  if (std::find(origins.begin(), origins.end(), origin) == origins.end()) origins.push_back(origin);
+}
+
 void check_format(const Json& json, const std::string& where) {
   const int64_t format = parse_fields(
       where, [&] { return JsonFields(json, where, kCode).integer("format", 1, kMaxInteger); });
-  if (format == kStoreFormat) return;
+  if (format >= kOldestStoreFormat && format <= kStoreFormat) return;
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "store.format",
                .what = "written by another version of this program",
                .where = where,
-               .expected = "format " + std::to_string(kStoreFormat),
+               .expected = "format " + std::to_string(kOldestStoreFormat) + " to " +
+                           std::to_string(kStoreFormat),
                .found = "format " + std::to_string(format),
                .hint = "use that version, another cache directory, or --fresh to start over"});
 }
@@ -156,8 +177,8 @@ std::string to_line(const LogRecord& record) {
                {"rows", {chunk.rows.begin, chunk.rows.end}},
                {"file_bytes", chunk.file_bytes},
                {"xxh3_128", chunk.xxh3_128},
-               {"stats", to_json(chunk.stats)},
-               {"device", chunk.device.substr(0, kMaxDeviceBytes)}};
+               {"stats", to_json(chunk.stats)}};
+  json.update(to_json(chunk.origin));
   if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
   if (chunk.offsets) json["offsets"] = to_json(*chunk.offsets);
   return seal(json) + "\n";
@@ -178,7 +199,7 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
                     .file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
                     .xxh3_128 = fields.string("xxh3_128"),
                     .stats = row_stats_from_json(fields.object("stats"), where),
-                    .device = fields.string("device"),
+                    .origin = chunk_origin_from_json(json, where),
                     .ledger = {},
                     .offsets = {}};
     if (fields.has("ledger"))
@@ -204,7 +225,7 @@ class LogReader {
     for (int64_t offset = 0; offset < size; offset += static_cast<int64_t>(block.size())) {
       const auto n =
           static_cast<size_t>(std::min<int64_t>(size - offset, static_cast<int64_t>(block.size())));
-      pread_all(fd, block.data(), n, offset, path_);
+      pread_all(fd, {block.data(), n}, offset, path_);
       for (const char c : std::string_view(block.data(), n)) take(c);
     }
     if (line_bytes_ > 0) leave_out("is unfinished, as a crash or a full disk leaves it");

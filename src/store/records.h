@@ -17,6 +17,10 @@ Json to_json(const FileSeal& seal);
 FileSeal file_seal_from_json(const Json& json, const std::string& where);
 Json to_json(const RowStats& stats);
 RowStats row_stats_from_json(const Json& json, const std::string& where);
+Json to_json(const ChunkOrigin& origin);
+ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where);
+void add_origin(std::vector<ChunkOrigin>& origins,
+                const ChunkOrigin& origin);  // unless it is there
 
 // Throws Error kConfig, code "store.format", for a document of another format version.
 void check_format(const Json& json, const std::string& where);

@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "fingerprint/fingerprint.h"
 #include "store/final.h"
-#include "store/fingerprint_diff.h"
 #include "store/layout.h"
 #include "store/offsets.h"
 #include "store/sealed_file.h"

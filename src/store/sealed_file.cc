@@ -41,7 +41,7 @@ void read_sealed_file(const std::string& path, const FileSeal& seal,
   std::string block;
   for (int64_t at = 0; at < seal.file_bytes; at += static_cast<int64_t>(block.size())) {
     block.resize(static_cast<size_t>(std::min(kBlockBytes, seal.file_bytes - at)));
-    pread_all(fd, block.data(), block.size(), at, path);
+    pread_all(fd, block, at, path);
     hash.update(block.data(), block.size());
     on_bytes(block);
   }

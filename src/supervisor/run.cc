@@ -21,15 +21,15 @@
 #include "base/host.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
-#include "supervisor/plan.h"
-#include "supervisor/progress.h"
-#include "supervisor/restart_policy.h"
-#include "supervisor/resume.h"
-#include "supervisor/run_log.h"
-#include "supervisor/run_reporter.h"
-#include "supervisor/status_file.h"
+#include "supervisor/plan/plan.h"
+#include "supervisor/plan/resume.h"
+#include "supervisor/report/progress.h"
+#include "supervisor/report/run_log.h"
+#include "supervisor/report/run_reporter.h"
+#include "supervisor/report/status_file.h"
+#include "supervisor/report/summary.h"
 #include "supervisor/stop_signal.h"
-#include "supervisor/summary.h"
+#include "supervisor/worker/restart_policy.h"
 
 namespace encode {
 namespace {
@@ -55,6 +55,7 @@ class Run {
   WorkerOutcome run_worker(const std::vector<size_t>& pending);
   JobSpec make_job(const std::vector<size_t>& pending) const;
   void on_event(const WorkerEvent& event, const std::vector<size_t>& pending);
+  void finish_beside(size_t stream);
   void settle(const std::vector<size_t>& pending);
   void after(const WorkerOutcome& outcome, const std::vector<size_t>& pending);
   void wait(double seconds) const;
@@ -157,9 +158,12 @@ JobSpec Run::make_job(const std::vector<size_t>& pending) const {
   JobSpec job{cache_dir_, config_.hardware, {}};
   for (const size_t i : pending) {
     const StreamPlan& stream = plan_.streams[i];
-    job.units.push_back({.config = stream.config,
-                         .identity = stream.identity,
+    job.units.push_back({.identity = stream.identity,
+                         .input = stream.config.input,
                          .scan = stream.scan,
+                         .speed = stream.config.speed,
+                         .model_path = stream.model_path,
+                         .effective = stream.effective,
                          .chunk_rows = states_[i].chunk_rows,
                          .chunk_files = finisher_->chunk_files(),
                          .alone_below = policy_.alone_below(stream.config.name()),
@@ -198,21 +202,35 @@ WorkerOutcome Run::run_worker(const std::vector<size_t>& pending) {
 }
 
 void Run::on_event(const WorkerEvent& event, const std::vector<size_t>& pending) {
-  using Kind = WorkerEvent::Kind;
   environment_.on_event(event);
   reporter_->event(event);
-  if (event.unit < 0 || event.unit >= static_cast<int64_t>(pending.size())) return;
-  const size_t stream = pending[static_cast<size_t>(event.unit)];
-  if (event.kind == Kind::kUnitStarted) chunk_rows_.clear();
-  if (event.kind == Kind::kChunkStarted) chunk_rows_[event.chunk] = event.rows;
-  const bool progressed =
-      event.kind == Kind::kUnitDone || (event.kind == Kind::kChunkDone && finisher_->chunk_files());
-  if (progressed) policy_.progressed(plan_.streams[stream].config.name());
-  // The final is assembled while the worker goes on with the next stream.
-  if (event.kind == Kind::kUnitDone && finisher_->chunk_files() && finishing_.count(stream) == 0) {
-    finishing_[stream] = std::async(
-        std::launch::async, [this, stream] { return finisher_->finish(plan_.streams[stream]); });
-  }
+  const auto stream_of = [&](int64_t unit) -> std::optional<size_t> {
+    if (unit < 0 || unit >= static_cast<int64_t>(pending.size())) return std::nullopt;
+    return pending[static_cast<size_t>(unit)];
+  };
+  const auto progressed = [&](int64_t unit) {
+    if (const auto stream = stream_of(unit))
+      policy_.progressed(plan_.streams[*stream].config.name());
+  };
+  std::visit(
+      Overloaded{[this](const UnitStarted&) { chunk_rows_.clear(); },
+                 [this](const ChunkStarted& started) { chunk_rows_[started.chunk] = started.rows; },
+                 [&](const ChunkDone& done) {
+                   if (finisher_->chunk_files()) progressed(done.unit);
+                 },
+                 [&](const UnitDone& done) {
+                   progressed(done.unit);
+                   if (const auto stream = stream_of(done.unit)) finish_beside(*stream);
+                 },
+                 [](const auto&) {}},
+      event);
+}
+
+// The final is assembled while the worker goes on with the next stream.
+void Run::finish_beside(size_t stream) {
+  if (!finisher_->chunk_files() || finishing_.contains(stream)) return;
+  finishing_[stream] = std::async(
+      std::launch::async, [this, stream] { return finisher_->finish(plan_.streams[stream]); });
 }
 
 // Finds out from the disk, not from what the worker said, how far each stream is.

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "encode/config.h"
+#include "encode/worker_event.h"
 
-#include "supervisor/summary.h"
-#include "supervisor/terminal.h"
-#include "supervisor/worker_session.h"
+#include "supervisor/report/summary.h"
+#include "supervisor/report/terminal.h"
+#include "supervisor/worker/worker_session.h"
 
 namespace encode {
 

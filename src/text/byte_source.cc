@@ -45,7 +45,7 @@ size_t DiskFile::read(char* data, size_t size) {
   }
   const auto n =
       static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), size_ - offset_));
-  pread_all(fd_, data, n, offset_, path_);
+  pread_all(fd_, {data, n}, offset_, path_);
   if (hash_) hash_->update(data, n);
   offset_ += static_cast<int64_t>(n);
   return n;

@@ -48,8 +48,7 @@ class CsvParser final : public RecordParser {
   void take(size_t size, bool wanted);
   int peek();
   void set_problem(std::string_view code, std::string what, std::string found);
-  [[noreturn]] void fail(std::string code, std::string what, int64_t line, std::string expected,
-                         std::string found, std::string hint) const;
+  [[noreturn]] void fail(const RowProblem& problem, int64_t line, std::string hint = "") const;
 
   ByteWindow& window_;
   std::string path_;
@@ -82,8 +81,11 @@ CsvParser::CsvParser(ByteWindow& window, const InputOptions& options, char delim
 
 void CsvParser::read_header(const std::string& column) {
   if (peek() < 0) {
-    fail("csv.header", "there is no header row", 1, "column names in the first row",
-         "an empty file", "");
+    fail({.code = "csv.header",
+          .what = "there is no header row",
+          .expected = "column names in the first row",
+          .found = "an empty file"},
+         1);
   }
   begin_record();
   std::vector<std::string> names;
@@ -93,13 +95,14 @@ void CsvParser::read_header(const std::string& column) {
     names.push_back(std::exchange(field_, {}));
     if (window_.offset() - record_begin_ > kMaxHeaderBytes ||
         static_cast<int64_t>(names.size()) > kMaxCsvColumns) {
-      fail("csv.header", "the header row is too long", 1,
-           "at most " + std::to_string(kMaxCsvColumns) + " columns in 1 MiB", "more",
-           "check that the first line holds the column names");
+      fail({.code = "csv.header",
+            .what = "the header row is too long",
+            .expected = "at most " + std::to_string(kMaxCsvColumns) + " columns in 1 MiB",
+            .found = "more"},
+           1, "check that the first line holds the column names");
     }
   }
-  if (problem_)
-    fail(std::string(problem_.code), problem_.what, 1, problem_.expected, problem_.found, "");
+  if (problem_) fail(problem_, 1);
   columns_ = names.size();
   const auto found = std::find(names.begin(), names.end(), column);
   if (found != names.end() && std::count(found, names.end(), column) == 1) {
@@ -170,8 +173,11 @@ CsvParser::FieldEnd CsvParser::read_field(bool wanted) {
 void CsvParser::read_quoted(bool wanted) {
   for (;;) {
     if (peek() < 0) {
-      fail("csv.quote", "a quoted field is not closed", field_line_, "a closing quote",
-           "the end of the file", "the quote that opened on this line has no partner");
+      fail({.code = "csv.quote",
+            .what = "a quoted field is not closed",
+            .expected = "a closing quote",
+            .found = "the end of the file"},
+           field_line_, "the quote that opened on this line has no partner");
     }
     const std::string_view view = window_.view();
     const size_t size = std::min(view.find('"'), view.size());
@@ -239,11 +245,13 @@ void CsvParser::take(size_t size, bool wanted) {
   window_.consume(size);
   const bool field_over = window_.offset() - field_begin_ > kMaxCsvFieldBytes;
   if (!field_over && window_.offset() - record_begin_ <= kMaxRecordBytes) return;
-  fail(field_over ? "csv.field_limit" : "text.record_limit",
-       field_over ? "a field is longer than any may be" : "a record is longer than any may be",
-       field_line_,
-       "at most " + std::to_string(field_over ? kMaxCsvFieldBytes : kMaxRecordBytes) + " bytes",
-       "more", "a quote that is opened on this line and not closed is the usual cause");
+  const int64_t limit = field_over ? kMaxCsvFieldBytes : kMaxRecordBytes;
+  fail({.code = field_over ? "csv.field_limit" : "text.record_limit",
+        .what =
+            field_over ? "a field is longer than any may be" : "a record is longer than any may be",
+        .expected = "at most " + std::to_string(limit) + " bytes",
+        .found = "more"},
+       field_line_, "a quote that is opened on this line and not closed is the usual cause");
 }
 
 // The next byte, or -1 at the end.
@@ -260,14 +268,13 @@ void CsvParser::set_problem(std::string_view code, std::string what, std::string
               .found = std::move(found)};
 }
 
-void CsvParser::fail(std::string code, std::string what, int64_t line, std::string expected,
-                     std::string found, std::string hint) const {
+void CsvParser::fail(const RowProblem& problem, int64_t line, std::string hint) const {
   throw Error({.exit_code = ExitCode::kData,
-               .code = std::move(code),
-               .what = std::move(what),
+               .code = std::string(problem.code),
+               .what = problem.what,
                .where = path_ + ":" + std::to_string(line),
-               .expected = std::move(expected),
-               .found = std::move(found),
+               .expected = problem.expected,
+               .found = problem.found,
                .hint = std::move(hint)});
 }
 

@@ -8,11 +8,11 @@
 #include <simdjson.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "text/json_field.h"
 #include "text/json_repair.h"
 #include "text/line_splitter.h"
 #include "text/record.h"
-#include "text/utf8.h"
 
 namespace encode {
 namespace {

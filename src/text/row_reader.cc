@@ -5,8 +5,8 @@
 
 #include "encode/error.h"
 
+#include "base/utf8.h"
 #include "text/text_format.h"
-#include "text/utf8.h"
 
 namespace encode {
 namespace {

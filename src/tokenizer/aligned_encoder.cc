@@ -113,22 +113,22 @@ std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelinePa
   return AlignedEncoder(parts, scratch).encode(utf8);
 }
 
-void append_offsets(const std::vector<AlignedToken>& tokens, const SpecialTokens& special,
-                    bool add_special_tokens, size_t row_size, std::vector<TokenOffset>& offsets) {
+void append_offsets(const AlignedRow& row, const SpecialTokens& special,
+                    std::vector<TokenOffset>& offsets) {
   const size_t row_begin = offsets.size();
-  const size_t prefix = add_special_tokens ? special.prefix.size() : 0;
-  const size_t suffix = add_special_tokens ? special.suffix.size() : 0;
-  const size_t kept = row_size - std::min(row_size, prefix + suffix);
-  offsets.resize(row_begin + std::min(prefix, row_size));
+  const size_t prefix = row.has_special_tokens ? special.prefix.size() : 0;
+  const size_t suffix = row.has_special_tokens ? special.suffix.size() : 0;
+  const size_t kept = row.size - std::min(row.size, prefix + suffix);
+  offsets.resize(row_begin + std::min(prefix, row.size));
   for (size_t i = 0; i < kept; ++i) {
-    CodePoints origin = tokens[i].origin;
+    CodePoints origin = row.tokens[i].origin;
     for (const OffsetTrim& trim : special.trims) {
-      const bool first = i == 0 && !(trim.after_prefix && add_special_tokens);
-      origin = trimmed(tokens[i], origin, first, trim);
+      const bool first = i == 0 && !(trim.after_prefix && row.has_special_tokens);
+      origin = trimmed(row.tokens[i], origin, first, trim);
     }
     offsets.push_back({static_cast<int32_t>(origin.begin), static_cast<int32_t>(origin.end)});
   }
-  offsets.resize(row_begin + row_size);
+  offsets.resize(row_begin + row.size);
 }
 
 }  // namespace encode

@@ -26,9 +26,15 @@ struct AlignedToken {
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          Model::Scratch& scratch);
 
-// Appends the offsets of one row. append_row() has made the row of `tokens`, and it has `row_size`
-// ids.
-void append_offsets(const std::vector<AlignedToken>& tokens, const SpecialTokens& special,
-                    bool add_special_tokens, size_t row_size, std::vector<TokenOffset>& offsets);
+// A row that append_row() has made of `tokens`.
+struct AlignedRow {
+  const std::vector<AlignedToken>& tokens;
+  size_t size;  // the number of ids in the row
+  bool has_special_tokens;
+};
+
+// Appends the offsets of the row.
+void append_offsets(const AlignedRow& row, const SpecialTokens& special,
+                    std::vector<TokenOffset>& offsets);
 
 }  // namespace encode

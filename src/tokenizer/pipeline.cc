@@ -82,8 +82,10 @@ class Pipeline final : public Tokenizer {
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
       refuse_offsets();
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
-    append_offsets(tokens, parts_.special_tokens, options.add_special_tokens,
-                   rows.row(rows.size() - 1).size(), offsets);
+    append_offsets({.tokens = tokens,
+                    .size = rows.row(rows.size() - 1).size(),
+                    .has_special_tokens = options.add_special_tokens},
+                   parts_.special_tokens, offsets);
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
 

@@ -26,14 +26,12 @@ std::optional<StreamFile> check_stream_file(const ExpectedMatrix& matrix, const 
   try {
     StreamFile stream = read_stream_file(path);
     if (matrix.fingerprint) {
-      findings.check("chunk_fingerprint", stream.identity.fingerprint == *matrix.fingerprint,
-                     "that of this config",
-                     stream.identity.fingerprint == *matrix.fingerprint ? "the same" : "another",
-                     path);
+      findings.check_fingerprint("chunk_fingerprint", stream.identity, *matrix.fingerprint, path);
     }
     return stream;
   } catch (const Error& error) {
-    findings.check("chunk_stream", false, "a whole stream.json", error.detail().what, path);
+    findings.check("chunk_stream", false,
+                   {.expected = "a whole stream.json", .found = error.detail().what}, path);
     return std::nullopt;
   }
 }
@@ -56,26 +54,6 @@ void check_strays(const std::string& directory, const std::map<int64_t, ChunkRec
 
 }  // namespace
 
-void Findings::check(const std::string& name, bool good, const std::string& expected,
-                     const std::string& found, const std::string& detail) {
-  all_.push_back({.matrix = matrix_,
-                  .check = name,
-                  .status = good ? CheckStatus::kOk : CheckStatus::kFailed,
-                  .expected = expected,
-                  .found = found,
-                  .detail = good ? "" : detail});
-}
-
-void Findings::warn(const std::string& name, const std::string& expected, const std::string& found,
-                    const std::string& detail) {
-  all_.push_back({.matrix = matrix_,
-                  .check = name,
-                  .status = CheckStatus::kWarning,
-                  .expected = expected,
-                  .found = found,
-                  .detail = detail});
-}
-
 void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_dir,
                         bool final_is_complete, Findings& findings) {
   const std::string directory = chunks_dir(cache_dir, matrix.name);
@@ -96,11 +74,11 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
                                   : "its record belongs to another stream";
     if (wrong.empty()) continue;
     ++damaged;
-    findings.check("chunk_files", false, "as its record says", wrong,
+    findings.check("chunk_files", false, {.expected = "as its record says", .found = wrong},
                    join_path(directory, chunk_file_name(record.chunk.index)));
   }
   const std::string records = std::to_string(log.records.size()) + " chunks";
-  if (damaged == 0) findings.check("chunk_files", true, records, records);
+  if (damaged == 0) findings.check("chunk_files", true, {.expected = records, .found = records});
   const auto count = static_cast<size_t>(stream->chunk_count());
   const std::string expected = std::to_string(count) + " chunks, once each";
   const bool tiled = known.size() == count && log.records.size() == count;
@@ -108,7 +86,7 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
     findings.warn("chunk_tiling", expected, records,
                   "left over from a clean-up that was interrupted");
   } else {
-    findings.check("chunk_tiling", tiled, expected, records,
+    findings.check("chunk_tiling", tiled, {.expected = expected, .found = records},
                    "the stream is not finished: run encode again");
   }
   check_strays(directory, known, findings);

@@ -4,25 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "verify/findings.h"
 #include "verify/verify.h"
 
 namespace encode {
-
-// Collects findings of one matrix.
-class Findings {
- public:
-  Findings(std::string matrix, std::vector<Finding>& all) : matrix_(std::move(matrix)), all_(all) {}
-
-  // kOk where `good`, else kFailed; `detail` is kept for what is not good.
-  void check(const std::string& name, bool good, const std::string& expected,
-             const std::string& found, const std::string& detail = "");
-  void warn(const std::string& name, const std::string& expected, const std::string& found,
-            const std::string& detail);
-
- private:
-  std::string matrix_;
-  std::vector<Finding>& all_;
-};
 
 // `final_is_complete`: an unfinished folder is then only a left-over. A folder that is not there is
 // no finding.

@@ -8,7 +8,8 @@
 #include <limits>
 #include <span>
 
-#include "store/matrix_file.h"
+#include "base/non_finite.h"
+#include "base/npy_reader.h"
 
 namespace encode {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/npy_reader.h"
+#include "fingerprint/fingerprint.h"
 #include "store/final.h"
-#include "store/fingerprint_diff.h"
-#include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/sealed_file.h"
 #include "verify/chunk_check.h"
@@ -30,16 +30,6 @@ bool tells_about_the_file(const Error& error) {
          error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
 }
 
-bool says_normalized(const Json& json) {
-  if (!json.is_structured()) return false;
-  if (json.is_object()) {
-    const auto found = json.find("normalize");
-    if (found != json.end() && found->is_boolean()) return found->get<bool>();
-  }
-  return std::any_of(json.begin(), json.end(),
-                     [](const Json& member) { return says_normalized(member); });
-}
-
 bool exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
@@ -48,22 +38,24 @@ bool exists(const std::string& path) {
 std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyOptions& options,
                                      Findings& findings) {
   if (!exists(matrix.path)) {
-    findings.check("exists", false, "a file", "none", matrix.path);
+    findings.check("exists", false, {.expected = "a file", .found = "none"}, matrix.path);
     return std::nullopt;
   }
   try {
     MatrixScan scan = scan_matrix(matrix.path, options);
     scan.summary.name = matrix.name;
-    findings.check("exists", true, "a file", "a file");
-    findings.check("header", true, ".npy whose size fits its shape",
-                   shape_text(scan.summary.rows, scan.summary.dim));
+    findings.check("exists", true, {.expected = "a file", .found = "a file"});
+    findings.check("header", true,
+                   {.expected = ".npy whose size fits its shape",
+                    .found = shape_text(scan.summary.rows, scan.summary.dim)});
     return scan;
   } catch (const Error& error) {
     if (!tells_about_the_file(error)) throw;
     const ErrorDetail& detail = error.detail();
-    findings.check("header", false, detail.expected,
-                   detail.found.empty() ? detail.what : detail.found,
-                   matrix.path + ": " + detail.what);
+    findings.check(
+        "header", false,
+        {.expected = detail.expected, .found = detail.found.empty() ? detail.what : detail.found},
+        matrix.path + ": " + detail.what);
     return std::nullopt;
   }
 }
@@ -72,20 +64,22 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                   Findings& findings) {
   const MatrixSummary& summary = scan.summary;
   const auto count = [](int64_t rows) { return std::to_string(rows) + " rows"; };
-  findings.check("finite", summary.non_finite_rows == 0, "0 rows with NaN or infinity",
-                 count(summary.non_finite_rows),
-                 list_rows(scan.non_finite_examples, summary.non_finite_rows));
+  findings.check(
+      "finite", summary.non_finite_rows == 0,
+      {.expected = "0 rows with NaN or infinity", .found = count(summary.non_finite_rows)},
+      list_rows(scan.non_finite_examples, summary.non_finite_rows));
   const bool floats = summary.dtype.find('f') != std::string::npos;
   if (!manifest || !floats) return;
   const int64_t allowed = manifest->stats.zero_token_rows;
   findings.check("zero_rows", summary.zero_rows <= allowed,
-                 "at most " + count(allowed) + ", those without tokens", count(summary.zero_rows),
+                 {.expected = "at most " + count(allowed) + ", those without tokens",
+                  .found = count(summary.zero_rows)},
                  list_rows(scan.zero_examples, summary.zero_rows));
   const bool normalized =
-      manifest->parts.empty() && says_normalized(Json::parse(manifest->identity.fingerprint));
+      manifest->parts.empty() && says_normalized(manifest->identity.fingerprint);
   if (!normalized) return;
-  findings.check("norms", scan.off_unit_rows == 0, "norm 1 within 0.001",
-                 count(scan.off_unit_rows) + " off",
+  findings.check("norms", scan.off_unit_rows == 0,
+                 {.expected = "norm 1 within 0.001", .found = count(scan.off_unit_rows) + " off"},
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
@@ -94,13 +88,17 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
   const std::string expected =
       shape_text(manifest.vectors(), manifest.columns) + " " + std::string(npy_type(manifest.type));
   const std::string found = shape_text(summary.rows, summary.dim) + " " + summary.dtype;
-  findings.check("manifest_shape", expected == found, expected, found, summary.path);
-  findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128, manifest.xxh3_128,
-                 summary.xxh3_128, summary.path + ": changed after it was written");
+  findings.check("manifest_shape", expected == found, {.expected = expected, .found = found},
+                 summary.path);
+  findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128,
+                 {.expected = manifest.xxh3_128, .found = summary.xxh3_128},
+                 summary.path + ": changed after it was written");
   if (!has_ranges(manifest.type)) return;
   const bool fit = ranges_fit(summary.path, manifest);
-  findings.check("ranges", fit, manifest.ranges_xxh3_128,
-                 fit ? manifest.ranges_xxh3_128 : "none, or another", ranges_path(summary.path));
+  findings.check("ranges", fit,
+                 {.expected = manifest.ranges_xxh3_128,
+                  .found = fit ? manifest.ranges_xxh3_128 : "none, or another"},
+                 ranges_path(summary.path));
 }
 
 // The manifest; nullopt, with a finding, where there is none that can be used.
@@ -109,17 +107,18 @@ std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool requir
   try {
     std::optional<Manifest> manifest = read_manifest(matrix.path);
     if (!manifest && required) {
-      findings.check("manifest", false, "a manifest", "none",
+      findings.check("manifest", false, {.expected = "a manifest", .found = "none"},
                      "the matrix was not finished by encode");
     } else if (!manifest) {
       findings.warn("manifest", "a manifest", "none", "nothing to compare the file with");
     } else {
-      findings.check("manifest", true, "a manifest", "a manifest");
+      findings.check("manifest", true, {.expected = "a manifest", .found = "a manifest"});
     }
     return manifest;
   } catch (const Error& error) {
     if (!tells_about_the_file(error)) throw;
-    findings.check("manifest", false, "a whole manifest", error.detail().what,
+    findings.check("manifest", false,
+                   {.expected = "a whole manifest", .found = error.detail().what},
                    manifest_path(matrix.path));
     return std::nullopt;
   }
@@ -133,8 +132,10 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
   if (!manifest.ledger) return;
   summary.ledger_path = ledger_path(path);
   const std::string wrong = check_sealed_file(summary.ledger_path, *manifest.ledger);
-  findings.check("truncation_ledger", wrong.empty(), "the ledger that the manifest names",
-                 wrong.empty() ? "the same" : wrong, summary.ledger_path);
+  findings.check("truncation_ledger", wrong.empty(),
+                 {.expected = "the ledger that the manifest names",
+                  .found = wrong.empty() ? "the same" : wrong},
+                 summary.ledger_path);
 }
 
 // Where the vectors of each row begin, in a matrix of token embeddings.
@@ -142,34 +143,36 @@ void check_row_offsets(const std::string& path, const Manifest& manifest, Findin
   if (!manifest.offsets) return;
   const std::string wrong = check_offsets(offsets_path(path), *manifest.offsets,
                                           manifest.identity.rows, manifest.vectors());
-  findings.check("offsets", wrong.empty(), "the offsets that the manifest names, ascending",
-                 wrong.empty() ? "the same" : wrong, offsets_path(path));
+  findings.check("offsets", wrong.empty(),
+                 {.expected = "the offsets that the manifest names, ascending",
+                  .found = wrong.empty() ? "the same" : wrong},
+                 offsets_path(path));
 }
 
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
     const int64_t rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
-    findings.check("rows", *matrix.rows == rows, std::to_string(*matrix.rows), std::to_string(rows),
+    findings.check("rows", *matrix.rows == rows,
+                   {.expected = std::to_string(*matrix.rows), .found = std::to_string(rows)},
                    "the input has another number of rows");
   }
   if (matrix.dim) {
     const int64_t dim = manifest ? manifest->identity.dim : summary.dim;
-    findings.check("dim", *matrix.dim == dim, std::to_string(*matrix.dim), std::to_string(dim),
+    findings.check("dim", *matrix.dim == dim,
+                   {.expected = std::to_string(*matrix.dim), .found = std::to_string(dim)},
                    "the model has another dimension");
   }
   if (matrix.format && manifest) {
     const bool same = has_format(*manifest, *matrix.format);
-    findings.check("output_dtype", same, std::string(to_string(matrix.format->type)),
-                   std::string(to_string(manifest->type)) + (same ? "" : ", or other ranges"),
-                   "the config asks for another type: run encode again");
+    findings.check(
+        "output_dtype", same,
+        {.expected = std::string(to_string(matrix.format->type)),
+         .found = std::string(to_string(manifest->type)) + (same ? "" : ", or other ranges")},
+        "the config asks for another type: run encode again");
   }
   if (!matrix.fingerprint || !manifest) return;
-  StreamIdentity wanted = manifest->identity;
-  wanted.fingerprint = *matrix.fingerprint;
-  const bool same = manifest->identity.fingerprint == *matrix.fingerprint;
-  findings.check("fingerprint", same, "that of this config", same ? "the same" : "another",
-                 same ? "" : describe_differences(manifest->identity, wanted));
+  findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
 }
 
 // Column by column, to the bit.
@@ -189,11 +192,14 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
       return std::to_string(matrix.rows()) + " rows of " + matrix.descr();
     };
     if (text(part) != text(combined))
-      return findings.check("parts", false, text(combined), text(part), part_path);
+      return findings.check("parts", false, {.expected = text(combined), .found = text(part)},
+                            part_path);
   }
   if (row_bytes == 0 || row_bytes != combined.row_bytes()) {
-    return findings.check("parts", false, std::to_string(row_bytes) + " bytes in a row",
-                          std::to_string(combined.row_bytes()), path);
+    return findings.check("parts", false,
+                          {.expected = std::to_string(row_bytes) + " bytes in a row",
+                           .found = std::to_string(combined.row_bytes())},
+                          path);
   }
   const int64_t block_rows = combined.block_rows();
   for (int64_t first = 0; first < combined.rows(); first += block_rows) {
@@ -207,14 +213,15 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
                                       columns.data() + row * part.row_bytes(),
                                       static_cast<size_t>(part.row_bytes())) == 0;
         if (same) continue;
-        return findings.check("parts", false, "the columns of its parts",
-                              "row " + std::to_string(first + row) + " differs",
+        return findings.check("parts", false,
+                              {.expected = "the columns of its parts",
+                               .found = "row " + std::to_string(first + row) + " differs"},
                               path + " against " + part.path());
       }
       column += part.row_bytes();
     }
   }
-  findings.check("parts", true, "the columns of its parts", "the same");
+  findings.check("parts", true, {.expected = "the columns of its parts", .found = "the same"});
 }
 
 void check_combined(const std::string& path, const Manifest& manifest, Findings& findings) {
@@ -223,7 +230,8 @@ void check_combined(const std::string& path, const Manifest& manifest, Findings&
     check_parts(path, manifest.parts, findings);
   } catch (const Error& error) {
     if (!tells_about_the_file(error)) throw;
-    findings.check("parts", false, "parts that can be read", error.detail().what,
+    findings.check("parts", false,
+                   {.expected = "parts that can be read", .found = error.detail().what},
                    error.detail().where);
   }
 }
@@ -269,7 +277,8 @@ void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& rep
     if (first == &summary) continue;
     Findings(matrices[i].name, report.findings)
         .check("group_rows", first->rows == summary.rows,
-               std::to_string(first->rows) + ", as " + first->name, std::to_string(summary.rows),
+               {.expected = std::to_string(first->rows) + ", as " + first->name,
+                .found = std::to_string(summary.rows)},
                "rows of one split must belong together");
   }
 }

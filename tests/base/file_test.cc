@@ -116,9 +116,9 @@ TEST(PreadAll, SaysWhereAFileEndsEarly) {
   const std::string path = dir.write("a", "abcd");
   const UniqueFd fd = open_for_reading(path, "x");
   std::array<char, 4> data = {};
-  pread_all(fd, data.data(), 2, 2, path);
+  pread_all(fd, {data.data(), 2}, 2, path);
   EXPECT_EQ(std::string(data.data(), 2), "cd");
-  const auto error = refused([&] { pread_all(fd, data.data(), 4, 2, path); });
+  const auto error = refused([&] { pread_all(fd, {data.data(), 4}, 2, path); });
   EXPECT_EQ(error.exit_code, ExitCode::kIoError);
   EXPECT_EQ(error.expected, "4 bytes at offset 2");
   EXPECT_EQ(error.found, "2 bytes");

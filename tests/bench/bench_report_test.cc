@@ -34,11 +34,14 @@ BenchTurn turn(double seconds) {
 BenchReport report() {
   BenchReport report;
   report.model = "tiny";
-  report.device = "cpu (avx2)";
+  report.device = {.name = "cpu (avx2)", .place = "cpu"};
   report.rows = 50;
   report.whole_rows = 3000;
   report.notes = {"A note."};
-  report.results.push_back({.dtype = "float32", .batch_tokens = 0, .turns = {}});
+  report.results.push_back({.dtype = "float32",
+                            .batch_tokens = 0,
+                            .batches = {{.stream = "tc", .plan = {.budget_tokens = 512}}},
+                            .turns = {}});
   for (const double seconds : {4.0, 2.0, 8.0}) report.results[0].turns.push_back(turn(seconds));
   return report;
 }

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "supervisor/resume.h"
+#include "supervisor/plan/resume.h"
 #include "supervisor/stop_signal.h"
 #include "support/temp_dir.h"
 

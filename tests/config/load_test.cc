@@ -73,6 +73,13 @@ TEST(Load, ExperimentHasSixStreamsInOrderAndThreeCombinedMatrices) {
   EXPECT_EQ(run.store.chunk_size, 1000);
 }
 
+TEST(Load, ChunkSizeMayBeZeroAndIsOtherwiseTheDefault) {
+  const std::string quickstart = configs_dir + "quickstart.yaml";
+  EXPECT_EQ(load_config(quickstart, {}).run.store.chunk_size, kDefaultChunkRows);
+  const Override zero = {"semantic.chunk_size", "0", "--chunk-size"};
+  EXPECT_EQ(load_config(quickstart, {zero}).run.store.chunk_size, 0);
+}
+
 TEST(Load, QuickstartIsTheDemo) {
   const RunConfig run = load_config(configs_dir + "quickstart.yaml", {}).run;
   EXPECT_EQ(names(run), (std::vector<std::string>{"demo_tc", "demo_commit"}));
@@ -203,6 +210,7 @@ const std::vector<Override> every_key = {
     {"semantic.keep_chunk_cache", "true", "-13"},
     {"semantic.cache_dir", "elsewhere", "-14"},
     {"hardware.device", "cuda:1", "-15"},
+    {"hardware.strict_numerics", "true", "-15"},
     {"hardware.threads", "4", "-16"},
     {"hardware.tokenizer_threads", "5", "-17"},
     {"hardware.prefetch_bytes", "6000000", "-18"},
@@ -268,8 +276,8 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
               !save && keep);
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh) << "starting over is an action of one command, not a setting";
-  const auto& [device, expandable, conf, restarts] = run.hardware;
-  EXPECT_TRUE(device == "cuda:1" && !expandable && conf == "max_split_size_mb:64" && restarts == 7);
+  const auto& [device, strict_numerics, expandable, conf, restarts] = run.hardware;
+  EXPECT_TRUE(device == "cuda:1" && strict_numerics && !expandable && conf == "max_split_size_mb:64" && restarts == 7);
   const auto& [level, file, json, progress] = run.log;
   EXPECT_TRUE(level == "debug" && file == "other.log" && json && !progress);
 }
@@ -277,7 +285,7 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
 TEST(Print, ShowsEveryValueWithItsOrigin) {
   const std::string printed =
       print_config(load_config(configs_dir + "experiment.yaml", {{"log.json", "true", "--json"}}));
-  EXPECT_NE(printed.find("experiment.yaml:20:10\n"), std::string::npos);
+  EXPECT_NE(printed.find("experiment.yaml:21:10\n"), std::string::npos);
   EXPECT_NE(printed.find("# --json\n"), std::string::npos);
   EXPECT_NE(printed.find("# default\n"), std::string::npos);
 }

@@ -9,21 +9,22 @@
 #include "encode/error.h"
 
 #include "batching/pack.h"
+#include "load_for_test.h"
 #include "random_rows.h"
-#include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
 std::unique_ptr<Encoder> load(const std::string& model, const std::string& device,
                               ComputeType dtype) {
+  ResultOptions result;
+  result.dtype = dtype;
+  result.normalize = true;
   EncoderOptions options;
-  options.result.model = testing::test_data("models/" + model);
-  options.result.dtype = dtype;
-  options.result.normalize = true;
   options.hardware.device = device;
-  options.batch_tokens = 1024;
-  return load_encoder(options);
+  testing::TestModel opened = testing::open_test_model(model, result);
+  opened.effective.launch_tokens = 1024;  // so that a batch takes one launch or several
+  return testing::load_test_encoder(opened, options);
 }
 
 std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
@@ -82,7 +83,7 @@ TEST_P(Cuda, SameRowSameVectorWhateverTheBatches) {
   for (const ComputeType dtype : {ComputeType::kFloat32, ComputeType::kBFloat16}) {
     const auto encoder = load(GetParam(), "cuda", dtype);
     const std::vector<float> expected = encode_rows(*encoder, rows, 1024);
-    for (const int64_t capacity : {40, 128, 1000}) {
+    for (const int64_t capacity : {40, 128, 1000, 4096}) {
       const std::vector<float> found = encode_rows(*encoder, rows, capacity);
       EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
           << capacity;
@@ -107,7 +108,7 @@ TEST_P(Cuda, Fp8KeepsTheDirectionAndARowItsBits) {
     if (rows.row(static_cast<int64_t>(row)).empty()) continue;
     EXPECT_GE(cosine_of(found, exact, row, dim), 0.97) << "row " << row;
   }
-  for (const int64_t capacity : {40, 128, 1000}) {
+  for (const int64_t capacity : {40, 128, 1000, 4096}) {
     const std::vector<float> again = encode_rows(*encoder, rows, capacity);
     EXPECT_EQ(std::memcmp(again.data(), found.data(), found.size() * sizeof(float)), 0) << capacity;
   }

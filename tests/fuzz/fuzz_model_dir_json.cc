@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const encode::ModelDirectory model = encode::open_model_directory(directory);
     const encode::EffectiveResult result = encode::effective_result(model, {});
     require(result.dim >= 1 && result.dim <= 6 * 16384, "a width within the limits");
-    require(result.max_length >= 0, "a length within the limits");
+    require(result.max_length >= 1, "a length within the limits");
     require(model.position_limit == 0 || result.max_length <= model.position_limit,
             "within the positions");
     require(model.modules.front().kind == encode::SentenceModule::Kind::kPooling,

@@ -12,8 +12,8 @@
 #include "encode/error.h"
 #include "encode/text.h"
 
+#include "base/utf8.h"
 #include "text/row_reader.h"
-#include "text/utf8.h"
 
 namespace {
 

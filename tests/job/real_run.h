@@ -9,8 +9,8 @@
 
 namespace encode::testing {
 
-// A folder with a model directory (the tiny random BERT or Qwen2 of tests/data with a tokenizer of
-// single characters) and an input of `rows` rows.
+// A folder with a model directory (the tiny random BERT, Qwen2 or T5 of tests/data with a tokenizer
+// of single characters) and an input of `rows` rows.
 class RealRun {
  public:
   RealRun(const std::string& model, int64_t rows);

@@ -57,7 +57,8 @@ TEST_P(Rows, TokenIdsAreCutAtMaxLengthAndCounted) {
               AllOf(HasSubstr("\"truncated_rows\": 1"), HasSubstr("\"lost_tokens\": 2")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Rows, ::testing::Values("bert", "qwen2"));
+// The directory of the tiny T5 states no longest text.
+INSTANTIATE_TEST_SUITE_P(Models, Rows, ::testing::Values("bert", "qwen2", "t5"));
 
 TEST_P(Rows, WithoutPoolingEveryTokenHasItsVector) {
   const RealRun runs(GetParam(), 40);
@@ -96,6 +97,14 @@ TEST(TokenIds, OutsideTheVocabularyOrBehindAPromptAreRefused) {
       runs.run("prompt", {"--input", ids, "--field", "t", "--prompt", "query: "});
   EXPECT_EQ(prompt.exit_code, 78);
   EXPECT_THAT(prompt.err, HasSubstr("text.prompt_and_ids"));
+}
+
+TEST(TokenIds, AModelWithoutALongestTextSaysWhereItCuts) {
+  const RealRun runs("t5", 0);
+  const std::string ids = runs.dir().write("ids.jsonl", "{\"t\":[4,7,9]}\n");
+  const ProgramEnd end = runs.run("x", {"--input", ids, "--field", "t"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("32,768 tokens"), HasSubstr("semantic.max_length")));
 }
 
 TEST(TokenIds, TextsStillNeedATokenizer) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
 #include "encode/text.h"
 
 #include "support/temp_dir.h"
@@ -35,9 +36,9 @@ class Windows : public ::testing::Test {
       for (int64_t i = 1; i < kRowTokens; ++i) lines += "," + std::to_string(row);
       lines += "]}\n";
     }
-    unit_.config.input.path = dir_.write("rows.jsonl", lines);
-    unit_.config.input.field = "t";
-    unit_.scan = scan_texts(unit_.config.input, {});
+    unit_.input.path = dir_.write("rows.jsonl", lines);
+    unit_.input.field = "t";
+    unit_.scan = scan_texts(unit_.input, {});
     unit_.identity.rows = rows;
   }
 

@@ -7,6 +7,7 @@
 namespace encode {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -107,13 +108,22 @@ TEST(MaxSeqLength, RotaryModelsMayStateMoreThanTheyWereTrainedFor) {
   EXPECT_EQ(model.open().position_limit, 0);
 }
 
-TEST(MaxSeqLength, NothingStatedIsNoLimit) {
+// A worker gets the limit in force as its max_length, which must be one that a user may give.
+TEST(MaxSeqLength, NothingStatedIsTheDefaultWithAWarning) {
   const TinyModel model;
   model.remove("sentence_bert_config.json");
   model.remove("tokenizer_config.json");
   model.write("config.json", config(R"("d_model": 4, "model_type": "t5")"));
-  EXPECT_EQ(model.open().max_seq_length, std::nullopt);
-  EXPECT_EQ(effective_result(model.open(), {}).max_length, 0);
+  const ModelDirectory directory = model.open();
+  EXPECT_EQ(directory.max_seq_length, std::nullopt);
+  const EffectiveResult result = effective_result(directory, {});
+  EXPECT_EQ(result.max_length, 32768);
+  EXPECT_THAT(length_warnings(directory, {}),
+              ElementsAre(AllOf(HasSubstr("32,768 tokens"), HasSubstr("semantic.max_length"))));
+  ResultOptions options;
+  options.max_length = result.max_length;
+  EXPECT_EQ(effective_result(directory, options).max_length, 32768);
+  EXPECT_THAT(length_warnings(directory, options), IsEmpty());
 }
 
 // --- sentence_bert_config.json

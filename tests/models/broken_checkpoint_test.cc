@@ -6,10 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/encoder.h"
 #include "encode/error.h"
+#include "encode/model_directory.h"
 
 #include "base/json.h"
+#include "engine/load_encoder.h"
 #include "support/temp_dir.h"
 
 namespace encode {
@@ -30,11 +31,11 @@ std::string edited_model(const testing::TempDir& dir, const std::string& name,
 
 ErrorDetail load_error(const std::string& model) {
   EncoderOptions options;
-  options.result.model = model;
   options.hardware.device = "cpu";
   options.threads = 1;
   try {
-    load_encoder(options);
+    const ModelDirectory directory = open_model_directory(model);
+    load_encoder(directory, effective_result(directory, {}), options);
   } catch (const Error& error) {
     return error.detail();
   }

@@ -12,7 +12,6 @@
 
 #include "batching/pack.h"
 #include "loaded_model.h"
-#include "nn/fp8_linear.h"
 #include "nn/pooling.h"
 #include "npy_tensor.h"
 #include "support/temp_dir.h"
@@ -61,10 +60,9 @@ TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
   for (std::string line; rows.size() < 40 && std::getline(lines, line);)
     tokenizer->encode(Json::parse(line)["text"].get<std::string>(), {.max_length = 256}, rows);
 
-  const Fp8Scope scope;
-  const LoadedModel model(folder, at::kBFloat16);
-  EXPECT_EQ(scope.quantized(), 24);
-  EXPECT_EQ(scope.kept(), 0);
+  const LoadedModel model(folder, ProductFormat::kFp8);
+  EXPECT_EQ(model.fp8().quantized, 24);
+  EXPECT_EQ(model.fp8().kept, 0);
   const Parity parity =
       parity_of(model, pack(rows, 512, 0), testing::load_npy(test_data("minilm/embeddings.npy")));
   ASSERT_EQ(parity.cosines.size(), 40U);
@@ -84,11 +82,10 @@ TEST_P(Fp8Models, KeepTheDirectionOfTheirVectors) {
   const PackedBatch batch = testing::pack_sequences(name, testing::all_rows(name));
   const std::string folder = test_data("models/" + name);
   const at::Tensor expected =
-      pool(LoadedModel(folder, at::kFloat).forward(batch).contiguous(),
+      pool(LoadedModel(folder, ProductFormat::kFloat32).forward(batch).contiguous(),
            to_device(batch, batch.tokens(), at::kCPU), {PoolingMode::kMean});
-  const Fp8Scope scope;
-  const LoadedModel model(folder, at::kBFloat16);
-  EXPECT_GT(scope.quantized(), 0);
+  const LoadedModel model(folder, ProductFormat::kFp8);
+  EXPECT_GT(model.fp8().quantized, 0);
   const Parity parity = parity_of(model, {batch}, expected);
   RecordProperty("cosines", std::to_string(parity.mean()) + " " + std::to_string(parity.least()));
   EXPECT_GE(parity.least(), 0.97);

@@ -10,14 +10,16 @@
 
 namespace encode::testing {
 
-LoadedModel::LoadedModel(const std::string& folder, at::ScalarType dtype)
+LoadedModel::LoadedModel(const std::string& folder, ProductFormat format)
     : directory_(open_model_directory(folder)),
       config_(parse_json(directory_.config_json, {}, "config.json", "model.config")),
       fields_(config_, "config.json", "model.config"),
-      weights_(directory_.tensors, dtype, directory_.path),
+      weights_(directory_.tensors, compute_type(format), directory_.path),
       model_(load_model(directory_.model_type, {.config = fields_,
                                                 .weights = weights_,
                                                 .device = at::kCPU,
+                                                .products = {.format = format},
+                                                .fp8 = &fp8_,
                                                 .max_positions = 64,
                                                 .causal = std::nullopt})) {}
 

@@ -17,17 +17,21 @@ namespace encode::testing {
 class LoadedModel {
  public:
   // `folder` is a model directory.
-  LoadedModel(const std::string& folder, at::ScalarType dtype);
+  LoadedModel(const std::string& folder, ProductFormat format);
+  LoadedModel(const std::string& folder, at::ScalarType type)
+      : LoadedModel(folder, format_of(type)) {}
 
   // Hidden states of the batch's tokens, [tokens, hidden_size].
   at::Tensor forward(const PackedBatch& batch) const;
   const Model& model() const { return *model_; }
+  const Fp8Counts& fp8() const { return fp8_; }
 
  private:
   ModelDirectory directory_;
   Json config_;
   JsonFields fields_;
   Weights weights_;
+  Fp8Counts fp8_;
   std::unique_ptr<Model> model_;
 };
 

@@ -23,7 +23,7 @@ TEST_P(PooledRows, HaveTheSameBitsWithoutTheOthers) {
     for (const PoolingMode mode : {PoolingMode::kCls, PoolingMode::kLastToken}) {
       const PackedInput all = to_device(batch, 2 * kCpuBlockTokens, at::kCPU);
       PackedInput some = all;
-      some.pooled_rows = pooled_rows(all, mode, type);
+      some.pooled_rows = pooled_rows(all, mode, format_of(type));
       ASSERT_TRUE(some.pooled_rows.defined());
       const at::Tensor few = loaded.model().forward(some);
       EXPECT_EQ(few.size(0), some.pooled_rows.size(0));
@@ -46,8 +46,9 @@ TEST(PooledRowsOfShortRows, AreNotTakenApartWhereThatSavesNothing) {
   batch.input_ids = {1, 2, 3};
   batch.position_ids = {0, 0, 0};
   batch.cu_seqlens = {0, 1, 2, 3};
-  const PackedInput one_token_each = to_device(batch, cpu_slots(3, at::kFloat), at::kCPU);
-  EXPECT_FALSE(pooled_rows(one_token_each, PoolingMode::kCls, at::kFloat).defined());
+  const PackedInput one_token_each =
+      to_device(batch, cpu_slots(3, ProductFormat::kFloat32), at::kCPU);
+  EXPECT_FALSE(pooled_rows(one_token_each, PoolingMode::kCls, ProductFormat::kFloat32).defined());
 }
 
 }  // namespace

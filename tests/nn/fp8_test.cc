@@ -101,14 +101,16 @@ TEST(Fp8Rows, ZeroAndTinyRowsStayFinite) {
   EXPECT_TRUE(at::allclose(dequantize(rows)[2], x[2]));
 }
 
+constexpr ProductOptions kFp8 = {.format = ProductFormat::kFp8};
+
 // What is not finite stays so through a product, and only in its own row: the redo in a wider type
 // finds it there.
 TEST(Fp8Linear, ARowThatIsNotFiniteGivesNothingFinite) {
-  const Fp8Scope scope;
   for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
     const at::Tensor x = at::randn({4, 32}).to(at::kBFloat16);
     x[2][5] = bad;
-    const at::Tensor finite = at::isfinite(Linear(at::randn({48, 32}).to(at::kBFloat16), {})(x));
+    const Linear linear({at::randn({48, 32}).to(at::kBFloat16)}, {}, Activation::kNone, kFp8);
+    const at::Tensor finite = at::isfinite(linear(x));
     EXPECT_FALSE(finite[2].any().item<bool>()) << bad;
     EXPECT_EQ(finite.sum().item<int64_t>(), 3 * 48) << bad;
   }
@@ -127,11 +129,10 @@ TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
   const at::Tensor weight = at::cat({first, second});
   const at::Tensor expected =
       at::linear(dequantize(quantize_rows(x)), dequantize(quantize_rows(weight)), bias);
-  const Fp8Scope scope;
-  const Linear linear({first, second}, bias, Activation::kNone);
+  const Linear linear({first, second}, bias, Activation::kNone, kFp8);
   EXPECT_LT(largest_error(linear(x), expected), 1e-5);
   EXPECT_LT(largest_error(linear.add(x, residual).total(), expected.add(residual)), 1e-5);
-  EXPECT_LT(largest_error(Linear(weight, bias, Activation::kGelu)(x),
+  EXPECT_LT(largest_error(Linear({weight}, bias, Activation::kGelu, kFp8)(x),
                           activate(expected, Activation::kGelu)),
             1e-5);
   // The control: these are not the products that were asked for, but near them.
@@ -141,28 +142,24 @@ TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
 }
 
 TEST(Fp8Linear, ARowDoesNotSeeItsNeighbours) {
-  const Fp8Scope scope;
-  const Linear linear(at::randn({96, 64}).to(at::kBFloat16), at::randn({96}).to(at::kBFloat16),
-                      Activation::kGelu);
+  const Linear linear({at::randn({96, 64}).to(at::kBFloat16)}, at::randn({96}).to(at::kBFloat16),
+                      Activation::kGelu, kFp8);
   const at::Tensor x = at::randn({700, 64}).to(at::kBFloat16);
   const at::Tensor whole = linear(x);
   for (const auto& [begin, count] : {std::pair<int64_t, int64_t>{0, 1}, {5, 130}, {510, 100}})
     EXPECT_TRUE(at::equal(linear(x.narrow(0, begin, count)), whole.narrow(0, begin, count)));
 }
 
-TEST(Fp8Linear, IsMadeInAScopeAndOfWidthsThatFit) {
-  const at::Tensor fits = at::randn({48, 64});
-  EXPECT_FALSE(Fp8Linear::make({fits}, {}));
-  const Fp8Scope scope;
-  EXPECT_TRUE(Fp8Linear::make({fits}, {}));
+TEST(Fp8Linear, IsMadeOfWidthsThatFit) {
+  EXPECT_TRUE(Fp8Linear::make({at::randn({48, 64})}, {}));
   EXPECT_TRUE(Fp8Linear::make({at::randn({8, 64}), at::randn({8, 64})}, {}));
   EXPECT_FALSE(Fp8Linear::make({at::randn({40, 64})}, {}));
   EXPECT_FALSE(Fp8Linear::make({at::randn({48, 24})}, {}));
-  EXPECT_EQ(scope.quantized(), 2);
-  EXPECT_EQ(scope.kept(), 2);
   const at::Tensor x = at::randn({20, 24});
   const at::Tensor weight = at::randn({48, 24});
-  EXPECT_LT(largest_error(Linear(weight, {})(x), at::linear(x, weight)), 1e-4) << "as before";
+  const Linear linear({weight}, {}, Activation::kNone, kFp8);
+  EXPECT_FALSE(linear.takes_fp8());
+  EXPECT_LT(largest_error(linear(x), at::linear(x, weight)), 1e-4) << "as it is";
 }
 
 // LibTorch's scaled product for CPU takes one scale a tensor: it must be found out, not trusted.

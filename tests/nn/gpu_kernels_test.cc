@@ -133,13 +133,13 @@ TEST_F(GpuKernels, Fp8ProductsAreThoseOfTheCpu) {
   if (!supports_fp8(device_))
     GTEST_SKIP() << "no 8-bit floats: compute capability " << compute_capability(device_);
   EXPECT_EQ(check_fp8_product(device_), "");
-  const Fp8Scope scope;
+  constexpr ProductOptions kFp8 = {.format = ProductFormat::kFp8};
   for (const auto& [in, out] : {std::pair<int64_t, int64_t>{384, 1152}, {8960, 1536}}) {
     const at::Tensor weight = at::randn({out, in}).mul_(std::pow(in, -0.5)).to(at::kBFloat16);
     const at::Tensor bias = at::randn({out}).to(at::kBFloat16);
     const at::Tensor x = at::randn({1024, in}).to(at::kBFloat16);
-    const at::Tensor expected = Linear(weight, bias, Activation::kGelu)(x).to(at::kFloat);
-    const Linear linear(weight.to(device_), bias.to(device_), Activation::kGelu);
+    const at::Tensor expected = Linear({weight}, bias, Activation::kGelu, kFp8)(x).to(at::kFloat);
+    const Linear linear({weight.to(device_)}, bias.to(device_), Activation::kGelu, kFp8);
     const at::Tensor found = linear(x.to(device_)).cpu().to(at::kFloat);
     const double difference = at::max(at::abs(found.sub(expected))).item<double>();
     std::cout << "fp8 " << in << " x " << out << " differs from the CPU's by " << difference

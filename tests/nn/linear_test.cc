@@ -1,5 +1,8 @@
 #include "nn/linear.h"
 
+#include <utility>
+#include <vector>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/abs.h>
@@ -14,6 +17,8 @@
 #include <ATen/ops/silu.h>
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
+
+#include "nn/product_trace.h"
 
 namespace encode {
 namespace {
@@ -49,7 +54,7 @@ TEST_P(RowBits, AreTheSameInEveryBatch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, RowBits,
-    ::testing::Combine(::testing::Values(at::kFloat, at::kBFloat16),
+    ::testing::Combine(::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
                        ::testing::Values(std::pair<int64_t, int64_t>{384, 1152},
                                          std::pair<int64_t, int64_t>{1536, 384},
                                          std::pair<int64_t, int64_t>{64, 96})));
@@ -94,16 +99,16 @@ TEST(Linear, AddsTheResidual) {
             1e-4);
 }
 
-// The context is LibTorch's own, which the engine sets from float32_matmul_precision.
 TEST(Linear, HighPrecisionIsLessExactWhereThatIsFaster) {
   const c10::InferenceMode inference;
   const at::Tensor w = at::randn({96, 384});
   const at::Tensor x = at::randn({40, 384});
   const at::Tensor exact = at::linear(x.to(at::kDouble), w.to(at::kDouble));
-  at::globalContext().setFloat32MatmulPrecision("high");
-  const double high = max_difference(Linear(w, {})(x), exact);
-  at::globalContext().setFloat32MatmulPrecision("highest");
-  const double highest = max_difference(Linear(w, {})(x), exact);
+  const auto error = [&](ProductFormat format) {
+    return max_difference(Linear({w}, {}, Activation::kNone, {.format = format})(x), exact);
+  };
+  const double high = error(ProductFormat::kFloat32High);
+  const double highest = error(ProductFormat::kFloat32);
   EXPECT_LT(highest, 1e-4);
   EXPECT_LT(high, 1e-2);
   if (kernels::capability() == kernels::Capability::kAmx) {
@@ -111,11 +116,62 @@ TEST(Linear, HighPrecisionIsLessExactWhereThatIsFaster) {
   }
 }
 
-TEST(Linear, WorksInFloat16) {
+// LibTorch's setting is one for the process: whatever it is, a Linear's format alone decides.
+TEST(Linear, AProcessWideSettingChangesNothing) {
   const c10::InferenceMode inference;
-  const at::Tensor w = at::randn({64, 96});
+  const at::Tensor w = at::randn({96, 384});
+  const at::Tensor x = at::randn({40, 384});
+  const Linear linear(w, {});
+  const at::Tensor expected = linear(x);
+  for (const char* precision : {"high", "medium"}) {
+    at::globalContext().setFloat32MatmulPrecision(precision);
+    const at::Tensor before = linear(x);
+    const at::Tensor now = Linear(w, {})(x);
+    at::globalContext().setFloat32MatmulPrecision("highest");
+    EXPECT_TRUE(at::equal(before, expected)) << precision;
+    EXPECT_TRUE(at::equal(now, expected)) << precision;
+  }
+}
+
+TEST(Linear, RefusesWeightsOfAnotherTypeThanItsFormat) {
+  EXPECT_THROW(
+      Linear({at::randn({32, 32})}, {}, Activation::kNone, {.format = ProductFormat::kBFloat16}),
+      c10::Error);
+}
+
+// Half a unit in the last bit of a result, beside what float32 sums are off by.
+TEST(Linear, RoundsA16BitResultOnce) {
+  const c10::InferenceMode inference;
+  for (const auto& [type, half_unit] :
+       {std::pair{at::kHalf, 0x1p-11}, std::pair{at::kBFloat16, 0x1p-8}}) {
+    const at::Tensor w = at::randn({64, 96}).to(type);
+    const at::Tensor x = at::randn({20, 96}).to(type);
+    const at::Tensor exact = at::linear(x.to(at::kDouble), w.to(at::kDouble));
+    const at::Tensor error = Linear(w, {})(x).to(at::kDouble).sub(exact).abs();
+    EXPECT_TRUE(error.le(exact.abs().mul(half_unit).add(1e-4)).all().item<bool>()) << type;
+  }
+}
+
+TEST(ProductTrace, NotesProductsFromItsStartToItsStop) {
+  const c10::InferenceMode inference;
+  ProductTrace trace;
+  const ProductOptions options = {.format = ProductFormat::kFloat32, .trace = &trace};
+  const Linear wide({at::randn({64, 96})}, {}, Activation::kNone, options);
+  const Linear untold(at::randn({64, 96}), {});
   const at::Tensor x = at::randn({20, 96});
-  EXPECT_LT(max_difference(Linear(w.to(at::kHalf), {})(x.to(at::kHalf)), at::linear(x, w)), 0.1);
+  wide(x);
+  EXPECT_TRUE(trace.stop().empty());
+  trace.start();
+  untold(x);
+  wide(x);
+  wide.add(x, at::randn({20, 64}));
+  const std::vector<TracedProduct> products = trace.stop();
+  wide(x);
+  ASSERT_EQ(products.size(), 2U);
+  EXPECT_EQ(products[0].call, TracedProduct::Call::kInBlocks);
+  EXPECT_EQ(products[1].call, TracedProduct::Call::kAddInBlocks);
+  EXPECT_EQ(products[1].flops(), 2.0 * 20 * 96 * 64);
+  EXPECT_TRUE(trace.stop().empty());
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity&
     }
     writer->append_truncated(fake_truncated(one));
   }
-  return writer->commit(stats, "cpu");
+  return writer->commit(stats, {.device = "cpu"});
 }
 
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,

@@ -11,9 +11,8 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
-#include "base/npy.h"
+#include "base/npy_reader.h"
 #include "fake_job.h"
-#include "store/matrix_file.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {

@@ -77,7 +77,7 @@ TEST(Store, ManifestTellsWhatTheMatrixIs) {
   EXPECT_EQ(manifest.stats.truncated_rows, 4);
   EXPECT_EQ(manifest.stats.lost_tokens, 1 + 10 + 19 + 28);
   EXPECT_EQ(manifest.ledger.value().xxh3_128, xxh3_file(ledger_path(path)));
-  EXPECT_THAT(manifest.devices, ElementsAre("cpu"));
+  EXPECT_THAT(manifest.origins, ElementsAre(ChunkOrigin{.device = "cpu"}));
 }
 
 TEST(Store, LedgerNamesTheTruncatedRowsHoweverTheRunWasCutUp) {
@@ -129,7 +129,7 @@ TEST(TokenEmbeddings, StandardModeWritesTheSameBytes) {
   writer->append_lengths(fake_lengths(rows));
   RowStats stats;
   stats.tokens = writer->rows_written();
-  writer->publish(stats, "cpu");
+  writer->publish(stats, {.device = "cpu"});
   EXPECT_EQ(read_bytes(path), expected_final(job));
   EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job));
 }
@@ -176,7 +176,7 @@ TEST(TokenEmbeddings, NeedTheLengthsOfAllRows) {
   const auto writer = store->begin(0);
   writer->append(fake_vectors({.begin = 0, .end = 4}, job.identity.dim));
   writer->append_lengths(fake_lengths({.begin = 0, .end = 3}));
-  EXPECT_EQ(error_of([&] { writer->commit({}, "cpu"); }).code, "store.misuse");
+  EXPECT_EQ(error_of([&] { writer->commit({}, {.device = "cpu"}); }).code, "store.misuse");
 }
 
 TEST(Store, ResumeEncodesOnlyWhatIsMissing) {
@@ -270,7 +270,7 @@ TEST(Store, ExtremeFiniteValuesAreKept) {
   const float largest = std::numeric_limits<float>::max();
   writer->append(
       std::vector<float>{largest, -largest, std::numeric_limits<float>::denorm_min(), -0.0F});
-  writer->commit({}, "cpu");
+  writer->commit({}, {.device = "cpu"});
   EXPECT_THAT(store->pending(), IsEmpty());
 }
 
@@ -284,7 +284,7 @@ TEST(Store, MisuseIsAnErrorAndNoCorruption) {
       << "part of a row";
   EXPECT_EQ(code([&] { store->begin(0)->append(std::vector<float>(20)); }), "store.misuse")
       << "too many rows";
-  EXPECT_EQ(code([&] { store->begin(0)->commit({}, "cpu"); }), "store.misuse")
+  EXPECT_EQ(code([&] { store->begin(0)->commit({}, {.device = "cpu"}); }), "store.misuse")
       << "rows are missing";
   EXPECT_EQ(code([&] { store->assemble(dir.file("x.npy"), {}, {}); }), "store.misuse")
       << "chunks are missing";
@@ -316,7 +316,7 @@ TEST(Final, StandardModeWritesTheSameBytes) {
   writer->append(fake_rows({.begin = 0, .end = 30}, job.identity.dim));
   writer->append_truncated(fake_truncated({.begin = 0, .end = 30}));
   EXPECT_FALSE(std::filesystem::exists(path));
-  writer->publish(fake_stats({.begin = 0, .end = 30}), "cpu");
+  writer->publish(fake_stats({.begin = 0, .end = 30}), {.device = "cpu"});
   EXPECT_EQ(read_bytes(path), expected_final(job));
   EXPECT_EQ(read_bytes(ledger_path(path)), expected_ledger(job));
   EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);

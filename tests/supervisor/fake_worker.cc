@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "encode/job.h"
 #include "encode/store.h"
 #include "encode/text.h"
+#include "encode/worker_event.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -61,32 +61,25 @@ class Misdeed {
 
 class FakeWorker {
  public:
-  using Kind = WorkerEvent::Kind;
-
   FakeWorker(JobSpec job, int events_fd)
       : job_(std::move(job)), events_(events_fd), misdeed_(job_.cache_dir) {}
 
   int run() {
     misbehave(-1);
-    send(Kind::kModelLoaded, [](WorkerEvent& event) { event.device = "fake"; });
+    ModelLoaded loaded;
+    loaded.device.name = "fake";
+    send(loaded);
     for (unit_ = 0; unit_ < static_cast<int64_t>(job_.units.size()); ++unit_) encode_unit();
-    send(Kind::kFinished);
+    send(WorkerFinished{});
     return 0;
   }
 
-  void report(const Error& error) {
-    send(Kind::kError, [&](WorkerEvent& event) { event.error = error.detail(); });
-  }
+  void report(const Error& error) { send(WorkerFailed{.error = error.detail()}); }
 
  private:
   const JobUnit& unit() const { return job_.units[static_cast<size_t>(unit_)]; }
 
-  void send(
-      Kind kind, const std::function<void(WorkerEvent&)>& fill = [](WorkerEvent&) {}) {
-    WorkerEvent event;
-    event.kind = kind;
-    event.unit = unit_;
-    fill(event);
+  void send(const WorkerEvent& event) {
     const std::string line = to_json_line(event);
     write_all(events_, line.data(), line.size(), "events");
   }
@@ -104,7 +97,7 @@ class FakeWorker {
       std::this_thread::sleep_for(hours(1));
     }
     if (misdeed_.due("lie", chunk)) {
-      send(Kind::kFinished);
+      send(WorkerFinished{});
       std::_Exit(0);
     }
     if (misdeed_.due("69", chunk)) {
@@ -119,9 +112,9 @@ class FakeWorker {
   }
 
   void encode_unit() {
-    send(Kind::kUnitStarted);
+    send(UnitStarted{.unit = unit_, .plan = {}});
     rows_done_ = 0;
-    reader_ = open_texts(unit().config.input);
+    reader_ = open_texts(unit().input);
     if (unit().chunk_files) {
       const auto store = ChunkStore::open(job_.cache_dir, unit().identity, unit().chunk_rows,
                                           ChunkStore::Open::kResume);
@@ -133,16 +126,15 @@ class FakeWorker {
       encode_rows(rows, 0, *final);
       RowStats stats;
       stats.tokens = rows_done_;
-      final->publish(stats, "fake");
+      final->publish(stats, {.device = "fake"});
     }
-    send(Kind::kUnitDone);
+    UnitDone done;
+    done.unit = unit_;
+    send(done);
   }
 
   void send_chunk_started(int64_t chunk, RowRange rows) {
-    send(Kind::kChunkStarted, [&](WorkerEvent& event) {
-      event.chunk = chunk;
-      event.rows = rows;
-    });
+    send(ChunkStarted{.unit = unit_, .chunk = chunk, .rows = rows});
   }
 
   void encode_chunk(ChunkStore& store, int64_t chunk) {
@@ -152,16 +144,17 @@ class FakeWorker {
     encode_rows(rows, chunk, *writer);
     RowStats stats;
     stats.tokens = rows.size();
-    const ChunkRecord record = writer->commit(stats, "fake");
+    const ChunkRecord record = writer->commit(stats, {.device = "fake"});
     std::ofstream(job_.cache_dir + "/encoded_chunks", std::ios::app) << chunk << '\n';
-    send(Kind::kChunkDone, [&](WorkerEvent& event) {
-      event.chunk = chunk;
-      event.rows = rows;
-      event.file_bytes = record.file_bytes;
-      event.seconds = 0.001;
-      event.stats = record.stats;
-      event.path = store.chunk_path(chunk);
-    });
+    ChunkDone done;
+    done.unit = unit_;
+    done.chunk = chunk;
+    done.rows = rows;
+    done.path = store.chunk_path(chunk);
+    done.file_bytes = record.file_bytes;
+    done.seconds = 0.001;
+    done.stats = record.stats;
+    send(done);
   }
 
   void encode_rows(RowRange rows, int64_t chunk, MatrixWriter& writer) {
@@ -177,10 +170,7 @@ class FakeWorker {
       if (std::getenv("FAKE_WORKER_SLOW") != nullptr) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
-      send(Kind::kBatch, [&](WorkerEvent& event) {
-        event.rows_done = rows_done_;
-        event.tokens_done = rows_done_;
-      });
+      send(BatchDone{.unit = unit_, .rows_done = rows_done_, .tokens_done = rows_done_});
       if (stop_requested != 0) std::_Exit(143);
     }
   }

@@ -1,5 +1,5 @@
 // A worker hangs when silence is long against its own pace, never by a fixed clock.
-#include "supervisor/hang_watch.h"
+#include "supervisor/worker/hang_watch.h"
 
 #include <gtest/gtest.h>
 

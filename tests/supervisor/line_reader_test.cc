@@ -1,5 +1,5 @@
 // Lines come whole, however the bytes arrive.
-#include "supervisor/line_reader.h"
+#include "supervisor/worker/line_reader.h"
 
 #include <array>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // The progress line and the terminal it is drawn on (a pseudo terminal).
-#include "supervisor/progress.h"
+#include "supervisor/report/progress.h"
 
 #include <array>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "supervisor/terminal.h"
+#include "supervisor/report/terminal.h"
 
 namespace encode {
 namespace {

@@ -1,5 +1,5 @@
 // Retry without progress stops being a retry.
-#include "supervisor/restart_policy.h"
+#include "supervisor/worker/restart_policy.h"
 
 #include <vector>
 

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "supervisor/experiment.h"
-#include "supervisor/summary.h"
+#include "supervisor/report/summary.h"
 
 namespace encode::testing {
 namespace {
@@ -94,7 +94,7 @@ TEST(Run, GoesOnAfterTheLastCommittedChunk) {
 }
 
 TEST(Run, BytesDoNotDependOnTheMode) {
-  for (const int64_t chunk_size : {1, 7, 1000}) {
+  for (const int64_t chunk_size : {0, 1, 7, 1000}) {
     Experiment experiment;
     experiment.config.store.chunk_size = chunk_size;
     experiment.run();
@@ -105,6 +105,12 @@ TEST(Run, BytesDoNotDependOnTheMode) {
   EXPECT_EQ(standard.run().exit_code, ExitCode::kOk);
   EXPECT_EQ(standard.read(standard.tc()), undisturbed_tc());
   EXPECT_FALSE(exists(standard.cache("train_tc_chunks")));
+}
+
+TEST(Run, ChunkSizeZeroIsTheDefault) {
+  Experiment experiment;
+  experiment.config.store.chunk_size = 0;
+  EXPECT_THAT(experiment.run().log, HasSubstr("chunks of 1,000 rows"));
 }
 
 TEST(Run, KeepsChunksWhereAsked) {

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "base/host.h"
+#include "base/utf8.h"
 #include "reading.h"
 #include "support/temp_dir.h"
-#include "text/utf8.h"
 
 namespace encode::testing {
 namespace {

@@ -91,7 +91,7 @@ class Verify : public ::testing::Test {
                                      .dim = 2};
     const auto writer = begin_final(path, identity);
     writer->append(values);
-    writer->publish(stats, "cpu");
+    writer->publish(stats, {.device = "cpu"});
     return path;
   }
 
@@ -228,7 +228,7 @@ TEST_F(Verify, CombinedMustEqualItsPartsEvenWhereTheManifestAgreesWithIt) {
   std::vector<float> rows = fake_rows({.begin = 0, .end = 30}, 4);
   std::swap_ranges(rows.begin() + 40, rows.begin() + 44, rows.begin() + 44);
   writer->append(rows);
-  writer->publish({}, "cpu");
+  writer->publish({}, {.device = "cpu"});
   const VerifyReport report = verify_files({combined_}, {});
   EXPECT_THAT(failed(report), ElementsAre("parts"));
   EXPECT_THAT(render_table(report), HasSubstr("row 10 differs"));

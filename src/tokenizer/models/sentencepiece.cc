@@ -50,8 +50,10 @@ class SentencePiece final : public Tokenizer {
           {ids.back(), covered(row.origins(), byte(piece.begin()), byte(piece.end()))});
     }
     append_row(ids, special_, options, rows);
-    append_offsets(tokens, special_, options.add_special_tokens, rows.row(rows.size() - 1).size(),
-                   offsets);
+    append_offsets({.tokens = tokens,
+                    .size = rows.row(rows.size() - 1).size(),
+                    .has_special_tokens = options.add_special_tokens},
+                   special_, offsets);
   }
 
   int64_t vocab_size() const override { return processor_->GetPieceSize(); }

@@ -1,6 +1,7 @@
 // BpeMerger gives the tokens of BPE's definition, whatever the merges and the word are.
 #include "tokenizer/models/bpe_merger.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 

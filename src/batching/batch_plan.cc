@@ -1,0 +1,65 @@
+#include "encode/batch_plan.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+// One CPU thread takes a batch of this size: its activations stay in the core's cache.
+constexpr int64_t kCpuBudgetTokens = 512;
+// Enough to fill the largest GPU with the smallest model.
+constexpr int64_t kGpuBudgetTokens = 16384;
+// At the end of a call a thread waits for half a batch on average: a thirtieth of this.
+constexpr int64_t kWindowBatches = 16;
+
+int64_t whole_launches(int64_t tokens, int64_t launch) {
+  return std::max(tokens / launch, int64_t{1}) * launch;
+}
+
+}  // namespace
+
+// A product of 384 columns needs 16,384 rows to give each core of the largest GPU several tiles; a
+// wider one needs fewer rows for as many tiles.
+int64_t launch_tokens(int64_t hidden_size) {
+  constexpr int64_t kOutputs = 384 * 16384;
+  constexpr int64_t kLeast = 2048;
+  int64_t tokens = kGpuBudgetTokens;
+  while (tokens > kLeast && tokens * hidden_size > kOutputs) tokens /= 2;
+  return tokens;
+}
+
+BatchPlan plan_batches(const SpeedOptions& speed, int64_t launch_tokens, int64_t longest_row_tokens,
+                       const DeviceFacts& device) {
+  const bool on_cpu = device.kind == DeviceKind::kCpu;
+  int64_t budget = speed.batch_tokens > 0 ? speed.batch_tokens : kGpuBudgetTokens;
+  if (speed.batch_size > 0) budget = std::min(budget, speed.batch_size * longest_row_tokens);
+  return {.budget_tokens =
+              on_cpu ? std::min(budget, kCpuBudgetTokens) : whole_launches(budget, launch_tokens),
+          .launch_tokens = on_cpu ? 0 : launch_tokens,
+          .longest_row_tokens = longest_row_tokens,
+          .batches_at_once = device.threads};
+}
+
+BatchPlan halved(const BatchPlan& plan) {
+  BatchPlan half = plan;
+  const int64_t least = std::max(plan.launch_tokens, int64_t{1});
+  half.budget_tokens = whole_launches(plan.budget_tokens / 2, least);
+  return half;
+}
+
+std::string describe(const BatchPlan& plan) {
+  const std::string launches =
+      plan.launch_tokens > 0 ? " in launches of " + format_count(plan.launch_tokens) : "";
+  return fmt::format("batches of at most {} tokens{}, rows of at most {}",
+                     format_count(plan.budget_tokens), launches,
+                     format_count(plan.longest_row_tokens));
+}
+
+int64_t window_tokens(const BatchPlan& plan) {
+  return kWindowBatches * plan.budget_tokens * plan.batches_at_once;
+}
+
+}  // namespace encode

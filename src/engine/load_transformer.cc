@@ -1,0 +1,98 @@
+#include "engine/load_transformer.h"
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "engine/product_format.h"
+#include "nn/cuda_kernels.h"
+#include "nn/device.h"
+#include "nn/fp8_linear.h"
+
+namespace encode {
+namespace {
+
+using Notes = std::vector<LoadNote>;
+
+void open_kernels(at::Device device, ComputeType type, ProductFormat format, Notes& notes) {
+  const CudaKernelReport& report = open_cuda_kernels(device, compute_type(format));
+  notes.push_back(
+      {"debug", fmt::format("CUDA: {} in use for {}", report.summary(), to_string(type))});
+  for (const KernelFinding& finding : report.findings) {
+    if (finding.passed) continue;
+    notes.push_back(
+        {"warning", fmt::format("CUDA kernel {} is not used for {}: {}; LibTorch's operations "
+                                "take its place, which is slower",
+                                to_string(finding.kernel), to_string(type), finding.reason)});
+  }
+}
+
+// Nothing is multiplied in 8-bit floats before the device has shown that it can.
+void require_fp8(at::Device device) {
+  const auto refuse = [&](std::string found) {
+    throw Error({.exit_code = ExitCode::kUnavailable,
+                 .code = "device.fp8",
+                 .what = "dtype fp8 is not offered on this device",
+                 .where = device_description(device),
+                 .expected = "an NVIDIA GPU of compute capability 8.9, or 9.0 and above",
+                 .found = std::move(found),
+                 .hint = "use bfloat16"});
+  };
+  if (device.is_cpu()) refuse("a CPU");
+  if (!supports_fp8(device)) refuse("compute capability " + compute_capability(device));
+  const std::string reason = check_fp8_product(device);
+  if (!reason.empty()) refuse("a device that fails the self-check of 8-bit products: " + reason);
+}
+
+void note_fp8(const Fp8Counts& products, Notes& notes) {
+  notes.push_back({"debug", fmt::format("fp8: {} products in 8-bit floats", products.quantized)});
+  if (products.kept == 0) return;
+  notes.push_back({"warning", fmt::format("fp8: {} of {} products stay in bfloat16: their widths "
+                                          "are no multiples of 16",
+                                          products.kept, products.quantized + products.kept)});
+}
+
+}  // namespace
+
+LoadedTransformer load_transformer(const ModelDirectory& directory,
+                                   const EffectiveResult& effective,
+                                   const HardwareOptions& hardware) {
+  const at::Device device = open_device(hardware);
+  const ProductFormat format = product_format(effective, device);
+  Notes notes;
+  if (device.is_cuda()) open_kernels(device, effective.dtype, format, notes);
+  const bool fp8 = format == ProductFormat::kFp8;
+  if (fp8) require_fp8(device);
+
+  const std::string config_path = directory.transformer_path + "/config.json";
+  const Json config = parse_json(directory.config_json, {}, config_path, "model.config");
+  const JsonFields fields(config, config_path, "model.config");
+  Weights weights(directory.tensors, compute_type(format), directory.transformer_path);
+  auto trace = std::make_unique<ProductTrace>();
+  Fp8Counts fp8_counts;
+  auto model = load_model(directory.model_type,
+                          {.config = fields,
+                           .weights = weights,
+                           .device = device,
+                           .products = {.format = format,
+                                        .launch_rows = effective.launch_tokens,
+                                        .trace = trace.get()},
+                           .fp8 = fp8 ? &fp8_counts : nullptr,
+                           .max_positions = effective.max_length,
+                           .causal = effective.causal});
+  if (fp8) note_fp8(fp8_counts, notes);
+  EmbeddingHead head(effective, device, trace.get());
+  return {.transformer = {.trace = std::move(trace),
+                          .model = std::move(model),
+                          .head = std::move(head),
+                          .device = device,
+                          .format = format,
+                          .effective = effective,
+                          .vocab_size = directory.vocab_size},
+          .notes = std::move(notes)};
+}
+
+}  // namespace encode

@@ -1,0 +1,70 @@
+#include "engine/transformer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "nn/linear.h"
+#include "nn/pooling.h"
+
+namespace encode {
+
+at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
+  PackedInput input = to_device(batch, slots, device);
+  if (reads_one_token(head.pooling()))
+    input.pooled_rows = pooled_rows(input, head.pooling().front(), format);
+  return head(model->forward(input), input);
+}
+
+void check_batch(const PackedBatch& batch, const Transformer& transformer) {
+  const auto refuse = [&](size_t sequence, std::string code, std::string what, std::string expected,
+                          std::string found) {
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = std::move(code),
+         .what = std::move(what),
+         .where = "row " + std::to_string(batch.rows[sequence]) + " of the window",
+         .expected = std::move(expected),
+         .found = std::move(found),
+         .hint = "the tokenizer and the weights of the model directory do not belong together"});
+  };
+  for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b) {
+    const int32_t begin = batch.cu_seqlens[b];
+    const int32_t end = batch.cu_seqlens[b + 1];
+    if (end - begin > transformer.effective.max_length) {
+      refuse(b, "batch.length", "sequence is too long for the model",
+             "at most " + std::to_string(transformer.effective.max_length) + " tokens",
+             std::to_string(end - begin));
+    }
+    for (int32_t t = begin; t < end; ++t) {
+      const int32_t id = batch.input_ids[static_cast<size_t>(t)];
+      if (id < 0 || id >= transformer.vocab_size) {
+        refuse(b, "batch.token_id", "token id is outside the embedding table",
+               "0 to " + std::to_string(transformer.vocab_size - 1), std::to_string(id));
+      }
+    }
+  }
+}
+
+int64_t Transformer::token_slots(int64_t tokens) const {
+  if (device.is_cpu()) return cpu_slots(tokens, format);
+  const int64_t launch = effective.launch_tokens;
+  return (tokens + launch - 1) / launch * launch;
+}
+
+void Transformer::scatter(const at::Tensor& embeddings, const PackedBatch& batch,
+                          std::span<float> out) const {
+  const auto* data = embeddings.const_data_ptr<float>();
+  const int64_t dim = effective.dim;
+  const bool token_embeddings = effective.token_embeddings();
+  for (size_t b = 0; b < batch.rows.size(); ++b) {
+    const int64_t first = token_embeddings ? batch.cu_seqlens[b] : static_cast<int64_t>(b);
+    const int64_t count = token_embeddings ? batch.cu_seqlens[b + 1] - first : 1;
+    const int64_t to = token_embeddings ? batch.token_offsets[b] : batch.rows[b];
+    std::copy_n(data + first * dim, count * dim, out.data() + to * dim);
+  }
+}
+
+}  // namespace encode

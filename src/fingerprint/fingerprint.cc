@@ -1,0 +1,128 @@
+#include "fingerprint/fingerprint.h"
+
+#include <optional>
+
+#include "base/input_format.h"
+#include "base/json.h"
+#include "base/module_names.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kVersionKey = "format";
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// The structured bindings below name every field, so that a new one does not compile until it is
+// decided whether it counts.
+
+Json input_part(const Fingerprint& fingerprint) {
+  const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
+      fingerprint.input;
+  const InputFormat effective = input_format(fingerprint.input);
+  return {{"field", field},
+          {"format", name_of(kTextFormats, effective.format)},
+          {"compression", effective.compression},
+          {"bad_row", name_of(kBadRowPolicies, bad_row)},
+          {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
+          {"utf8", name_of(kUtf8Policies, utf8)},
+          {"max_row_bytes", max_row_bytes},
+          {"limit_rows", limit_rows},
+          {"file_bytes", fingerprint.input_bytes},
+          {"sha256", fingerprint.input_sha256}};
+}
+
+Json model_part(const Fingerprint& fingerprint) {
+  Json files = Json::object();
+  for (const FileHash& file : fingerprint.model_files)
+    files[file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
+  return {{"files", std::move(files)}};
+}
+
+Json pooling_names(const std::vector<PoolingMode>& modes) {
+  Json names = Json::array();
+  for (const PoolingMode mode : modes) names.push_back(to_string(mode));
+  return names;
+}
+
+Json module_json(const SentenceModule& module) {
+  const auto& [kind, path, pooling, include_prompt, in_features, out_features, bias, residual,
+               activation, tensors] = module;
+  return {{"kind", name_of(kModuleKinds, kind)},
+          {"pooling", pooling_names(pooling)},
+          {"include_prompt", include_prompt},
+          {"in_features", in_features},
+          {"out_features", out_features},
+          {"bias", bias},
+          {"residual", residual},
+          {"activation", name_of(kDenseActivations, activation)}};
+}
+
+Json result_part(const EffectiveResult& result) {
+  const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
+               float32_matmul_precision, causal, dim, launch_tokens] = result;
+  Json steps = Json::array();
+  for (const SentenceModule& module : modules) steps.push_back(module_json(module));
+  return {{"pooling", pooling_names(pooling)},
+          {"normalize", normalize},
+          {"truncate_dim", or_null(truncate_dim)},
+          {"modules", std::move(steps)},
+          {"max_length", max_length},
+          {"prompt", prompt},
+          {"include_prompt", include_prompt},
+          {"dtype", to_string(dtype)},
+          {"float32_matmul_precision", to_string(float32_matmul_precision)},
+          {"causal", or_null(causal)},
+          {"dim", dim},
+          {"launch_tokens", launch_tokens}};
+}
+
+}  // namespace
+
+std::string to_text(const Fingerprint& fingerprint) {
+  return Json{{kVersionKey, Fingerprint::kVersion},
+              {"input", input_part(fingerprint)},
+              {"model", model_part(fingerprint)},
+              {"result", result_part(fingerprint.result)},
+              {"tokenizer_library", fingerprint.tokenizer_library}}
+      .dump();
+}
+
+std::string combined_fingerprint(const std::vector<CombinedPart>& parts) {
+  Json described = Json::array();
+  for (const CombinedPart& part : parts) {
+    described.push_back({{"name", part.identity.name},
+                         {"dim", part.identity.dim},
+                         {"xxh3_128", part.xxh3_128},
+                         {"fingerprint", Json::parse(part.identity.fingerprint)}});
+  }
+  return Json{{"combined", std::move(described)}}.dump();
+}
+
+std::string without_input(const std::string& text) {
+  Json json = Json::parse(text);
+  json.erase("input");
+  return json.dump();
+}
+
+bool says_normalized(const std::string& text) {
+  const Json json = Json::parse(text);
+  for (const char* place : {"/result/normalize", "/result/effective/normalize"}) {
+    const Json::json_pointer pointer(place);
+    if (json.contains(pointer) && json.at(pointer).is_boolean())
+      return json.at(pointer).get<bool>();
+  }
+  return false;
+}
+
+int64_t version_of(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool stated =
+      json.is_object() && json.contains(kVersionKey) && json[kVersionKey].is_number_integer();
+  return stated ? json[kVersionKey].get<int64_t>() : 0;
+}
+
+}  // namespace encode

@@ -1,0 +1,122 @@
+#include "job/loaded_model.h"
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/host.h"
+#include "base/stopwatch.h"
+#include "fingerprint/fingerprint.h"
+#include "job/self_test.h"
+
+namespace encode {
+namespace {
+
+// A type with quantized products is compared with the type of everything else in it.
+std::optional<ComputeType> exact_type_of(ComputeType type) {
+  if (type == ComputeType::kInt8) return ComputeType::kFloat32;
+  if (type == ComputeType::kFp8) return ComputeType::kBFloat16;
+  return std::nullopt;
+}
+
+// A prompt is text in front of a row: the model does not depend on it.
+EffectiveResult without_prompt(EffectiveResult effective) {
+  effective.prompt.clear();
+  return effective;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit,
+                                              const ModelDirectory& directory) {
+  if (unit.scan.tokenized == unit.scan.rows) return nullptr;
+  return load_tokenizer_from_directory(directory.transformer_path);
+}
+
+EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit) {
+  return {.hardware = context.job.hardware, .threads = unit.speed.threads};
+}
+
+LoadedModel& ModelKeeper::model_of(int64_t unit) {
+  if (!serves(context_.unit(unit))) load(unit);
+  return *model_;
+}
+
+bool ModelKeeper::serves(const JobUnit& unit) const {
+  const bool has_texts = unit.scan.tokenized < unit.scan.rows;
+  return model_ != nullptr && model_->directory.path == unit.model_path &&
+         without_prompt(model_->effective) == without_prompt(unit.effective) &&
+         (model_->tokenizer != nullptr || !has_texts);
+}
+
+void ModelKeeper::load(int64_t unit_number) {
+  const JobUnit& unit = context_.unit(unit_number);
+  const Stopwatch watch;
+  model_.reset();
+  auto model = std::make_unique<LoadedModel>();
+  model->directory = open_model_directory(unit.model_path);
+  model->effective = unit.effective;
+  model->tokenizer = load_tokenizer_for(unit, model->directory);
+  const EncoderOptions options = encoder_options(context_, unit);
+  LoadedEncoder loaded = load_encoder(model->directory, model->effective, options);
+  model->encoder = std::move(loaded.encoder);
+  model->wider_redo = std::make_unique<WiderRedo>(model->directory, model->effective, options);
+  model_ = std::move(model);
+  context_.events.send(
+      ModelLoaded{.unit = unit_number,
+                  .device = model_->encoder->device(),
+                  .dim = model_->encoder->dim(),
+                  .seconds = watch.seconds(),
+                  .tokenizer = model_->tokenizer != nullptr ? model_->tokenizer->description() : "",
+                  .host_rss_bytes = resident_bytes()});
+  for (const LoadNote& note : loaded.notes) context_.log(note.level, note.message);
+  if (exact_type_of(unit.effective.dtype)) check_quantized(unit);
+  self_test(unit);
+}
+
+void ModelKeeper::check_quantized(const JobUnit& unit) {
+  constexpr double kLeastCosine = 0.95;  // 0.98 and more are usual
+  EffectiveResult exact = unit.effective;
+  exact.dtype = *exact_type_of(unit.effective.dtype);
+  const LoadedEncoder reference =
+      load_encoder(model_->directory, exact, encoder_options(context_, unit));
+  const double cosine =
+      least_cosine_of_fixed_texts(*reference.encoder, *model_->encoder, model_->tokenizer.get());
+  const std::string_view name = to_string(unit.effective.dtype);
+  const std::string_view exact_name = to_string(exact.dtype);
+  if (cosine < kLeastCosine) {
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = fmt::format("{}.parity", name),
+                 .what = fmt::format("{} products change the vectors of this model too much", name),
+                 .where = unit.model_path,
+                 .expected = fmt::format("a cosine to {} of {} at least, for fixed texts",
+                                         exact_name, kLeastCosine),
+                 .found = fmt::format("{:.6f}", cosine),
+                 .hint = "use dtype bfloat16"});
+  }
+  context_.log("warning",
+               fmt::format("dtype {} is an approximation: fixed texts have a cosine of {:.6f} at "
+                           "least to their {} vectors",
+                           name, cosine, exact_name));
+}
+
+void ModelKeeper::self_test(const JobUnit& unit) {
+  const SelfTest test = run_self_test(*model_->encoder, model_->tokenizer.get(),
+                                      without_input(unit.identity.fingerprint),
+                                      context_.job.cache_dir + "/self_test.json");
+  if (test.outcome == SelfTest::Outcome::kSame) {
+    context_.log("debug", "self-test: fixed texts have the vectors they had, to the bit");
+  } else if (test.outcome == SelfTest::Outcome::kRounded) {
+    context_.log("warning",
+                 fmt::format("self-test: vectors of fixed texts differ by up to {} from those that "
+                             "this cache began with; a driver, a library or this program has "
+                             "changed, so rows encoded from here on are not bit-identical to "
+                             "earlier ones",
+                             test.largest_difference));
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,57 @@
+#include "job/time_products.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/host.h"
+#include "base/stopwatch.h"
+#include "engine/product_bench.h"
+#include "job/loaded_model.h"
+#include "job/window_producer.h"
+
+namespace encode {
+namespace {
+
+// Batches of a window whose products are timed: enough for every length of row, the longest of
+// which come first, and few enough to run the model on.
+constexpr size_t kTimedBatches = 8;
+
+// `count` of the batches at even distances, or all.
+std::vector<PackedBatch> spread(const std::vector<PackedBatch>& batches, size_t count) {
+  count = std::min(count, batches.size());
+  std::vector<PackedBatch> chosen;
+  for (size_t i = 0; i < count; ++i) chosen.push_back(batches[i * batches.size() / count]);
+  return chosen;
+}
+
+}  // namespace
+
+bool time_products(const WorkerContext& context, int64_t unit_number) {
+  const JobUnit& unit = context.unit(unit_number);
+  const Stopwatch watch;
+  const ModelDirectory directory = open_model_directory(unit.model_path);
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer_for(unit, directory);
+  ProductBench bench(directory, unit.effective, encoder_options(context, unit));
+  context.events.send(ModelLoaded{.unit = unit_number,
+                                  .device = bench.device(),
+                                  .dim = unit.effective.dim,
+                                  .seconds = watch.seconds(),
+                                  .tokenizer = tokenizer ? tokenizer->description() : "",
+                                  .host_rss_bytes = resident_bytes()});
+  for (const LoadNote& note : bench.notes()) context.log(note.level, note.message);
+
+  const BatchPlan plan = plan_batches(unit.speed, unit.effective.launch_tokens,
+                                      unit.effective.max_length, bench.device());
+  WindowProducer producer(unit, {{.index = 0, .rows = {0, unit.identity.rows}}},
+                          plan_tokenizing(unit, directory, tokenizer.get(), plan));
+  std::vector<PackedBatch> batches;
+  if (const auto window = producer.next()) batches = spread(window->batches, kTimedBatches);
+  const ProductRates rates =
+      bench.run(batches, context.job.product_seconds, [&context] { return !context.stopped(); });
+  if (context.stopped()) return false;
+  context.events.send(ProductsTimed{.unit = unit_number, .rates = rates});
+  return true;
+}
+
+}  // namespace encode

@@ -1,0 +1,67 @@
+#include "job/tokenize_plan.h"
+
+#include <algorithm>
+
+#include "base/host.h"
+
+namespace encode {
+namespace {
+
+// Four windows are alive at a time (one is read, two are queued, one is encoded), each of them as
+// text, as ids and as packed batches.
+constexpr int64_t kTextShares = 16;
+// The memory for the vectors of one window when every token has a vector.
+constexpr int64_t kVectorBytes = 128 << 20;
+
+int64_t window_text_bytes(const JobUnit& unit) {
+  const int64_t texts = std::max<int64_t>(unit.speed.prefetch_bytes / kTextShares, 1);
+  if (!unit.identity.token_embeddings) return texts;
+  // A token of usual text has about as many bytes as a float32.
+  return std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
+}
+
+int64_t tokens_of_window(const JobUnit& unit, const BatchPlan& batches) {
+  const int64_t tokens = window_tokens(batches);
+  if (!unit.identity.token_embeddings) return tokens;
+  return std::min(tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
+}
+
+// On a CPU the cores have the model to compute.
+int64_t tokenizer_threads(const SpeedOptions& speed, const BatchPlan& batches) {
+  if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
+  constexpr int64_t kEnoughForAnyGpu = 8;
+  const bool on_cpu = batches.launch_tokens == 0;
+  return on_cpu ? 1 : std::clamp<int64_t>(cpu_quota() - 2, 1, kEnoughForAnyGpu);
+}
+
+// The tokens that a prompt takes at the head of a sequence: its own and the special tokens before
+// it, without one that closes the sequence. sentence-transformers counts them in the same way.
+int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
+  if (prompt.empty()) return 0;
+  TokenizedRows rows;
+  tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = true}, rows);
+  tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = false}, rows);
+  const auto with = rows.row(0);
+  const auto without = rows.row(1);
+  const bool closed = !with.empty() && (without.empty() || with.back() != without.back());
+  return static_cast<int32_t>(with.size()) - (closed ? 1 : 0);
+}
+
+}  // namespace
+
+TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
+                             const Tokenizer* tokenizer, const BatchPlan& batches) {
+  const EffectiveResult& effective = unit.effective;
+  const bool all_pooled = effective.include_prompt || tokenizer == nullptr;
+  return {.tokenizer = tokenizer,
+          .options = {.max_length = batches.longest_row_tokens,
+                      .add_special_tokens = directory.add_special_tokens},
+          .prompt = effective.prompt,
+          .prompt_tokens = all_pooled ? 0 : prompt_tokens(*tokenizer, effective.prompt),
+          .batch_tokens = batches.budget_tokens,
+          .window_text_bytes = window_text_bytes(unit),
+          .window_tokens = tokens_of_window(unit, batches),
+          .threads = tokenizer_threads(unit.speed, batches)};
+}
+
+}  // namespace encode

@@ -1,0 +1,29 @@
+// How the rows of a unit become token ids and windows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "encode/batch_plan.h"
+#include "encode/job.h"
+#include "encode/model_directory.h"
+#include "encode/tokenizer.h"
+
+namespace encode {
+
+struct TokenizePlan {
+  const Tokenizer* tokenizer = nullptr;  // null when every row is token ids
+  TokenizeOptions options;
+  std::string prompt;             // put before every text
+  int32_t prompt_tokens = 0;      // see PackedBatch
+  int64_t batch_tokens = 0;       // BatchPlan::budget_tokens
+  int64_t window_text_bytes = 0;  // a part of a window ends with the row that reaches it
+  int64_t window_tokens = 0;      // chunks are added to a window until it has as many
+  int64_t threads = 1;
+};
+
+// `tokenizer` may be null, and must outlive the plan.
+TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
+                             const Tokenizer* tokenizer, const BatchPlan& batches);
+
+}  // namespace encode

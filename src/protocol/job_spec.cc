@@ -1,0 +1,122 @@
+#include <cstdint>
+#include <string>
+
+#include "encode/error.h"
+#include "encode/job.h"
+
+#include "base/module_names.h"
+#include "protocol/json_fields.h"
+
+namespace encode {
+
+// JsonWriter and JsonReader find these by the types of their arguments, so they are not in an
+// unnamed namespace.
+
+constexpr auto names(TextFormat /*tag*/) { return kTextFormats; }
+constexpr auto names(BadRowPolicy /*tag*/) { return kBadRowPolicies; }
+constexpr auto names(EmptyRowPolicy /*tag*/) { return kEmptyRowPolicies; }
+constexpr auto names(Utf8Policy /*tag*/) { return kUtf8Policies; }
+constexpr auto names(ComputeType /*tag*/) { return kComputeTypes; }
+constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
+constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
+constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
+constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
+
+void fields(auto& archive, MaybeConst<InputOptions> auto& value) {
+  auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] = value;
+  archive("path", path)("field", field)("format", format)("bad_row", bad_row);
+  archive("empty_row", empty_row)("utf8", utf8)("max_row_bytes", max_row_bytes);
+  archive("limit_rows", limit_rows);
+}
+
+void fields(auto& archive, MaybeConst<SpeedOptions> auto& value) {
+  auto& [batch_size, batch_tokens, threads, tokenizer_threads, prefetch_bytes] = value;
+  archive("batch_size", batch_size)("batch_tokens", batch_tokens)("threads", threads);
+  archive("tokenizer_threads", tokenizer_threads)("prefetch_bytes", prefetch_bytes);
+}
+
+void fields(auto& archive, MaybeConst<HardwareOptions> auto& value) {
+  auto& [device, strict_numerics, expandable_segments, allocator_conf, max_restarts] = value;
+  archive("device", device)("strict_numerics", strict_numerics);
+  archive("expandable_segments", expandable_segments)("allocator_conf", allocator_conf);
+  archive("max_restarts", max_restarts);
+}
+
+void fields(auto& archive, MaybeConst<StreamIdentity> auto& value) {
+  auto& [name, fingerprint, rows, dim, token_embeddings] = value;
+  archive("name", name)("fingerprint", fingerprint)("rows", rows)("dim", dim);
+  archive("token_embeddings", token_embeddings);
+}
+
+void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {
+  auto& [row, line, rows_in, offset_bytes] = value;
+  archive("row", row)("line", line)("rows_in", rows_in)("offset_bytes", offset_bytes);
+}
+
+void fields(auto& archive, MaybeConst<InputScan> auto& value) {
+  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes,
+         sha256, file_bytes, checkpoints] = value;
+  archive("rows_in", rows_in)("rows", rows)("rejected", rejected)("empty", empty);
+  archive("tokenized", tokenized)("utf8_replaced", utf8_replaced)("text_bytes", text_bytes);
+  archive("longest_bytes", longest_bytes)("sha256", sha256)("file_bytes", file_bytes);
+  archive("checkpoints", checkpoints);
+}
+
+void fields(auto& archive, MaybeConst<TensorInfo> auto& value) {
+  auto& [file, dtype, shape, offset_bytes, size_bytes] = value;
+  archive("file", file)("dtype", dtype)("shape", shape)("offset_bytes", offset_bytes);
+  archive("size_bytes", size_bytes);
+}
+
+void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {
+  auto& [kind, path, pooling, include_prompt, in_features, out_features, bias, residual, activation,
+         tensors] = value;
+  archive("kind", kind)("path", path)("pooling", pooling)("include_prompt", include_prompt);
+  archive("in_features", in_features)("out_features", out_features)("bias", bias);
+  archive("residual", residual)("activation", activation)("tensors", tensors);
+}
+
+void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
+  auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
+         float32_matmul_precision, causal, dim, launch_tokens] = value;
+  archive("pooling", pooling)("normalize", normalize)("truncate_dim", truncate_dim);
+  archive("modules", modules)("max_length", max_length)("prompt", prompt);
+  archive("include_prompt", include_prompt)("dtype", dtype);
+  archive("float32_matmul_precision", float32_matmul_precision)("causal", causal)("dim", dim);
+  archive("launch_tokens", launch_tokens);
+}
+
+void fields(auto& archive, MaybeConst<JobUnit> auto& value) {
+  auto& [identity, input, scan, speed, model_path, effective, chunk_rows, chunk_files, alone_below,
+         final_path] = value;
+  archive("identity", identity)("input", input)("scan", scan)("speed", speed);
+  archive("model_path", model_path)("effective", effective)("chunk_rows", chunk_rows);
+  archive("chunk_files", chunk_files)("alone_below", alone_below)("final_path", final_path);
+}
+
+void fields(auto& archive, MaybeConst<JobSpec> auto& value) {
+  auto& [cache_dir, hardware, units, product_seconds] = value;
+  archive("cache_dir", cache_dir)("hardware", hardware)("units", units);
+  archive("product_seconds", product_seconds);
+}
+
+std::string to_json(const JobSpec& spec) {
+  try {
+    return JsonWriter::to_value(spec).dump() + "\n";
+  } catch (const Json::type_error&) {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "job.utf8",
+                 .what = "a path or an option is not valid UTF-8",
+                 .where = spec.cache_dir,
+                 .expected = "paths, fields and prompts in UTF-8",
+                 .found = "other bytes",
+                 .hint = "rename the file, or link to it under a UTF-8 name"});
+  }
+}
+
+JobSpec job_spec_from_json(const std::string& json) {
+  constexpr int64_t kMaxBytes = int64_t{1} << 30;  // checkpoints: about 80 bytes for 1,000 rows
+  return JsonReader::read<JobSpec>(parse_document(json, kMaxBytes));
+}
+
+}  // namespace encode

@@ -1,0 +1,32 @@
+#include "protocol/refusal.h"
+
+#include <utility>
+
+#include "encode/error.h"
+
+namespace encode {
+namespace {
+
+constexpr std::string_view kCode = "job.protocol";
+
+}  // namespace
+
+void refuse_document(std::string what, std::string found) {
+  throw Error({.exit_code = ExitCode::kInternal,
+               .code = std::string(kCode),
+               .what = std::move(what),
+               .where = "",
+               .expected = "",
+               .found = std::move(found),
+               .hint = "encode and encode-worker must come from the same build"});
+}
+
+Json parse_document(std::string_view text, int64_t max_bytes) {
+  try {
+    return parse_json(text, {.max_bytes = max_bytes, .max_depth = 16}, "", kCode);
+  } catch (const Error& error) {
+    refuse_document(error.detail().what, error.detail().found);
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,99 @@
+#include "supervisor/plan/input_scans.h"
+
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/json.h"
+#include "base/stopwatch.h"
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+std::string rejected_line(const RejectedRow& row) {
+  const Json line = {{"record", row.record}, {"line", row.line}, {"reason", row.reason}};
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) {
+  const std::string path = cache_dir + "/" + stream.name() + ".rejected.jsonl";
+  std::optional<AtomicFile> rejected;
+  ScannedInput result;
+  result.scan = scan_texts(stream.input, [&](const RejectedRow& row) {
+    if (cache_dir.empty()) return;
+    if (!rejected) rejected.emplace(path, 0);
+    const std::string line = rejected_line(row);
+    rejected->write(line.data(), line.size());
+  });
+  if (rejected) {
+    rejected->commit();
+    result.rejected_path = path;
+  } else if (!cache_dir.empty()) {
+    std::error_code ignored;  // an older run's list
+    std::filesystem::remove(path, ignored);
+  }
+  return result;
+}
+
+void report(const StreamConfig& stream, const ScannedInput& input, double seconds, RunLog& log) {
+  const InputScan& scan = input.scan;
+  std::string text = stream.name() + ": " + format_count(scan.rows) + " rows, " +
+                     format_bytes(scan.file_bytes) + " in " + stream.input.path + " (" +
+                     format_duration(seconds) + ")";
+  if (scan.empty > 0) text += "; " + format_count(scan.empty) + " empty";
+  if (scan.tokenized > 0) text += "; " + format_count(scan.tokenized) + " of token ids";
+  if (scan.utf8_replaced > 0)
+    text += "; " + format_count(scan.utf8_replaced) + " with bytes that are not UTF-8";
+  if (scan.rejected > 0)
+    text += "; " + format_count(scan.rejected) + " rejected, see " + input.rejected_path;
+  log.info("input_scanned", text,
+           {{"stream", stream.name()},
+            {"path", stream.input.path},
+            {"rows_in", scan.rows_in},
+            {"rows", scan.rows},
+            {"rejected", scan.rejected},
+            {"empty", scan.empty},
+            {"tokenized", scan.tokenized},
+            {"utf8_replaced", scan.utf8_replaced},
+            {"file_bytes", scan.file_bytes},
+            {"sha256", scan.sha256}});
+}
+
+}  // namespace
+
+std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
+                                      const std::string& cache_dir, RunLog& log) {
+  std::vector<ScannedInput> results(streams.size());
+  std::vector<std::exception_ptr> failures(streams.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < streams.size(); i = next++) {
+      try {
+        const Stopwatch watch;
+        results[i] = scan_one(streams[i], cache_dir);
+        report(streams[i], results[i], watch.seconds(), log);
+      } catch (...) {
+        failures[i] = std::current_exception();
+        next = streams.size();  // the run ends: start no more
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    const size_t helpers = std::min(streams.size(), static_cast<size_t>(cpu_quota())) - 1;
+    for (size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
+    work();
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return results;
+}
+
+}  // namespace encode

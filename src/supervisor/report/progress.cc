@@ -1,0 +1,95 @@
+#include "supervisor/report/progress.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+constexpr auto kWindow = std::chrono::seconds(30);
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kPlainLine = std::chrono::seconds(10);
+
+std::string bar(double fraction, size_t cells) {
+  const auto full = static_cast<size_t>(fraction * static_cast<double>(cells));
+  return " [" + std::string(full, '#') + std::string(cells - full, '.') + "]";
+}
+
+}  // namespace
+
+std::string render_progress(const ProgressView& view, size_t width) {
+  const double fraction =
+      view.rows_total > 0
+          ? std::clamp(static_cast<double>(view.rows_done) / static_cast<double>(view.rows_total),
+                       0.0, 1.0)
+          : 1.0;
+  const std::string percent = std::to_string(static_cast<int>(fraction * 100)) + "%";
+  std::string facts = std::string(5 - percent.size(), ' ') + percent + " " +
+                      format_count(view.rows_done) + "/" + format_count(view.rows_total) + " rows";
+  if (view.tokens_per_second > 0) facts += ", " + format_rate(view.tokens_per_second) + " tokens/s";
+  if (view.seconds_left >= 0) facts += ", " + format_duration(view.seconds_left) + " left";
+
+  constexpr size_t kMaxCells = 30;
+  constexpr size_t kMinCells = 5;
+  constexpr size_t kBrackets = 3;
+  const size_t taken = view.stream.size() + facts.size() + kBrackets;
+  std::string line = view.stream;
+  if (width >= taken + kMinCells) line += bar(fraction, std::min(kMaxCells, width - taken));
+  line += facts;
+  if (width > 0 && line.size() > width) line.resize(width);
+  return line;
+}
+
+void RateMeter::add(Clock::time_point now, int64_t rows, int64_t tokens) {
+  samples_.push_back({now, rows, tokens});
+  // Two samples always stay: where a batch takes longer than the window, the last batch is the
+  // rate.
+  while (samples_.size() > 2 && now - samples_[1].time >= kWindow) samples_.pop_front();
+}
+
+double RateMeter::per_second(int64_t amount) const {
+  const std::chrono::duration<double> time = samples_.back().time - samples_.front().time;
+  return time.count() > 0 ? static_cast<double>(amount) / time.count() : 0;
+}
+
+double RateMeter::rows_per_second() const {
+  return samples_.empty() ? 0 : per_second(samples_.back().rows - samples_.front().rows);
+}
+
+double RateMeter::tokens_per_second() const {
+  return samples_.empty() ? 0 : per_second(samples_.back().tokens - samples_.front().tokens);
+}
+
+void Progress::update(const std::string& stream, int64_t rows_done, int64_t rows_total,
+                      int64_t rows_left) {
+  view_.stream = stream;
+  view_.rows_done = rows_done;
+  view_.rows_total = rows_total;
+  rows_left_ = rows_left;
+}
+
+void Progress::tick(Clock::time_point now) {
+  if (!enabled_ || view_.stream.empty()) return;
+  const bool redraw = terminal_.live() && now - drawn_ >= kRedraw;
+  const bool log = !terminal_.live() && now - logged_ >= kPlainLine;
+  if (!redraw && !log) return;
+  view_.tokens_per_second = rate_.tokens_per_second();
+  const double rows_per_second = rate_.rows_per_second();
+  view_.seconds_left = rows_per_second > 0 ? static_cast<double>(rows_left_) / rows_per_second : -1;
+  if (redraw) {
+    drawn_ = now;
+    terminal_.set_status(render_progress(view_, terminal_.columns() - 1));
+  } else {
+    logged_ = now;
+    log_.info("progress", render_progress(view_, 0),
+              {{"stream", view_.stream},
+               {"rows_done", view_.rows_done},
+               {"rows_total", view_.rows_total},
+               {"tokens_per_second", view_.tokens_per_second},
+               {"seconds_left", view_.seconds_left}});
+  }
+}
+
+}  // namespace encode

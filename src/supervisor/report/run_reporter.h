@@ -1,0 +1,91 @@
+// What the worker says, told to people and programs: log lines, progress, status.json.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encode/worker_event.h"
+
+#include "base/stopwatch.h"
+#include "supervisor/plan/plan.h"
+#include "supervisor/report/progress.h"
+#include "supervisor/report/run_log.h"
+#include "supervisor/report/status_file.h"
+
+namespace encode {
+
+// A stream as the worker encodes it.
+struct UnitProgress {
+  size_t stream = 0;  // index into RunPlan::streams
+  std::string name;
+  std::string input_path;
+  int64_t rows = 0;
+  int64_t rows_before = 0;  // committed when this worker started
+  int64_t rows_done = 0;    // those, and what this worker encoded
+  int64_t chunks = 0;
+  bool chunk_files = true;
+};
+
+// What was measured of a stream in this run, over all workers.
+struct StreamRate {
+  int64_t tokens = 0;
+  double seconds = 0;
+};
+
+// One thread.
+class RunReporter {
+ public:
+  RunReporter(RunLog& log, Progress& progress, StatusFile& status, size_t streams)
+      : log_(log), progress_(progress), status_(status), rates_(streams) {}
+
+  void worker_started(std::vector<UnitProgress> units);
+  void event(const WorkerEvent& event);
+  void output(std::string_view line);
+  void garbage(std::string_view line, const std::string& why);
+  void tick(Clock::time_point now);
+  void worker_ended();
+
+  void state(const std::string& state, const ErrorDetail* error);  // into status.json at once
+  std::string chunk_name(int64_t unit, int64_t chunk,
+                         RowRange rows) const;  // "chunk 3/51 (samples 2000-3000)"
+  const StreamRate& rate(size_t stream) const { return rates_[stream]; }
+  int64_t worker_peak_bytes() const { return worker_peak_bytes_; }
+  int64_t restarts = 0;  // for status.json
+
+ private:
+  void on(const ModelLoaded& event);
+  void on(const UnitStarted& event);
+  void on(const ChunkStarted& event);
+  void on(const BatchDone& event);
+  void on(const ChunkDone& event);
+  void on(const UnitDone& event);
+  void on(const LogLine& line);
+  // `encode bench` reads the one, and the outcome of the worker tells the others.
+  static void on(const ProductsTimed& /*event*/) {}
+  static void on(const WorkerFailed& /*event*/) {}
+  static void on(const WorkerFinished& /*event*/) {}
+  UnitProgress& unit_of(int64_t unit) { return units_[static_cast<size_t>(unit)]; }
+  void measure(int64_t unit);
+  Json status() const;
+
+  RunLog& log_;
+  Progress& progress_;
+  StatusFile& status_;
+  std::vector<StreamRate> rates_;
+  std::vector<UnitProgress> units_;
+  int64_t unit_ = -1;  // being encoded
+  int64_t chunk_ = -1;
+  int64_t unit_rows_ = 0;  // of the unit, encoded by this worker
+  int64_t unit_tokens_ = 0;
+  int64_t earlier_rows_ = 0;  // of units this worker has finished
+  int64_t earlier_tokens_ = 0;
+  int64_t worker_peak_bytes_ = 0;
+  int64_t garbage_lines_ = 0;
+  Stopwatch unit_watch_;
+  Clock::time_point memory_logged_ = Clock::now();
+};
+
+}  // namespace encode

@@ -1,0 +1,39 @@
+#include "supervisor/report/status_file.h"
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <unistd.h>
+
+#include "base/host.h"
+
+namespace encode {
+namespace {
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+}  // namespace
+
+void StatusFile::write(Json status, bool now_or_never) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!now_or_never && now - written_ < std::chrono::seconds(1)) return;
+  written_ = now;
+  status["pid"] = ::getpid();
+  status["host"] = host_name();
+  status["boot_id"] = boot_id();
+  status["monotonic_seconds"] = std::chrono::duration<double>(now.time_since_epoch()).count();
+  status["time"] = static_cast<int64_t>(std::time(nullptr));
+  const std::string temp = path_ + ".tmp";
+  std::ofstream(temp, std::ios::trunc)
+      << status.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
+  std::error_code ignored;
+  std::filesystem::rename(temp, path_, ignored);
+}
+
+}  // namespace encode

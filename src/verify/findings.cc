@@ -1,0 +1,44 @@
+#include "verify/findings.h"
+
+#include "fingerprint/fingerprint.h"
+
+namespace encode {
+
+void Findings::check(const std::string& name, bool good, const Compared& compared,
+                     const std::string& detail) {
+  all_.push_back({.matrix = matrix_,
+                  .check = name,
+                  .status = good ? CheckStatus::kOk : CheckStatus::kFailed,
+                  .expected = compared.expected,
+                  .found = compared.found,
+                  .detail = good ? "" : detail});
+}
+
+void Findings::warn(const std::string& name, const std::string& expected, const std::string& found,
+                    const std::string& detail) {
+  all_.push_back({.matrix = matrix_,
+                  .check = name,
+                  .status = CheckStatus::kWarning,
+                  .expected = expected,
+                  .found = found,
+                  .detail = detail});
+}
+
+void Findings::check_fingerprint(const std::string& name, const StreamIdentity& found,
+                                 const std::string& wanted, const std::string& where) {
+  StreamIdentity run = found;
+  run.fingerprint = wanted;
+  const bool same = found.fingerprint == wanted;
+  const int64_t version = version_of(found.fingerprint);
+  const int64_t wanted_version = version_of(wanted);
+  if (version != wanted_version) {
+    return warn(name, "version " + std::to_string(wanted_version),
+                "version " + std::to_string(version),
+                where + ": " + describe_differences(found, run));
+  }
+  check(name, same,
+        {.expected = "the fingerprint of this config", .found = same ? "the same" : "another"},
+        same ? "" : describe_differences(found, run));
+}
+
+}  // namespace encode

@@ -1,0 +1,49 @@
+#include "base/bounded_queue.h"
+
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<int> pop_all(BoundedQueue<int>& queue) {
+  std::vector<int> items;
+  while (const auto item = queue.pop()) items.push_back(*item);
+  return items;
+}
+
+TEST(BoundedQueue, GivesAllItemsInOrderThroughOnePlace) {
+  BoundedQueue<int> queue(1);
+  std::thread producer([&queue] {
+    for (const int item : {1, 2, 3}) EXPECT_TRUE(queue.push(item));
+    queue.finish();
+  });
+  EXPECT_THAT(pop_all(queue), ElementsAre(1, 2, 3));
+  producer.join();
+}
+
+TEST(BoundedQueue, TheProducersFailureComesAfterItsItems) {
+  BoundedQueue<int> queue(2);
+  queue.push(7);
+  queue.finish(std::make_exception_ptr(std::runtime_error("no more")));
+  EXPECT_EQ(queue.pop(), 7);
+  EXPECT_THROW(queue.pop(), std::runtime_error);
+}
+
+// Without this a producer would wait for room for ever after its consumer has failed.
+TEST(BoundedQueue, AProducerThatWaitsForRoomEndsWhenTheConsumerIsGone) {
+  BoundedQueue<int> queue(1);
+  ASSERT_TRUE(queue.push(1));
+  std::thread producer([&queue] { EXPECT_FALSE(queue.push(2)); });
+  queue.abandon();
+  producer.join();
+}
+
+}  // namespace
+}  // namespace encode

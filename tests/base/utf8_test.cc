@@ -1,0 +1,95 @@
+// Origin of utf8_replace.tsv: scripts/golden/utf8_replace.py (CPython's decoder).
+#include "base/utf8.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+std::string repaired(const std::string& text) {
+  std::string out;
+  append_repaired_utf8(text, out);
+  return out;
+}
+
+struct Golden {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::string edges;  // the bytes the exhaustive digests are made of
+  std::vector<std::string> digests = {{}, {}, {}, {}, {}};  // by sequence length
+};
+
+Golden read_golden() {
+  Golden golden;
+  std::ifstream in(test_data("text/utf8_replace.tsv"));
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string first, second, third;
+    std::getline(fields, first, '\t');
+    std::getline(fields, second, '\t');
+    std::getline(fields, third, '\t');
+    if (third.empty()) {
+      golden.pairs.emplace_back(from_hex(first), from_hex(second));
+    } else {
+      golden.edges = from_hex(second);
+      golden.digests.at(static_cast<size_t>(first.back() - '0')) = third;
+    }
+  }
+  return golden;
+}
+
+TEST(Utf8, RepairsAsPythonDoes) {
+  const Golden golden = read_golden();
+  ASSERT_GT(golden.pairs.size(), 600U);
+  for (const auto& [bytes, expected] : golden.pairs) EXPECT_EQ(repaired(bytes), expected);
+}
+
+TEST(Utf8, RepairsEverySequenceOfThreeAndFourEdgeBytesAsPythonDoes) {
+  const Golden golden = read_golden();
+  const size_t n = golden.edges.size();
+  for (size_t length : {3, 4}) {
+    Sha256 digest;
+    size_t count = 1;
+    for (size_t i = 0; i < length; ++i) count *= n;
+    for (size_t k = 0; k < count; ++k) {
+      std::string sequence(length, '\0');
+      for (size_t i = 0, rest = k; i < length; ++i, rest /= n)
+        sequence[length - 1 - i] = golden.edges[rest % n];
+      const std::string line = repaired(sequence) + "\n";
+      digest.update(line.data(), line.size());
+    }
+    EXPECT_EQ(digest.hex(), golden.digests[length]) << length;
+  }
+}
+
+TEST(Utf8, OwnAndSimdjsonsRulesAgree) {
+  for (const auto& [bytes, expected] : read_golden().pairs) {
+    EXPECT_EQ(is_valid_utf8(bytes), first_invalid_utf8(bytes) == bytes.size());
+    EXPECT_EQ(is_valid_utf8(bytes), bytes == expected);
+    EXPECT_TRUE(is_valid_utf8(repaired(bytes)));
+  }
+}
+
+TEST(Utf8, FindsTheFirstInvalidByte) {
+  EXPECT_EQ(first_invalid_utf8("abc"), 3U);
+  EXPECT_EQ(first_invalid_utf8("ab\xE2\x82"), 2U);
+  EXPECT_EQ(first_invalid_utf8(""), 0U);
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,189 @@
+// The fingerprint changes with everything that decides the bits of a vector, and with nothing else.
+#include "fingerprint/fingerprint.h"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Change = std::function<void(Fingerprint&)>;
+
+Fingerprint base() {
+  Fingerprint fingerprint;
+  fingerprint.input.path = "texts.txt";
+  fingerprint.input_bytes = 10;
+  fingerprint.input_sha256 = "aa";
+  fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"},
+                             {.name = "model.safetensors", .bytes = 3, .sha256 = "dd"}};
+  fingerprint.result.pooling = {PoolingMode::kMean};
+  fingerprint.result.modules.resize(1);
+  fingerprint.result.modules[0].pooling = {PoolingMode::kMean};
+  fingerprint.result.max_length = 256;
+  fingerprint.result.dim = 384;
+  fingerprint.result.launch_tokens = 16384;
+  return fingerprint;
+}
+
+void expect_each_counts(const std::vector<Change>& changes) {
+  std::set<std::string> texts = {to_text(base())};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Fingerprint changed = base();
+    changes[i](changed);
+    EXPECT_TRUE(texts.insert(to_text(changed)).second) << "change " << i;
+  }
+}
+
+TEST(Fingerprint, ChangesWithEveryReaderOption) {
+  const Fingerprint fingerprint = base();
+  // One case a field; the binding stops compiling when a field is added.
+  const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
+      fingerprint.input;
+  static_cast<void>(path);  // not part of it: see MovedFileKeepsIt
+  ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);
+  ASSERT_TRUE(empty_row == EmptyRowPolicy::kKeep && utf8 == Utf8Policy::kReplace);
+  ASSERT_TRUE(max_row_bytes != 1 && limit_rows != 1);
+  expect_each_counts({[](Fingerprint& f) { f.input.field = "text"; },
+                      [](Fingerprint& f) { f.input.format = TextFormat::kCsv; },
+                      [](Fingerprint& f) { f.input.bad_row = BadRowPolicy::kReject; },
+                      [](Fingerprint& f) { f.input.empty_row = EmptyRowPolicy::kReject; },
+                      [](Fingerprint& f) { f.input.utf8 = Utf8Policy::kError; },
+                      [](Fingerprint& f) { f.input.max_row_bytes = 1; },
+                      [](Fingerprint& f) { f.input.limit_rows = 1; },
+                      [](Fingerprint& f) { f.input_bytes = 11; },
+                      [](Fingerprint& f) { f.input_sha256 = "ab"; }});
+}
+
+TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
+  const auto text = [](const std::string& path, TextFormat format) {
+    Fingerprint fingerprint = base();
+    fingerprint.input.path = path;
+    fingerprint.input.format = format;
+    return to_text(fingerprint);
+  };
+  EXPECT_EQ(text("a/texts.jsonl", TextFormat::kAuto), text("b/other.JSONL", TextFormat::kAuto));
+  EXPECT_EQ(text("texts.jsonl", TextFormat::kAuto), text("texts.data", TextFormat::kJsonl));
+  EXPECT_NE(text("texts.jsonl", TextFormat::kAuto), text("texts.csv", TextFormat::kAuto));
+  EXPECT_NE(text("texts.jsonl", TextFormat::kAuto), text("texts.jsonl.gz", TextFormat::kAuto));
+  EXPECT_EQ(text("texts.csv.zst", TextFormat::kAuto), text("t.zst", TextFormat::kCsv));
+}
+
+TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
+  expect_each_counts({[](Fingerprint& f) { f.model_files[0].sha256 = "ce"; },
+                      [](Fingerprint& f) { f.model_files[1].bytes = 4; },
+                      [](Fingerprint& f) { f.model_files[1].name = "pytorch_model.bin"; },
+                      [](Fingerprint& f) { f.model_files.pop_back(); },
+                      [](Fingerprint& f) { f.tokenizer_library = "sentencepiece 0.1.97"; },
+                      [](Fingerprint& f) { f.tokenizer_library = "sentencepiece 0.2.1"; }});
+}
+
+TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
+  const Fingerprint fingerprint = base();
+  const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
+               float32_matmul_precision, causal, dim, launch_tokens] = fingerprint.result;
+  ASSERT_FALSE(normalize || truncate_dim || causal);
+  ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
+  using Result = EffectiveResult;
+  const auto change = [](const std::function<void(Result&)>& edit) {
+    return [edit](Fingerprint& f) { edit(f.result); };
+  };
+  expect_each_counts(
+      {change([](Result& r) { r.pooling = {PoolingMode::kCls}; }),
+       change([](Result& r) { r.normalize = true; }),
+       change([](Result& r) { r.truncate_dim = 64; }),
+       change([](Result& r) { r.modules.emplace_back().kind = SentenceModule::Kind::kNormalize; }),
+       change([](Result& r) { r.max_length = 128; }),
+       change([](Result& r) { r.prompt = "query: "; }),
+       change([](Result& r) { r.include_prompt = false; }),
+       change([](Result& r) { r.dtype = ComputeType::kBFloat16; }),
+       change([](Result& r) { r.dtype = ComputeType::kFloat16; }),
+       change([](Result& r) { r.dtype = ComputeType::kInt8; }),
+       change([](Result& r) { r.dtype = ComputeType::kFp8; }),
+       change([](Result& r) { r.float32_matmul_precision = MatmulPrecision::kHigh; }),
+       change([](Result& r) { r.causal = false; }), change([](Result& r) { r.causal = true; }),
+       change([](Result& r) { r.dim = 128; }), change([](Result& r) { r.launch_tokens = 8192; })});
+}
+
+TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
+  const auto module = [](const std::function<void(SentenceModule&)>& edit) {
+    return [edit](Fingerprint& f) { edit(f.result.modules[0]); };
+  };
+  using Module = SentenceModule;
+  expect_each_counts(
+      {module([](Module& m) { m.kind = Module::Kind::kDense; }),
+       module([](Module& m) { m.pooling = {PoolingMode::kMax}; }),
+       module([](Module& m) { m.include_prompt = false; }),
+       module([](Module& m) { m.in_features = 7; }), module([](Module& m) { m.out_features = 7; }),
+       module([](Module& m) { m.bias = false; }), module([](Module& m) { m.residual = true; }),
+       module([](Module& m) { m.activation = DenseActivation::kGelu; })});
+}
+
+// A model that lies elsewhere has the same content.
+TEST(Fingerprint, DoesNotChangeWithPathsOfTheModel) {
+  Fingerprint moved = base();
+  moved.result.modules[0].path = "/elsewhere/1_Pooling";
+  moved.result.modules[0].tensors["linear.weight"].file = "/elsewhere/model.safetensors";
+  EXPECT_EQ(to_text(moved), to_text(base()));
+}
+
+TEST(Fingerprint, TextIsCanonicalAndStatesItsVersion) {
+  const std::string text = to_text(base());
+  EXPECT_EQ(Json::parse(text).dump(), text);
+  EXPECT_EQ(version_of(text), Fingerprint::kVersion);
+  EXPECT_EQ(version_of("{}"), 0);
+  EXPECT_EQ(version_of("not JSON"), 0);
+}
+
+TEST(Fingerprint, WithoutInputNamesTheModelAndResultAlone) {
+  Fingerprint other_text = base();
+  other_text.input_sha256 = "ff";
+  EXPECT_EQ(without_input(to_text(other_text)), without_input(to_text(base())));
+  Fingerprint other_model = base();
+  other_model.model_files[0].sha256 = "ff";
+  EXPECT_NE(without_input(to_text(other_model)), without_input(to_text(base())));
+}
+
+TEST(Fingerprint, SaysWhetherNormsAreOneInOldTextsToo) {
+  Fingerprint normalized = base();
+  normalized.result.normalize = true;
+  EXPECT_TRUE(says_normalized(to_text(normalized)));
+  EXPECT_FALSE(says_normalized(to_text(base())));
+  EXPECT_TRUE(says_normalized(
+      R"({"format":6,"result":{"effective":{"normalize":true},"normalize":null}})"));
+  EXPECT_FALSE(says_normalized(R"({"combined":[]})"));
+}
+
+StreamIdentity identity_of(const Fingerprint& fingerprint) {
+  return {.name = "tc", .fingerprint = to_text(fingerprint), .rows = 5, .dim = 384};
+}
+
+TEST(Differences, NameTheFieldAndBothValues) {
+  Fingerprint other = base();
+  other.model_files[1].sha256 = "ee";
+  other.result.max_length = 128;
+  EXPECT_EQ(describe_differences(identity_of(base()), identity_of(other)),
+            "model.files.model.safetensors.sha256: cache has \"dd\", this run has \"ee\"\n"
+            "result.max_length: cache has 256, this run has 128");
+  EXPECT_EQ(describe_differences(identity_of(base()), identity_of(base())), "");
+}
+
+TEST(Differences, OfTwoVersionsAreOneSentence) {
+  StreamIdentity old = identity_of(base());
+  old.fingerprint = R"({"format":6,"input":{},"model":{},"result":{}})";
+  const std::string text = describe_differences(old, identity_of(base()));
+  EXPECT_THAT(text, HasSubstr("another version of encode wrote it"));
+  EXPECT_THAT(text, HasSubstr("version 6"));
+  EXPECT_THAT(text, Not(HasSubstr("\n")));
+}
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,100 @@
+// Streams keep their own batch settings whichever of them loaded the model, and chunks remember
+// what computed them.
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "real_run.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ProgramEnd run_config(const RealRun& runs, const std::string& config) {
+  const std::string path = runs.dir().write("experiment.yaml", config);
+  return Program(runs.dir().path(), {"run", "--config", path, "--no-progress"}).wait();
+}
+
+// Both streams share one model: the first one loads it.
+TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
+  const RealRun runs("bert", 40);
+  const std::string texts = "{file: " + runs.dir().file("texts.txt") + "}";
+  const ProgramEnd end = run_config(runs, "semantic: {model: " + runs.dir().file("model") +
+                                              ", cache_dir: " + runs.dir().file("cache") +
+                                              "}\nhardware: {device: cpu}\n"
+                                              "data:\n  streams: {a: {batch_tokens: 64}, "
+                                              "b: {batch_size: 1}}\n"
+                                              "  splits: {train: {a: " +
+                                              texts + ", b: " + texts + "}}\n");
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("train_a: batches of at most 64 tokens, rows of at most 64"));
+  EXPECT_THAT(end.err, HasSubstr("train_b: batches of at most 64 tokens, rows of at most 64"));
+  EXPECT_EQ(
+      read_manifest(runs.dir().file("cache/train_a_embeddings.npy"))->origins.at(0).batch_tokens,
+      64);
+}
+
+// Chunks of a processor without vector units, gone on with on this one.
+class OtherDevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("ENCODE_CPU_CAPABILITY", "baseline", 1);
+    ASSERT_EQ(run({}).exit_code, 0);
+    ::unsetenv("ENCODE_CPU_CAPABILITY");
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cache())) {
+      if (entry.path().filename() == "chunk_0003.npy") last_chunk_ = entry.path();
+    }
+    ASSERT_TRUE(std::filesystem::remove(last_chunk_));
+    std::filesystem::remove(runs_.matrix("out"));
+    std::filesystem::remove(runs_.matrix("out") + ".manifest.json");
+  }
+
+  ProgramEnd run(std::vector<std::string> more) const {
+    more.insert(more.end(), {"--chunk-size", "10", "--keep-chunks", "--cache-dir", cache()});
+    return runs_.run("out", more);
+  }
+  std::string cache() const { return runs_.dir().file("cache"); }
+  static bool is_baseline(const ProgramEnd& end) {
+    return end.err.find("loaded on cpu (baseline)") != std::string::npos;
+  }
+
+  const RealRun runs_{"bert", 40};
+  std::filesystem::path last_chunk_;
+};
+
+TEST_F(OtherDevice, IsWarnedOfAndRecorded) {
+  const ProgramEnd end = run({});
+  if (is_baseline(end)) GTEST_SKIP() << "this processor is of the kind that the chunks are from";
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("computed on another kind of device"),
+                             HasSubstr("cpu (baseline)"), HasSubstr("strict_numerics")));
+  EXPECT_EQ(read_manifest(runs_.matrix("out"))->origins.size(), 2U);
+}
+
+TEST_F(OtherDevice, IsRefusedWithStrictNumerics) {
+  const std::string config =
+      runs_.dir().write("strict.yaml", "hardware: {strict_numerics: true}\n");
+  const ProgramEnd end = run({"--config", config});
+  if (is_baseline(end)) GTEST_SKIP() << "this processor is of the kind that the chunks are from";
+  EXPECT_EQ(end.exit_code, 78) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("run.other_device"));
+}
+
+TEST_F(OtherDevice, IsNotSeenOnTheSameKind) {
+  ::setenv("ENCODE_CPU_CAPABILITY", "baseline", 1);
+  const ProgramEnd end = run({});
+  ::unsetenv("ENCODE_CPU_CAPABILITY");
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, Not(HasSubstr("another kind of device")));
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,233 @@
+// The JSON between encode and encode-worker loses nothing, and rejects what it does not understand.
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+#include "encode/job.h"
+#include "encode/worker_event.h"
+
+#include "base/json.h"
+
+namespace encode {
+namespace {
+
+// Every member different from its default and from every other member of its type.
+class Filler {
+ public:
+  explicit Filler(uint64_t seed) : random_(seed) {}
+
+  std::string text() {
+    static const std::string kPieces[] = {
+        "a", "é", "\"", "\\", "\n", "/", "😀", std::string(1, '\0'), "Z"};
+    std::string text = "t" + std::to_string(++count_);
+    for (int i = 0; i < 5; ++i) text += kPieces[random_() % std::size(kPieces)];
+    return text;
+  }
+  int64_t integer() { return static_cast<int64_t>(random_() >> 1); }
+  double number() { return static_cast<double>(random_()) / 977.0; }
+
+  InputScan scan() {
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
+                      integer(), integer(), text(),    integer(), {}};
+    for (int i = 0; i < 3; ++i)
+      scan.checkpoints.push_back({integer(), integer(), integer(), integer()});
+    return scan;
+  }
+  InputOptions input() {
+    return {text(), text(), TextFormat::kTsv, BadRowPolicy::kReject, EmptyRowPolicy::kError,
+            Utf8Policy::kError, integer(), integer()};
+  }
+  TensorInfo tensor() { return {text(), text(), {integer(), integer()}, integer(), integer()}; }
+  SentenceModule module() {
+    return {SentenceModule::Kind::kTruncate, text(), {PoolingMode::kMax}, false, integer(),
+            integer(), false, true, DenseActivation::kSelu, {{text(), tensor()}}};
+  }
+  EffectiveResult effective() {
+    return {{PoolingMode::kLastToken}, true, integer(), {module(), module()}, integer(), text(),
+            false, ComputeType::kFloat16, MatmulPrecision::kHigh, true, integer(), integer()};
+  }
+  JobUnit unit() {
+    return {{text(), text(), integer(), integer(), true}, input(), scan(),
+            {integer(), integer(), integer(), integer(), integer()}, text(), effective(),
+            integer(), false, integer(), text()};
+  }
+  JobSpec job() {
+    return {text(), {text(), true, false, text(), integer()}, {unit(), unit()}, number()};
+  }
+  RowRange rows() { return {integer(), integer()}; }
+  RowStats stats() { return {integer(), integer(), integer(), integer(), integer()}; }
+
+  // One event of every kind.
+  std::vector<WorkerEvent> events() {
+    return {
+        ModelLoaded{integer(), {DeviceKind::kCuda, text(), text(), text(), text(), integer()},
+                    integer(), number(), text(), integer()},
+        UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
+        ChunkStarted{integer(), integer(), rows()},
+        BatchDone{integer(), integer(), integer()},
+        ChunkDone{integer(), integer(), rows(), text(), integer(), number(), stats(),
+                  {integer(), integer(), integer(), integer()}, integer()},
+        UnitDone{integer(), integer(), stats(),
+                 {number(), number(), number(), number(), number(), number(), number()}, integer(),
+                 integer()},
+        ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
+        LogLine{text(), text()},
+        WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
+        WorkerFinished{}};
+  }
+
+ private:
+  std::mt19937_64 random_;
+  int count_ = 0;
+};
+
+// Counts the leaves of a document that equal the same leaf of another one.
+int equal_leaves(const Json& a, const Json& b) {
+  const Json flat_a = a.flatten();
+  const Json flat_b = b.flatten();
+  int equal = 0;
+  for (const auto& [key, value] : flat_a.items())
+    equal += flat_b.contains(key) && flat_b[key] == value ? 1 : 0;
+  return equal;
+}
+
+TEST(JobProtocol, EveryComputeTypeComesBack) {
+  for (const auto type : {ComputeType::kFloat32, ComputeType::kBFloat16, ComputeType::kFloat16,
+                          ComputeType::kInt8, ComputeType::kFp8}) {
+    JobSpec spec = Filler(1).job();
+    spec.units[0].effective.dtype = type;
+    EXPECT_EQ(job_spec_from_json(to_json(spec)).units[0].effective.dtype, type);
+  }
+}
+
+// Configs may say "fp32"; one program says a type to the other in one way.
+TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
+  JobSpec spec = Filler(1).job();
+  spec.units[0].effective.dtype = ComputeType::kBFloat16;
+  std::string text = to_json(spec);
+  const std::string name = "\"bfloat16\"";
+  ASSERT_NE(text.find(name), std::string::npos);
+  text.replace(text.find(name), name.size(), "\"bf16\"");
+  EXPECT_THROW(job_spec_from_json(text), Error);
+}
+
+TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const JobSpec spec = Filler(seed).job();
+    const std::string json = to_json(spec);
+    EXPECT_EQ(to_json(job_spec_from_json(json)), json);
+    // A member that is not read back would show its default: no leaf may equal the one of an empty
+    // job.
+    JobSpec empty;
+    empty.units.resize(2);
+    for (JobUnit& unit : empty.units) unit.scan.checkpoints.resize(3);
+    const Json read_back = Json::parse(to_json(job_spec_from_json(json)));
+    EXPECT_EQ(equal_leaves(read_back, Json::parse(to_json(empty))), 0);
+  }
+}
+
+TEST(JobProtocol, AbsentOptionsStayAbsent) {
+  JobSpec spec;
+  spec.units.resize(1);
+  const EffectiveResult result = job_spec_from_json(to_json(spec)).units[0].effective;
+  EXPECT_FALSE(result.truncate_dim || result.causal);
+  spec.units[0].effective.causal = false;  // which is not the same as nothing
+  EXPECT_EQ(job_spec_from_json(to_json(spec)).units[0].effective.causal, false);
+}
+
+TEST(JobProtocol, EveryKindOfEventSurvivesTheRoundTripWithEveryField) {
+  ASSERT_EQ(Filler(0).events().size(), std::variant_size_v<WorkerEvent>);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<WorkerEvent> events = Filler(seed).events();
+    for (size_t kind = 0; kind < events.size(); ++kind) {
+      const std::string line = to_json_line(events[kind]);
+      EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line, whatever the message holds";
+      const WorkerEvent read_back = worker_event_from_json(line);
+      EXPECT_EQ(read_back.index(), kind);
+      EXPECT_EQ(to_json_line(read_back), line);
+    }
+  }
+}
+
+// A member that is not read back would show its default in what is written again.
+TEST(JobProtocol, NoMemberOfAnEventHasItsDefaultInTheTests) {
+  for (const WorkerEvent& event : Filler(3).events()) {
+    const Json filled = Json::parse(to_json_line(event));
+    std::visit(
+        [&](const auto& alternative) {
+          const Json empty = Json::parse(to_json_line(std::decay_t<decltype(alternative)>{}));
+          EXPECT_EQ(equal_leaves(filled, empty), 1) << "the kind alone: " << filled.dump();
+        },
+        event);
+  }
+}
+
+TEST(JobProtocol, EventWithBrokenUtf8IsStillALine) {
+  const WorkerEvent read_back =
+      worker_event_from_json(to_json_line(LogLine{"info", "row \xff\xfe ends"}));
+  EXPECT_EQ(std::get<LogLine>(read_back).message, "row \xEF\xBF\xBD\xEF\xBF\xBD ends");
+}
+
+TEST(JobProtocol, GarbageIsAnInternalErrorNeverACrash) {
+  const std::string good = to_json_line(Filler(1).events()[4]);
+  std::vector<std::string> lines = {"",
+                                    "\n",
+                                    "{}",
+                                    "[]",
+                                    "null",
+                                    "Segmentation fault",
+                                    R"({"kind":"unheard_of"})",
+                                    R"({"kind":7})",
+                                    R"({"kind":"batch","unit":"0"})",
+                                    R"({"kind":"batch","unit":1.5})",
+                                    R"({"kind":"batch","unit":18446744073709551615})",
+                                    R"({"kind":"batch","unit":0,"rows_done":1})",
+                                    R"({"kind":"unit_done","stats":[]})",
+                                    R"({"kind":"unit_done","stats":{"tokens":1}})",
+                                    R"({"kind":"error","error":{"exit_code":900}})",
+                                    std::string(100000, '['),
+                                    std::string(2 << 20, ' ')};
+  for (size_t size = 0; size + 2 < good.size(); size += 3) lines.push_back(good.substr(0, size));
+  for (const std::string& line : lines) {
+    try {
+      worker_event_from_json(line);
+      ADD_FAILURE() << "accepted: " << line.substr(0, 60);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kInternal) << line.substr(0, 60);
+    }
+  }
+  EXPECT_NO_THROW(worker_event_from_json(good));
+}
+
+TEST(JobProtocol, JobWithAFieldMissingIsRefusedByName) {
+  const Json whole = Json::parse(to_json(Filler(3).job()));
+  for (const char* key : {"cache_dir", "hardware", "units"}) {
+    Json cut = whole;
+    cut.erase(key);
+    try {
+      job_spec_from_json(cut.dump());
+      ADD_FAILURE() << key;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(key));
+      EXPECT_EQ(error.exit_code(), ExitCode::kInternal);
+    }
+  }
+}
+
+TEST(JobProtocol, PathThatIsNotUtf8IsAConfigError) {
+  JobSpec spec;
+  spec.cache_dir = "cache/\xff";
+  try {
+    to_json(spec);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
+  }
+}
+
+}  // namespace
+}  // namespace encode

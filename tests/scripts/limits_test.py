@@ -1,0 +1,78 @@
+"""scripts/lint/limits.py finds what it is there for, and lets pass what it should."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/lint"))
+import limits
+
+
+def found(path, text):
+    return [finding for _, finding in limits.findings(path, text)]
+
+
+def function(lines, head="int f() {"):
+    """A function whose body has so many lines, its braces included."""
+    return head + "\n" + "  g();\n" * (lines - 2) + "}\n"
+
+
+class Sizes(unittest.TestCase):
+    def test_a_file_of_401_lines_is_too_long(self):
+        self.assertEqual(found("src/a.cc", "\n" * 400), [])
+        self.assertEqual(found("src/a.cc", "\n" * 401), ["401 lines; a file has at most 400"])
+
+    def test_a_function_of_61_lines_is_too_long_wherever_it_is(self):
+        too_long = ["a function of 61 lines; it has at most 60"]
+        for before, after in (("", ""), ("namespace a::b {\n", "}\n"), ("class A : public B {\n public:\n", "};\n"),
+                              ("template <typename T>\nstruct A {\n", "};\n")):
+            for head in ("int f() {", "TEST_P(Suite, Case) {", "A() : a_{1}, b_(2) {", "int f(std::vector<int> a = {}) {"):
+                self.assertEqual(found("tests/a.cc", before + function(61, head) + after), too_long, before + head)
+                self.assertEqual(found("tests/a.cc", before + function(60, head) + after), [], before + head)
+
+    def test_the_line_is_that_of_the_opening_brace(self):
+        self.assertEqual(limits.findings("src/a.cc", "int a;\n\n" + function(70))[0][0], 3)
+
+    def test_braces_in_comments_and_literals_do_not_count(self):
+        body = "int f() {\n  // }\n  /* } */ a = '}';\n  b = \"}\\\"}\";\n  c = R\"x(}\n)x\";\n  d = 1'000;\n"
+        self.assertEqual(found("src/a.cc", body + "  g();\n" * 60 + "}\n"), ["a function of 68 lines; it has at most 60"])
+
+    def test_a_table_is_no_function(self):
+        rows = "  {1, [] { return 2; }},\n" * 80
+        self.assertEqual(found("src/a.cc", "const A kTable[] = {\n" + rows + "};\n"), [])
+        self.assertEqual(found("src/a.cc", "std::vector<A> table() {\n  return {\n" + rows + "};\n}\n"), [])
+        self.assertEqual(len(found("src/a.cc", "int f() {\n  g();\n  return {\n" + rows + "};\n}\n")), 1)
+
+    def test_python_counts_too(self):
+        self.assertEqual(found("scripts/a.py", "def f():\n" + "    g()\n" * 59), [])
+        self.assertEqual(found("scripts/a.py", "def f():\n" + "    g()\n" * 60), ["a function of 61 lines; it has at most 60"])
+
+
+class Macros(unittest.TestCase):
+    def test_a_definition_is_found_unless_it_is_listed(self):
+        self.assertIn("macro N", found("src/a.cc", "int a;\n#define N 8\n")[0])
+        self.assertEqual(found("src/tokenizer/regex_pattern.cc", "#define PCRE2_CODE_UNIT_WIDTH 8\n"), [])
+
+    def test_the_listed_ones_are_there(self):
+        for path, names in limits.ALLOWED_MACROS.items():
+            for name in names:
+                self.assertRegex((limits.ROOT / path).read_text(), rf"(?m)^#define {name}\b")
+
+    def test_a_header_without_pragma_once_is_found(self):
+        self.assertEqual(found("src/a.h", "// What it is for.\n#pragma once\n"), [])
+        self.assertEqual(len(found("src/a.h", "// #pragma once\nint a;\n")), 1)
+
+
+class Words(unittest.TestCase):
+    def test_marks_of_unfinished_work_are_found(self):
+        for mark in ("TO" + "DO", "FIX" + "ME"):
+            self.assertIn(mark, found("docs/a.md", f"A line.\n{mark}: finish this.\n")[0])
+        self.assertEqual(found("src/a.cc", "std::vector<Range> todo;\n"), [])
+
+    def test_folders_of_one_machine_are_found(self):
+        for path in ("/ro" + "ot/.cache", "/ho" + "me/somebody/models", "~/.py" + "env/shims"):
+            self.assertEqual(len(found("README.md", f"Put it in {path}.\n")), 1, path)
+        self.assertEqual(found("scripts/a.sh", 'cache="$HOME/.cache"  # a root/ of trees\n'), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
