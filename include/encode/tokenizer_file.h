@@ -1,5 +1,6 @@
-// Which file a tokenizer is loaded from, and the version of the library that reads it. Light: nothing
-// here loads a tokenizer or links what one is made of (CMake target `encode_tokenizer_file`).
+// Which file a tokenizer is loaded from, and the version of the library that reads it. Light:
+// nothing here loads a tokenizer or links what one is made of (CMake target
+// `encode_tokenizer_file`).
 #pragma once
 
 #include <string>
