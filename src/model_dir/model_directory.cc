@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "encode/tokenizer_file.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
