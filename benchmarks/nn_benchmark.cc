@@ -12,9 +12,9 @@
 #include <c10/core/InferenceMode.h>
 
 #include "kernels/kernels.h"
-#include "nn/attention.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
+#include "nn/layers/attention.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
 
 namespace encode::benchmarks {
 namespace {

@@ -47,15 +47,16 @@ struct TokenizeFlags {
 
 void check(const TokenizeFlags& flags) {
   if (flags.model.empty() == flags.tokenizer.empty()) {
-    refuse_usage("tokenize needs a tokenizer", "--model DIR or --tokenizer FILE",
-                 flags.model.empty() ? "neither" : "both");
+    refuse_usage("exactly one option must name the tokenizer", "--model DIR or --tokenizer FILE",
+                 flags.model.empty() ? "neither of them" : "both of them");
   }
   if (flags.no_truncation && flags.max_length > 0)
-    refuse_usage("two options contradict each other", "--max-length or --no-truncation", "both");
+    refuse_usage("two options contradict each other", "--max-length or --no-truncation",
+                 "both of them");
 }
 
-// The model's own limit where it has one and nothing else is asked for, and its special tokens, as
-// `encode run` has them.
+// Uses the model's limit unless the flags state another one, and adds special tokens as `encode
+// run` does for the model.
 TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& model_dir) {
   TokenizeOptions options{.max_length = flags.max_length,
                           .add_special_tokens = !flags.no_special_tokens,
@@ -71,7 +72,8 @@ TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& 
   return options;
 }
 
-// {"row":0,"input_ids":[101,7592,102]}, with `tokens` their spelling, and offsets if there are any.
+// Writes {"row":0,"input_ids":[101,7592,102]}, with the spelling of the tokens if `tokens` is true,
+// and with offsets if there are any.
 class LineWriter {
  public:
   LineWriter(const Tokenizer& tokenizer, bool tokens) : tokenizer_(tokenizer), tokens_(tokens) {}
@@ -137,11 +139,11 @@ int tokenize(const TokenizeFlags& flags) {
     if (text.tokenized) {
       throw Error({.exit_code = ExitCode::kData,
                    .code = "tokenize.input_ids",
-                   .what = "a row is token ids already",
+                   .what = "a row consists of token ids already",
                    .where = flags.input + ":" + std::to_string(text.line),
                    .expected = "a text",
                    .found = std::to_string(text.input_ids.size()) + " ids",
-                   .hint = "encode run takes them as they are"});
+                   .hint = "encode run takes token ids as they are; tokenize needs texts"});
     }
     rows.clear();
     const Clock::time_point start = Clock::now();
@@ -168,28 +170,35 @@ int tokenize(const TokenizeFlags& flags) {
 
 Command add_tokenize_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "tokenize", "Write the token ids of every row as JSON lines, and tell how long rows are");
+      "tokenize",
+      "Write the token ids of every row as JSON lines, and print how long the rows are");
   const auto flags = std::make_shared<TokenizeFlags>();
   app->add_option("--model", flags->model,
-                  "Model directory or hub id; truncates as the model does");
-  app->add_option("--tokenizer", flags->tokenizer, "tokenizer.json, or a sentencepiece model");
-  app->add_option("--input", flags->input, "Text file, as for encode run")->required();
+                  "Model directory or hub id; rows are truncated at the model's limit");
+  app->add_option(
+      "--tokenizer", flags->tokenizer,
+      "tokenizer.json or sentencepiece .model file; rows are not truncated unless --max-length "
+      "is given");
+  app->add_option("--input", flags->input, "Text file of any format that encode run reads")
+      ->required();
   app->add_option("--field", flags->field, "JSONL: name or JSON pointer; CSV, TSV: column");
-  app->add_option("--output", flags->output, "JSON lines {\"row\":0,\"input_ids\":[..]}")
+  app->add_option("--output", flags->output,
+                  "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
       ->required();
   app->add_option("--max-length", flags->max_length,
-                  "Tokens at most, special tokens included (default: the model's limit)")
+                  "Most tokens of a row, special tokens included (default: the model's limit)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app->add_flag("--no-truncation", flags->no_truncation,
-                "Keep all tokens, whatever the model takes");
+                "Keep all tokens, also those beyond the model's limit");
   app->add_flag("--no-lost-count", flags->no_lost_count,
-                "Stop a truncated row where it is cut: faster, and lost tokens are not counted");
+                "Do not tokenize a row beyond its limit: this is faster, but lost tokens are not "
+                "counted");
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
-                "Leave out [CLS], [SEP], <s>, ...");
-  app->add_flag("--tokens", flags->tokens, "Write the tokens' spelling too: \"tokens\":[..]");
+                "Do not add special tokens ([CLS], [SEP], <s>, ..)");
+  app->add_flag("--tokens", flags->tokens, "Write the spelling of each token too: \"tokens\":[..]");
   app->add_flag("--offsets", flags->offsets,
-                "Write the code points [begin, end) of the text that each token comes from, as "
-                "Hugging Face tokenizers gives them: \"offsets\":[[0,5],..]; slower");
+                "Write the code points [begin, end) of the text that each token comes from too, as "
+                "Hugging Face tokenizers gives them: \"offsets\":[[0,5],..]; this is slower");
   return {app, [flags] { return tokenize(*flags); }};
 }
 

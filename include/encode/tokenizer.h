@@ -1,5 +1,5 @@
-// Text -> input_ids, token for token what Hugging Face `tokenizers` (or sentencepiece for .model
-// files) gives.
+// Turns text into input_ids: the ids that Hugging Face `tokenizers` gives, or sentencepiece for
+// .model files, token for token.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@
 namespace encode {
 
 struct TokenizeOptions {
-  int64_t max_length = 0;  // tokens with special tokens included; 0: no truncation
+  int64_t max_length = 0;  // in tokens, special tokens included; 0: no truncation
   bool add_special_tokens = true;
-  // False: what is beyond max_length need not be tokenized, which saves most of the time that very
-  // long rows take. The ids are the same; `lost_tokens` is then what was seen of the lost.
+  // False: text beyond max_length need not be tokenized, which saves most of the time that very
+  // long rows take. The ids stay the same, but `lost_tokens` then counts only the lost tokens that
+  // were seen.
   bool count_lost_tokens = true;
 };
 
@@ -23,8 +24,8 @@ struct TokenizeOptions {
 struct TokenizedRows {
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets = {0};  // size() + 1 entries
-  // Per row: tokens cut off by max_length, 0 where nothing was. Without count_lost_tokens it is at
-  // least 1, and at most their number, for a row that was truncated.
+  // For each row the number of tokens that max_length cut off, 0 for a row that was not truncated.
+  // Without count_lost_tokens, a truncated row has at least 1 and at most that number.
   std::vector<int32_t> lost_tokens;
 
   int64_t size() const { return static_cast<int64_t>(lost_tokens.size()); }
@@ -36,8 +37,8 @@ struct TokenizedRows {
   void clear();
 };
 
-// Where a token comes from: code points [begin, end) of the text. (0, 0) for the special tokens
-// around it.
+// The code points [begin, end) of the text that a token comes from. (0, 0) for the special tokens
+// around the text.
 struct TokenOffset {
   int32_t begin = 0;
   int32_t end = 0;
@@ -51,33 +52,34 @@ class Tokenizer {
 
   // Appends one row to `rows`. `utf8` must be valid UTF-8; it may be empty and may contain NUL.
   // Throws Error (kData), and appends nothing: "tokenizer.too_long" for a text over 64 MiB,
-  // "tokenizer.regex" where a split pattern without a scanner of its own needs too many steps,
-  // "tokenizer.sentencepiece" where libsentencepiece refuses. Nothing else fails on valid UTF-8.
+  // "tokenizer.regex" if a split pattern without a scanner of its own needs too many steps, and
+  // "tokenizer.sentencepiece" if the sentencepiece library refuses the text. Nothing else fails on
+  // valid UTF-8.
   virtual void encode(std::string_view utf8, const TokenizeOptions& options,
                       TokenizedRows& rows) const = 0;
 
-  // The same row, whatever `count_lost_tokens` says with all that was lost counted, and appends an
-  // offset for each of its ids: `Encoding.offsets` of Hugging Face `tokenizers`, post-processors
-  // that trim them included (for .model files sentencepiece's own). Many times as slow as encode().
-  // Throws as encode() does, "tokenizer.too_long" for a text over 8 MiB, and "tokenizer.offsets"
-  // (kData) where the offsets found belong to other tokens than the row's.
+  // Appends the same row, and an offset for each of its ids: `Encoding.offsets` of Hugging Face
+  // `tokenizers`, after the post-processors that trim them (for .model files the offsets of
+  // sentencepiece). All lost tokens are counted, whatever `count_lost_tokens` says. Takes many
+  // times as long as encode(). Throws as encode() does, but "tokenizer.too_long" for a text over 8
+  // MiB, and "tokenizer.offsets" (kData) if the offsets belong to other tokens than the row's.
   virtual void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
                                    TokenizedRows& rows,
                                    std::vector<TokenOffset>& offsets) const = 0;
 
-  virtual int64_t vocab_size()
-      const = 0;  // all ids that encode() can give are in [0, vocab_size())
+  // All ids that encode() can give are in [0, vocab_size()).
+  virtual int64_t vocab_size() const = 0;
   // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, .."; with the version of the
   // sentencepiece library if that makes the ids.
   virtual std::string description() const = 0;
-  virtual std::string token(
-      int32_t id) const = 0;  // the vocabulary's spelling; "" for an id without a token
+  // The vocabulary's spelling of an id; "" for an id without a token.
+  virtual std::string token(int32_t id) const = 0;
 };
 
-// Loads tokenizer.json, or a sentencepiece .model file. Truncation and padding stored in
-// tokenizer.json are ignored, as sentence-transformers does. Throws Error: kNoInput where the file
-// is missing, kConfig for anything that is malformed or not supported, by name ("normalizer type
-// 'Foo' is not supported").
+// Loads a tokenizer.json, or a sentencepiece .model file. The truncation and padding that a
+// tokenizer.json states are ignored, as sentence-transformers does. Throws Error: kNoInput if the
+// file is missing, and kConfig for anything that is malformed or not supported, with its name
+// ("normalizer type 'Foo' is not supported").
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
 // Loads find_tokenizer_file(model_dir) of encode/tokenizer_file.h. tokenizer_config.json's

@@ -1,14 +1,19 @@
-// Which file a tokenizer is loaded from, and the version of the library that reads it. Light: nothing
-// here loads a tokenizer or links what one is made of (CMake target `encode_tokenizer_file`).
+// Which file a tokenizer is loaded from, and the version of the library that reads it. Light:
+// nothing here loads a tokenizer or links what one is made of (CMake target
+// `encode_tokenizer_file`).
 #pragma once
 
+#include <array>
 #include <string>
 
 namespace encode {
 
-// The path of the file in `model_dir` that load_tokenizer_from_directory() loads: tokenizer.json,
-// else the first sentencepiece model of tokenizer.model, sentencepiece.bpe.model, spiece.model and
-// spm.model. Empty if the directory has none of them.
+// The files that load_tokenizer_from_directory() may load, the preferred one first: tokenizer.json,
+// then sentencepiece models. All of them are part of the fingerprint.
+inline constexpr std::array<const char*, 5> kTokenizerFiles = {
+    "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
+
+// The path of the first of kTokenizerFiles that `model_dir` has. Empty if it has none of them.
 std::string find_tokenizer_file(const std::string& model_dir);
 
 // True for a file that is loaded as a sentencepiece model, by its name. Its token ids may depend on

@@ -23,10 +23,10 @@ FUNCTION_LINES = 60
 CPP = {".cc", ".h", ".cu", ".cuh"}
 SOURCES = CPP | {".py", ".sh"}
 
-LONG_FILES = {"src/tokenizer/unicode_data.cc": "a table that scripts/generate/unicode_tables.py writes"}
+LONG_FILES = {"src/tokenizer/unicode/unicode_data.cc": "a table that scripts/generate/unicode_tables.py writes"}
 ALLOWED_MACROS = {
     "src/kernels/row_kernels.cc": {"ENCODE_TEXT", "ENCODE_NAME"},  # the name of the instruction set as a string
-    "src/tokenizer/regex_pattern.cc": {"PCRE2_CODE_UNIT_WIDTH"},  # pcre2.h asks for it
+    "src/tokenizer/split/regex_pattern.cc": {"PCRE2_CODE_UNIT_WIDTH"},  # pcre2.h asks for it
 }
 # Texts and vocabularies of others: a path or a mark in them is data.
 DATA = "tests/data/"

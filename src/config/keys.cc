@@ -5,12 +5,11 @@
 #include "base/names.h"
 #include "config/key_values.h"
 #include "config/schema.h"
+#include "config/stream_keys.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kMaxBatch = 1 << 20;
-constexpr int64_t kMaxRows = 1'000'000'000'000;
 constexpr int64_t kMaxThreads = 1024;
 
 std::vector<KeySpec> model_keys() {
@@ -135,18 +134,20 @@ std::vector<KeySpec> run_keys() {
   return {
       {.sections = {"semantic"},
        .name = "batch_size",
-       .value = integer_of(0, kMaxBatch),
+       .value = integer_of(0, kMaxBatchRows),
        .default_text = "32",
-       .help = "Limit of a batch, in rows of max_length tokens each: a batch holds at most as many "
-               "tokens as these rows, and so more rows when the rows are shorter; 0: no such limit. "
-               "It changes the speed and the memory, never the numbers."},
+       .help =
+           "Limit of a batch, in rows of max_length tokens each: a batch holds at most as many "
+           "tokens as these rows, and so more rows when the rows are shorter; 0: no such limit. "
+           "It changes the speed and the memory, never the numbers."},
       {.sections = {"semantic"},
        .name = "batch_tokens",
-       .value = integer_of(0, int64_t{1} << 31),
+       .value = integer_of(0, kMaxBatchTokens),
        .default_text = "0",
-       .help = "Tokens in a batch at most; 0: 16,384. The smaller one of this limit and the limit by "
-               "batch_size holds. A GPU rounds it to whole launches, whose size goes by the model's "
-               "width; on a CPU no batch is larger than 512 tokens.",
+       .help =
+           "Tokens in a batch at most; 0: 16,384. The smaller one of this limit and the limit by "
+           "batch_size holds. A GPU rounds it to whole launches, whose size goes by the model's "
+           "width; on a CPU no batch is larger than 512 tokens.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
       {.sections = {"semantic"},
        .name = "use_chunked_encoding",
@@ -240,111 +241,6 @@ std::vector<KeySpec> hardware_keys() {
        .default_text = "",
        .help = "More settings in the syntax of PYTORCH_ALLOC_CONF; they beat expandable_segments.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.allocator_conf = text(v); }},
-  };
-}
-
-std::vector<KeySpec> input_keys() {
-  const std::vector<std::string> everywhere = {kSharedStreams, kSplitStreams, kSingleInput};
-  return {
-      {.sections = {kSplitStreams, kSingleInput},
-       .name = "file",
-       .value = text_of(1),
-       .default_note = "required",
-       .help = "Input file, plain, .gz or .zst; \"-\": standard input.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.input.path = text(v); }},
-      {.sections = everywhere,
-       .name = "field",
-       .value = text_of(0),
-       .default_text = "",
-       .help = "JSONL: name or JSON pointer of the text; CSV and TSV: its column; lines: empty.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
-      {.sections = everywhere,
-       .name = "format",
-       .value = choice_of(names_of(kTextFormats)),
-       .default_text = "auto",
-       .help = "How the file becomes rows; auto: by the suffix of its name.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.input.format = value_of(kTextFormats, text(v)); }},
-      {.sections = everywhere,
-       .name = "bad_row",
-       .value = choice_of(names_of(kBadRowPolicies)),
-       .default_text = "error",
-       .help =
-           "A row that cannot be read ends the run (error), or is listed and left out (reject).",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.input.bad_row = value_of(kBadRowPolicies, text(v)); }},
-      {.sections = everywhere,
-       .name = "empty_row",
-       .value = choice_of(names_of(kEmptyRowPolicies)),
-       .default_text = "keep",
-       .help = "What to do with a row without text.",
-       .set_stream =
-           [](StreamConfig& s, const Value& v) {
-             s.input.empty_row = value_of(kEmptyRowPolicies, text(v));
-           }},
-      {.sections = everywhere,
-       .name = "utf8",
-       .value = choice_of(names_of(kUtf8Policies)),
-       .default_text = "replace",
-       .help = "Invalid UTF-8 becomes U+FFFD and is counted (replace), or makes a bad row (error).",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.input.utf8 = value_of(kUtf8Policies, text(v)); }},
-      {.sections = everywhere,
-       .name = "max_row_bytes",
-       .value = integer_of(1, 64 << 20),
-       .default_text = "1048576",
-       .help = "A longer row is a bad row.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.input.max_row_bytes = integer(v); }},
-      {.sections = everywhere,
-       .name = "limit_rows",
-       .value = integer_of(0, kMaxRows),
-       .default_text = "0",
-       .help = "Rows that are read at most; 0: all.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.input.limit_rows = integer(v); }},
-  };
-}
-
-std::vector<KeySpec> stream_override_keys() {
-  const std::vector<std::string> data_only = {kSharedStreams, kSplitStreams};
-  return {
-      {.sections = data_only,
-       .name = "batch_size",
-       .value = integer_of(0, kMaxBatch),
-       .default_note = "`semantic.batch_size`",
-       .inherits = "semantic.batch_size",
-       .help = "This stream's own batch size.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_size = integer(v); }},
-      {.sections = data_only,
-       .name = "batch_tokens",
-       .value = integer_of(0, int64_t{1} << 31),
-       .default_note = "`semantic.batch_tokens`",
-       .inherits = "semantic.batch_tokens",
-       .help = "This stream's own limit of tokens in a batch.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
-      {.sections = data_only,
-       .name = "max_length",
-       .value = max_length_value(),
-       .default_note = "`semantic.max_length`",
-       .inherits = "semantic.max_length",
-       .help = "This stream's own limit of tokens.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.result.max_length = optional<int64_t>(v); }},
-      {.sections = data_only,
-       .name = "prompt",
-       .value = prompt_value(),
-       .default_note = "`semantic.prompt`",
-       .inherits = "semantic.prompt",
-       .help = "This stream's own prompt; replaces a prompt_name that holds for more streams.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.result.prompt = optional<std::string>(v); }},
-      {.sections = data_only,
-       .name = "prompt_name",
-       .value = or_null(text_of(1)),
-       .default_note = "`semantic.prompt_name`",
-       .inherits = "semantic.prompt_name",
-       .help = "This stream's own prompt name; replaces a prompt that holds for more streams.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.result.prompt_name = optional<std::string>(v); }},
   };
 }
 

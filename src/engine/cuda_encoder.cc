@@ -8,7 +8,7 @@
 
 #include "engine/device_facts.h"
 #include "engine/transformer.h"
-#include "nn/device.h"
+#include "nn/cuda/device.h"
 
 namespace encode {
 namespace {

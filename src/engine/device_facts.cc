@@ -8,7 +8,7 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
 #include "kernels/kernels.h"
-#include "nn/device.h"
+#include "nn/cuda/device.h"
 
 namespace encode {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "engine/dense_activation.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
-#include "nn/pooling.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
+#include "nn/layers/pooling.h"
 #include "weights/weights.h"
 
 namespace encode {
@@ -55,7 +55,7 @@ class Dense {
   Linear linear_;
   DenseActivation activation_;
   bool residual_;
-  std::optional<Linear> projection_;  // of the residual, where widths differ
+  std::optional<Linear> projection_;  // of the residual, if widths differ
 };
 
 LayerNorm load_layer_norm(const SentenceModule& module, at::Device device) {

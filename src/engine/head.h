@@ -9,8 +9,8 @@
 
 #include "encode/model_directory.h"
 
-#include "nn/packed_input.h"
-#include "nn/product_format.h"
+#include "nn/layers/packed_input.h"
+#include "nn/layers/product_format.h"
 
 namespace encode {
 

@@ -8,9 +8,9 @@
 #include "encode/error.h"
 
 #include "engine/product_format.h"
-#include "nn/cuda_kernels.h"
-#include "nn/device.h"
-#include "nn/fp8_linear.h"
+#include "nn/cuda/kernels.h"
+#include "nn/cuda/device.h"
+#include "nn/fp8/linear.h"
 
 namespace encode {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "encode/error.h"
 
-#include "nn/device.h"
-#include "nn/packed_linear.h"
+#include "nn/cpu/packed_linear.h"
+#include "nn/cuda/device.h"
 
 namespace encode {
 namespace {

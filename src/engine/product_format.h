@@ -5,7 +5,7 @@
 
 #include "encode/model_directory.h"
 
-#include "nn/product_format.h"
+#include "nn/layers/product_format.h"
 
 namespace encode {
 

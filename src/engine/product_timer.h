@@ -9,7 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "engine/transformer.h"
-#include "nn/product_trace.h"
+#include "nn/layers/product_trace.h"
 
 namespace encode {
 

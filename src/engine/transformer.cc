@@ -6,8 +6,8 @@
 
 #include "encode/error.h"
 
-#include "nn/linear.h"
-#include "nn/pooling.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/pooling.h"
 
 namespace encode {
 

@@ -11,7 +11,7 @@
 
 #include "engine/head.h"
 #include "models/model.h"
-#include "nn/product_trace.h"
+#include "nn/layers/product_trace.h"
 
 namespace encode {
 

@@ -72,7 +72,7 @@ inline Vec short_erf(Vec z) {
 
 // x Phi(x), exact (Hendrycks & Gimpel 2016).
 inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
-// With short_erf, for results that are rounded to bfloat16 and those of int8 products.
+// The same with short_erf, for results that are rounded to bfloat16 or come from int8 products.
 inline Vec short_gelu(Vec x) { return 0.5F * x * (1.0F + short_erf(x * 0.707106781F)); }
 
 // NaN stays NaN.

@@ -10,7 +10,7 @@ constexpr int64_t kTileElements = kTileRows * kInner;
 // Rows and columns of one block of results: 2 x 2 tiles.
 constexpr int64_t kBlock = PackedWeight::kBlockColumns;
 
-// Of a row of x in tiles.
+// The size of a row of x in tiles.
 int64_t row_bytes(const PackedWeight& weight) {
   return blocks(weight.in_features, kInner) * kTileRowBytes;
 }

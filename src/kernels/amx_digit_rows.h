@@ -117,7 +117,7 @@ struct PanelRow {
   int16_t number;
 };
 
-// Those that take the same number of digits.
+// The rows that take the same number of digits.
 struct RowList {
   int64_t count = 0;
   int16_t row[kMostPanelRows];  // of the panel
@@ -140,13 +140,13 @@ void append_row(const PanelRow& row, int64_t in_features, RowList& list, std::by
   }
 }
 
-// Of a row of x in tiles.
+// The size of a row of x in tiles.
 template <int64_t digits>
 int64_t row_bytes(int64_t in_features) {
   return blocks(in_features, kInner) * digits * kTileRowBytes;
 }
 
-// Of sixteen columns of W.
+// The size of sixteen columns of W.
 template <int64_t digits>
 int64_t column_bytes(int64_t in_features) {
   return kTileRows * row_bytes<digits>(in_features) + kScaleBytes;

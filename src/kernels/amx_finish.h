@@ -31,7 +31,7 @@ class BlockFinish {
 
   BlockFinish(Product& product, const Linear<T>& call) : product_(product), call_(call) {}
 
-  // The block before must be finished. `sums` stay where they are until this one is.
+  // The block before must be finished. `sums` must not change until this block is finished.
   void take(const BlockPlace& place, const typename Product::Sum* sums) {
     place_ = place;
     sums_ = sums;
@@ -92,7 +92,7 @@ class BlockFinish {
 //   multiply(place, sums, between)  the sums of a block, tile by tile; calls between(step)
 //   take(place)                     sum() is then about this block
 //   sum(sums, row)                  sixteen results of a row without their bias
-//   result_row(row)                 where a row goes
+//   result_row(row)                 the row of the result that a row becomes
 //
 // A block of rows takes the columns one after the other, so that its results lie on few pages: the
 // first-level TLB holds 96 of 4 kB, and a virtual machine may have no larger ones.

@@ -18,11 +18,11 @@ inline constexpr int64_t kTileSums = kTileRows * kLanes;
 // GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
 
-// As measured, where the core's other hyperthread seems to have tiles of its own, tile instructions
-// run beside each other only as far as there is room for tiles: those that hold numbers, and a new
-// one for each instruction under way. So an operand gives its tile back after its last use, and
-// instructions keep apart. A load and a product take 32 ns through eight tiles without either, 12
-// with both; where the core is ours alone they take 7 in any case (docs/performance.md).
+// Measurements suggest that two hyperthreads of a core share the room for tiles if both use them.
+// Each tile that holds numbers takes room, and each instruction under way takes room for one more.
+// So an operand gives its tile back after its last use, and instructions keep apart. A load and a
+// product then take 12 ns; without these two measures they take 32 ns, because all eight tiles are
+// in use. On a core that no other thread uses they take 7 ns in any case (docs/performance.md).
 
 // Zero takes no room.
 template <int64_t tile>

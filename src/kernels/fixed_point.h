@@ -7,7 +7,7 @@
 namespace encode::kernels::ENCODE_ISA {
 
 struct RowMeasure {
-  float largest;  // magnitude; NaN where an element is not finite
+  float largest;  // magnitude; NaN if an element is not finite
   float sum;      // of magnitudes
 };
 
@@ -49,7 +49,7 @@ inline RowScale fixed_point_scale(float largest, float most) {
   return {.to_digits = most / largest, .from_digits = largest / most};
 }
 
-// Of int8 quantization.
+// The fixed-point number of a row's largest magnitude in int8 quantization.
 inline constexpr float kLargestInt8 = 0x7F;
 
 }  // namespace encode::kernels::ENCODE_ISA

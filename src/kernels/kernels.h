@@ -1,5 +1,5 @@
 // Row-wise CPU kernels, compiled for several instruction sets and chosen once for the processor.
-// Arithmetic and accumulation in float32 whatever the rows are stored in; sixteen partial sums
+// They compute and add in float32, whatever type the rows are stored in. Sixteen partial sums are
 // added in a fixed order, so a row's result depends on the row and the instruction set alone.
 // Single-threaded: the engine runs one batch a thread. No kernel allocates or throws.
 #pragma once
@@ -77,7 +77,7 @@ struct Kernels {
   // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
   // units in the last place. s and p may be the same.
   float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
-  // The same to 1e-5, p rounded to nearest even; the sum is that of the numbers before they are
+  // The same to 1e-5. p is rounded to nearest even; the sum adds the numbers before they are
   // rounded.
   float (*exp_scores_bfloat16)(const float* s, int64_t n, float scale, BFloat16* p);
   // rows -> columns: to[i x columns + j] = word i of row j for j in [0, 16), zero beyond the rows.
@@ -87,10 +87,10 @@ struct Kernels {
   // Each element of C is one chain of multiply-adds in the order of k.
   void (*multiply)(const Product& product, const float* a, const float* b, float* c);
   // The same for bfloat16 factors, with k and lda even. B has two consecutive rows side by side:
-  // b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j. Null where
+  // b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j. Null if
   // the instruction set has no such products.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
-  const VectorLinears* linears;  // null where the instruction set has none
+  const VectorLinears* linears;  // null if the instruction set has none
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;
@@ -116,17 +116,17 @@ inline const RowKernels<Float16>& Kernels::rows() const {
 // AVX512_BF16 with AVX512_VNNI.
 enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
-// The best one that may be used: what the processor has, or less where ENCODE_CPU_CAPABILITY says
-// so ("baseline", "avx2", "avx512", "avx512bf16", "amx"), so that a machine can give the bits of a
-// lesser one.
+// The best instruction set that may be used: the best that the processor has, or a lesser one if
+// ENCODE_CPU_CAPABILITY names it ("baseline", "avx2", "avx512", "avx512bf16", "amx"), so that a
+// machine can give the bits of a lesser machine.
 // Throws Error kUsage "cpu.capability" for another value of it.
 Capability capability();
 const char* to_string(Capability capability);
 // Whether the processor has AVX512_VNNI, which some have with kAvx512.
 bool has_avx512_vnni();
 
-// The best set of row kernels within capability(); with kAmx that of AVX512_BF16, which takes
-// subnormal bfloat16 numbers for zero.
+// The best set of row kernels within capability(); kAmx uses the set for AVX512_BF16. That set
+// takes subnormal bfloat16 numbers for zero.
 const Kernels& kernels();
 
 // Every set that this processor can run, the best one last.

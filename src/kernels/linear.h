@@ -3,15 +3,16 @@
 //
 // Tiles. bfloat16 operands are multiplied as they are, into float32 sums. A float32 operand becomes
 // digits of a fixed-point number: a row of x, and a row of W, is its largest magnitude times signed
-// digits to the base 256, eight bits each, so that products are those of 8-bit integers and their
-// sums exact (Ozaki et al. 2012, "Error-free transformations of matrix multiplication"; Ootomo,
-// Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit"). Of the products of digits
-// those are taken whose places add up to less than the number of digits. Three digits leave 2^-24
-// of a row's largest element, and with six products errors as small as those of float32 arithmetic
-// where no element of x is far above the others, else up to 2^-19 of the sum of the terms'
-// magnitudes; a row of x whose largest element is above 64 times the mean of their magnitudes takes
-// four. Two digits leave 2^-16, with three products; one digit is int8 quantization of weights and
-// activations, by the row and on the fly.
+// digits to the base 256, eight bits each, so that 8-bit integers are multiplied and their sums are
+// exact (Ozaki et al. 2012, "Error-free transformations of matrix multiplication"; Ootomo,
+// Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit"). A product of two digits
+// is computed only if their places add up to less than the number of digits.
+//   Three digits (six products) round an operand to 2^-24 of its row's largest element. If no
+//   element of x is far above the others, the errors are as small as the errors of float32
+//   arithmetic, else up to 2^-19 of the sum of the terms' magnitudes. A row of x whose largest
+//   element is above 64 times the mean of its magnitudes takes four digits.
+//   Two digits (three products) round an operand to 2^-16 of its row's largest element.
+//   One digit is int8 quantization of weights and activations, row by row.
 //
 // Vector registers. An element is one chain of multiply-adds in the order of the inner dimension:
 // of float32 numbers, of pairs of bfloat16 numbers (AVX512_BF16), or of four 8-bit integers

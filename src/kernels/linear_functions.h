@@ -13,8 +13,8 @@ struct LinearFunctions {
   int64_t (*scratch_bytes)(const PackedWeight& weight);
 };
 
-// Of the kernels on vector registers (Kernels::linears); null members where the instruction set has
-// no such kernel. That of int8 takes AVX512_VNNI besides AVX-512.
+// The kernels on vector registers (Kernels::linears); members are null if the instruction set has
+// no such kernel. The int8 kernel needs AVX512_VNNI besides AVX-512.
 struct VectorLinears {
   LinearFunctions<float> float32;
   LinearFunctions<float> int8;
@@ -32,7 +32,7 @@ namespace avx512bf16 {
 extern const VectorLinears vector_linears;
 }
 
-// Those on tiles: by digits, whatever their number, and of bfloat16.
+// The kernels on tiles: for any number of digits, and for bfloat16.
 namespace amx {
 const LinearFunctions<float>& digit_linear();
 const LinearFunctions<BFloat16>& bfloat16_linear();

@@ -15,7 +15,7 @@ struct Float32Words {
   static void add(Wide& sums, Wide a, Wide b) { sums += a * b; }
 };
 #ifdef __AVX512BF16__
-// Two bfloat16 numbers each; subnormal numbers count as zero.
+// A word is two bfloat16 numbers; subnormal numbers count as zero.
 struct BFloat16Words {
   static void add(Wide& sums, Wide a, Wide b) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
@@ -23,8 +23,8 @@ struct BFloat16Words {
 };
 #endif
 #ifdef __AVX512F__
-// Four bytes each, those of a without a sign, and 32-bit integers as sums: AVX512_VNNI, which not
-// every processor with AVX-512 has.
+// A word is four bytes, without a sign in a and with a sign in b; sums are 32-bit integers. This is
+// AVX512_VNNI, which not every processor with AVX-512 has.
 struct Int8Words {
   static void add(Wide& sums, Wide a, Wide b) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));

@@ -1,5 +1,5 @@
 // Sixteen float32 lanes in the compiler's own vector type: one zmm register with AVX-512, two ymm
-// with AVX2, four xmm else, and the same arithmetic in each. Included by the per-instruction-set
+// with AVX2, else four xmm; the arithmetic is the same. Included by the per-instruction-set
 // sources alone.
 #pragma once
 
@@ -48,8 +48,8 @@ inline Register<ElementOf<V>> register_of(const V& v, int64_t i) {
   return part;
 }
 
-// Lane by lane, a < b ? x : y. Register by register, for GCC 12 compares and chooses one lane at a
-// time where a vector is wider.
+// Lane by lane, a < b ? x : y. It goes register by register, because GCC 12 compares and chooses
+// one lane at a time if a vector is wider than a register.
 template <typename Key, typename Value>
 inline Value choose_less(const Key& a, const Key& b, const Value& x, const Value& y) {
   Value chosen;
@@ -61,7 +61,7 @@ inline Value choose_less(const Key& a, const Key& b, const Value& x, const Value
   return chosen;
 }
 
-// b where one of them is NaN. GCC 12 makes two instructions of a comparison and a choice.
+// b if one of them is NaN. GCC 12 makes two instructions of a comparison and a choice.
 #ifdef __AVX512F__
 inline Vec max(Vec a, Vec b) {
   Vec c;
@@ -102,7 +102,7 @@ inline ElementOf<V> join_lanes(const V& x, const Join& join) {
 inline float sum(const Vec& x) {
   return join_lanes(x, [](auto a, auto b) { return a + b; });
 }
-// Of float32 numbers or integers.
+// The largest lane, of float32 numbers or integers.
 template <typename V>
 inline ElementOf<V> largest(const V& x) {
   return join_lanes(x, [](auto a, auto b) { return a > b ? a : b; });
@@ -308,7 +308,7 @@ inline void transpose_words(UintVec* v) {
   for (int64_t i = 0; i < kLanes; ++i) v[i] = out[i];
 }
 
-// body(offset, size) for each group of sixteen, the last one shorter where n is not a multiple.
+// body(offset, size) for each group of sixteen, the last one shorter if n is not a multiple.
 template <typename Whole, typename Part>
 inline void for_groups(int64_t n, const Whole& whole, const Part& part) {
   int64_t i = 0;

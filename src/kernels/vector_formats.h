@@ -26,7 +26,7 @@ struct Float32Format {
   static constexpr bool kExact = true;  // see apply()
   static constexpr bool kScaled = false;
   static constexpr bool kWidened = false;
-  // Of a row.
+  // Words of a row.
   static int64_t count(int64_t in_features) { return in_features; }
   // Sixteen words from `left` elements, zero beyond them.
   static UintVec words(const float* from, int64_t left, float /*scale*/) {
@@ -131,10 +131,10 @@ int64_t laid_out_bytes(int64_t in_features) {
   return blocks(Format::count(in_features), kLanes) * kLanes * kWordBytes;
 }
 
-// Scales stand before the rows.
+// Bytes of the scales, which lie before the rows.
 inline constexpr int64_t kPanelScaleBytes = kMostPanelRows * sizeof(float);
 
-// Of lay_out().
+// The scratch memory of lay_out().
 template <typename Format>
 int64_t panel_scratch_bytes(int64_t in_features) {
   if (!lays_out<Format>(in_features)) return 0;

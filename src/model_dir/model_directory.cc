@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "encode/tokenizer_file.h"
+
 #include "base/json.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
@@ -17,22 +19,19 @@
 namespace encode {
 namespace {
 
-// Opens (and so checks and records) what a tokenizer may be built from.
+// Opens, and so checks and records, what a tokenizer is built from.
 void visit_tokenizer_files(const ModelFolder& folder) {
-  static constexpr std::array<const char*, 11> kNames = {"tokenizer.json",
-                                                         "tokenizer_config.json",
+  static constexpr std::array<const char*, 6> kBeside = {"tokenizer_config.json",
                                                          "special_tokens_map.json",
                                                          "added_tokens.json",
                                                          "vocab.txt",
                                                          "vocab.json",
-                                                         "merges.txt",
-                                                         "tokenizer.model",
-                                                         "spiece.model",
-                                                         "sentencepiece.bpe.model",
-                                                         "sentencepiece.model"};
-  for (const char* name : kNames) {
+                                                         "merges.txt"};
+  const auto visit = [&folder](const char* name) {
     if (folder.has(name)) folder.open_file(name);
-  }
+  };
+  for (const char* name : kTokenizerFiles) visit(name);
+  for (const char* name : kBeside) visit(name);
 }
 
 // What sentence-transformers makes of a directory without modules.json.

@@ -7,7 +7,7 @@
 #include <ATen/ops/empty.h>
 
 #include "model_dir/limits.h"
-#include "nn/cuda_kernels.h"
+#include "nn/cuda/kernels.h"
 
 namespace encode {
 

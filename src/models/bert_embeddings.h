@@ -6,7 +6,7 @@
 
 #include "models/config_fields.h"
 #include "models/module_loader.h"
-#include "nn/packed_input.h"
+#include "nn/layers/packed_input.h"
 
 namespace encode {
 

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "models/layers.h"
-#include "nn/linear.h"
-#include "nn/rope.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/rope.h"
 
 namespace encode {
 

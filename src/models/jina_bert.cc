@@ -3,7 +3,7 @@
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
-#include "nn/relative_positions.h"
+#include "nn/layers/relative_positions.h"
 
 namespace encode {
 namespace {

@@ -12,8 +12,8 @@
 #include <ATen/ops/cat.h>
 
 #include "models/module_loader.h"
-#include "nn/attention.h"
-#include "nn/rotary.h"
+#include "nn/layers/attention.h"
+#include "nn/layers/rotary.h"
 
 namespace encode {
 

@@ -11,8 +11,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/json.h"
-#include "nn/packed_input.h"
-#include "nn/product_format.h"
+#include "nn/layers/packed_input.h"
+#include "nn/layers/product_format.h"
 #include "weights/weights.h"
 
 namespace encode {

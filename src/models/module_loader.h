@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/model.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
 #include "weights/weights.h"
 
 namespace encode {

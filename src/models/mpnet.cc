@@ -4,7 +4,7 @@
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/bert_layers.h"
-#include "nn/relative_positions.h"
+#include "nn/layers/relative_positions.h"
 
 namespace encode {
 namespace {

@@ -8,7 +8,7 @@
 #include "models/architectures.h"
 #include "models/config_fields.h"
 #include "models/layers.h"
-#include "nn/relative_positions.h"
+#include "nn/layers/relative_positions.h"
 
 namespace encode {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/npy_reader.h"
 #include "fingerprint/fingerprint.h"
+#include "store/audit.h"
 #include "store/final.h"
 #include "store/layout.h"
 #include "store/matrix_file.h"

@@ -9,6 +9,7 @@
 
 #include "base/npy.h"
 #include "fingerprint/fingerprint.h"
+#include "store/audit.h"
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/records.h"

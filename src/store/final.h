@@ -27,7 +27,4 @@ struct BesideFinal {
 // does not describe. Fills in file_bytes, the hashes and the ledger's seal.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 
-// Where the manifest names a ranges file: it is there, and its hash fits.
-bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
-
 }  // namespace encode

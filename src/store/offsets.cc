@@ -8,6 +8,7 @@
 #include "encode/error.h"
 
 #include "base/npy.h"
+#include "store/audit.h"
 #include "store/sealed_file.h"
 #include "store/sealed_json.h"
 

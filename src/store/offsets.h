@@ -38,9 +38,4 @@ class OffsetsWriter {
   Xxh3 hash_;
 };
 
-// "" where the file is what was sealed, and holds ascending offsets of `rows` rows from 0 to
-// `vectors`; else what is wrong.
-std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t rows,
-                          int64_t vectors);
-
 }  // namespace encode

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "fingerprint/fingerprint.h"
+#include "store/audit.h"
 #include "store/final.h"
 #include "store/layout.h"
 #include "store/offsets.h"

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "store/audit.h"
 #include "store/sealed_json.h"
 
 namespace encode {

@@ -9,9 +9,6 @@
 
 namespace encode {
 
-// "" where the file is there and is what was sealed, else what is wrong.
-std::string check_sealed_file(const std::string& path, const FileSeal& seal);
-
 // Gives the file's bytes in order, some at a time. Throws Error kData unless they are those that
 // `seal` was made of: only after the last call is that known.
 void read_sealed_file(const std::string& path, const FileSeal& seal,

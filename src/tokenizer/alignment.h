@@ -1,5 +1,6 @@
-// Where each byte of a text on its way through the pipeline comes from. Only the path that gives
-// offsets keeps this; its rules are those of Hugging Face `tokenizers`, whose offsets they become.
+// Keeps for each byte of a text the code points of the row that it comes from, while the text goes
+// through the pipeline. Only the pass that gives offsets uses this. The rules are the rules of
+// Hugging Face `tokenizers`, because its offsets are what results.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +21,20 @@ struct CodePoints {
   uint32_t end = 0;
 };
 
-// What a step makes of a text: the new code points, each with what it takes of the old ones.
+// Describes what a step makes of a text: the new code points in order, each with the old code
+// points that it replaces.
 class Rewriting {
  public:
   struct Step {
     char32_t code_point;
-    // 0: it takes the place of the next old code point. -n: and n more vanish after that one.
-    // Above 0: it takes none, and comes from where the old one before it does.
+    // 0: the new code point replaces the next old one. -n: it replaces the next old one, and the n
+    // old code points after that one vanish. Above 0: it replaces no old code point, and comes from
+    // the same place as the old code point before it.
     int32_t change;
   };
 
   void add(char32_t code_point, int32_t change) { steps_.push_back({code_point, change}); }
-  // Characters of `old` become `fresh`, as a whole.
+  // The characters of `old` become `fresh` as a whole.
   void replace(std::string_view old, std::string_view fresh);
 
   std::vector<Step>& steps() { return steps_; }
@@ -47,16 +50,16 @@ class AlignedText {
   AlignedText slice(size_t begin, size_t end) const;  // bytes
 
   std::string_view view() const { return text_; }
-  const std::vector<CodePoints>& origins() const { return origins_; }  // one a byte
+  const std::vector<CodePoints>& origins() const { return origins_; }  // one entry for each byte
   bool at_origin() const { return !origins_.empty() && origins_.front().begin == 0; }
 
-  // The first `removed` code points vanish, the others become what `rewriting` says.
+  // The first `removed` code points vanish. `rewriting` says what becomes of the others.
   void rewrite(const Rewriting& rewriting, size_t removed = 0);
   void prepend(std::string_view prefix);
   void replace(std::span<const Match> matches, std::string_view content);
   void narrow(size_t begin, size_t end);  // bytes
 
-  // Leaves out the code points for which `keeps(code_point)` does not hold.
+  // Removes the code points for which `keeps(code_point)` is false.
   template <typename Keeps>
   void filter(Keeps&& keeps) {
     Rewriting kept;
@@ -72,7 +75,7 @@ class AlignedText {
     });
     rewrite(kept, removed_first);
   }
-  // `on(code_point)` for each, in order.
+  // Calls `on(code_point)` for each code point, in order.
   template <typename Function>
   void for_each(Function&& on) const {
     const char* end = text_.data() + text_.size();
@@ -91,7 +94,8 @@ class AlignedText {
   uint32_t first_ = 0;  // the code point of the row that the text began with
 };
 
-// What bytes [begin, end) of a text come from; `origins` has one entry a byte.
+// Returns the code points that the bytes [begin, end) of a text come from. `origins` has one entry
+// for each byte of the text.
 CodePoints covered(std::span<const CodePoints> origins, size_t begin, size_t end);
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 #include "tokenizer/pipeline.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -11,16 +12,18 @@
 namespace encode {
 namespace {
 
-// Rows are far shorter (the reader's hard limit is 64 MiB a line); offsets in the pipeline have 32
-// bits, and no normalizer makes a text more than 18 times as long.
+// Rows are far shorter: the reader's limit is 64 MiB a line. Offsets in the pipeline have 32 bits,
+// and no normalizer makes a text more than 18 times as long.
 constexpr size_t kMaxTextBytes = size_t{64} << 20;
-// With offsets a text takes up to 25 times its size, and what normalizers add, in memory.
+// With offsets, a text takes up to 25 times its size in memory, and more if normalizers make it
+// longer.
 constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
-// Where nothing is counted beyond max_length, so many bytes a token are tried first.
+// If tokens beyond max_length are not counted, this many bytes for each token are tried first.
 constexpr size_t kLikelyTokenBytes = 6;
-constexpr size_t kKeptBytes = size_t{1} << 20;  // by each buffer of a scratch, after a longer row
+// Kept by each buffer of a scratch after a longer row.
+constexpr size_t kKeptBytes = size_t{1} << 20;
 
-// Ids with room for more, not initialized.
+// A buffer of ids whose spare room is not initialized.
 class IdBuffer {
  public:
   void clear() { size_ = 0; }
@@ -75,7 +78,7 @@ class Pipeline final : public Tokenizer {
     const auto scratch = borrow();
     const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
     encode_text(utf8, *scratch);
-    // Offsets of other tokens than those of the row would be worse than none.
+    // Offsets that belong to other tokens than the row's would be worse than none.
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
       refuse_offsets();
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
@@ -115,8 +118,8 @@ class Pipeline final : public Tokenizer {
     return pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
   }
 
-  // The ids of as much of the text as shows that, and where, the row will be truncated; false where
-  // all of it is needed.
+  // Makes the ids of only the first part of the text if they show that the row will be truncated,
+  // and where. Returns false if the whole text is needed.
   bool encode_beginning(std::string_view utf8, const TokenizeOptions& options,
                         Scratch& scratch) const {
     if (options.max_length <= 0) return false;
@@ -184,8 +187,8 @@ class Pipeline final : public Tokenizer {
                  .code = "tokenizer.too_long",
                  .what = "a text is too long to be tokenized",
                  .where = "",
-                 .expected = "at most " + std::to_string(limit) + " bytes",
-                 .found = std::to_string(size) + " bytes",
+                 .expected = fmt::format("at most {} bytes", limit),
+                 .found = fmt::format("{} bytes", size),
                  .hint = "cut the row up, or let the reader truncate it"});
   }
 
@@ -209,7 +212,8 @@ void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
   rows.ids.insert(rows.ids.end(), prefix.begin(), prefix.end());
   rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(kept));
   rows.ids.insert(rows.ids.end(), suffix.begin(), suffix.end());
-  // Fewer places than special tokens: a row is never longer than max_length.
+  // If max_length is below the number of special tokens, some of them go: a row is never longer
+  // than max_length.
   if (rows.ids.size() - row_begin > room) rows.ids.resize(row_begin + room);
   rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
   rows.lost_tokens.push_back(static_cast<int32_t>(all - (rows.ids.size() - row_begin)));

@@ -1,5 +1,5 @@
-// The tokenizer of a tokenizer.json: added tokens, normalizer, pre-tokenizer, model, special
-// tokens, truncation.
+// The tokenizer that a tokenizer.json describes: added tokens, normalizer, pre-tokenizer, model,
+// special tokens and truncation, one after the other.
 #pragma once
 
 #include <atomic>
@@ -22,32 +22,35 @@ namespace encode {
 // A post-processor that takes white space off the ends of offsets.
 struct OffsetTrim {
   bool add_prefix_space = false;
-  bool after_prefix = false;  // it runs when the row begins with special tokens already
+  // The row begins with special tokens already when this post-processor runs.
+  bool after_prefix = false;
 };
 
-// What a post-processor puts around the ids of a single text, and does to offsets.
+// The special tokens that a post-processor puts around the ids of a single text, and its effect on
+// offsets.
 struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
   std::vector<OffsetTrim> trims;
-  // While they are loaded: BertProcessing and RobertaProcessing make one part of the row and what
-  // they add, TemplateProcessing leaves several.
+  // Used while post-processors are loaded: BertProcessing and RobertaProcessing join the row and
+  // the special tokens into one part, and TemplateProcessing leaves several parts.
   bool joined = false;
   bool split = false;
 };
 
-// Appends one row: special tokens around as many of `ids` as max_length leaves room for.
+// Appends one row: the special tokens, and between them as many of `ids` as max_length leaves room
+// for.
 void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
                 const TokenizeOptions& options, TokenizedRows& rows);
 
 struct PipelineParts {
-  std::unique_ptr<Normalizer> normalizer;       // null: none
-  std::unique_ptr<PreTokenizer> pre_tokenizer;  // null: none
+  std::unique_ptr<Normalizer> normalizer;       // may be null
+  std::unique_ptr<PreTokenizer> pre_tokenizer;  // may be null
   std::unique_ptr<Model> model;
   SpecialTokens special_tokens;
   AddedTokenFinder raw_tokens;         // looked for before normalization
-  AddedTokenFinder normalized_tokens;  // and after it
-  TokenSpellings tokens;               // "" for an id without one
+  AddedTokenFinder normalized_tokens;  // looked for after normalization
+  TokenSpellings tokens;               // "" for an id without a token
   std::string description;
 };
 

@@ -1,11 +1,12 @@
-// Where a text can be cut before it is tokenized: the ids of what is before the cut are then the
-// first ids of the whole text. A row that will be truncated needs no more.
+// Finds a place where a text can be cut before it is tokenized, such that the ids of the part
+// before the cut are the first ids of the whole text. A row that will be truncated needs no more
+// than that part.
 //
-// Cuts are between an ASCII letter and a space that an ASCII letter follows. Whether all of them
-// are right depends on the tokenizer, and each stage answers for itself: added tokens, that none of
-// them reaches across; the normalizer, that it looks at no more than the characters that a cluster
-// is made of; the pre-tokenizer, that a piece ends there, or else the model, that no token joins
-// the two. A stage that gives no answer means no cuts.
+// A cut lies between an ASCII letter and a space that an ASCII letter follows. Each stage of the
+// tokenizer answers for itself whether all such cuts are right. Added tokens: none of them contains
+// such a place. The normalizer: it looks at nothing beyond the characters of one cluster. The
+// pre-tokenizer: a piece ends at the cut; or else the model: no token contains both the letter and
+// the space. If a stage gives no answer, there are no cuts.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ class PrefixCut {
   explicit PrefixCut(const PipelineParts& parts);
 
   bool possible() const { return possible_; }
-  // The last cut at or before `at`; 0: there is none.
+  // Returns the last cut at or before byte `at`, and 0 if there is none.
   size_t find(std::string_view utf8, size_t at) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "tokenizer/refusal.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -32,9 +33,9 @@ void refuse_unsupported(std::string what, const std::string& where, std::string 
 
 std::string quoted_token(std::string_view token) {
   constexpr size_t kShownBytes = 40;
-  std::string text = "'" + preview(token, kShownBytes) + "'";
-  if (token.size() > kShownBytes) text += " (" + std::to_string(token.size()) + " bytes)";
-  return text;
+  const std::string shown = preview(token, kShownBytes);
+  return token.size() <= kShownBytes ? fmt::format("'{}'", shown)
+                                     : fmt::format("'{}' ({} bytes)", shown, token.size());
 }
 
 }  // namespace encode

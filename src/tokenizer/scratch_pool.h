@@ -1,5 +1,5 @@
-// Hands each call a scratch object of its own, without a lock: threads keep coming back to the same
-// warm one.
+// Hands each call a scratch object of its own, without a lock. A thread mostly gets the object back
+// that it has used before.
 #pragma once
 
 #include <array>
@@ -38,7 +38,8 @@ class ScratchPool {
     std::unique_ptr<Scratch> scratch_;
   };
 
-  // `make()` gives a new std::unique_ptr<Scratch> where the thread's slots are empty or taken.
+  // `make()` returns a new std::unique_ptr<Scratch>. It is called if all slots of the thread are
+  // empty or taken.
   template <typename Make>
   Lease borrow(Make&& make) {
     const size_t home = std::hash<std::thread::id>()(std::this_thread::get_id());

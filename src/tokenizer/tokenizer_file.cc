@@ -6,8 +6,7 @@ namespace encode {
 
 std::string find_tokenizer_file(const std::string& model_dir) {
   namespace fs = std::filesystem;
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model",
-                           "spiece.model", "spm.model"}) {
+  for (const char* name : kTokenizerFiles) {
     const fs::path path = fs::path(model_dir) / name;
     if (fs::exists(path)) return path.string();
   }

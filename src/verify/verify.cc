@@ -11,9 +11,7 @@
 #include "base/json.h"
 #include "base/npy_reader.h"
 #include "fingerprint/fingerprint.h"
-#include "store/final.h"
-#include "store/offsets.h"
-#include "store/sealed_file.h"
+#include "store/audit.h"
 #include "verify/chunk_check.h"
 #include "verify/matrix_scan.h"
 

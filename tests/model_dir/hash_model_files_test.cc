@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "encode/tokenizer_file.h"
+
 #include "base/hash.h"
 #include "base/json.h"
 #include "model_dir/hash_cache.h"
@@ -80,6 +82,19 @@ TEST(HashModelFiles, ChangesWithAFileThatAppears) {
   const std::vector<FileHash> before = hashes(model);
   model.write("special_tokens_map.json", "{}");
   EXPECT_NE(hashes(model), before);
+}
+
+// A file that a tokenizer may be loaded from and that is not hashed would change vectors unseen.
+TEST(HashModelFiles, HasEveryFileThatATokenizerMayBeLoadedFrom) {
+  const TinyModel model;
+  for (const char* name : kTokenizerFiles) {
+    model.remove("tokenizer.json");
+    model.write(name, "{}");
+    const std::vector<FileHash> files = hashes(model);
+    EXPECT_TRUE(std::any_of(files.begin(), files.end(), [&](const FileHash& file) {
+      return file.name == name;
+    })) << name;
+  }
 }
 
 TEST(HashModelFiles, DoesNotChangeWithTheReadme) {

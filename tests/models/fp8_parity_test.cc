@@ -12,7 +12,7 @@
 
 #include "batching/pack.h"
 #include "loaded_model.h"
-#include "nn/pooling.h"
+#include "nn/layers/pooling.h"
 #include "npy_tensor.h"
 #include "support/temp_dir.h"
 

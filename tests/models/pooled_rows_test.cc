@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "loaded_model.h"
-#include "nn/linear.h"
-#include "nn/pooling.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/pooling.h"
 #include "support/temp_dir.h"
 
 namespace encode {

@@ -73,7 +73,8 @@ std::vector<int64_t> Experiment::take_encoded_chunks() const {
 std::string undisturbed_tc() {
   static const std::string bytes = [] {
     Experiment experiment;
-    experiment.run();
+    const RunResult result = experiment.run();
+    if (result.exit_code != ExitCode::kOk) throw Error(result.error);
     return experiment.read(experiment.tc());
   }();
   return bytes;

@@ -75,7 +75,7 @@ TEST(Run, JsonLinesAreAllThatJsonModePrints) {
 
 TEST(Run, SecondRunSkipsWhatIsDone) {
   Experiment experiment;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U);
   const RunResult second = experiment.run();
   EXPECT_EQ(second.exit_code, ExitCode::kOk);
@@ -97,7 +97,7 @@ TEST(Run, BytesDoNotDependOnTheMode) {
   for (const int64_t chunk_size : {0, 1, 7, 1000}) {
     Experiment experiment;
     experiment.config.store.chunk_size = chunk_size;
-    experiment.run();
+    ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
     EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "chunk size " << chunk_size;
   }
   Experiment standard;
@@ -116,14 +116,14 @@ TEST(Run, ChunkSizeZeroIsTheDefault) {
 TEST(Run, KeepsChunksWhereAsked) {
   Experiment experiment;
   experiment.config.store.keep_chunk_cache = true;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   EXPECT_TRUE(exists(experiment.cache("train_tc_chunks/chunk_0003.npy")));
   EXPECT_TRUE(exists(experiment.cache("train_commit_chunks/chunk_0003.npy")));
 }
 
 TEST(Run, ChangedInputIsRefusedUntilFresh) {
   Experiment experiment;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   experiment.write_input("tc", Experiment::kRows, "changed");
   const RunResult refused = experiment.run();
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
@@ -138,7 +138,7 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
 
 TEST(Run, ChunksOfAnotherRunAreRefusedUntilFresh) {
   Experiment experiment;
-  experiment.run("69:2:1");
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
   experiment.config.streams[0].result.max_length = 12;
   const RunResult refused = experiment.run();
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
@@ -149,7 +149,7 @@ TEST(Run, ChunksOfAnotherRunAreRefusedUntilFresh) {
 
 TEST(Run, SpeedSettingsDoNotMakeARunForeign) {
   Experiment experiment;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   experiment.config.streams[0].speed = {.batch_size = 3, .batch_tokens = 99, .threads = 1};
   experiment.config.store.chunk_size = 11;
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
@@ -157,7 +157,7 @@ TEST(Run, SpeedSettingsDoNotMakeARunForeign) {
 
 TEST(Run, ModelMovedElsewhereIsTheSameModel) {
   Experiment experiment;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   const std::string moved = experiment.dir().file("moved_model");
   std::filesystem::copy(test_data("models/bert"), moved);
   for (StreamConfig& stream : experiment.config.streams) stream.result.model = moved;
@@ -206,10 +206,10 @@ TEST(Run, InputWithoutRowsGivesAMatrixWithoutRows) {
 
 TEST(Run, StatusFileSaysHowItEnded) {
   Experiment experiment;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   EXPECT_EQ(Json::parse(experiment.read(experiment.cache("status.json"))).at("state"), "done");
   experiment.config.store.fresh = true;
-  experiment.run("69:2:1");
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
   const Json status = Json::parse(experiment.read(experiment.cache("status.json")));
   EXPECT_EQ(status.at("state"), "failed");
   EXPECT_EQ(status.at("exit_code"), 69);

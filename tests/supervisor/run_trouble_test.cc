@@ -33,7 +33,11 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2"));
 
 TEST(RunTrouble, UndisturbedRunNeverRestarts) {  // the control of the tests above
-  EXPECT_THAT(Experiment().run().log, Not(HasSubstr("starting another one")));
+  Experiment experiment;
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U);
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another one")));
 }
 
 TEST(RunTrouble, StandardModeRestartsToo) {
@@ -88,7 +92,7 @@ TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
 
 TEST(RunTrouble, WhatTheWorkerPrintsIsInTheLog) {
   Experiment experiment;
-  experiment.run("shout:1:1");
+  ASSERT_EQ(experiment.run("shout:1:1").exit_code, ExitCode::kOk);
   EXPECT_THAT(experiment.read(experiment.cache("encode.log")),
               HasSubstr("worker: the sky is falling"));
 }
@@ -112,7 +116,7 @@ TEST(RunTrouble, BusyCacheIsATemporaryFailure) {
 
 TEST(RunTrouble, DamagedChunkIsEncodedAgain) {
   Experiment experiment;
-  experiment.run("69:3:1");
+  ASSERT_EQ(experiment.run("69:3:1").exit_code, ExitCode::kUnavailable);
   experiment.take_encoded_chunks();
   const std::string chunk = experiment.cache("train_tc_chunks/chunk_0001.npy");
   std::string bytes = experiment.read(chunk);
@@ -126,7 +130,7 @@ TEST(RunTrouble, DamagedChunkIsEncodedAgain) {
 
 TEST(RunTrouble, DamagedFinalIsMadeAgain) {
   Experiment experiment;
-  experiment.run();
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
   std::string bytes = experiment.read(experiment.tc());
   bytes.back() ^= 1;
   write_bytes(experiment.tc(), bytes);

@@ -1,4 +1,4 @@
-// Time that this thread has computed: other programs on the machine do not count.
+// The processor time of this thread. Other programs on the machine do not count.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// Recorded cases of tests/data/tokenizer.
+// Reads the recorded cases of tests/data/tokenizer.
 #pragma once
 
 #include <fstream>
@@ -14,7 +14,7 @@ inline std::string tokenizer_data(const std::string& name) {
   return test_data("tokenizer/" + name);
 }
 
-// A case a line.
+// Each line of the file is a case.
 inline std::vector<Json> read_cases(const std::string& name) {
   std::ifstream in(tokenizer_data(name));
   std::vector<Json> cases;

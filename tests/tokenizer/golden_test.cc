@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
                                            "sentencepiece_unigram"),
                          [](const auto& test) { return test.param; });
 
-// What a charsmap replaces are grapheme clusters.
+// A charsmap replaces whole grapheme clusters.
 TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
   const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("unigram"));
   for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
@@ -73,7 +73,7 @@ TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
   }
 }
 
-// One small tokenizer a normalizer or pre-tokenizer; their WordLevel ids name the pieces.
+// One small tokenizer for each normalizer and pre-tokenizer. Its WordLevel ids name the pieces.
 TEST(GoldenComponentTest, EveryNormalizerAndPreTokenizerGivesTheRecordedPieces) {
   const testing::TempDir dir;
   const auto texts = Json::parse(testing::read_bytes(tokenizer_data("component_texts.json")));

@@ -59,7 +59,7 @@ TEST(LimitsTest, MoreThanFourMillionMergesAreRefused) {
   EXPECT_THAT(error_of([&] { load(text + "]}}"); }).what, HasSubstr("too many merges"));
 }
 
-// As a file with the pieces of `merges` spells them: each is its two sides.
+// A tokenizer.json with the merges, and with `vocabulary` and what the merges make as its tokens.
 Json bpe_of(const std::vector<std::pair<std::string, std::string>>& merges, Json vocabulary) {
   Json model = {{"type", "BPE"}, {"merges", Json::array()}};
   for (const auto& [left, right] : merges) {
@@ -91,7 +91,8 @@ TEST(LimitsTest, TokensOfMoreThan32MiBInAllAreRefused) {
   EXPECT_LT(error.found.size(), 100U);
 }
 
-// In each model one token has megabytes, and the texts consist of what it begins with.
+// In each model one token has a large part of a megabyte or more, and the texts consist of the
+// character that this token begins with.
 TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
   const std::string piece(1 << 20, 'a');
   std::vector<std::pair<std::string, std::string>> merges;
@@ -156,7 +157,7 @@ TEST(LimitsTest, ADamagedCharsmapIsRefusedOrBounded) {
   EXPECT_GT(refused, 0);
 }
 
-// Of no interest here, so that a stride that reaches beyond max_length cannot do harm.
+// Stored truncation is not used, so a stride that reaches beyond max_length cannot do harm.
 TEST(LimitsTest, StoredTruncationIsIgnoredWhateverItSays) {
   auto json = Json::parse(family_file("wordpiece"));
   json["truncation"] = {{"max_length", 1}, {"stride", 99}, {"strategy", "LongestFirst"}};

@@ -1,5 +1,5 @@
-// Offsets are those that Hugging Face `tokenizers` and `sentencepiece` gave to
-// scripts/golden/tokenizer_offsets.py, and belong to the ids of the row.
+// Offsets are equal to the offsets that scripts/golden/tokenizer_offsets.py has recorded from
+// Hugging Face `tokenizers` and `sentencepiece`, and they belong to the ids of the row.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -110,8 +110,8 @@ TEST(OffsetsTest, EveryPartGivesTheRecordedOffsets) {
   EXPECT_GT(tokenizers, 70U);
 }
 
-// A row of `text` with these options: as many offsets as ids, which are those of encode(), and
-// each offset within the text; begins and ends never go back where none are trimmed.
+// Checks a row of `text` with these options: there is an offset for each id, the ids are equal to
+// encode()'s, and each offset lies within the text. Begins and ends ascend if none are trimmed.
 void check_row(const Tokenizer& tokenizer, const std::string& text, const TokenizeOptions& options,
                bool trims) {
   TokenizedRows rows;
@@ -178,7 +178,7 @@ TEST(OffsetsTest, TextThatIsNotUtf8IsSafe) {
   }
 }
 
-// Its two ways to tokenize do not agree.
+// The two ways to tokenize of this model do not agree.
 class TwoFaced final : public Model {
  public:
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }

@@ -1,10 +1,10 @@
-// Test tool: reads one JSON string a line, writes the ids of each as a JSON array.
+// Test tool: reads a JSON string from each line, and writes the ids of each string as a JSON array.
 //   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
 //   [--binary] [--offsets] [--time] [--threads N]
-// With --binary each row is int32 numbers: how many ids, lost tokens, the ids; with --offsets then
-// the begin and end of each. With --time nothing
-// is written but the seconds of loading and, after a few hundred rows to warm up, those of encoding
-// all rows on N threads.
+// With --binary each row consists of int32 numbers: the number of ids, the number of lost tokens,
+// the ids, and with --offsets the begin and the end of each. With --time only times are written:
+// the seconds of loading, and the seconds of encoding all rows on N threads after a few hundred
+// rows to warm up.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -101,7 +101,7 @@ void print_all(const encode::Tokenizer& tokenizer, const Arguments& arguments) {
   }
 }
 
-// Rows are dealt out in blocks, as they come.
+// Threads take the rows in blocks, in order.
 size_t encode_all(const encode::Tokenizer& tokenizer, const std::vector<std::string>& texts,
                   const Arguments& arguments) {
   constexpr size_t kBlock = 64;

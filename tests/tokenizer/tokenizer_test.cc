@@ -1,4 +1,4 @@
-// Promises of include/encode/tokenizer.h that hold for every family.
+// Every family keeps the promises of include/encode/tokenizer.h.
 #include "encode/tokenizer.h"
 
 #include <cstdlib>
@@ -172,7 +172,7 @@ TEST(TokenizerTest, CostPerByteDoesNotGrowWithTheLengthOfAWord) {
   }
 }
 
-// Real vocabularies are not part of the project: looked for in $ENCODE_TEST_ASSETS and in
+// Real vocabularies are not part of the project. They are looked for in $ENCODE_TEST_ASSETS and in
 // .deps/models.
 TEST(TokenizerTest, RealMiniLmVocabulary) {
   namespace fs = std::filesystem;

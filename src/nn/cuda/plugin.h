@@ -49,7 +49,7 @@ enum EncodeCudaPooling : int32_t {
   kEncodeCudaPoolWeightedMean = 5,
 };
 
-// Where a kernel puts rows of e4m3 values with a float32 scale each: nn/fp8_rows.h says which.
+// Where a kernel puts rows of e4m3 values with a float32 scale each: nn/fp8/rows.h says which.
 struct EncodeCudaFp8Rows {
   void* values;  // [rows, width] dense, a multiple of 16 wide
   float* scale;  // [rows]

@@ -1,11 +1,11 @@
-// Rows in registers to 8-bit floats; nn/fp8_rows.h says which.
+// Rows in registers to 8-bit floats; nn/fp8/rows.h says which.
 #pragma once
 
 #include <type_traits>
 
 #include <cuda_fp8.h>
 
-#include "../fp8_format.h"
+#include "../fp8/format.h"
 #include "rows.cuh"
 
 namespace encode::cuda {

@@ -1,6 +1,7 @@
 #include "tokenizer/load/component.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/units.h"
@@ -28,7 +29,7 @@ bool Component::boolean(const std::string& key) const {
 }
 
 Component Component::child(const Json& json, size_t index) const {
-  return {json, where_ + "." + type_ + "[" + std::to_string(index) + "]"};
+  return {json, fmt::format("{}.{}[{}]", where_, type_, index)};
 }
 
 PatternText load_pattern_text(const Component& component) {
@@ -43,8 +44,8 @@ PatternText load_pattern_text(const Component& component) {
   std::string text = fields.string(is_regex ? "Regex" : "String");
   if (text.empty() || text.size() > kMaxPatternBytes) {
     refuse_format("pattern of a wrong length", where,
-                  "1 to " + std::to_string(kMaxPatternBytes) + " bytes",
-                  std::to_string(text.size()) + " bytes");
+                  fmt::format("1 to {} bytes", kMaxPatternBytes),
+                  fmt::format("{} bytes", text.size()));
   }
   return {std::move(text), is_regex};
 }

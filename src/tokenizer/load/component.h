@@ -1,5 +1,5 @@
-// Strict reading of tokenizer.json's components: every key is known or the file is refused, by
-// name.
+// Reads the components of a tokenizer.json strictly: a key that is not known is an error that names
+// the key.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@
 
 namespace encode {
 
-// One JSON object with a "type".
+// A JSON object with a "type". It keeps a reference to the JSON.
 class Component {
  public:
   Component(const Json& json, std::string where);
@@ -23,9 +23,9 @@ class Component {
   const Json& json() const { return json_; }
   const JsonFields& fields() const { return fields_; }
 
-  // Refuses keys other than "type" and these.
+  // Throws if there are keys other than "type" and `keys`.
   void allow(std::initializer_list<std::string_view> keys) const;
-  bool boolean(const std::string& key) const;  // must be there
+  bool boolean(const std::string& key) const;  // the key must be there
   Component child(const Json& json, size_t index) const;
 
  private:
@@ -35,7 +35,7 @@ class Component {
   std::string type_;
 };
 
-// {"String": ..} or {"Regex": ..}
+// Reads the "pattern" of a component: {"String": ..} or {"Regex": ..}.
 std::unique_ptr<TextPattern> load_pattern(const Component& component);
 struct PatternText {
   std::string text;

@@ -1,6 +1,7 @@
 #include "tokenizer/load/load_model.h"
 
 #include <array>
+#include <fmt/format.h>
 #include <string>
 
 #include "base/units.h"
@@ -47,7 +48,7 @@ std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& com
   for (const auto& entry : json.vocabulary.entries()) {
     if (entry.size > kMaxSearchedTokenBytes) {
       refuse_format("a token of a Unigram model is too long", component.where(),
-                    "at most " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
+                    fmt::format("at most {} bytes", kMaxSearchedTokenBytes),
                     quoted_token(json.vocabulary.token(entry)));
     }
   }
@@ -86,7 +87,7 @@ std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& compone
   const size_t bytes = options.byte_fallback ? find_byte_tokens(json.vocabulary, byte_tokens) : 0;
   if (bytes != 0 && bytes != byte_tokens.size()) {
     refuse_format("byte_fallback with an incomplete set of byte tokens", component.where(),
-                  "<0x00> to <0xFF>", std::to_string(bytes) + " of 256");
+                  "<0x00> to <0xFF>", fmt::format("{} of 256", bytes));
   }
   return make_bpe(json.vocabulary, json.merges, options);
 }

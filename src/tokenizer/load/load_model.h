@@ -9,7 +9,7 @@
 
 namespace encode {
 
-// True for a model that can take raw bytes instead of GPT-2's alphabet.
+// True if the model can take raw bytes instead of their spelling in GPT-2's alphabet.
 bool model_takes_bytes(const ModelJson& json);
 
 // `where` names the place in messages. Throws Error (kConfig) for a type or an option that is not

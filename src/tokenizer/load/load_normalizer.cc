@@ -1,5 +1,6 @@
 #include "tokenizer/load/load_normalizer.h"
 
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -58,13 +59,13 @@ std::unique_ptr<Normalizer> load_sequence(const Component& component) {
   return make_normalizer_sequence(std::move(steps));
 }
 
-// Null for anything but base64 with padding and without white space (RFC 4648).
+// Returns null for anything but base64 with padding and without white space (RFC 4648).
 std::optional<std::string> decode_base64(std::string_view text) {
   constexpr std::string_view kAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   const std::string_view digits = text.substr(0, text.size() - padding);
-  // OpenSSL skips white space at both ends and takes padding for zeros wherever it is.
+  // OpenSSL skips white space at both ends and takes padding for zeros wherever it stands.
   if (text.size() % 4 != 0 || text.size() > INT_MAX ||
       digits.find_first_not_of(kAlphabet) != std::string_view::npos)
     return std::nullopt;
@@ -119,8 +120,9 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
   };
   const auto found = kLoaders.find(component.type());
   if (found == kLoaders.end()) {
-    refuse_unsupported("normalizer type " + quoted_token(component.type()) + " is not supported",
-                       component.where());
+    refuse_unsupported(
+        fmt::format("normalizer type {} is not supported", quoted_token(component.type())),
+        component.where());
   }
   return found->second(component);
 }

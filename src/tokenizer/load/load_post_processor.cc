@@ -1,5 +1,6 @@
 #include "tokenizer/load/load_post_processor.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/units.h"
@@ -12,7 +13,7 @@ namespace {
 int32_t load_id(const Json& json, const Component& component, const std::string& what) {
   if (!json.is_number_integer() || json.get<int64_t>() < 0 || json.get<int64_t>() >= kMaxTokens) {
     refuse_format("bad id of " + what, component.where(),
-                  "an integer below " + std::to_string(kMaxTokens), preview(json.dump()));
+                  fmt::format("an integer below {}", kMaxTokens), preview(json.dump()));
   }
   return json.get<int32_t>();
 }

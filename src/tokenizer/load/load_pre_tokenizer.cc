@@ -1,5 +1,6 @@
 #include "tokenizer/load/load_pre_tokenizer.h"
 
+#include <fmt/format.h>
 #include <map>
 #include <utility>
 
@@ -91,7 +92,7 @@ std::unique_ptr<PreTokenizer> load_plain(const Component& component) {
   return kMake();
 }
 
-// A flat list of steps; "ByteLevel" becomes its split and, last of all, the alphabet.
+// Flattens the steps. "ByteLevel" becomes its split and, as the last step, its alphabet.
 using Steps = std::vector<std::unique_ptr<PreTokenizer>>;
 
 void load_steps(const Component& component, Steps& steps, bool& ends_with_alphabet) {
@@ -127,8 +128,9 @@ void load_steps(const Component& component, Steps& steps, bool& ends_with_alphab
   }
   const auto found = kLoaders.find(component.type());
   if (found == kLoaders.end()) {
-    refuse_unsupported("pre-tokenizer type " + quoted_token(component.type()) + " is not supported",
-                       component.where());
+    refuse_unsupported(
+        fmt::format("pre-tokenizer type {} is not supported", quoted_token(component.type())),
+        component.where());
   }
   steps.push_back(found->second(component));
 }

@@ -9,8 +9,7 @@
 namespace encode {
 
 struct LoadedPreTokenizer {
-  std::unique_ptr<PreTokenizer>
-      pre_tokenizer;  // null if the component does nothing but spell bytes
+  std::unique_ptr<PreTokenizer> pre_tokenizer;
   // The pieces are to be spelled in GPT-2's alphabet, and the pre-tokenizer leaves this to the
   // model.
   bool byte_level = false;

@@ -1,6 +1,7 @@
 #include "tokenizer/load/merge_loader.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/units.h"
@@ -10,7 +11,7 @@
 namespace encode {
 namespace {
 
-constexpr size_t kBatch = 64;  // merges whose sides are looked up together
+constexpr size_t kBatch = 64;  // the number of merges whose sides are looked up together
 
 }  // namespace
 
@@ -35,8 +36,8 @@ std::vector<BpeMerge> MergeLoader::finish() {
   return std::move(merges_);
 }
 
-// Training appends what a merge makes to the vocabulary: nearly always it is what the merge before
-// made, or the token after that.
+// A trainer appends the result of each merge to the vocabulary. So the token is nearly always the
+// result of the merge before, or the entry after that.
 int32_t MergeLoader::find_merged(std::string_view token) {
   const auto entries = vocabulary_.entries();
   for (const size_t entry : {expected_, expected_ + 1}) {
@@ -62,8 +63,8 @@ void MergeLoader::look_up_sides() {
 }
 
 void MergeLoader::refuse(size_t merge, std::string_view token) const {
-  refuse_format("merge " + std::to_string(merge) + " uses a token that is not in the vocabulary",
-                where_, "a token of the vocabulary", quoted_token(token));
+  refuse_format(fmt::format("merge {} uses a token that is not in the vocabulary", merge), where_,
+                "a token of the vocabulary", quoted_token(token));
 }
 
 }  // namespace encode

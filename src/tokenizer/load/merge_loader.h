@@ -1,4 +1,4 @@
-// Merges as a file spells them -> merges of ids.
+// Turns the merges of a file, which are spelled as text, into merges of ids.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace encode {
 
 class MergeLoader {
  public:
-  // The right side of a merged token loses `prefix_size` bytes, the prefix of subwords. `where`
-  // names the file in messages.
+  // If subwords have a prefix, the right side of a merge loses it in the merged token: its first
+  // `prefix_size` bytes. `where` names the file in messages.
   MergeLoader(const Vocabulary& vocabulary, size_t prefix_size, std::string where);
 
   void reserve(size_t merges) { merges_.reserve(merges); }
-  // The views must live until finish(). Throws Error (kConfig) for a merge whose sides or whose
-  // result is not in the vocabulary, maybe some merges later.
+  // The views must stay valid until finish(). Throws Error (kConfig) if a side or the result of a
+  // merge is not in the vocabulary; this may be found some merges later.
   void add(std::string_view left, std::string_view right);
   std::vector<BpeMerge> finish();
 
@@ -31,10 +31,11 @@ class MergeLoader {
   size_t prefix_size_;
   std::string where_;
   std::vector<BpeMerge> merges_;
-  std::vector<std::string_view> sides_;  // left, right of the last merges, not looked up yet
+  // The left and right sides of the last merges, not looked up yet.
+  std::vector<std::string_view> sides_;
   std::vector<int32_t> side_ids_;
   std::string merged_;
-  size_t expected_ = 0;  // vocabulary entry that the last merge made
+  size_t expected_ = 0;  // the entry of the vocabulary that the last merge made
 };
 
 }  // namespace encode

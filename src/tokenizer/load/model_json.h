@@ -1,5 +1,5 @@
-// The "model" of a tokenizer.json, read in one pass: vocabularies and merges make up nearly all of
-// the file.
+// The "model" of a tokenizer.json. It is read in one pass, because vocabularies and merges make up
+// nearly all of the file.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 namespace encode {
 
 struct ModelJson {
-  Json options = Json::object();  // all fields but the two below
-  Vocabulary vocabulary;          // of Unigram too: ids are places in its list
-  std::vector<double> scores;     // Unigram: by id
+  Json options = Json::object();  // all fields but the vocabulary and the merges
+  Vocabulary vocabulary;          // for Unigram, ids are the places in the file's list
+  std::vector<double> scores;     // Unigram: the score of each id
   std::vector<BpeMerge> merges;
   bool has_vocabulary = false;
   bool has_merges = false;

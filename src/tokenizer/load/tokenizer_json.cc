@@ -1,6 +1,7 @@
 #include "tokenizer/load/tokenizer_json.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <utility>
@@ -25,12 +26,13 @@ namespace dom = simdjson::dom;
 
 constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 
-// The file in two parts: the model as ModelJson, every other field as a small document.
+// Reads the file into two parts: the model becomes a ModelJson, and every other field a small
+// document.
 class Reader {
  public:
   explicit Reader(std::string where) : where_(std::move(where)) {}
 
-  // Keeps no view of `text`, behind which simdjson may read SIMDJSON_PADDING bytes.
+  // Keeps no view of `text`. simdjson may read SIMDJSON_PADDING bytes after its end.
   void read(std::string_view text) {
     dom::parser parser(static_cast<size_t>(kLimits.max_bytes));
     try {
@@ -52,7 +54,7 @@ class Reader {
     if (!has_model_) refuse_format("the file has no model", where_, "a key 'model'", "");
   }
 
-  // null where the file has no such field
+  // null if the file has no such field
   const Json* part(const std::string& key) const {
     const auto found = parts_.find(key);
     return found == parts_.end() || found->second.is_null() ? nullptr : &found->second;
@@ -83,19 +85,19 @@ class Reader {
         model_.options[key] = parse_small(value, "model." + key);
       }
     }
-    if (model_.has_merges) read_merges(merges);  // they need the other fields
+    if (model_.has_merges) read_merges(merges);  // reading them needs the other fields
   }
 
   void add_token(std::string_view token, int64_t id) {
     if (id < 0 || id >= kMaxTokens) {
       refuse_format("bad entry of the vocabulary", where_,
-                    "an id from 0 to " + std::to_string(kMaxTokens - 1),
-                    std::to_string(id) + " for " + quoted_token(token));
+                    fmt::format("an id from 0 to {}", kMaxTokens - 1),
+                    fmt::format("{} for {}", id, quoted_token(token)));
     }
     vocabulary_bytes_ += token.size();
     if (vocabulary_bytes_ > kMaxVocabularyBytes) {
       refuse_format("the tokens of the vocabulary are too long", where_,
-                    "at most " + std::to_string(kMaxVocabularyBytes) + " bytes in all",
+                    fmt::format("at most {} bytes in all", kMaxVocabularyBytes),
                     "more, at " + quoted_token(token));
     }
     if (!model_.vocabulary.add(token, static_cast<int32_t>(id))) {
@@ -133,7 +135,7 @@ class Reader {
     int64_t count = 0;
     for (const dom::element merge : merges) {
       if (++count > kMaxTokens) {
-        refuse_format("too many merges", where_, "at most " + std::to_string(kMaxTokens), "more");
+        refuse_format("too many merges", where_, fmt::format("at most {}", kMaxTokens), "more");
       }
       if (merge.is_array()) {
         const dom::array pair = merge;
@@ -173,7 +175,8 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
   for (const auto& [key, value] : json.items()) {
     const bool is_flag = kFlags.contains(key);
     if (!is_flag && key != "id" && key != "content") {
-      refuse_unsupported("key " + quoted_token(key) + " of an added token is not supported", where);
+      refuse_unsupported(
+          fmt::format("key {} of an added token is not supported", quoted_token(key)), where);
     }
     if (is_flag && !value.is_boolean()) fields.refuse(key, "true or false", preview(value.dump()));
   }
@@ -181,7 +184,7 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
   token.id = static_cast<int32_t>(fields.integer("id", 0, kMaxTokens - 1));
   token.content = fields.string("content");
   if (token.content.empty() || token.content.size() > kMaxSearchedTokenBytes) {
-    fields.refuse("content", "1 to " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
+    fields.refuse("content", fmt::format("1 to {} bytes", kMaxSearchedTokenBytes),
                   quoted_token(token.content));
   }
   token.single_word = fields.boolean_or("single_word", false);
@@ -192,15 +195,14 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
   return token;
 }
 
-// Ids are given as Hugging Face `tokenizers` gives them: the vocabulary's where it has the token,
-// else the next free one. A file that says otherwise is refused: one of the two numberings is
-// wrong.
+// Hugging Face `tokenizers` gives an added token the id that the vocabulary has for it, or else the
+// next free id. A file that says otherwise is refused, because one of the two numberings is wrong.
 void check_id(const AddedToken& token, const Vocabulary& vocabulary, int32_t& next_id,
               const std::string& where) {
   const int32_t known = vocabulary.find(token.content);
   const int32_t id = known >= 0 ? known : next_id++;
   if (id != token.id) {
-    refuse_format("added token " + quoted_token(token.content) + " has a wrong id", where,
+    refuse_format(fmt::format("added token {} has a wrong id", quoted_token(token.content)), where,
                   std::to_string(id), std::to_string(token.id));
   }
 }
@@ -222,8 +224,7 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
   std::set<std::string> normalized_patterns;
   auto next_id = static_cast<int32_t>(vocabulary.size());
   for (const Json& entry : *json) {
-    const std::string entry_where =
-        where + ": added_tokens[" + std::to_string(result.list.size()) + "]";
+    const std::string entry_where = fmt::format("{}: added_tokens[{}]", where, result.list.size());
     AddedToken token = load_added_token(entry, entry_where);
     check_id(token, vocabulary, next_id, entry_where);
     std::string pattern = token.content;
@@ -234,16 +235,16 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
       pattern = text.view();
     }
     if (pattern.size() > kMaxSearchedTokenBytes) {
-      refuse_format(
-          "added token " + quoted_token(token.content) + " is too long once it is normalized",
-          entry_where, "at most " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
-          std::to_string(pattern.size()) + " bytes");
+      refuse_format(fmt::format("added token {} is too long once it is normalized",
+                                quoted_token(token.content)),
+                    entry_where, fmt::format("at most {} bytes", kMaxSearchedTokenBytes),
+                    fmt::format("{} bytes", pattern.size()));
     }
     if (pattern.empty() ||
         !(token.normalized ? normalized_patterns : raw_patterns).insert(pattern).second) {
-      refuse_format(
-          "added token " + quoted_token(token.content) + " looks like another one, or like nothing",
-          entry_where, "distinct added tokens", quoted_token(pattern));
+      refuse_format(fmt::format("added token {} looks like another one, or like nothing",
+                                quoted_token(token.content)),
+                    entry_where, "distinct added tokens", quoted_token(pattern));
     }
     (token.normalized ? normalized : raw).emplace_back(std::move(pattern), token);
     result.list.push_back(std::move(token));
@@ -253,7 +254,7 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
   return result;
 }
 
-// Throws where two tokens share an id.
+// Throws if two tokens share an id.
 TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<AddedToken>& added,
                            const std::string& where) {
   int32_t max_id = vocabulary.max_id();
@@ -264,8 +265,8 @@ TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<Added
     const auto id = static_cast<size_t>(entry.id);
     if (taken[id]) {
       refuse_format("two tokens share an id", where, "distinct ids",
-                    std::to_string(id) + ", " + quoted_token(tokens[id]) + " and " +
-                        quoted_token(vocabulary.token(entry)));
+                    fmt::format("{}, {} and {}", id, quoted_token(tokens[id]),
+                                quoted_token(vocabulary.token(entry))));
     }
     taken[id] = true;
     tokens[id] = vocabulary.token(entry);
@@ -279,7 +280,7 @@ void check_special_ids(const SpecialTokens& special, size_t vocab_size, const st
     for (const int32_t id : *side) {
       if (static_cast<size_t>(id) >= vocab_size) {
         refuse_format("the post-processor uses an id outside of the vocabulary", where,
-                      "below " + std::to_string(vocab_size), std::to_string(id));
+                      fmt::format("below {}", vocab_size), std::to_string(id));
       }
     }
   }
@@ -311,10 +312,10 @@ PipelineParts build_parts(const Reader& reader, const std::string& where) {
     parts.special_tokens = load_post_processor({*json, where + ": post_processor"});
     check_special_ids(parts.special_tokens, parts.tokens.size(), where + ": post_processor");
   }
-  parts.description = parts.model->name() + ", " + std::to_string(parts.tokens.size()) +
-                      " tokens, normalizer " + part_type(reader.part("normalizer")) +
-                      ", pre-tokenizer " + part_type(reader.part("pre_tokenizer")) +
-                      ", post-processor " + part_type(reader.part("post_processor"));
+  parts.description = fmt::format(
+      "{}, {} tokens, normalizer {}, pre-tokenizer {}, post-processor {}", parts.model->name(),
+      parts.tokens.size(), part_type(reader.part("normalizer")),
+      part_type(reader.part("pre_tokenizer")), part_type(reader.part("post_processor")));
   return parts;
 }
 
@@ -324,17 +325,18 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::stri
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   Reader reader(where);
   reader.read(text);
-  text = {};  // the largest part of what loading takes: the model is built without it
+  // The text is the largest part of the memory that loading takes; the model is built without it.
+  text = {};
   static const std::set<std::string, std::less<>> kKnown = {
       "version",    "truncation",    "padding",        "added_tokens",
       "normalizer", "pre_tokenizer", "post_processor", "decoder"};
   for (const auto& [key, value] : reader.parts()) {
     if (!kKnown.contains(key))
-      refuse_unsupported("key " + quoted_token(key) + " is not supported", where);
+      refuse_unsupported(fmt::format("key {} is not supported", quoted_token(key)), where);
   }
   if (const Json* version = reader.part("version"); version != nullptr && *version != "1.0") {
-    refuse_unsupported("tokenizer.json version " + preview(version->dump()) + " is not supported",
-                       where);
+    refuse_unsupported(
+        fmt::format("tokenizer.json version {} is not supported", preview(version->dump())), where);
   }
   return make_pipeline(build_parts(reader, where));
 }

@@ -1,4 +1,4 @@
-// Hugging Face tokenizer.json.
+// Loads Hugging Face's tokenizer.json.
 #pragma once
 
 #include <memory>

@@ -30,7 +30,7 @@ class BpeScratch final : public Model::Scratch {
   std::vector<int32_t> symbols;
 };
 
-// The symbols of a word, and for each the bytes it stands for.
+// The symbols of a word, and for each the number of bytes that it stands for.
 struct SizedSymbols {
   std::vector<int32_t> ids;
   std::vector<uint32_t> sizes;
@@ -42,7 +42,7 @@ struct SizedSymbols {
   void extend_last(size_t size) { sizes.back() += static_cast<uint32_t>(size); }
 };
 
-// The ids alone.
+// Only the ids of the symbols.
 struct PlainSymbols {
   std::vector<int32_t>& ids;
 
@@ -50,7 +50,7 @@ struct PlainSymbols {
   void extend_last(size_t /*size*/) {}
 };
 
-// The tokens of one byte or one code point each, by their first symbol.
+// The tokens of one byte or one code point each, by that code point.
 class Alphabet {
  public:
   Alphabet() { ascii_.fill(kNoId); }
@@ -82,8 +82,9 @@ class Bpe final : public Model {
       read_byte_level_vocabulary(vocabulary);
     } else {
       read_vocabulary(vocabulary);
-      // A piece that is a token as a whole, or knows its place in the word, cannot be cut, and
-      // where characters are left out their neighbours meet.
+      // A piece that is a token as a whole, or whose symbols depend on their place in the word,
+      // cannot be cut. If characters are left out, their neighbours meet, so such a text cannot be
+      // cut either.
       const bool keeps_all = has_byte_tokens_ || options_.unk_id != kNoId;
       cuts_ = !options_.ignore_merges && !has_affixes() && keeps_all;
       if (!cuts_) return;
@@ -140,8 +141,8 @@ class Bpe final : public Model {
   std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }
 
  private:
-  // Entries with a character outside of GPT-2's alphabet can never be met; they stay in the
-  // tokenizer's own list.
+  // A token with a character outside of GPT-2's alphabet can never occur. It stays in the
+  // tokenizer's own list of tokens.
   void read_byte_level_vocabulary(const Vocabulary& vocabulary) {
     std::string bytes;
     if (options_.ignore_merges) words_.reserve(vocabulary.size());
@@ -191,8 +192,8 @@ class Bpe final : public Model {
     }
   }
 
-  // Turns ranges of the spelling in GPT-2's alphabet, which is what sizes count there, into ranges
-  // of the bytes.
+  // `tokens` have ranges of the spelling in GPT-2's alphabet, because sizes count there. Turns them
+  // into ranges of the bytes.
   static void count_bytes(std::string_view piece, std::span<RangedToken> tokens) {
     std::vector<uint32_t> byte_at;
     for (uint32_t i = 0; i < piece.size(); ++i)
@@ -223,7 +224,7 @@ class Bpe final : public Model {
     return out;
   }
 
-  // `after_unknown`: the symbol before stands for something without a token as well.
+  // `after_unknown`: the symbol before also stands for text without a token.
   template <typename Symbols>
   void add_unknown(bool after_unknown, size_t size, Symbols& symbols) const {
     if (options_.unk_id == kNoId) return;
@@ -282,13 +283,13 @@ class Bpe final : public Model {
 
   BpeOptions options_;
   PairTable pairs_;
-  Vocabulary words_;  // whole tokens, where pieces or characters are looked up by their spelling
+  Vocabulary words_;  // whole tokens, if pieces or characters are looked up by their spelling
   Alphabet alphabet_;
   MergeBorders borders_;
   bool cuts_ = false;
-  std::array<int32_t, 256>
-      byte_ids_{};  // of the bytes (byte level) or of the <0xNN> tokens (byte fallback)
-  bool has_byte_tokens_ = false;  // byte fallback, and it can be done
+  // Ids of the bytes (byte level) or of the <0xNN> tokens (byte fallback).
+  std::array<int32_t, 256> byte_ids_{};
+  bool has_byte_tokens_ = false;  // byte fallback is asked for and possible
 };
 
 }  // namespace

@@ -6,11 +6,12 @@
 namespace encode {
 namespace {
 
-constexpr size_t kShort = 32;        // symbols that merge_short() takes
-constexpr size_t kWindow = 512;      // symbols merged at a time in a long word
-constexpr size_t kTokensToRedo = 2;  // at the end of a window, where the next symbols were not seen
-// Symbols merged for each symbol of a word before windows are given up. Real vocabularies need up
-// to 4, with tokens that are longer than a window.
+constexpr size_t kShort = 32;    // the most symbols that merge_short() takes
+constexpr size_t kWindow = 512;  // symbols that are merged at a time in a long word
+// Tokens at the end of a window, which was made without the symbols that follow.
+constexpr size_t kTokensToRedo = 2;
+// The symbols that may be merged for each symbol of a word before windows are given up. Real
+// vocabularies need up to 4, with tokens that are longer than a window.
 constexpr size_t kMaxWork = 16;
 constexpr uint32_t kNoNode = UINT32_MAX;
 
@@ -29,7 +30,7 @@ PairTable::PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32
     slots_[at] = {key, {ranks.empty() ? rank : ranks[rank], merge.merged}};
     ++rank;
   }
-  slots_.emplace_back();  // the last slot is free: every probe ends
+  slots_.emplace_back();  // the last slot is free, so every probe ends
 }
 
 int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
@@ -40,11 +41,11 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
 
 std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_t> symbols) {
   // A long word is merged in windows. Tokens t1 .. tn are what BPE gives for their text if and only
-  // if it gives [ti, ti+1] for the text of each two neighbours: the first merge across a border
-  // would also be the first across that border with nothing but the two neighbours there, since
-  // what lies further out only adds candidates that lose to it. So a window's tokens stand once
-  // they join with the token before. Tokens that are much longer than a window may send the search
-  // back to the same place again and again; then the word is merged as a whole.
+  // if BPE gives [ti, ti+1] for the text of each two neighbours: the first merge across a border
+  // would also be the first merge across that border if the two neighbours stood alone, because the
+  // symbols further out only add candidates that lose to it. So the tokens of a window are final
+  // once its first token joins with the token before it. Tokens that are much longer than a window
+  // may send the search back to the same place again and again; the word is then merged as a whole.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;
@@ -83,8 +84,8 @@ std::span<const BpeMerger::Token> BpeMerger::merge_whole(std::span<const int32_t
   return tokens_;
 }
 
-// Fills window_. Where the text repeats itself (a long run of one character) so do its windows: the
-// tokens of the last one are moved along.
+// Fills window_. If the text repeats itself (a long run of one character), its windows repeat too:
+// the tokens of the last window are then moved along.
 void BpeMerger::next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size) {
   const auto here = symbols.subspan(begin, size);
   if (!window_.empty() && size == window_size_ &&
@@ -114,7 +115,7 @@ bool BpeMerger::joins(std::span<const int32_t> symbols, const Token& left, const
   return stand;
 }
 
-// Repeats "find the pair of lowest rank, merge it" on arrays small enough to shift.
+// Repeats "find the pair of the lowest rank, merge it" on arrays that are small enough to shift.
 int32_t* BpeMerger::merge_short(std::span<const int32_t> symbols, int32_t* out) {
   int32_t ids[kShort + 1];
   PairTable::Merge pairs[kShort + 1];
@@ -136,7 +137,7 @@ int32_t* BpeMerger::merge_short(std::span<const int32_t> symbols, int32_t* out) 
   return std::copy(ids, ids + n, out);
 }
 
-// The same with a heap of candidates over a linked list.
+// Does the same with a heap of candidates and a linked list.
 void BpeMerger::merge_window(std::span<const int32_t> symbols, uint32_t base,
                              std::vector<Token>& tokens) {
   const auto n = static_cast<uint32_t>(symbols.size());

@@ -1,4 +1,4 @@
-// The merging itself, on symbols (ids): what BPE does after a word has been taken apart.
+// Merges symbols (ids): the part of BPE that comes after a word has been taken apart.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace encode {
 
-// (left, right) -> rank and merged id, open addressing.
+// Maps (left, right) to the rank of their merge and the merged id. A table with open addressing.
 class PairTable {
  public:
   struct Merge {
@@ -20,7 +20,7 @@ class PairTable {
   };
   static constexpr uint32_t kNone = UINT32_MAX;  // not a rank
 
-  // `ranks`, where it is not empty, has one for each merge; pairs may share one.
+  // `ranks` is empty or has one rank for each merge. Merges may share a rank.
   explicit PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks = {});
 
   Merge find(int32_t left, int32_t right) const {
@@ -47,25 +47,25 @@ class PairTable {
     return key * 0x9E3779B97F4A7C15U;
   }
 
-  LargeTable<Slot> slots_;  // a run of slots at the end lets a probe go past the last hash value
+  LargeTable<Slot> slots_;  // extra slots at the end let a probe go past the last hash value
   int shift_ = 0;
 };
 
-// Merges a word of n symbols in time O(n), and at most O(n log n) whatever the merges are. Not
-// thread-safe: one for each thread.
+// Merges a word of n symbols in time O(n), and in O(n log n) at worst, whatever the merges are. Not
+// thread-safe: each thread needs its own.
 class BpeMerger {
  public:
   explicit BpeMerger(const PairTable& pairs) : pairs_(pairs) {}
 
-  // Writes the ids that remain of `symbols` to `out` (which may not overlap it) and returns their
+  // Writes the ids that remain of `symbols` to `out`, which must not overlap it, and returns their
   // end.
   int32_t* merge(std::span<const int32_t> symbols, int32_t* out);
 
   struct Token {
     int32_t id;
-    uint32_t begin;  // its first symbol
+    uint32_t begin;  // the index of its first symbol
   };
-  // The same ids with where they begin; valid until the next call.
+  // Gives the same ids and where each begins. The result is valid until the next call.
   std::span<const Token> merge_ranged(std::span<const int32_t> symbols);
   void shrink(size_t max_bytes);
 
@@ -73,7 +73,7 @@ class BpeMerger {
   struct Node {
     int32_t id;  // -1: merged into the symbol before it
     uint32_t previous, next;
-    uint32_t rank;  // of the pair with the next one
+    uint32_t rank;  // the rank of the pair of this symbol and the next one
     int32_t merged;
   };
   struct Candidate {
@@ -82,8 +82,7 @@ class BpeMerger {
 
   std::span<const Token> merge_whole(std::span<const int32_t> symbols);
   int32_t* merge_short(std::span<const int32_t> symbols, int32_t* out);
-  // Appends the tokens of `symbols` (at most kWindowMax of them or more), their positions counted
-  // from `base`.
+  // Appends the tokens of `symbols`. Their positions count from `base`.
   void merge_window(std::span<const int32_t> symbols, uint32_t base, std::vector<Token>& tokens);
   void next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size);
   void merge_at(uint32_t position);
@@ -97,10 +96,11 @@ class BpeMerger {
   std::vector<Node> nodes_;
   std::vector<Candidate> heap_;
   std::vector<Token> tokens_;
-  std::vector<Token> window_;  // of window_size_ symbols
+  std::vector<Token> window_;  // the tokens of window_size_ symbols
   size_t window_size_ = 0;
   std::vector<Token> joined_;
-  // The last two tokens that joined, as the symbols of both and those of the left one.
+  // The last two tokens that joined: the symbols of both, and the number of symbols of the left
+  // one.
   std::vector<int32_t> joined_symbols_;
   uint32_t joined_border_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-// The first bytes as numbers that sort as they do.
+// The first bytes of a string as numbers that sort as the bytes do.
 struct FirstBytes {
   uint64_t high, low;
   auto operator<=>(const FirstBytes&) const = default;
@@ -27,8 +27,8 @@ FirstBytes first_bytes(std::string_view text) {
 
 }  // namespace
 
-// Strings in sorted order, their bytes one after the other: the builder reads them from the first
-// to the last at every depth.
+// Strings in sorted order, one after the other in memory: at every depth the builder reads them
+// from the first to the last.
 class ByteTrie::SortedEntries {
  public:
   explicit SortedEntries(const std::vector<Entry>& entries) {
@@ -81,17 +81,16 @@ struct ByteTrie::Range {
 
 ByteTrie::ByteTrie(const std::vector<Entry>& entries) {
   const SortedEntries sorted(entries);
-  nodes_.reserve(sorted.size_bytes() +
-                 1024);  // more nodes than needed: pages that stay unused cost nothing
+  nodes_.reserve(sorted.size_bytes() + 1024);  // more nodes than needed: unused pages cost nothing
   nodes_.resize(1024);
-  nodes_[kRoot].parent = kNoNode - 1;  // taken, and nobody's child
+  nodes_[kRoot].parent = kNoNode - 1;  // the root is taken, and the child of no node
   std::vector<Range> todo{{kRoot, 0, static_cast<uint32_t>(sorted.size()), 0}};
   while (!todo.empty()) {
     const Range range = todo.back();
     todo.pop_back();
     place(range, sorted, todo);
   }
-  // A child index never leaves the array: base + 255 must exist for every node.
+  // The index of a child never leaves the array, so base + 255 must exist for every node.
   uint32_t last = 0;
   for (const Node& node : nodes_) last = std::max(last, node.base);
   nodes_.resize(size_t{last} + 256);
@@ -101,7 +100,7 @@ void ByteTrie::place(const Range& range, const SortedEntries& entries, std::vect
   uint32_t i = range.begin;
   if (i < range.end && entries.length(i) == range.depth) nodes_[range.node].id = entries.id(i++);
   if (i == range.end) return;
-  std::array<unsigned char, 256> bytes;  // of the children, the first `count`
+  std::array<unsigned char, 256> bytes;  // the bytes of the children: the first `count` are in use
   std::array<uint32_t, 257> starts;
   size_t count = 0;
   for (uint32_t j = i; j < range.end; ++j) {
@@ -119,7 +118,7 @@ void ByteTrie::place(const Range& range, const SortedEntries& entries, std::vect
   }
 }
 
-// The first free place from `at` on; there is room for a whole row of children behind it.
+// Returns the first free place from `at` on. There is room for a whole row of children after it.
 uint32_t ByteTrie::next_free(uint32_t at) {
   for (;; ++at) {
     if (size_t{at} + 512 > nodes_.size()) nodes_.resize(nodes_.size() + nodes_.size() / 4);
@@ -127,10 +126,10 @@ uint32_t ByteTrie::next_free(uint32_t at) {
   }
 }
 
-// A place where all of `bytes` find a free node.
+// Returns a base for which the children of all `bytes` are free.
 uint32_t ByteTrie::find_base(std::span<const unsigned char> bytes) {
   const uint32_t lowest = bytes.front() + 1U;
-  if (bytes.size() == 1) {  // most nodes: they fill what the others leave, from the first gap on
+  if (bytes.size() == 1) {  // most nodes have one child: they fill the gaps, from the first gap on
     const uint32_t at = next_free(std::max(first_gap_, lowest));
     first_gap_ = at + 1;
     return at - bytes.front();
@@ -142,7 +141,7 @@ uint32_t ByteTrie::find_base(std::span<const unsigned char> bytes) {
     if (std::all_of(bytes.begin(), bytes.end(), [this, base](unsigned char byte) {
           return nodes_[base + byte].parent == kNoNode;
         })) {
-      // Mostly full up to here: do not search it again for every node.
+      // Nearly all nodes up to here are taken, so they are not searched again for every node.
       const uint32_t searched = at - first_free_ + 1;
       if (tried * 20 <= searched) first_free_ = at;
       return base;

@@ -1,5 +1,5 @@
-// Strings -> ids as a double-array trie: one array read for each byte, for longest-match and
-// all-prefixes searches.
+// Maps strings to ids with a double-array trie, for searches for the longest match and for all
+// prefixes. A search reads one array element for each byte.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +20,26 @@ class ByteTrie {
   static constexpr uint32_t kNoNode = UINT32_MAX;
 
   ByteTrie() = default;
-  // `entries`: distinct, non-empty strings in any order, ids >= 0.
+  // `entries` are distinct, non-empty strings in any order, with ids >= 0.
   explicit ByteTrie(const std::vector<Entry>& entries);
 
   bool empty() const { return nodes_.empty(); }
-  // The child of `node` (which must not be kNoNode) by `byte`, kNoNode where there is none.
+  // Returns the child of `node` (which must not be kNoNode) by `byte`, and kNoNode if there is
+  // none.
   uint32_t child(uint32_t node, char byte) const {
     const uint32_t next = nodes_[node].base + static_cast<unsigned char>(byte);
     return nodes_[next].parent == node ? next : kNoNode;
   }
   int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1: no string ends here
-  uint32_t walk(uint32_t node, std::string_view bytes) const;  // kNoNode where it leaves the trie
+  // kNoNode if `bytes` lead out of the trie
+  uint32_t walk(uint32_t node, std::string_view bytes) const;
   size_t size_bytes() const { return nodes_.size() * sizeof(Node); }
 
   struct Found {
     int32_t id = -1;
     uint32_t size = 0;  // bytes
   };
-  // The longest string below `node` that [p, end) begins with.
+  // Returns the longest string below `node` that [p, end) begins with.
   Found longest(uint32_t node, const char* p, const char* end) const {
     Found found;
     for (const char* q = p; q < end;) {
@@ -50,7 +52,7 @@ class ByteTrie {
 
  private:
   struct Node {
-    uint32_t base = 0;  // children are at base + byte
+    uint32_t base = 0;  // the child by `byte` is at base + byte
     uint32_t parent = kNoNode;
     int32_t id = -1;
   };
@@ -62,8 +64,8 @@ class ByteTrie {
   void place(const Range& range, const SortedEntries& entries, std::vector<Range>& todo);
 
   LargeTable<Node> nodes_;
-  uint32_t first_gap_ = 1;   // for nodes with one child: nothing below it is free
-  uint32_t first_free_ = 1;  // for the others: nothing below it is worth another look
+  uint32_t first_gap_ = 1;   // for nodes with one child: no node below it is free
+  uint32_t first_free_ = 1;  // for other nodes: a search below it is not worth its time
 };
 
 }  // namespace encode

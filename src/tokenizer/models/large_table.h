@@ -1,5 +1,6 @@
-// A vector for tables of megabytes that are read at random: on huge pages where the system lends
-// them, which saves most of the page faults of filling and of the address translation of reading.
+// A vector for tables of megabytes that are read at random. It lies on huge pages if the system has
+// them, which saves most page faults while it is filled and most address translations while it is
+// read.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ class LargeTableAllocator {
   using value_type = T;
 
   LargeTableAllocator() = default;
-  // Implicit: containers convert allocators.
+  // Not explicit, because containers convert allocators.
   template <typename Other>
   LargeTableAllocator(const LargeTableAllocator<Other>& /*other*/) {}
 
@@ -27,7 +28,8 @@ class LargeTableAllocator {
     const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
     void* memory = std::aligned_alloc(kHugePage, rounded);
     if (memory == nullptr) throw std::bad_alloc();
-    ::madvise(memory, rounded, MADV_HUGEPAGE);  // advice: without it the pages are small
+    // Only advice: if the system does not follow it, the pages are small.
+    ::madvise(memory, rounded, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, size_t count) {

@@ -1,6 +1,7 @@
-// Where a text can be cut before its symbols are merged. Two neighbours that end the left and begin
-// the right side of no merge always stay in different tokens, so BPE of a text is BPE of the parts
-// between such neighbours. Where the pre-tokenizer cuts nothing (Gemma), this is what makes words.
+// Finds places where a text can be cut before its symbols are merged. If no merge has a left side
+// that ends with one character and a right side that begins with another, two such neighbours
+// always stay in different tokens. So BPE of a text is BPE of the parts between such neighbours. If
+// the pre-tokenizer cuts nothing (Gemma), these parts take the place of words.
 #pragma once
 
 #include <array>
@@ -18,24 +19,24 @@ namespace encode {
 class MergeBorders {
  public:
   MergeBorders() = default;  // no cuts
-  // For symbols that are characters, or tokens that stand for others, as <0xNN> and <unk> do (-1:
-  // none).
+  // Each symbol is a character or one of `stand_ins`, tokens that stand for other text, as <0xNN>
+  // and <unk> do (-1: no token).
   MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
                std::span<const int32_t> stand_ins);
 
-  // The bytes of `text` (not empty) up to its first cut.
+  // Returns the size of the part of `text` (not empty) up to its first cut, in bytes.
   size_t first_part(std::string_view text) const;
 
-  // A cut is always between this ASCII character and U+2581.
+  // True if there is always a cut between this ASCII character and U+2581.
   bool cuts_before_metaspace(char character) const {
     const uint8_t last = ascii_[static_cast<unsigned char>(character) & 0x7FU];
     return cuts_ && last != kOtherClass && !joined_[last][metaspace_];
   }
 
  private:
-  // Characters by what they do at a border. Sentencepiece's space begins most words: a class of
-  // its own. The others are always taken to be joined: there are many of them, and those without a
-  // token may have to be fused.
+  // Characters are classes by their behaviour at a border. U+2581 begins most words and has a class
+  // of its own. All other characters outside of ASCII count as joined: there are many of them, and
+  // those without a token may have to be fused.
   static constexpr uint8_t kMetaspaceClass = 128;
   static constexpr uint8_t kOtherClass = 129;
   static constexpr size_t kClasses = 130;
@@ -47,7 +48,7 @@ class MergeBorders {
   Symbol symbol_at(const char* p, const char* end) const;
 
   bool cuts_ = false;
-  uint8_t metaspace_ = kOtherClass;  // the class of U+2581: its own where it is a token
+  uint8_t metaspace_ = kOtherClass;  // the class of U+2581: its own class if it is a token
   std::array<uint8_t, 128> ascii_{};
   std::array<std::array<bool, kClasses>, kClasses> joined_{};
 };

@@ -1,6 +1,7 @@
 #include "tokenizer/models/sentencepiece.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -38,7 +39,7 @@ class SentencePiece final : public Tokenizer {
                            TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
     sentencepiece::ImmutableSentencePieceText text;
     check(processor_->Encode({utf8.data(), utf8.size()}, text.mutable_proto()));
-    // The library's own ConvertToUnicodeSpans() reads past the end of what is not UTF-8.
+    // The library's own ConvertToUnicodeSpans() reads past the end of a text that is not UTF-8.
     const AlignedText row(utf8);
     const auto byte = [&utf8](uint32_t at) { return std::min<size_t>(at, utf8.size()); };
     std::vector<int32_t> ids;
@@ -61,8 +62,8 @@ class SentencePiece final : public Tokenizer {
   }
   std::string description() const override {
     if (own_ != nullptr) return own_->description();
-    return "sentencepiece " + sentencepiece_version() + ", " +
-           std::to_string(processor_->GetPieceSize()) + " tokens";
+    return fmt::format("sentencepiece {}, {} tokens", sentencepiece_version(),
+                       processor_->GetPieceSize());
   }
 
  private:
@@ -79,28 +80,28 @@ class SentencePiece final : public Tokenizer {
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   SpecialTokens special_;
-  std::unique_ptr<Tokenizer> own_;  // gives the same ids, faster; null where there is none
+  // Gives the same ids faster; null if there is none for this model.
+  std::unique_ptr<Tokenizer> own_;
 };
 
 int32_t require_id(int id, const char* name, const std::string& where) {
-  if (id < 0)
-    refuse_format(std::string("the model has no ") + name + " token to add", where, "", "");
+  if (id < 0) refuse_format(fmt::format("the model has no {} token to add", name), where, "", "");
   return id;
 }
 
-// The library loads any model that is a message of protobuf, whatever its pieces are.
+// The library loads every message of protobuf, whatever its pieces are.
 void check_pieces(std::string_view model, const std::string& where) {
   const std::optional<PieceBytes> bytes = measure_pieces(model);
   if (!bytes.has_value()) refuse_format("not a sentencepiece model", where, "a .model file", "");
   if (bytes->longest > kMaxSearchedTokenBytes) {
     refuse_format("a piece of the model is too long", where,
-                  "at most " + std::to_string(kMaxSearchedTokenBytes) + " bytes",
-                  std::to_string(bytes->longest) + " bytes");
+                  fmt::format("at most {} bytes", kMaxSearchedTokenBytes),
+                  fmt::format("{} bytes", bytes->longest));
   }
   if (bytes->sum > kMaxVocabularyBytes) {
     refuse_format("the pieces of the model are too long", where,
-                  "at most " + std::to_string(kMaxVocabularyBytes) + " bytes in all",
-                  std::to_string(bytes->sum) + " bytes");
+                  fmt::format("at most {} bytes in all", kMaxVocabularyBytes),
+                  fmt::format("{} bytes", bytes->sum));
   }
 }
 
@@ -110,7 +111,8 @@ SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_con
   const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
                                    kTokenizerFormat);
   const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
-  // How text next to special tokens is cut, which is not looked for in text: either value is right.
+  // `legacy` says how text next to special tokens is cut. Special tokens are not looked for in
+  // text, so either value is right.
   static_cast<void>(fields.boolean_or("legacy", true));
   return {.add_bos = fields.boolean_or("add_bos_token", false),
           .add_eos = fields.boolean_or("add_eos_token", false)};

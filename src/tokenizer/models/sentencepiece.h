@@ -1,4 +1,4 @@
-// sentencepiece .model files, through libsentencepiece.
+// sentencepiece .model files, through the sentencepiece library.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// What tokenizer_config.json says about special tokens. Without the file: none are added.
+// The statements of tokenizer_config.json about special tokens. Without that file, none are added.
 struct SentencePieceOptions {
   bool add_bos = false;
   bool add_eos = false;
@@ -16,7 +16,7 @@ struct SentencePieceOptions {
 
 SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_config_file);
 
-// `model` is the content of the file, `where` its name in messages. Throws Error (kConfig).
+// `model` is the content of the file, and `where` is its name for messages. Throws Error (kConfig).
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
                                               const SentencePieceOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <functional>
 #include <string>
 #include <utility>
@@ -19,10 +20,10 @@ using Entry = SentencePieceModel::Entry;
 using Type = SentencePieceModel::Type;
 
 constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
-// Every way to cut a piece in two is looked up, in time that grows with the square of its length.
+// Every way to cut a piece in two is looked up, in a time that grows with the square of its length.
 constexpr size_t kMaxPieceBytes = 1024;
 
-// Bytes of the first code point; 0 where it is not UTF-8.
+// Returns the bytes of the first code point, and 0 if it is not UTF-8.
 size_t first_size(std::string_view text) {
   const unicode::Decoded d = unicode::decode(text.data(), text.data() + text.size());
   return d.code_point == 0xFFFD && d.size == 1 ? 0 : d.size;
@@ -39,8 +40,8 @@ bool is_utf8(std::string_view text) {
 
 bool is_character(std::string_view text) { return first_size(text) == text.size(); }
 
-// What sentencepiece does with a piece that is looked for as a whole (a character that is a control
-// symbol, say) is left to it.
+// Pieces that are looked for as a whole (a single character that is a control symbol, say) are left
+// to the library.
 bool is_plain(const Entry& entry) {
   if (entry.piece.size() > kMaxPieceBytes || !is_utf8(entry.piece)) return false;
   const bool looked_for = entry.type == Type::kNormal || entry.type == Type::kUserDefined;
@@ -51,7 +52,7 @@ class Builder {
  public:
   explicit Builder(const SentencePieceModel& model) : model_(model) {}
 
-  // False where a piece is not like those of a trained model.
+  // Returns false if a piece is not like the pieces of a trained model.
   bool build() {
     return std::all_of(model_.entries.begin(), model_.entries.end(), is_plain) && add_pieces() &&
            add_merges();
@@ -95,7 +96,7 @@ class Builder {
     return options_.unk_id >= 0 && (has_bytes || !model_.byte_fallback);
   }
 
-  // Any two pieces that make a third one are merged, the highest score first.
+  // Any two pieces that together are a third piece are merged, the highest score first.
   bool add_merges() {
     std::vector<float> scores;
     for (const Entry& entry : model_.entries) {
@@ -104,7 +105,7 @@ class Builder {
       for (size_t at = 0; at < entry.piece.size();) {
         const std::string_view right = entry.piece.substr(at);
         const size_t size = first_size(right);
-        // A character without a piece of its own has no id to be merged by.
+        // A character without a piece of its own has no id to merge.
         if (!is_known(right.substr(0, size))) return false;
         const int32_t left_id = find_normal(entry.piece.substr(0, at));
         const int32_t right_id = find_normal(right);
@@ -119,7 +120,7 @@ class Builder {
     return true;
   }
 
-  // Equal scores are of equal rank: of them the leftmost pair is merged.
+  // Equal scores give equal ranks, and of equal ranks the leftmost pair is merged.
   void rank(const std::vector<float>& scores) {
     std::vector<float> order = scores;
     std::sort(order.begin(), order.end(), std::greater<>());
@@ -144,7 +145,7 @@ class Builder {
   }
 
   const SentencePieceModel& model_;
-  Vocabulary vocabulary_;  // what merges make or begin with, and the bytes
+  Vocabulary vocabulary_;  // the pieces that merges begin with or make, and the byte pieces
   std::vector<BpeMerge> merges_;
   BpeOptions options_;
   std::vector<std::pair<std::string, AddedToken>> user_defined_;
@@ -160,7 +161,7 @@ std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& mode
   Builder builder(model);
   if (!builder.build()) return nullptr;
   PipelineParts parts = builder.parts(special);
-  parts.description = "sentencepiece BPE, " + std::to_string(model.entries.size()) + " tokens";
+  parts.description = fmt::format("sentencepiece BPE, {} tokens", model.entries.size());
   return make_pipeline(std::move(parts));
 }
 

@@ -1,5 +1,5 @@
-// sentencepiece's BPE without libsentencepiece, for models that leave text as it is but for spaces
-// (Llama 2, Mistral, Gemma).
+// sentencepiece's BPE without the sentencepiece library, for models that change nothing but the
+// spaces of a text (Llama 2, Mistral, Gemma).
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace encode {
 
-// Null where the model needs anything else: another kind, a charsmap, pieces that are unused, ..
+// Returns null if the model needs more than that: it is of another kind, has a charsmap, has unused
+// pieces, ..
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
                                                   const SpecialTokens& special);
 

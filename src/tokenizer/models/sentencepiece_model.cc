@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kMaxEntries = 4'000'000;
 
-// The fields of one protobuf message, one after the other.
+// Reads the fields of one protobuf message one after the other.
 class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
 
-  // False at the end, and where the message is malformed.
+  // Returns false at the end, and if the message is malformed.
   bool next() {
     uint64_t key = 0;
     if (rest_.empty()) return false;
@@ -28,7 +28,7 @@ class Fields {
   bool ok() const { return ok_; }
   uint32_t number() const { return number_; }
 
-  // Each is false where the field has another type.
+  // Each of these returns false if the field has another type.
   bool read(std::string_view& bytes) const {
     bytes = bytes_;
     return wire_ == kBytes;

@@ -1,4 +1,5 @@
-// What a sentencepiece .model file says, as far as src/tokenizer can do it itself.
+// The content of a sentencepiece .model file, as far as this module can tokenize with it without
+// the library.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct SentencePieceModel {
     kUnused = 5,
     kByte = 6
   };
-  struct Entry {  // by id
+  struct Entry {  // the index of an entry is its id
     std::string_view piece;
     float score = 0;
     Type type = Type::kNormal;
@@ -34,12 +35,13 @@ struct SentencePieceModel {
   bool escape_whitespaces = true;
 };
 
-// Reads sentencepiece_model.proto's ModelProto; the views are of `file`. Null for what is not one,
-// or is written in a way that no trainer writes (a part twice, a field of another type).
+// Reads the message ModelProto of sentencepiece_model.proto. The views are views of `file`. Returns
+// null if the file is not such a message, or is written as no trainer writes it (a part occurs
+// twice, a field has another type).
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file);
 
-// The bytes of the longest piece of a ModelProto however it is written, and of all pieces. Null for
-// what is not a message of protobuf.
+// Returns the bytes of the longest piece and of all pieces of a ModelProto, however it is written.
+// Returns null if the file is not a message of protobuf.
 struct PieceBytes {
   size_t longest = 0;
   size_t sum = 0;

@@ -12,7 +12,7 @@
 namespace encode {
 namespace {
 
-constexpr double kUnknownPenalty = 10;  // below the lowest score of the vocabulary
+constexpr double kUnknownPenalty = 10;  // subtracted from the lowest score of the vocabulary
 constexpr uint32_t kNowhere = UINT32_MAX;
 
 class Unigram final : public Model {
@@ -57,7 +57,7 @@ class Unigram final : public Model {
   std::string name() const override { return "Unigram"; }
 
  private:
-  // The best way to reach an offset in the word: its last token and where that begins.
+  // The best way to reach an offset in the word: its last token, and where this token begins.
   struct Best {
     double score = 0;
     uint32_t begin = kNowhere;
@@ -68,7 +68,7 @@ class Unigram final : public Model {
       if (best.capacity() * sizeof(Best) > max_bytes) std::vector<Best>().swap(best);
     }
     WordCache cache;
-    std::vector<Best> best;  // by end offset
+    std::vector<Best> best;  // indexed by end offset
   };
 
   static void offer(Best& best, double score, uint32_t begin, int32_t id) {
@@ -108,8 +108,8 @@ class Unigram final : public Model {
     }
   }
 
-  // Calls `on(id, begin, end)` for the path's tokens, the last one first, unknown neighbours as
-  // one.
+  // Calls `on(id, begin, end)` for each token of the path, the last one first. Unknown neighbours
+  // count as one token.
   template <typename Function>
   void walk_path(std::string_view word, const Best* best, Function&& on) const {
     for (auto end = static_cast<uint32_t>(word.size()); end > 0;) {
@@ -124,12 +124,12 @@ class Unigram final : public Model {
     }
   }
 
-  // Calls `on(id)` for what stands for an unknown text, the last id first.
+  // Calls `on(id)` for each id that stands for an unknown text, the last one first.
   template <typename Function>
   void walk_unknown(std::string_view text, Function&& on) const {
     const auto id_of = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
     const uint32_t node = trie_.walk(ByteTrie::kRoot, text);
-    // The unknown token itself, spelled out.
+    // The text may be the spelling of the unknown token itself.
     const int32_t known = node == ByteTrie::kNoNode ? -1 : trie_.id(node);
     if (known < 0 &&
         std::none_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) < 0; })) {

@@ -1,4 +1,4 @@
-// Unigram: of all ways to cut a piece into tokens the one with the highest sum of scores (Viterbi).
+// Unigram: a piece is cut into the tokens whose sum of scores is the highest (Viterbi's algorithm).
 #pragma once
 
 #include <memory>
@@ -11,11 +11,12 @@ namespace encode {
 
 struct UnigramOptions {
   int32_t unk_id = 0;
-  bool byte_fallback =
-      false;  // unknown characters become <0xNN> tokens, where the vocabulary has all they need
+  // Unknown characters become <0xNN> tokens if the vocabulary has all that they need.
+  bool byte_fallback = false;
 };
 
-// `scores` by id: log probabilities, one for each token of `vocabulary`, whose ids are 0, 1, 2, ..
+// `scores` are log probabilities by id, one for each token of `vocabulary`. The ids of `vocabulary`
+// are 0, 1, 2, ..
 std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
                                     const UnigramOptions& options);
 

@@ -9,9 +9,9 @@
 namespace encode {
 namespace {
 
-constexpr size_t kBatch = 32;  // look-ups whose memory accesses overlap
+constexpr size_t kBatch = 32;  // the number of look-ups whose memory accesses overlap
 
-// Another one in every process: a file cannot be made so that its tokens collide.
+// The seed differs in every process, so no file can be made whose tokens collide.
 uint64_t hash_seed() {
   static const uint64_t seed = [] {
     std::random_device random;

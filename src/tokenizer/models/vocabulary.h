@@ -1,4 +1,4 @@
-// Tokens and their ids: the strings in one arena, an open-addressing table over it.
+// Tokens and their ids. The strings lie in one arena, with a table with open addressing over it.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,27 @@ class Vocabulary {
     int32_t id;
   };
 
-  // False, and nothing is added, where the token is there already.
+  // Returns false and adds nothing if the token is there already.
   bool add(std::string_view token, int32_t id);
   void reserve(size_t tokens);
 
-  int32_t find(std::string_view token) const;             // -1: not there
-  const Entry* find_entry(std::string_view token) const;  // null: not there
-  // ids[i] of tokens[i]. The table is larger than the processor's caches: looking up many at once
-  // lets their memory accesses overlap.
+  int32_t find(std::string_view token) const;             // -1: the token is not there
+  const Entry* find_entry(std::string_view token) const;  // null: the token is not there
+  // Gives the id of each of `tokens`, -1 if it is not there. The table is larger than the
+  // processor's caches: if many tokens are looked up at once, their memory accesses overlap.
   void find_all(std::span<const std::string_view> tokens, std::span<int32_t> ids) const;
   size_t size() const { return entries_.size(); }
   int32_t max_id() const { return max_id_; }  // -1: empty
 
-  std::span<const Entry> entries() const { return entries_; }  // in the order of addition
+  std::span<const Entry> entries() const { return entries_; }  // in the order of their addition
   std::string_view token(const Entry& entry) const {
     return std::string_view(arena_).substr(entry.offset, entry.size);
   }
 
  private:
   struct Slot {
-    uint32_t tag = 0;    // high bits of the hash: most other tokens are told apart by it
-    uint32_t entry = 0;  // 1 + index, 0: free
+    uint32_t tag = 0;    // the high bits of the hash, which tell most tokens apart
+    uint32_t entry = 0;  // 0: the slot is free, else 1 + the index of the entry
   };
 
   void rehash(size_t slots);
@@ -48,7 +48,7 @@ class Vocabulary {
 
   std::string arena_;
   LargeTable<Entry> entries_;
-  LargeTable<Slot> slots_;  // a power of two, at most half full
+  LargeTable<Slot> slots_;  // a power of two of slots, at most half of them taken
   int32_t max_id_ = -1;
 };
 

@@ -1,5 +1,5 @@
-// Remembers the ids of short words, which make up nearly all of any text. Fixed size, one per
-// thread at a time.
+// Remembers the ids of short words, which make up nearly all of any text. The size is fixed. One
+// thread at a time may use a cache.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// A word of 1 to kMaxBytes bytes as two machine words, its length in the last byte.
+// A word of 1 to kMaxBytes bytes in two machine words, with its length in the last byte.
 struct WordKey {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -20,8 +20,8 @@ struct WordKey {
   static constexpr size_t kMaxBytes = 15;
   static constexpr size_t kMaxSpaces = 15;
 
-  // `readable_end` is the end of the memory that holds the word: with 16 bytes to read, no byte
-  // loop is needed.
+  // `readable_end` is the end of the memory that holds the word. If 16 bytes can be read, no loop
+  // over bytes is needed.
   WordKey(std::string_view word, const char* readable_end) {
     const size_t size = word.size();
     if (readable_end - word.data() >= 16) {
@@ -41,8 +41,8 @@ struct WordKey {
     }
     high |= static_cast<uint64_t>(size) << 56;
   }
-  // The word after so many spaces of three bytes each (U+2581), which take no bytes of the key;
-  // there the word may be empty.
+  // Makes it the key of the word with `count` spaces of three bytes each (U+2581) before it. They
+  // take no bytes of the key, and the word after them may be empty.
   void add_spaces(size_t count) { high |= static_cast<uint64_t>(count) << 60; }
   bool operator==(const WordKey&) const = default;
 };
@@ -54,8 +54,8 @@ class WordCache {
 
   WordCache() : sets_(new Set[kSets]) {}
 
-  // Writes the ids of all pieces of `text` to `out` and returns their end. Words that are not known
-  // are asked of `tokenize_word(word, out)`, which returns the end of its ids.
+  // Writes the ids of all pieces of `text` to `out` and returns their end. For a word that the
+  // cache does not have, it calls `tokenize_word(word, out)`, which returns the end of the ids.
   template <typename TokenizeWord>
   int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, int32_t* out,
                     TokenizeWord&& tokenize_word) {
@@ -79,8 +79,8 @@ class WordCache {
     return end;
   }
 
-  // Writes the ids of `key` to `out`, which must have room for kMaxIds, and returns their end;
-  // null: not known.
+  // Writes the ids of `key` to `out`, which must have room for kMaxIds ids, and returns their end.
+  // Returns null if the cache does not have the key.
   int32_t* find(const WordKey& key, int32_t* out) const {
     const Set& set = sets_[index(key)];
     for (const Entry& entry : set.entries) {
@@ -92,8 +92,8 @@ class WordCache {
     return nullptr;
   }
 
-  // Remembers a word unless it has too many ids. The other word of its set stays, the older one
-  // goes.
+  // Remembers a word unless it has too many ids. Of the two words in its set, the older one is
+  // forgotten.
   void insert(const WordKey& key, const int32_t* begin, const int32_t* end) {
     const auto count = static_cast<size_t>(end - begin);
     if (count > kMaxIds) return;
@@ -108,7 +108,7 @@ class WordCache {
  private:
   struct Entry {
     uint64_t key_low = 0;
-    uint64_t key_high = 0;  // 0: free, since the length of a word is not 0
+    uint64_t key_high = 0;  // 0: the entry is free (a word never has length 0)
     int32_t ids[kMaxIds] = {};
   };
   struct alignas(64) Set {

@@ -1,4 +1,4 @@
-// WordLevel: a piece is a token, or it is the unknown token.
+// WordLevel: a piece is a token, or it becomes the unknown token.
 #pragma once
 
 #include <memory>

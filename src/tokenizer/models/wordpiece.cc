@@ -62,7 +62,8 @@ class WordPiece final : public Model {
     return first + 1;
   }
 
-  // Calls `on(id, bytes)` for each token; false, after any of them, where the word is unknown.
+  // Calls `on(id, bytes)` for each token. Returns false if the word is unknown, perhaps after some
+  // calls.
   template <typename Function>
   bool search(std::string_view word, Function&& on) const {
     const auto chars = [&word] {

@@ -1,4 +1,5 @@
-// WordPiece (BERT): greedy longest match first, a word that cannot be covered is the unknown token.
+// WordPiece (BERT): the longest token that a word begins with is taken, again and again. A word
+// that cannot be covered becomes the unknown token.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace encode {
 struct BertNormalizerOptions {
   bool clean_text = true;
   bool handle_chinese_chars = true;
-  bool strip_accents = true;  // tokenizer.json's null means: as `lowercase`
+  bool strip_accents = true;  // null in tokenizer.json means the value of `lowercase`
   bool lowercase = true;
 };
 std::unique_ptr<Normalizer> make_bert_normalizer(const BertNormalizerOptions& options);

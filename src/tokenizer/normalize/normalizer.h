@@ -1,5 +1,5 @@
-// The first stage: rewrites text. One class for each normalizer type of tokenizer.json, same names,
-// same results.
+// The first stage: a normalizer rewrites text. Each normalizer type of tokenizer.json has one
+// class, with the same name and the same results.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace encode {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  // Leaves text.view() alone where the text is already in normal form. Thread-safe.
+  // Does not touch the text if it is in normal form already. Thread-safe.
   virtual void normalize(TextBuffer& text) const = 0;
-  // The same, with where each byte comes from.
+  // Does the same, and keeps track of where each byte comes from.
   virtual void normalize_aligned(AlignedText& text) const = 0;
 
-  // True where nothing on one side of a border between an ASCII letter and the space after it has
-  // an effect on what the other side becomes (white space at the ends of the text may go). Steps
-  // before this one may have put U+2581 in the space's place.
+  // True if at each border between an ASCII letter and the space after it, neither side has an
+  // effect on what the other side becomes. White space at the ends of the text may vanish all the
+  // same. Steps before this one may have replaced the space by U+2581.
   virtual bool is_local() const { return false; }
 };
 

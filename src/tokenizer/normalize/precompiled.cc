@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@
 namespace encode {
 namespace {
 
-// Grapheme clusters of fewer bytes are looked up whole; longer ones character by character.
+// A grapheme cluster of at most this many bytes is looked up as a whole; a longer one is looked up
+// character by character.
 constexpr size_t kMaxClusterBytes = 5;
 
 // A unit of the Darts double array.
@@ -29,13 +31,14 @@ class Unit {
   uint32_t bits_;
 };
 
-// They take the next character into their cluster.
+// These characters take the next character into their cluster.
 constexpr std::array<char32_t, 27> kPrepended = {
     0x600,   0x601,   0x602,   0x603,   0x604,   0x605,   0x6DD,   0x70F,   0x890,
     0x891,   0x8E2,   0xD4E,   0x110BD, 0x110CD, 0x111C2, 0x111C3, 0x113D1, 0x1193F,
     0x11941, 0x11A84, 0x11A85, 0x11A86, 0x11A87, 0x11A88, 0x11A89, 0x11D46, 0x11F02};
 
-// Beyond the property table, which ends where a cluster of less than six bytes does.
+// Controls beyond the property table, which ends with the characters that can be in a cluster of
+// less than six bytes.
 bool is_rare_control(char32_t c) {
   return c == 0 || (c >= 0x13430 && c <= 0x1343F) || (c >= 0x1BCA0 && c <= 0x1BCA3) ||
          (c >= 0x1D173 && c <= 0x1D17A) || (c >= 0xE0000 && c <= 0xE001F) ||
@@ -50,9 +53,8 @@ class Precompiled final : public Normalizer {
       std::memcpy(&trie_bytes, charsmap.data(), sizeof trie_bytes);
     if (trie_bytes % sizeof(uint32_t) != 0 || trie_bytes < 1024 ||
         trie_bytes > charsmap.size() - sizeof trie_bytes) {
-      refuse_format(
-          "malformed precompiled charsmap", where, "a trie that fits in it",
-          std::to_string(trie_bytes) + " of " + std::to_string(charsmap.size()) + " bytes");
+      refuse_format("malformed precompiled charsmap", where, "a trie that fits in it",
+                    fmt::format("{} of {} bytes", trie_bytes, charsmap.size()));
     }
     units_.resize(trie_bytes / sizeof(uint32_t));
     std::memcpy(units_.data(), charsmap.data() + sizeof trie_bytes, trie_bytes);
@@ -61,7 +63,7 @@ class Precompiled final : public Normalizer {
       const char byte = static_cast<char>(c);
       ascii_changes_[c] = find({&byte, 1}).has_value();
     }
-    ascii_changes_['\r'] = true;  // may begin the cluster "\r\n"
+    ascii_changes_['\r'] = true;  // it may begin the cluster "\r\n"
     refuse_prepended(where);
   }
 
@@ -118,8 +120,8 @@ class Precompiled final : public Normalizer {
   }
 
  private:
-  // What the shortest rule that `text` begins with puts in place of all of it: the shortest, since
-  // this is what Hugging Face `tokenizers` does.
+  // Returns the replacement of the shortest rule that `text` begins with. It replaces all of
+  // `text`, because Hugging Face `tokenizers` does so.
   std::optional<std::string_view> find(std::string_view text) const {
     uint32_t node = 0;
     if (!step(node)) return std::nullopt;
@@ -159,7 +161,8 @@ class Precompiled final : public Normalizer {
     return changed;
   }
 
-  // ASCII from `i` on that no rule touches, less its last character, which may begin a cluster.
+  // Returns the size of the ASCII text from `i` on that no rule changes, without its last
+  // character, which may begin a cluster.
   size_t unchanged_ascii(std::string_view in, size_t i) const {
     size_t end = i;
     while (end < in.size() && static_cast<unsigned char>(in[end]) < 0x80 &&
@@ -174,8 +177,8 @@ class Precompiled final : public Normalizer {
     return c >= kPrepended.front() && std::binary_search(kPrepended.begin(), kPrepended.end(), c);
   }
 
-  // The grapheme cluster at `i`. Longer clusters than kMaxClusterBytes need not be right, as they
-  // are taken apart.
+  // Returns the grapheme cluster at `i`. A cluster longer than kMaxClusterBytes need not be exact,
+  // because it is taken apart.
   static std::string_view cluster_at(std::string_view in, size_t i) {
     const unicode::PropertyTable& table = unicode::properties();
     const auto is_control = [&table](char32_t c) {
@@ -201,7 +204,7 @@ class Precompiled final : public Normalizer {
     return in.substr(i, static_cast<size_t>(p - begin));
   }
 
-  // A cluster that one of them begins is then always taken apart.
+  // Refuses rules for such marks: a cluster that begins with one is always taken apart.
   void refuse_prepended(const std::string& where) const {
     for (const char32_t c : kPrepended) {
       std::string utf8;

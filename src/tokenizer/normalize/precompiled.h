@@ -1,4 +1,5 @@
-// Precompiled: sentencepiece's normalization rules as tokenizer.json carries them (XLM-R, T5, ..).
+// Precompiled: sentencepiece's normalization rules in the form that tokenizer.json carries (XLM-R,
+// T5, ..).
 #pragma once
 
 #include <memory>
@@ -8,8 +9,8 @@
 
 namespace encode {
 
-// `charsmap`: size of the trie (4 bytes), a Darts double array, NUL-terminated replacements. Throws
-// Error (kConfig) where it does not hold together.
+// `charsmap` consists of the size of the trie (4 bytes), a Darts double array, and NUL-terminated
+// replacements. Throws Error (kConfig) if the parts do not fit together.
 std::unique_ptr<Normalizer> make_precompiled_normalizer(std::string_view charsmap,
                                                         const std::string& where);
 

@@ -169,7 +169,8 @@ class Replace final : public Normalizer {
   std::string content_;
 };
 
-// One character for one character, the commonest Replace (' ' by U+2581): no list of matches.
+// Replaces one ASCII character, as the most common Replace does (' ' by U+2581), without a list of
+// matches.
 class ReplaceByte final : public Normalizer {
  public:
   ReplaceByte(char from, std::string content) : from_(from), content_(std::move(content)) {}

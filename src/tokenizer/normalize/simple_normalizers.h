@@ -1,4 +1,5 @@
-// The normalizers of tokenizer.json that need no tables of their own.
+// The normalizers of tokenizer.json that look at one code point, or one match of a pattern, at a
+// time.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 namespace encode {
 
 std::unique_ptr<Normalizer> make_lowercase_normalizer();
-void lowercase_aligned(AlignedText& text);  // what it does to an aligned text
+void lowercase_aligned(AlignedText& text);  // the effect of Lowercase on an aligned text
 std::unique_ptr<Normalizer> make_strip_accents_normalizer();
 std::unique_ptr<Normalizer> make_strip_normalizer(bool left, bool right);
 std::unique_ptr<Normalizer> make_prepend_normalizer(std::string prefix);

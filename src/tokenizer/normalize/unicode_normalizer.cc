@@ -64,7 +64,8 @@ const std::vector<Mark>& CanonicalDecomposer::code_points() {
 
 void compose_canonically(std::vector<Mark>& marks) {
   Mark* starter = nullptr;
-  int last_class = -1;  // of the last code point kept after the starter; -1: none between
+  // The class of the last code point that was kept after the starter; -1: there is none.
+  int last_class = -1;
   for (Mark& mark : marks) {
     if (starter != nullptr && last_class < mark.combining_class) {
       if (const char32_t composite = unicode::compose(starter->code_point, mark.code_point);
@@ -85,7 +86,7 @@ void compose_canonically(std::vector<Mark>& marks) {
 
 namespace {
 
-// A code point of a decomposition, with what it takes of the old text (Rewriting::Step).
+// A code point of a decomposition, with its share of the old text (Rewriting::Step).
 struct AlignedMark {
   char32_t code_point;
   int combining_class;
@@ -120,7 +121,7 @@ std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool co
   return marks;
 }
 
-// As compose_canonically; a composite takes what both its parts took.
+// Does the same as compose_canonically(). A composite gets the shares of both its parts.
 void compose_with_changes(std::vector<AlignedMark>& marks) {
   AlignedMark* starter = nullptr;
   int last_class = -1;
@@ -147,8 +148,8 @@ void rewrite_as(const std::vector<AlignedMark>& marks, AlignedText& text) {
   text.rewrite(rewriting);
 }
 
-// Only the stretches around code points that may change are looked at; the rest is copied, or
-// nothing at all is.
+// Looks only at the stretches around code points that may change. The rest is copied, and if there
+// are no such code points, nothing is written.
 class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(NormalizationForm form)
@@ -203,11 +204,11 @@ class UnicodeNormalizer final : public Normalizer {
 
  private:
   struct Stretch {
-    size_t begin, end;  // begin == size of the text: none is left
+    size_t begin, end;  // begin == size of the text: no stretch is left
   };
 
-  // From the code point before the first that may change (it may be changed by it) to the next that
-  // stays.
+  // The stretch goes from the code point before the first that may change (this one may change it)
+  // to the next code point that stays.
   Stretch next_stretch(std::string_view in, size_t from) const {
     const unicode::PropertyTable& table = unicode::properties();
     const char* end = in.data() + in.size();

@@ -1,4 +1,5 @@
-// Canonical and compatibility normal forms of one text, for the normalizers that need them.
+// The normalizers NFC, NFD, NFKC and NFKD, and the decomposition and composition that they share
+// with other normalizers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace encode {
 
-// Decomposes code points one after the other and gives them back in canonical order.
+// Decomposes code points one after the other and gives the result in canonical order.
 class CanonicalDecomposer {
  public:
   struct Mark {
@@ -23,7 +24,7 @@ class CanonicalDecomposer {
 
   void add(char32_t c);
   void add(std::string_view utf8);
-  void push_as_is(char32_t c) { push(c, 0); }  // not decomposed, not moved
+  void push_as_is(char32_t c) { push(c, 0); }  // `c` is neither decomposed nor moved
   const std::vector<Mark>& code_points();  // all that was added since clear(), in canonical order
   void clear();
 
@@ -33,16 +34,17 @@ class CanonicalDecomposer {
 
   bool compatibility_;
   std::vector<Mark> code_points_;
-  size_t pending_ = 0;  // code points from here on are not starters and not yet in order
+  size_t pending_ = 0;  // from here on, code points are not starters and not in order yet
 };
 
-// Makes `text` its canonical or compatibility decomposition.
+// Replaces `text` by its canonical or compatibility decomposition.
 void decompose_aligned(AlignedText& text, bool compatibility);
 
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form);
 
-// Composes in place what CanonicalDecomposer gave; code points that vanish become kComposedAway.
+// Composes the code points of a CanonicalDecomposer in place. Code points that vanish become
+// kComposedAway.
 inline constexpr char32_t kComposedAway = 0xFFFFFFFF;
 void compose_canonically(std::vector<CanonicalDecomposer::Mark>& code_points);
 

@@ -1,5 +1,5 @@
-// Metaspace of tokenizer.json: a visible character takes the place of each space, and begins a
-// piece.
+// Metaspace of tokenizer.json: a visible character (U+2581) takes the place of each space and
+// begins a piece.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// Where the replacement is prepended: to every piece, only at the begin of the row, or nowhere.
+// The replacement is prepended to every piece, only to the first piece of the row, or to none.
 enum class PrependScheme { kAlways, kFirst, kNever };
 
 std::unique_ptr<PreTokenizer> make_metaspace(char32_t replacement, PrependScheme scheme,

@@ -42,7 +42,7 @@ void append_merged_with_next(const std::vector<Match>& matches, std::vector<Piec
   std::reverse(pieces.begin() + first, pieces.end());
 }
 
-// `matches` covers one piece; `invert` swaps matches and the text between them.
+// `matches` covers one piece. `invert` swaps matches and the text between them.
 void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool invert,
                   std::vector<Piece>& pieces) {
   if (invert) {
@@ -65,7 +65,7 @@ void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool inve
   }
 }
 
-// U+2581 takes no part in what scanners know of spaces.
+// Scanners do not treat U+2581 as a space.
 WordBorder cut_at_space(WordBorder border) {
   return border == WordBorder::kSpace ? WordBorder::kCut : WordBorder::kUnknown;
 }
@@ -98,7 +98,7 @@ class Split final : public PreTokenizer {
   bool invert_;
 };
 
-// Each code point for which `matches(code_point, properties)` holds is a match of its own.
+// Each code point for which `matches(code_point, properties)` is true is a match of its own.
 template <typename Predicate>
 class CodePointSplit final : public PreTokenizer {
  public:
@@ -218,8 +218,8 @@ class FixedLength final : public PreTokenizer {
   size_t code_points_;
 };
 
-// A piece begins where the script changes. What is before the first character with a script is in
-// no piece at all, as in Hugging Face `tokenizers`.
+// A piece begins where the script changes. Text before the first character with a script is in no
+// piece at all, as in Hugging Face `tokenizers`.
 class UnicodeScripts final : public PreTokenizer {
  public:
   void pre_tokenize(PreTokenizedText& text) const override {
@@ -248,7 +248,7 @@ class PreTokenizerSequence final : public PreTokenizer {
   void pre_tokenize(PreTokenizedText& text) const override {
     for (const auto& step : steps_) step->pre_tokenize(text);
   }
-  // After a cut the steps see each side by itself.
+  // After a cut, the steps see each side by itself.
   WordBorder word_border(char letter, WordBorder border) const override {
     for (const auto& step : steps_) {
       if (border == WordBorder::kCut || border == WordBorder::kUnknown) break;

@@ -1,5 +1,6 @@
-// The second stage: cuts normalized text into pieces ("words"), which the model then tokenizes one
-// by one. One class for each pre-tokenizer type of tokenizer.json, same names, same results.
+// The second stage: a pre-tokenizer cuts normalized text into pieces ("words"), and the model then
+// tokenizes them one by one. Each pre-tokenizer type of tokenizer.json has one class, with the same
+// name and the same results.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@
 
 namespace encode {
 
-// Takes what pieces are rewritten as.
+// Receives the text that pieces are rewritten as.
 class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {}
-  void copy(std::string_view part) { out_ += part; }  // `part` of the old text
+  void copy(std::string_view part) { out_ += part; }  // `part` is a part of the old text
   // `text` comes from the byte `source` of the old text.
   void put(std::string_view text, const char* /*source*/) { out_ += text; }
-  // What `append(bytes, out)` makes of each byte of `part`.
+  // Appends what `append(bytes, out)` makes of each byte of `part`.
   template <typename Append>
   void put_each_byte(std::string_view part, Append&& append) {
     append(part, out_);
@@ -32,7 +33,7 @@ class TextWriter {
   std::string& out_;
 };
 
-// The same, and where each byte comes from.
+// Does the same as TextWriter and keeps track of where each byte comes from.
 class AlignedWriter {
  public:
   AlignedWriter(std::string& out, std::string_view old, const std::vector<CodePoints>& old_origins)
@@ -62,17 +63,19 @@ class AlignedWriter {
   std::vector<CodePoints> origins_;
 };
 
-// The pieces of one text; none is empty.
+// The pieces of one text. No piece is empty.
 class PreTokenizedText {
  public:
   TextBuffer text;
   std::vector<Piece> pieces;
-  std::optional<std::vector<CodePoints>> origins;  // of each byte of `text`, if asked for
+  // For each byte of `text`; only if offsets are asked for.
+  std::optional<std::vector<CodePoints>> origins;
 
-  // One piece, the whole of `text`; none where it is empty.
+  // Makes the whole of `text` one piece. An empty text has no piece.
   void start();
 
-  // Replaces every piece by the pieces that `split(view of piece, its offset, out)` appends.
+  // Replaces every piece by the pieces that `split(view of piece, its offset, out)` appends to
+  // `out`.
   template <typename Split>
   void split_each(Split&& split) {
     const std::string_view view = text.view();
@@ -83,8 +86,8 @@ class PreTokenizedText {
     pieces.swap(spare_pieces_);
   }
 
-  // Rewrites every piece as what `rewrite(view of piece, piece is at the row's first character,
-  // writer)` gives to the writer.
+  // Rewrites every piece: `rewrite(view of piece, whether the piece is at the row's first
+  // character, writer)` gives the new text to the writer.
   template <typename Rewrite>
   void rewrite_each(Rewrite&& rewrite) {
     std::string& out = text.spare();
@@ -129,9 +132,9 @@ class PreTokenizer {
   virtual ~PreTokenizer() = default;
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
 
-  // What becomes of the border between `letter` (ASCII, lower or upper case) and kSpace or
-  // kMetaspace: kCut where a piece always ends after the letter, else what stands there now;
-  // kUnknown where what follows may have an effect on the pieces before.
+  // Describes what becomes of the border between `letter` (an ASCII letter of either case) and a
+  // kSpace or kMetaspace. Returns kCut if a piece always ends after the letter, kUnknown if what
+  // follows may have an effect on the pieces before, and otherwise what stands at the border now.
   virtual WordBorder word_border(char letter, WordBorder border) const {
     static_cast<void>(letter);
     static_cast<void>(border);
@@ -139,14 +142,14 @@ class PreTokenizer {
   }
 };
 
-// What becomes of the matches of a split; the names are tokenizer.json's.
+// The names are tokenizer.json's names for what becomes of the matches of a split.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();
-// Only the split and the added space: the characters of GPT-2's alphabet are the model's business
-// (byte_level.h).
+// Splits, and adds a space if asked to, but does not spell the pieces in GPT-2's alphabet: the
+// model does that (unicode/byte_level.h).
 std::unique_ptr<PreTokenizer> make_byte_level_split(bool add_prefix_space, bool use_regex);
-std::unique_ptr<PreTokenizer> make_byte_level_alphabet();  // rewrites pieces in GPT-2's alphabet
+std::unique_ptr<PreTokenizer> make_byte_level_alphabet();  // spells the pieces in GPT-2's alphabet
 std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<TextPattern> pattern,
                                          SplitBehavior behavior, bool invert);
 std::unique_ptr<PreTokenizer> make_whitespace();

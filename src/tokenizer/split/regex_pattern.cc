@@ -14,7 +14,8 @@
 namespace encode {
 namespace {
 
-// Backtracking steps for one match: far more than a split pattern needs, and still below a second.
+// Backtracking steps for one match: a split pattern needs far fewer, and this many take less than a
+// second.
 constexpr uint32_t kMatchLimit = 10'000'000;
 
 struct FreeCode {
@@ -33,8 +34,8 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text);
 }
 
-// PCRE2's tables are older than Oniguruma's: characters that only the newer ones know are replaced
-// by others of their category and size. Empty where there are none.
+// PCRE2's tables are older than Oniguruma's. Characters that only the newer tables know are
+// replaced by others of the same category and size. Returns an empty string if there are none.
 std::string with_older_categories(std::string_view text) {
   std::string result;
   const char* end = text.data() + text.size();
@@ -42,7 +43,7 @@ std::string with_older_categories(std::string_view text) {
     const unicode::Decoded d = unicode::decode(p, end);
     char32_t older =
         d.code_point < 0x80 ? d.code_point : unicode::with_older_category(d.code_point);
-    if (d.code_point == 0xFFFD && d.size == 1) older = '?';  // not UTF-8, which PCRE2 is not to see
+    if (d.code_point == 0xFFFD && d.size == 1) older = '?';  // not UTF-8: PCRE2 must not see it
     if (older != d.code_point) {
       if (result.empty()) result = text;
       std::string utf8;
@@ -56,7 +57,7 @@ std::string with_older_categories(std::string_view text) {
 
 class Pcre2Pattern final : public TextPattern {
  public:
-  // The one that sentencepiece's normalizers come with; of the others nothing is known.
+  // sentencepiece's normalizers come with this pattern; nothing is known of other patterns.
   bool is_local() const override { return regex_ == " {2,}"; }
 
   Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
@@ -76,8 +77,8 @@ class Pcre2Pattern final : public TextPattern {
       refuse_unsupported(
           "regular expression '" + regex + "' is not supported: it can match nothing", where);
     }
-    pcre2_jit_compile(
-        code_.get(), PCRE2_JIT_COMPLETE);  // where there is no compiler for it the interpreter does
+    // Without its compiler, PCRE2 interprets the pattern.
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
     context_.reset(pcre2_match_context_create(nullptr));
     pcre2_set_match_limit(context_.get(), kMatchLimit);
   }

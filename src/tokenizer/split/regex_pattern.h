@@ -1,4 +1,4 @@
-// Regular expressions that have no scanner of their own, through PCRE2's compiler to machine code.
+// Regular expressions without a scanner of their own. PCRE2 compiles them to machine code.
 #pragma once
 
 #include <memory>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 #include "tokenizer/refusal.h"
 #include "tokenizer/unicode/unicode.h"
@@ -9,7 +10,8 @@
 namespace encode {
 namespace {
 
-// White_Space and its complement, for use inside of brackets: PCRE2's own \s has U+180E as well.
+// White_Space and its complement, for use inside of brackets. PCRE2's own \s contains U+180E as
+// well.
 constexpr std::string_view kSpace =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kNotSpace =
@@ -20,7 +22,7 @@ constexpr std::array<std::string_view, 30> kCategories = {
     "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd", "Nl", "No", "P",
     "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So", "Z",  "Zs", "Zl"};
 
-// The one caseless group in use: its letters fold to ASCII and to U+017F in both engines.
+// The only caseless group in use. Its letters fold to ASCII and to U+017F in both engines.
 constexpr std::string_view kCaselessContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 constexpr std::array<std::string_view, 7> kGroups = {
     "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "("};
@@ -56,9 +58,9 @@ class Translator {
     at_ += size;
   }
   [[noreturn]] void refuse(const std::string& what) const {
-    refuse_unsupported("regular expression '" + std::string(regex_) +
-                           "' is not supported: " + what + " at offset " + std::to_string(at_),
-                       where_);
+    refuse_unsupported(
+        fmt::format("regular expression '{}' is not supported: {} at offset {}", regex_, what, at_),
+        where_);
   }
 
   void group() {
@@ -73,8 +75,8 @@ class Translator {
     refuse("this kind of group");
   }
 
-  // ? * + and {n} {n,} {n,m}; with ? lazy; with + possessive, except for {..}, where Oniguruma
-  // means something else.
+  // Quantifiers: ? * + and {n} {n,} {n,m}, lazy with ? after them, possessive with + after them.
+  // After {..}, Oniguruma gives + another meaning.
   void quantifier() {
     if (regex_[at_] == '{') {
       const size_t close = regex_.find('}', at_);

@@ -1,4 +1,4 @@
-// Oniguruma's regular expressions, as far as split patterns use them, spelled for PCRE2.
+// Translates Oniguruma's regular expressions to PCRE2's, as far as split patterns use them.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace encode {
 
-// The same pattern for PCRE2 (UTF, UCP). Throws Error (kConfig) that names the construct where the
-// two are not known to agree: a silent difference would be a silent wrong vector.
+// Returns the same pattern for PCRE2 (with UTF and UCP). Throws Error (kConfig) that names the
+// construct if the two libraries are not known to agree on it: a silent difference would give a
+// wrong vector that nobody notices.
 std::string translate_regex(std::string_view regex, const std::string& where);
 
 }  // namespace encode

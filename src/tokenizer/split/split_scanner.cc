@@ -27,7 +27,7 @@ struct ClassAt {
   uint32_t size;
 };
 
-// Reads one text; every function takes p < end.
+// Reads one text. Every function needs p < end.
 class Reader {
  public:
   Reader(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
@@ -46,7 +46,7 @@ class Reader {
     return p < end && at(p).char_class == char_class;
   }
 
-  // The end of the run of `char_class` that begins at p (p itself where there is none).
+  // Returns the end of the run of `char_class` that begins at p, and p itself if there is none.
   const char* skip(const char* p, CharClass char_class) const {
     while (p < end) {
       const ClassAt here = at(p);
@@ -55,7 +55,7 @@ class Reader {
     }
     return p;
   }
-  // The same for characters that have any of `properties` (unicode.h).
+  // Does the same for characters that have any of `properties` (unicode.h).
   bool has(const char* p, uint32_t properties) const {
     return p < end && (table_[unicode::decode(p, end).code_point] & properties) != 0;
   }
@@ -69,8 +69,8 @@ class Reader {
   }
   static bool is_newline(char c) { return c == '\n' || c == '\r'; }
 
-  // \s+(?!\S)|\s+ : the whole run at the end of the text, else all but its last character, which
-  // goes with the next piece, or that one character where it is alone.
+  // \s+(?!\S)|\s+ : takes the whole run at the end of the text. Elsewhere it takes all but the last
+  // character of the run, which goes with the next piece; a single character is taken alone.
   const char* skip_spaces(const char* p) const {
     const char* last = p;
     const char* q = p;
@@ -97,7 +97,7 @@ class Reader {
   const unicode::PropertyTable& table_ = unicode::properties();
 };
 
-// The end of 's|'t|'re|'ve|'m|'ll|'d at the apostrophe p, p where there is none.
+// Returns the end of 's|'t|'re|'ve|'m|'ll|'d at the apostrophe p, and p if there is no match.
 template <bool kIgnoreCase>
 const char* skip_contraction(const char* p, const char* end) {
   if (end - p < 2) return p;
@@ -111,13 +111,13 @@ const char* skip_contraction(const char* p, const char* end) {
   if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') ||
       (first == 'l' && second == 'l'))
     return p + 3;
-  // U+017F, the long s, is the only other character that folds to a letter of these.
+  // U+017F, the long s, is the only other character that folds to one of these letters.
   if (kIgnoreCase && p[1] == '\xC5' && p[2] == '\xBF') return p + 3;
   return p;
 }
 
-// \s*[\r\n]+|\s+(?!\S)|\s+ at the white space p: through the last line break of the run where it
-// has one.
+// \s*[\r\n]+|\s+(?!\S)|\s+ at the white space p: the match ends after the last line break of the
+// run if the run has one.
 const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
   const char* after_newline = nullptr;
   const char* last = p;
@@ -164,9 +164,9 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
   }
 }
 
-// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p, p where it does not match. Where
-// nothing but capitals follows the first part it gives back what it took behind the last character
-// that belongs to both.
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p. Returns p if there is no match.
+// If nothing but capitals follows the first part, the first part gives back what it took after the
+// last character that both parts accept.
 const char* skip_capitals_and_small(const Reader& reader, const char* p) {
   const char* after_both = p;
   const char* q = p;
@@ -178,9 +178,9 @@ const char* skip_capitals_and_small(const Reader& reader, const char* p) {
   return reader.has(q, unicode::kLowerish) ? reader.skip_all(q, unicode::kLowerish) : after_both;
 }
 
-// The two first alternatives of o200k, less the contraction: p where neither matches. Either may
-// begin with one character that is not a letter, a number or a line break; a mark can be that
-// character or part of the word, and the first alternative goes before the second one.
+// The first two alternatives of o200k, without the contraction. Returns p if neither matches. Both
+// may begin with one character that is not a letter, a number or a line break. A mark can be that
+// character or a part of the word, and the first alternative goes before the second.
 const char* skip_o200k_word(const Reader& reader, const char* p) {
   const ClassAt here = reader.at(p);
   const bool is_prefix =
@@ -272,7 +272,7 @@ void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& p
   const char* end = begin + text.size();
   const auto offset = [&](const char* p) { return base + static_cast<uint32_t>(p - begin); };
   const char* start = begin;
-  uint32_t current = unicode::kWhitespace;  // kWord, kWhitespace, or 0 for all else
+  uint32_t current = unicode::kWhitespace;  // kWord, kWhitespace, or 0 for all others
   for (const char* p = begin; p < end;) {
     const Decoded d = unicode::decode(p, end);
     uint32_t next = table[d.code_point] & (unicode::kWord | unicode::kWhitespace);

@@ -19,7 +19,7 @@ class LiteralPattern final : public TextPattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
 
-  // One byte reaches nowhere; longer literals are not looked into.
+  // A single byte contains no border. Longer literals are not examined.
   bool is_local() const override { return literal_.size() == 1; }
   bool is_space() const override { return literal_ == " "; }
 
@@ -48,7 +48,7 @@ class ScannerPattern final : public TextPattern {
  public:
   explicit ScannerPattern(SplitScanner scanner) : scanner_(scanner) {}
 
-  // In each of the patterns words are runs of letters, a space can only begin what is after them,
+  // In each of the patterns, words are runs of letters, a space can only begin the text after them,
   // and only white space looks ahead.
   bool is_local() const override { return true; }
   bool ends_at_space() const override { return true; }

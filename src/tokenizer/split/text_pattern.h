@@ -1,5 +1,5 @@
-// What Split and Replace look for: a literal string, a known split pattern with its own scanner, or
-// any other regular expression through PCRE2.
+// What the steps Split and Replace look for: a literal string, a known split pattern with its own
+// scanner, or any other regular expression through PCRE2.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace encode {
 
-// A part of a text, [begin, end) in bytes.
+// A part of a text: bytes [begin, end).
 struct Piece {
   uint32_t begin, end;
 };
@@ -23,26 +23,26 @@ struct Match {
 class TextPattern {
  public:
   virtual ~TextPattern() = default;
-  // Appends matches and the text between them: together they cover `text`, in order, none empty.
-  // `base` is added to every offset. Thread-safe.
+  // Appends the matches and the text between them. Together they cover `text` in order, and none is
+  // empty. `base` is added to every offset. Thread-safe.
   virtual void find_all(std::string_view text, uint32_t base,
                         std::vector<Match>& matches) const = 0;
-  // The same as pieces, matches and others alike.
+  // Appends the same parts as pieces, and does not tell matches from other text.
   virtual void isolate(std::string_view text, uint32_t base, std::vector<Piece>& pieces) const;
 
-  // True where no match reaches from an ASCII letter into the space, or U+2581, after it, and none
+  // True if no match contains both an ASCII letter and the space or U+2581 after it, and no match
   // depends on what is beyond such a border.
   virtual bool is_local() const { return false; }
-  // True where, besides, a match or the text between two matches always ends after a letter that a
-  // space follows.
+  // True if, in addition, a letter that a space follows always ends a match or the text between two
+  // matches.
   virtual bool ends_at_space() const { return false; }
-  virtual bool is_space() const { return false; }  // matches nothing but single spaces
+  virtual bool is_space() const { return false; }  // the pattern matches nothing but single spaces
 };
 
-std::unique_ptr<TextPattern> make_literal_pattern(
-    std::string literal);  // `literal` must not be empty
-// Throws Error (kConfig) for a pattern whose meaning is not known to be the same in PCRE2 and in
-// Oniguruma, which defines these patterns. `where` names the place in the file.
+// `literal` is not empty.
+std::unique_ptr<TextPattern> make_literal_pattern(std::string literal);
+// Throws Error (kConfig) if the pattern is not known to mean the same in PCRE2 as in Oniguruma, the
+// library that defines these patterns. `where` names the place in the file.
 std::unique_ptr<TextPattern> make_regex_pattern(const std::string& regex, const std::string& where);
 
 }  // namespace encode

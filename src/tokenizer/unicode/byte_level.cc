@@ -8,8 +8,8 @@
 namespace encode {
 namespace {
 
-constexpr char32_t kShifted =
-    0x100;  // bytes that are not printable in Latin-1 take code points from here on
+// Bytes that are not printable in Latin-1 take code points from here on.
+constexpr char32_t kShifted = 0x100;
 constexpr size_t kAlphabetEnd = 0x144;
 
 constexpr bool is_printable(unsigned byte) {

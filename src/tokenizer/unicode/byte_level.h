@@ -1,4 +1,5 @@
-// GPT-2's alphabet: every byte as a printable character, so that vocabularies can be JSON.
+// GPT-2's alphabet spells every byte as a printable character, so that a vocabulary of bytes can be
+// written in JSON.
 #pragma once
 
 #include <string>
@@ -6,14 +7,15 @@
 
 namespace encode {
 
-// Appends each byte of `text` as its character.
+// Appends the character of each byte of `text`.
 void append_byte_level(std::string_view text, std::string& out);
 
-// Of the character of `byte`, in bytes: printable ASCII stands for itself, the others take two.
+// Returns the size of the character of `byte` in UTF-8: 1 for printable ASCII, which stands for
+// itself, and 2 for all other bytes.
 inline size_t byte_level_size(char byte) { return byte >= '!' && byte <= '~' ? 1 : 2; }
 
-// The bytes that a vocabulary entry stands for; false where it holds a character that stands for no
-// byte.
+// Gives the bytes that a token of a vocabulary stands for. Returns false if the token contains a
+// character that stands for no byte.
 bool parse_byte_level(std::string_view token, std::string& bytes);
 
 }  // namespace encode

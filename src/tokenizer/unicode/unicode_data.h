@@ -11,15 +11,15 @@ extern const size_t kRunStartsSize;
 extern const uint32_t kRunValues[];  // Property bits, canonical combining class << 24
 extern const size_t kRunValuesSize;
 
-// Mappings: key i maps to pool[offsets[i], offsets[i + 1]); keys ascend.
-extern const uint32_t kCanonicalKeys[];  // full canonical decompositions, Hangul syllables left out
+// Mappings: key i maps to pool[offsets[i], offsets[i + 1]). The keys ascend.
+extern const uint32_t kCanonicalKeys[];  // full canonical decompositions without Hangul syllables
 extern const size_t kCanonicalKeysSize;
 extern const uint16_t kCanonicalOffsets[];
 extern const size_t kCanonicalOffsetsSize;
 extern const uint32_t kCanonicalPool[];
 extern const size_t kCanonicalPoolSize;
-extern const uint32_t
-    kCompatibilityKeys[];  // full compatibility decompositions where they differ from canonical
+// Full compatibility decompositions that differ from the canonical ones.
+extern const uint32_t kCompatibilityKeys[];
 extern const size_t kCompatibilityKeysSize;
 extern const uint16_t kCompatibilityOffsets[];
 extern const size_t kCompatibilityOffsetsSize;

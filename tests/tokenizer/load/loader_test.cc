@@ -1,4 +1,4 @@
-// A tokenizer.json is loaded whole or refused, with the part that is wrong named.
+// A tokenizer.json is loaded as a whole, or it is refused and the message names the wrong part.
 #include <functional>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Whatever the merges and the word, BpeMerger gives what the definition of BPE gives.
+// BpeMerger gives the tokens of BPE's definition, whatever the merges and the word are.
 #include "tokenizer/models/bpe_merger.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// By definition: again and again the pair of lowest rank, the leftmost of these, until no pair can
-// be merged.
+// The definition: the pair of the lowest rank is merged, the leftmost of equal pairs first, until
+// no pair can be merged.
 Ids merge_by_definition(const std::vector<BpeMerge>& merges, Ids symbols) {
   for (;;) {
     size_t best_rank = merges.size();
@@ -42,8 +42,8 @@ Ids merge(const std::vector<BpeMerge>& merges, const Ids& symbols) {
   return out;
 }
 
-// Merges of distinct pairs of the symbols so far, in an order that need not be the order of
-// training.
+// Each merge joins two of the symbols before it, and all pairs are distinct. The order of the ranks
+// need not be an order of training.
 std::vector<BpeMerge> random_merges(int alphabet, int count, std::mt19937& random) {
   std::vector<BpeMerge> merges;
   int32_t next = alphabet;
@@ -99,8 +99,9 @@ int32_t add_merge(int32_t left, int32_t right, std::vector<BpeMerge>& merges) {
   return merges.back().merged;
 }
 
-// Without the last symbol the tokens are a token of 1,025 symbols, one of 510 and one of 1; with it
-// no two of them stay. A search by windows sees the one or the other, again and again.
+// Without the last symbol, the tokens have 1,025, 510 and 1 symbols. With it, none of them remains.
+// A window of 1,536 symbols gives the first result, the window after it contradicts that result,
+// and without a bound this goes on forever.
 TEST(BpeMergerTest, TokensLongerThanAWindowCannotKeepItSearchingForever) {
   enum : int32_t { kA, kP, kQ, kR, kC, kE };
   std::vector<BpeMerge> merges;

@@ -1,4 +1,4 @@
-// .model files: what is read of them, and which of them go without libsentencepiece.
+// Reading .model files, and deciding which of them need the sentencepiece library.
 #include "tokenizer/models/sentencepiece_model.h"
 
 #include <string>
@@ -22,7 +22,7 @@ std::string family(const std::string& name) {
   return testing::read_bytes(testing::test_data("tokenizer/" + name + "/tokenizer.model"));
 }
 
-// A field of a message whose parts are short.
+// A field of a message. `bytes` has less than 128 bytes.
 std::string field(int number, const std::string& bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
 }
@@ -102,7 +102,8 @@ TEST(SentencePieceModelTest, OnlyModelsThatAreKnownToBeTheSameGoWithoutTheLibrar
   for (const std::string& other : others) EXPECT_FALSE(goes_without_library(other));
 }
 
-// Its version decides ids, so it is named where the library makes them, and nowhere else.
+// The version of the library may change ids, so a description names it if the library makes the
+// ids.
 TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesTheIds) {
   const auto description = [](const char* name) {
     return load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + name))

@@ -1,0 +1,179 @@
+#include "nn/cpu/packed_linear.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <sys/mman.h>
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
+#include "nn/cpu/rows.h"
+#include "nn/layers/linear.h"
+
+namespace encode {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+// Working memory of one thread, kept from call to call.
+class Scratch {
+ public:
+  std::byte* of_size(int64_t bytes) {
+    if (bytes > size_) {
+      data_.reset(static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes), kAlignment)));
+      size_ = bytes;
+    }
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { ::operator delete(p, kAlignment); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  int64_t size_ = 0;
+};
+
+// Written once and read for the life of the model: in huge pages, a page fault for two megabytes
+// instead of one for every four kilobytes.
+std::shared_ptr<std::byte> allocate_packed(int64_t size) {
+  constexpr size_t kHugePageBytes = size_t{2} << 20;
+  const auto bytes = static_cast<size_t>(size);
+  const auto alignment = bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kAlignment;
+  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
+                                    [alignment](std::byte* p) { ::operator delete(p, alignment); });
+  // Only advice: if the kernel does not follow it, small pages serve.
+  if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+// The matrices themselves if they can be packed one behind the other, else their concatenation.
+std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
+  const bool whole_blocks =
+      std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {
+        return weight.size(0) % kernels::PackedWeight::kBlockColumns == 0;
+      });
+  return whole_blocks ? weights : std::vector<at::Tensor>{at::cat(weights)};
+}
+
+// Returns the bytes of `to` that were filled.
+template <typename T>
+int64_t pack_parallel(const at::Tensor& weight, kernels::LinearKernel kernel, std::byte* to) {
+  const at::Tensor dense = weight.contiguous();
+  const kernels::PackedWeight shape = {.kernel = kernel,
+                                       .out_features = dense.size(0),
+                                       .in_features = dense.size(1),
+                                       .data = nullptr};
+  at::parallel_for(0, shape.column_blocks(), 1, [&](int64_t begin, int64_t end) {
+    kernels::pack(rows_of<const T>(dense), shape, {begin, end}, to);
+  });
+  return shape.packed_bytes();
+}
+
+kernels::Epilogue epilogue_for(Activation activation) {
+  switch (activation) {
+    case Activation::kGelu:
+      return kernels::Epilogue::kGelu;
+    case Activation::kGeluTanh:
+      return kernels::Epilogue::kGeluTanh;
+    case Activation::kRelu:
+      return kernels::Epilogue::kRelu;
+    case Activation::kSilu:
+      return kernels::Epilogue::kSilu;
+    case Activation::kNone:
+      break;
+  }
+  return kernels::Epilogue::kNone;
+}
+
+// The first of them that can be had.
+std::optional<kernels::LinearKernel> first_usable(
+    std::initializer_list<kernels::LinearKernel> wanted) {
+  for (const kernels::LinearKernel kernel : wanted)
+    if (kernels::usable(kernel)) return kernel;
+  return std::nullopt;
+}
+
+// Calls body(T{}) with the element type of a compute type.
+template <typename Body>
+void with_linear_type(at::ScalarType type, const Body& body) {
+  if (type == at::kFloat) return body(float{});
+  if (type == at::kHalf) return body(kernels::Float16{});
+  body(kernels::BFloat16{});
+}
+
+}  // namespace
+
+std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format) {
+  using enum kernels::LinearKernel;
+  switch (format) {
+    case ProductFormat::kFloat32:
+      return first_usable({kThreeDigitTiles, kFloat32Vectors});
+    case ProductFormat::kFloat32High:
+      return first_usable({kTwoDigitTiles, kFloat32Vectors});
+    case ProductFormat::kBFloat16:
+      return first_usable({kBFloat16Tiles, kBFloat16Vectors});
+    case ProductFormat::kFloat16:
+      return first_usable({kFloat16Vectors});
+    case ProductFormat::kInt8:
+      return first_usable({kOneDigitTiles, kInt8Vectors});
+    case ProductFormat::kFp8:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<PackedLinear> PackedLinear::make(const std::vector<at::Tensor>& weights,
+                                               const at::Tensor& bias, ProductFormat format) {
+  const at::Tensor& first = weights.front();
+  const auto kernel = linear_kernel(format);
+  if (!first.device().is_cpu() || !kernel ||
+      first.size(1) > kernels::PackedWeight::kMaxInFeatures) {
+    return std::nullopt;
+  }
+  PackedLinear linear;
+  linear.type_ = first.scalar_type();
+  kernels::PackedWeight& whole = linear.weight_;
+  whole = {.kernel = *kernel, .out_features = 0, .in_features = first.size(1), .data = nullptr};
+  for (const at::Tensor& weight : weights) whole.out_features += weight.size(0);
+  linear.packed_ = allocate_packed(whole.packed_bytes());
+  whole.data = linear.packed_.get();
+  with_linear_type(linear.type_, [&](auto type) {
+    std::byte* to = linear.packed_.get();
+    for (const at::Tensor& weight : stackable(weights))
+      to += pack_parallel<decltype(type)>(weight, *kernel, to);
+  });
+  if (bias.defined()) linear.bias_ = bias.to(at::kFloat).contiguous();
+  return linear;
+}
+
+bool PackedLinear::quantizes() const {
+  return weight_.kernel == kernels::LinearKernel::kOneDigitTiles ||
+         weight_.kernel == kernels::LinearKernel::kInt8Vectors;
+}
+
+at::Tensor PackedLinear::operator()(const at::Tensor& x, const at::Tensor& residual,
+                                    Activation activation) const {
+  static thread_local Scratch scratch;
+  const at::Tensor in = x.contiguous();
+  const at::Tensor added = residual.defined() ? residual.contiguous() : residual;
+  at::Tensor y = at::empty({in.size(0), weight_.out_features}, in.options());
+  with_linear_type(type_, [&](auto type) {
+    using T = decltype(type);
+    const kernels::Linear<T> call = {
+        .x = rows_of<const T>(in),
+        .bias = bias_.defined() ? rows_of<const float>(bias_) : nullptr,
+        .residual = added.defined() ? rows_of<const T>(added) : nullptr,
+        .y = rows_of<T>(y),
+        .rows = in.size(0),
+        .epilogue = epilogue_for(activation)};
+    kernels::linear(weight_, call, scratch.of_size(kernels::scratch_bytes(weight_)));
+  });
+  return y;
+}
+
+}  // namespace encode

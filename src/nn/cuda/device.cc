@@ -1,0 +1,212 @@
+#include "nn/cuda/device.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/AllocatorConfig.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "encode/error.h"
+
+#include "nn/cuda/plugin.h"
+
+namespace encode {
+namespace {
+
+using DeviceQuery = int (*)(int, EncodeCudaDevice*);
+using KernelTable = const EncodeCudaKernels* (*)();
+
+// What libencode_cuda.so exports.
+struct Plugin {
+  DeviceQuery query = nullptr;
+  const EncodeCudaKernels* kernels = nullptr;
+};
+
+Plugin& plugin() {
+  static Plugin opened;
+  return opened;
+}
+
+std::string directory_of(const void* address) {
+  Dl_info info = {};
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return ".";
+  return std::filesystem::path(info.dli_fname).parent_path().string();
+}
+
+Error unavailable(const HardwareOptions& options, std::string found, std::string hint) {
+  return Error({.exit_code = ExitCode::kUnavailable,
+                .code = "device.absent",
+                .what = "the device asked for is not there",
+                .where = "hardware.device",
+                .expected = options.device,
+                .found = std::move(found),
+                .hint = std::move(hint)});
+}
+
+// Never closed: LibTorch keeps pointers into its libraries until the process ends.
+std::optional<std::string> open_library(const std::string& path) {
+  if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
+  return std::string(::dlerror());
+}
+
+std::optional<std::string> open_plugin() {
+  std::string reason;
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+  for (const std::string& path :
+       {program + "/../lib/libencode_cuda.so", program + "/libencode_cuda.so"}) {
+    if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      const auto query = reinterpret_cast<DeviceQuery>(::dlsym(handle, "encode_cuda_device"));
+      const auto table = reinterpret_cast<KernelTable>(::dlsym(handle, "encode_cuda_kernels"));
+      if (query != nullptr && table != nullptr) {
+        plugin() = {.query = query, .kernels = table()};
+        return std::nullopt;
+      }
+    }
+    reason = ::dlerror();
+  }
+  return reason;
+}
+
+int64_t requested_ordinal(const HardwareOptions& options) {
+  const size_t colon = options.device.find(':');
+  return colon == std::string::npos ? 0
+                                    : std::strtoll(options.device.c_str() + colon + 1, nullptr, 10);
+}
+
+EncodeCudaDevice ask_device(c10::Device device) {
+  EncodeCudaDevice properties = {};
+  constexpr int kNotOpened = -1;
+  const DeviceQuery query = plugin().query;
+  const int status = query != nullptr ? query(device.index(), &properties) : kNotOpened;
+  if (status != 0) {
+    throw Error({.exit_code = ExitCode::kUnavailable,
+                 .code = "device.query",
+                 .what = "the CUDA runtime does not answer for the device",
+                 .where = device.str(),
+                 .expected = "",
+                 .found = "CUDA error " + std::to_string(status),
+                 .hint = "see nvidia-smi"});
+  }
+  return properties;
+}
+
+// The runtime takes milliseconds to answer, and the answer is asked for in every attention layer:
+// kept for the one device that a process uses.
+const EncodeCudaDevice& query_device(c10::Device device) {
+  static const EncodeCudaDevice properties = ask_device(device);
+  return properties;
+}
+
+c10::DeviceAllocator& allocator(c10::Device device) {
+  return *c10::getDeviceAllocator(device.type());
+}
+
+}  // namespace
+
+std::string allocator_settings(const HardwareOptions& options) {
+  std::string settings;
+  std::set<std::string> seen;
+  // Later sources are weaker; LibTorch would let the last mention of a key win.
+  const auto take = [&](const std::string& source) {
+    for (size_t begin = 0; begin < source.size();) {
+      const size_t end = std::min(source.find(',', begin), source.size());
+      const std::string item = source.substr(begin, end - begin);
+      if (!item.empty() && seen.insert(item.substr(0, item.find(':'))).second) {
+        settings += (settings.empty() ? "" : ",") + item;
+      }
+      begin = end + 1;
+    }
+  };
+  take(options.allocator_conf);
+  for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    if (const char* value = std::getenv(name)) take(value);
+  }
+  take(options.expandable_segments ? "expandable_segments:True" : "expandable_segments:False");
+  return settings;
+}
+
+c10::Device open_device(const HardwareOptions& options) {
+  const c10::Device cpu(c10::kCPU);
+  if (options.device == "cpu") return cpu;
+  const bool required = options.device != "auto";
+
+  // Any function of libtorch_cpu tells where LibTorch lies.
+  const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
+  if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
+    if (!required) return cpu;
+    throw unavailable(options, *reason,
+                      "install LibTorch's CUDA libraries: scripts/setup.sh --cuda");
+  }
+  const c10::DeviceIndex count = at::detail::getCUDAHooks().deviceCount();
+  const int64_t ordinal = requested_ordinal(options);
+  if (count <= ordinal) {
+    if (!required) return cpu;
+    throw unavailable(options, std::to_string(count) + " CUDA devices",
+                      count == 0 ? "check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES"
+                                 : "see nvidia-smi -L");
+  }
+  if (const auto reason = open_plugin()) {
+    if (!required) return cpu;
+    throw unavailable(options, *reason,
+                      "build where nvcc is found: scripts/build.sh prints whether it was");
+  }
+  at::globalContext().lazyInitDevice(c10::kCUDA);
+  c10::CachingAllocator::setAllocatorSettings(allocator_settings(options));
+  const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(ordinal));
+  c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(device);
+  return device;
+}
+
+std::string device_description(c10::Device device) {
+  return device.is_cpu() ? "cpu" : query_device(device).name;
+}
+
+const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
+
+std::string compute_capability(c10::Device device) {
+  if (!device.is_cuda()) return "";
+  const EncodeCudaDevice& properties = query_device(device);
+  return std::to_string(properties.major) + "." + std::to_string(properties.minor);
+}
+
+bool supports_flash_attention(c10::Device device) {
+  return device.is_cuda() && query_device(device).major >= 8;
+}
+
+bool supports_fp8(c10::Device device) {
+  if (!device.is_cuda()) return false;
+  const EncodeCudaDevice& properties = query_device(device);
+  return properties.major >= 9 || (properties.major == 8 && properties.minor == 9);
+}
+
+void synchronize(c10::Device device) {
+  if (device.is_cuda())
+    c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
+}
+
+void release_cached_memory(c10::Device device) noexcept {
+  if (!device.is_cuda()) return;
+  try {
+    allocator(device).emptyCache();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    // The next real use of the device reports what is wrong with it.
+  }
+}
+
+DeviceMemory device_memory(c10::Device device) {
+  if (!device.is_cuda()) return {};
+  const auto stats = allocator(device).getDeviceStats(device.index());
+  return {.allocated_bytes = stats.allocated_bytes[0].current,
+          .reserved_bytes = stats.reserved_bytes[0].current,
+          .peak_allocated_bytes = stats.allocated_bytes[0].peak,
+          .total_bytes = query_device(device).total_memory_bytes};
+}
+
+}  // namespace encode

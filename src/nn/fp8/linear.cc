@@ -1,0 +1,109 @@
+#include "nn/fp8/linear.h"
+
+#include <cmath>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/_scaled_mm.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/exp2.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/remainder.h>
+
+#include "nn/layers/launches.h"
+
+namespace encode {
+namespace {
+
+at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias) {
+  const at::Tensor wide_bias = bias.defined() ? bias.to(at::kFloat) : bias;
+  return at::linear(dequantize(x), dequantize(weight), wide_bias);
+}
+
+// use_fast_accum: without it sm_90 halves the speed of a product to keep more bits of its sums than
+// operands of four bits can use.
+at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias,
+                          int64_t launch_rows) {
+  const int64_t all = x.values.size(0);
+  at::Tensor y = at::empty({all, weight.values.size(0)}, x.values.options().dtype(at::kBFloat16));
+  for_each_launch(all, launch_rows, [&](int64_t begin, int64_t rows) {
+    at::Tensor out = y.narrow(0, begin, rows);
+    at::_scaled_mm_out(out, x.values.narrow(0, begin, rows), weight.values.t(),
+                       x.scale.narrow(0, begin, rows), weight.scale.t(),
+                       bias.defined() ? std::optional(bias) : std::nullopt,
+                       /*scale_result=*/std::nullopt, at::kBFloat16, /*use_fast_accum=*/true);
+  });
+  return y;
+}
+
+}  // namespace
+
+std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
+                                         const at::Tensor& bias) {
+  int64_t out_features = 0;
+  for (const at::Tensor& weight : weights) out_features += weight.size(0);
+  if (out_features % kFp8WidthStep != 0 || weights.front().size(1) % kFp8WidthStep != 0)
+    return std::nullopt;
+  Fp8Linear linear;
+  linear.type_ = weights.front().scalar_type();
+  linear.bias_ = bias;
+  // One weight at a time: the working memory of a quantization is several times its input.
+  std::vector<at::Tensor> values;
+  std::vector<at::Tensor> scales;
+  for (const at::Tensor& weight : weights) {
+    const Fp8Rows rows = quantize_rows(weight.contiguous());
+    values.push_back(rows.values.view(at::kByte));  // bytes, which every operation takes
+    scales.push_back(rows.scale);
+  }
+  linear.weight_ = {at::cat(values).view(at::kFloat8_e4m3fn), at::cat(scales)};
+  return linear;
+}
+
+at::Tensor Fp8Linear::operator()(const LinearInput& x, int64_t launch_rows) const {
+  const Fp8Rows rows = x.fp8 ? *x.fp8 : quantize_rows(x.rows.contiguous());
+  return rows.values.device().is_cpu() ? float_product(rows, weight_, bias_).to(type_)
+                                       : scaled_product(rows, weight_, bias_, launch_rows);
+}
+
+std::string check_fp8_product(at::Device device) {
+  constexpr int64_t kRows = 48;
+  constexpr int64_t kIn = 512;
+  constexpr int64_t kOut = 80;
+  // Of results near N(0, 1), 5 at most: rounding to bfloat16 once or twice (2^-8 of them), and sums
+  // of 512 terms that keep 14 bits (2^-13 of the largest partial sum for each 32 of them). Twice
+  // that.
+  constexpr double kTolerance = 0x1p-4;
+  at::Generator generator = at::detail::createCPUGenerator(/*seed=*/20240607);
+  const auto random = [&](at::IntArrayRef shape) { return at::randn(shape, generator).to(device); };
+  // Powers of two, so that a scale at the wrong row or none shows, and dividing by them is exact.
+  const auto powers = [&](int64_t count, int64_t period) {
+    const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kFloat)).to(device);
+    return at::exp2(at::remainder(index, period)).unsqueeze(1);
+  };
+  const at::Tensor x_powers = powers(kRows, 7);
+  const at::Tensor w_powers = powers(kOut, 5);
+  const Fp8Rows x = quantize_rows_by_operations(random({kRows, kIn}).mul(x_powers));
+  const Fp8Rows weight = quantize_rows_by_operations(
+      random({kOut, kIn}).mul(w_powers).mul(1 / std::sqrt(static_cast<double>(kIn))));
+  for (const at::Tensor& bias : {at::Tensor(), random({kOut}).to(at::kBFloat16)}) {
+    at::Tensor found;
+    try {
+      found = scaled_product(x, weight, bias, /*launch_rows=*/0).to(at::kFloat);
+    } catch (const c10::Error& error) {
+      return error.what_without_backtrace();
+    }
+    const at::Tensor error =
+        found.sub(float_product(x, weight, bias)).div(x_powers).div(w_powers.t());
+    const double worst = at::max(at::abs(error)).item<double>();
+    if (!(worst <= kTolerance))  // a NaN is no agreement either
+      return "its products differ from float32 ones by " + std::to_string(worst) + ", at most " +
+             std::to_string(kTolerance) + " is rounding";
+  }
+  return "";
+}
+
+}  // namespace encode
