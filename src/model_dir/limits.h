@@ -17,11 +17,26 @@ inline constexpr int64_t kMaxRank = 8;
 inline constexpr int64_t kMaxDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxShards = 1024;
 
+// Fields of config.json. model_dir checks those that every architecture has, src/models the others.
 inline constexpr int64_t kMaxLayers = 256;
 inline constexpr int64_t kMaxHiddenSize = 16'384;
-inline constexpr int64_t kMaxEmbeddingDim = 6 * kMaxHiddenSize;  // all poolings side by side
+inline constexpr int64_t kMaxIntermediateSize = 1 << 20;  // 1,048,576
+inline constexpr int64_t kMaxHeads = 1024;
+inline constexpr int64_t kMaxHeadDim = 512;
 inline constexpr int64_t kMaxVocabSize = 4'000'000;
-inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
+inline constexpr int64_t kMaxTokenTypes = 1024;       // type_vocab_size
+inline constexpr int64_t kMaxPositions = 1 << 20;     // 1,048,576
+inline constexpr int64_t kMaxWindowTokens = 1 << 24;  // of a sliding window, which may be longer
+                                                      // than every text
+inline constexpr int64_t kMaxRelativePositions = 1 << 16;  // rows of a table of distances
+inline constexpr int64_t kMaxExperts = 1024;
+inline constexpr double kMinNormEps = 1e-30;
+inline constexpr double kMaxNormEps = 1;
+inline constexpr double kMaxRopeTheta = 1e12;
+inline constexpr double kMinScaling = 1e-6;  // of factors that stretch positions or scores
+inline constexpr double kMaxScaling = 1e6;
+
+inline constexpr int64_t kMaxEmbeddingDim = 6 * kMaxHiddenSize;  // all poolings side by side
 inline constexpr int64_t kMaxModules = 16;
 inline constexpr int64_t kMaxPrompts = 1024;
 inline constexpr int64_t kMaxFolderEntries = 10'000;

@@ -1,6 +1,7 @@
-// One loader for each architecture; the table in registry.cc names them, model_dir/architectures.cc
-// describes them. The reference of each is the implementation of that name in Hugging Face
-// transformers, where its file names no other.
+// One loader for each architecture: load_x is defined in x.cc, unless its line names another file.
+// The loaders share this header because registry.cc puts all of them into one table, by model_type;
+// model_dir/architectures.cc describes the same architectures without LibTorch. Each loader throws
+// what load_model() throws (models/model.h).
 #pragma once
 
 #include <memory>
@@ -16,10 +17,10 @@ std::unique_ptr<Model> load_distilbert(const ModelSource& source);
 std::unique_ptr<Model> load_electra(const ModelSource& source);
 std::unique_ptr<Model> load_eurobert(const ModelSource& source);
 std::unique_ptr<Model> load_gemma(const ModelSource& source);
-std::unique_ptr<Model> load_gemma2(const ModelSource& source);
-std::unique_ptr<Model> load_gemma3(const ModelSource& source);
+std::unique_ptr<Model> load_gemma2(const ModelSource& source);  // gemma.cc
+std::unique_ptr<Model> load_gemma3(const ModelSource& source);  // gemma.cc
 std::unique_ptr<Model> load_gte_new(const ModelSource& source);
-std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // model_type "bert" with ALiBi
+std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // called by load_bert
 std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source);
 std::unique_ptr<Model> load_llama(const ModelSource& source);
 std::unique_ptr<Model> load_mistral(const ModelSource& source);
@@ -31,7 +32,7 @@ std::unique_ptr<Model> load_qwen3(const ModelSource& source);
 std::unique_ptr<Model> load_roberta(const ModelSource& source);
 std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
 std::unique_ptr<Model> load_t5(const ModelSource& source);
-std::unique_ptr<Model> load_umt5(const ModelSource& source);
+std::unique_ptr<Model> load_umt5(const ModelSource& source);  // t5.cc
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source);
 
 }  // namespace encode

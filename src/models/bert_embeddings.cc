@@ -1,9 +1,12 @@
 #include "models/bert_embeddings.h"
 
+#include <fmt/format.h>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 
+#include "model_dir/limits.h"
 #include "nn/cuda/kernels.h"
 
 namespace encode {
@@ -56,8 +59,14 @@ at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
   return norm_ ? (*norm_)(x) : x;
 }
 
+void require_absolute_positions(const JsonFields& config) {
+  const std::string type = config.string_or("position_embedding_type", "absolute");
+  if (type != "absolute")
+    config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", type));
+}
+
 int64_t padding_token_of(const JsonFields& config) {
-  return config.integer_or("pad_token_id", 1, 0, 1 << 22);
+  return config.integer_or("pad_token_id", 1, 0, kMaxVocabSize);
 }
 
 at::Tensor positions_after_padding(const PackedInput& batch, int64_t pad_token_id) {

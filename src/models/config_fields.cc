@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
+
+#include "model_dir/limits.h"
 
 namespace encode {
 namespace {
@@ -36,14 +39,15 @@ auto look_up(const Table& table, const JsonFields& fields, const std::string& ke
   const auto* const found = std::find_if(table.begin(), table.end(),
                                          [&](const auto& entry) { return entry.first == name; });
   if (found == table.end()) {
-    std::string names;
-    for (const auto& entry : table) names += (names.empty() ? "" : ", ") + std::string(entry.first);
-    fields.refuse(key, "one of: " + names, "'" + name + "'");
+    std::vector<std::string_view> names;
+    for (const auto& entry : table) names.push_back(entry.first);
+    fields.refuse(key, fmt::format("one of: {}", fmt::join(names, ", ")),
+                  fmt::format("'{}'", name));
   }
   return found->second;
 }
 
-// The first of `keys` that config.json has.
+// The first of `keys` that config.json has, or the first of all if it has none.
 std::string first_key(const JsonFields& json, std::initializer_list<const char*> keys) {
   const auto* const found =
       std::find_if(keys.begin(), keys.end(), [&](const char* key) { return json.has(key); });
@@ -52,12 +56,13 @@ std::string first_key(const JsonFields& json, std::initializer_list<const char*>
 
 // YaRN's scaling of the attention scores (Peng et al. 2023, section 3.4).
 double yarn_attention_factor(const JsonFields& rope, double factor) {
-  if (rope.has("attention_factor")) return rope.number("attention_factor", 1e-6, 1e6);
+  if (rope.has("attention_factor"))
+    return rope.number("attention_factor", kMinScaling, kMaxScaling);
   const auto magnitude = [factor](double mscale) {
     return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
   };
-  const double mscale = rope.number_or("mscale", 0, 0, 1e6);
-  const double mscale_all_dim = rope.number_or("mscale_all_dim", 0, 0, 1e6);
+  const double mscale = rope.number_or("mscale", 0, 0, kMaxScaling);
+  const double mscale_all_dim = rope.number_or("mscale_all_dim", 0, 0, kMaxScaling);
   return mscale > 0 && mscale_all_dim > 0 ? magnitude(mscale) / magnitude(mscale_all_dim)
                                           : magnitude(1);
 }
@@ -68,18 +73,16 @@ void read_scaling(const JsonFields& rope, RopeParameters& out) {
   if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
     rope.refuse("partial_rotary_factor", "1: whole heads are rotated", "less");
   if (out.type == RopeType::kDefault) return;
-  constexpr double kLargest = 1e6;
-  constexpr double kSmallest = 1e-6;
-  out.factor = rope.number("factor", kSmallest, kLargest);
-  out.original_max_position_embeddings =
-      rope.integer_or("original_max_position_embeddings", out.max_position_embeddings, 1, 1 << 24);
-  out.low_freq_factor = rope.number_or("low_freq_factor", 1, kSmallest, kLargest);
-  out.high_freq_factor = rope.number_or("high_freq_factor", 4, kSmallest, kLargest);
+  out.factor = rope.number("factor", kMinScaling, kMaxScaling);
+  out.original_max_position_embeddings = rope.integer_or(
+      "original_max_position_embeddings", out.max_position_embeddings, 1, kMaxPositions);
+  out.low_freq_factor = rope.number_or("low_freq_factor", 1, kMinScaling, kMaxScaling);
+  out.high_freq_factor = rope.number_or("high_freq_factor", 4, kMinScaling, kMaxScaling);
   if (out.type == RopeType::kLlama3 && out.low_freq_factor >= out.high_freq_factor)
     rope.refuse("high_freq_factor", "more than low_freq_factor",
                 std::to_string(out.high_freq_factor));
-  out.beta_fast = rope.number_or("beta_fast", 32, kSmallest, kLargest);
-  out.beta_slow = rope.number_or("beta_slow", 1, kSmallest, kLargest);
+  out.beta_fast = rope.number_or("beta_fast", 32, kMinScaling, kMaxScaling);
+  out.beta_slow = rope.number_or("beta_slow", 1, kMinScaling, kMaxScaling);
   out.truncate = rope.boolean_or("truncate", true);
   if (out.type == RopeType::kYarn) out.attention_factor = yarn_attention_factor(rope, out.factor);
 }
@@ -96,59 +99,71 @@ Activation parse_activation_or(const JsonFields& config, const std::string& key,
 }
 
 EncoderConfig::EncoderConfig(const JsonFields& json)
-    : hidden_size(json.integer(first_key(json, {"hidden_size", "dim", "n_embd"}), 1, 16384)),
-      num_hidden_layers(
-          json.integer(first_key(json, {"num_hidden_layers", "n_layers", "n_layer"}), 1, 256)),
-      num_attention_heads(
-          json.integer(first_key(json, {"num_attention_heads", "n_heads", "n_head"}), 1, 1024)),
-      intermediate_size(json.integer(
-          first_key(json, {"intermediate_size", "hidden_dim", "n_inner"}), 1, 1 << 20)),
-      vocab_size(json.integer("vocab_size", 1, 1 << 22)),
-      type_vocab_size(json.integer_or("type_vocab_size", 2, 0, 1024)),
-      max_position_embeddings(json.integer_or("max_position_embeddings", 0, -1, 1 << 24)),
-      layer_norm_eps(json.number_or(
-          first_key(json, {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}), 1e-12, 1e-30, 1)),
+    : hidden_size(
+          json.integer(first_key(json, {"hidden_size", "dim", "n_embd"}), 1, kMaxHiddenSize)),
+      num_hidden_layers(json.integer(first_key(json, {"num_hidden_layers", "n_layers", "n_layer"}),
+                                     1, kMaxLayers)),
+      num_attention_heads(json.integer(
+          first_key(json, {"num_attention_heads", "n_heads", "n_head"}), 1, kMaxHeads)),
+      intermediate_size(
+          json.integer(first_key(json, {"intermediate_size", "hidden_dim", "n_inner"}), 1,
+                       kMaxIntermediateSize)),
+      vocab_size(json.integer("vocab_size", 1, kMaxVocabSize)),
+      type_vocab_size(json.integer_or("type_vocab_size", 2, 0, kMaxTokenTypes)),
+      max_position_embeddings(json.integer_or("max_position_embeddings", 0, -1, kMaxPositions)),
+      layer_norm_eps(
+          json.number_or(first_key(json, {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}),
+                         1e-12, kMinNormEps, kMaxNormEps)),
       hidden_act(parse_activation_or(json, first_key(json, {"hidden_act", "activation"}),
                                      Activation::kGelu)) {
   if (hidden_size % num_attention_heads != 0) {
-    json.refuse("num_attention_heads", "a divisor of hidden_size " + std::to_string(hidden_size),
+    json.refuse("num_attention_heads", fmt::format("a divisor of hidden_size {}", hidden_size),
                 std::to_string(num_attention_heads));
   }
   if (json.boolean_or("is_decoder", false)) json.refuse("is_decoder", "false: an encoder", "true");
 }
 
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query) {
-  constexpr double kLargestTheta = 1e12;
   RopeParameters out;
   out.head_dim = query.head_dim;
   out.max_position_embeddings =
-      config.integer_or("max_position_embeddings", query.max_position_embeddings, 1, 1 << 24);
-  out.theta = config.number_or(query.theta_key, query.default_theta, 1, kLargestTheta);
+      config.integer_or("max_position_embeddings", query.max_position_embeddings, 1, kMaxPositions);
+  out.theta = config.number_or(query.theta_key, query.default_theta, 1, kMaxRopeTheta);
   const bool current = config.has("rope_parameters");
   const std::string key = current ? "rope_parameters" : "rope_scaling";
   if (!config.has(key) || (!current && !query.scaling)) return out;
-  const JsonFields all(config.object(key), "config.json: " + key, "model.config");
+  const std::string where = fmt::format("config.json: {}", key);
+  const JsonFields all(config.object(key), where, "model.config");
   const bool nested = !query.layer_type.empty() && all.has(query.layer_type);
   const JsonFields own(nested ? all.object(query.layer_type) : config.object(key),
-                       "config.json: " + key + (nested ? "." + query.layer_type : ""),
+                       nested ? fmt::format("{}.{}", where, query.layer_type) : where,
                        "model.config");
-  out.theta = own.number_or("rope_theta", out.theta, 1, kLargestTheta);
+  out.theta = own.number_or("rope_theta", out.theta, 1, kMaxRopeTheta);
   read_scaling(own, out);
   return out;
 }
 
-bool is_sliding(const JsonFields& config, int64_t layer, bool otherwise) {
-  if (!config.has("layer_types")) return otherwise;
-  const Json& types = config.array("layer_types");
-  const auto i = static_cast<size_t>(layer);
-  if (i >= types.size() || !types[i].is_string()) {
-    config.refuse("layer_types", "a string for each of num_hidden_layers",
-                  std::to_string(types.size()) + " entries");
+std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_layers,
+                                 const std::function<bool(int64_t layer)>& otherwise) {
+  std::vector<bool> sliding;
+  if (!config.has("layer_types")) {
+    for (int64_t i = 0; i < num_hidden_layers; ++i) sliding.push_back(otherwise(i));
+    return sliding;
   }
-  const auto& type = types[i].get_ref<const std::string&>();
-  if (type != "full_attention" && type != "sliding_attention")
-    config.refuse("layer_types", "full_attention or sliding_attention", "'" + type + "'");
-  return type == "sliding_attention";
+  const Json& types = config.array("layer_types");
+  for (size_t i = 0; i < static_cast<size_t>(num_hidden_layers); ++i) {
+    if (i >= types.size() || !types[i].is_string()) {
+      config.refuse("layer_types", "a string for each of num_hidden_layers",
+                    fmt::format("{} entries", types.size()));
+    }
+    const auto& type = types[i].get_ref<const std::string&>();
+    if (type != "full_attention" && type != "sliding_attention") {
+      config.refuse("layer_types", "full_attention or sliding_attention",
+                    fmt::format("'{}'", type));
+    }
+    sliding.push_back(type == "sliding_attention");
+  }
+  return sliding;
 }
 
 }  // namespace encode

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "models/layers.h"
@@ -12,22 +13,25 @@
 
 namespace encode {
 
-// The activation that Hugging Face calls by this name; kGelu is erf, kGeluTanh its approximation.
+// The activation that field `key` names in Hugging Face's spelling. "gelu" is the exact erf form
+// (kGelu); "gelu_new", "gelu_fast" and "gelu_pytorch_tanh" are its tanh approximation (kGeluTanh).
+// Throws Error "model.config" that lists the known names if the name is another one.
 Activation parse_activation(const JsonFields& config, const std::string& key);
+// The same, or `fallback` if config.json has no such field.
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
 
-// The fields of an encoder, under any of the names that architectures spell them with ("dim" and
-// "n_embd" are hidden_size). Throws Error "model.config" where one is missing or out of range, or
-// hidden_size is not a multiple of num_attention_heads.
+// The fields of an encoder, under each of the names that architectures have for them ("dim" and
+// "n_embd" are hidden_size). Throws Error "model.config" if a field is missing or out of the range
+// that model_dir/limits.h states, or if hidden_size is not a multiple of num_attention_heads.
 struct EncoderConfig {
   int64_t hidden_size;
   int64_t num_hidden_layers;
   int64_t num_attention_heads;
   int64_t intermediate_size;
   int64_t vocab_size;
-  int64_t type_vocab_size;          // 2 where config.json has none, as in BERT
-  int64_t max_position_embeddings;  // 0 where config.json has none
+  int64_t type_vocab_size;          // 2 (BertConfig) if config.json has none
+  int64_t max_position_embeddings;  // 0 if config.json has none
   double layer_norm_eps;
   Activation hidden_act;
 
@@ -40,20 +44,24 @@ struct EncoderConfig {
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 };
 
-// Rotary parameters in both generations of config.json: rope_parameters (one object, or one for
-// each layer type) of transformers 5, rope_theta and rope_scaling of transformers 4.
+// What parse_rope() needs to know about the architecture. The defaults are those of LlamaConfig in
+// transformers.
 struct RopeQuery {
-  int64_t head_dim;
+  int64_t head_dim;  // of the heads that are rotated, even
   double default_theta = 10000;
-  std::string layer_type = {};             // "full_attention": the key below rope_parameters
-  std::string theta_key = "rope_theta";    // where transformers 4 kept the base
-  bool scaling = true;                     // whether rope_scaling applies to this layer type
-  int64_t max_position_embeddings = 2048;  // where config.json has none
+  std::string layer_type = {};             // key below rope_parameters, such as "full_attention"
+  std::string theta_key = "rope_theta";    // the field in which transformers 4 kept the base
+  bool scaling = true;                     // rope_scaling applies to this layer type
+  int64_t max_position_embeddings = 2048;  // if config.json has none
 };
+// Reads both generations of config.json: rope_parameters of transformers 5 (one object, or an
+// object for each layer type), and rope_theta with rope_scaling of transformers 4. Throws Error
+// "model.config" for an unknown rope_type and for a number out of range.
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query);
 
-// Whether layer i attends within the sliding window: layer_types where config.json has it, else
-// `otherwise`.
-bool is_sliding(const JsonFields& config, int64_t layer, bool otherwise);
+// One entry for each layer: true if the layer attends within the sliding window alone. layer_types
+// decides if config.json has it, else otherwise(layer), the rule of transformers 4.
+std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_layers,
+                                 const std::function<bool(int64_t layer)>& otherwise);
 
 }  // namespace encode

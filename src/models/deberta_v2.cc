@@ -1,3 +1,5 @@
+// DeBERTa-v2 and DeBERTa-v3 (He et al. 2021): BERT's layer with disentangled attention. Reference:
+// modeling_deberta_v2.py of Hugging Face transformers.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -7,6 +9,7 @@
 
 #include "encode/error.h"
 
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -23,7 +26,7 @@ struct DebertaConfig {
   bool position_biased_input;
   bool normalize_positions;
   int64_t span;          // half the rows of the table of relative positions
-  int64_t max_distance;  // buckets are logarithmic up to here; 0: one for each distance
+  int64_t max_distance;  // the buckets are logarithmic up to here; 0: a bucket for each distance
 
   explicit DebertaConfig(const JsonFields& json)
       : encoder(json),
@@ -33,11 +36,10 @@ struct DebertaConfig {
         position_biased_input(json.boolean_or("position_biased_input", true)),
         normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
                             std::string::npos) {
-    encoder.type_vocab_size = json.integer_or("type_vocab_size", 0, 0, 1024);
-    constexpr int64_t kMost = 1 << 16;
-    int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMost);
+    encoder.type_vocab_size = json.integer_or("type_vocab_size", 0, 0, kMaxTokenTypes);
+    int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMaxRelativePositions);
     if (positions < 1) positions = encoder.max_position_embeddings;
-    const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMost);
+    const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMaxRelativePositions);
     span = buckets > 0 ? buckets : positions;
     max_distance = buckets > 0 ? positions : 0;
     if (!json.boolean_or("relative_attention", false))
@@ -46,11 +48,12 @@ struct DebertaConfig {
     if (span < 1) json.refuse("max_position_embeddings", "at least 1", "0");
     if (json.integer_or("conv_kernel_size", 0, 0, 1024) > 0)
       json.refuse("conv_kernel_size", "0: convolutions are not supported", "more");
-    if (json.integer_or("embedding_size", encoder.hidden_size, 1, 1 << 16) != encoder.hidden_size)
+    if (json.integer_or("embedding_size", encoder.hidden_size, 1, kMaxHiddenSize) !=
+        encoder.hidden_size)
       json.refuse("embedding_size", "hidden_size", "another width");
   }
 
-  // A list, or in older files names with bars between them.
+  // pos_att_type is a list, or in older files a string with bars between the names.
   static bool has_attention(const JsonFields& json, std::string_view name) {
     if (!json.has("pos_att_type")) return false;
     try {
@@ -97,7 +100,8 @@ class DisentangledAttention {
     shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * terms));
   }
 
-  // Of context.relative the columns are read; the terms are made here.
+  // [T, heads x head_dim]. context.relative has the columns; their terms depend on the tokens and
+  // are made here.
   at::Tensor attend(const at::Tensor& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
     const at::Tensor qkv = qkv_(x).view({x.size(0), 3 * heads, shape_.head_dim});
@@ -122,8 +126,8 @@ class DisentangledAttention {
         .contiguous();
   }
 
-  // Each token's vector with each position's, [T, heads, P]. On CPU in blocks of one size, for the
-  // reason that Linear has.
+  // The product of each token's vector with each position's vector, [T, heads, P]. On CPU it is
+  // made in blocks of one size, for the reason that kCpuBlockTokens states.
   static at::Tensor products(const at::Tensor& tokens, const at::Tensor& positions) {
     const int64_t block = tokens.device().is_cpu() ? kCpuBlockTokens : tokens.size(0);
     std::vector<at::Tensor> parts;
@@ -139,7 +143,7 @@ class DisentangledAttention {
   Linear qkv_;
   Linear out_;
   at::Tensor position_keys_;     // [heads, head_dim, 2 x span]
-  at::Tensor position_queries_;  // the same
+  at::Tensor position_queries_;  // the same shape
 };
 
 using DebertaLayer = PostNorm<FeedForward, DisentangledAttention>;
@@ -181,13 +185,15 @@ class DebertaV2 : public Model {
         encoder.layers("layer.", config.encoder.num_hidden_layers, load_layer, config, positions);
   }
 
+  // x = LayerNorm(words + segment 0 + positions); for each layer
+  //   x = LayerNorm(x + DisentangledAttention(x)); x = LayerNorm(x + MLP(x)).
   at::Tensor forward(const PackedInput& batch) const override {
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &relative_});
   }
 
  private:
   BertEmbeddings embeddings_;
-  RelativePositions relative_;  // the columns alone
+  RelativePositions relative_;  // has columns and no terms
   std::vector<DebertaLayer> layers_;
 };
 

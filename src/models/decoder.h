@@ -1,51 +1,123 @@
-// The block of Llama and of the models that follow it: Mistral, Qwen, Gemma, EuroBERT. Their files
-// say what each of them changes.
+// What Llama and the decoders after it have in common: the fields of config.json, the tensors of
+// attention and MLP, and what stands before and behind the layers. Each model's own file has its
+// layer and says which keys a layer sees.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "models/config_fields.h"
+#include "models/layers.h"
 #include "models/model.h"
 
 namespace encode {
 
+// The fields that these config.json files spell alike. Throws Error "model.config" if a field is
+// missing or out of the range that model_dir/limits.h states.
 struct DecoderConfig {
   AttentionShape attention;
   int64_t num_hidden_layers;
   int64_t intermediate_size;
   int64_t vocab_size;
   double rms_norm_eps;
-  Activation hidden_act = Activation::kSilu;
+  Activation hidden_act;
   RopeParameters rope;
-  bool causal;
+  bool attention_bias;  // false if config.json has none, as are the next
+  bool mlp_bias;
+  bool causal;  // ModelSource::causal, else is_causal, else true
 
-  bool qkv_bias = false;
-  bool out_bias = false;
-  bool mlp_bias = false;
-  bool normalize_heads = false;  // an RMS norm over each query and key head
-  RmsWeight norm_weight = RmsWeight::kPlain;
-  bool norm_after = false;     // a norm behind each half too, before the residual sum
-  double embedding_scale = 1;  // multiplies the word embeddings
+  // `default_head_dim` is the head_dim of a config.json that has none; 0: hidden_size /
+  // num_attention_heads.
+  explicit DecoderConfig(const ModelSource& source, int64_t default_head_dim = 0);
 
-  // For each layer, whether it sees the window alone. Empty: every layer sees everything.
-  std::vector<bool> sliding = {};
-  AttentionWindow window = {};
-  std::optional<RopeParameters> sliding_rope = {};  // of those layers; none: `rope`
+  Dim hidden() const { return attention.hidden(); }
+  Dim head() const { return {"head_dim", attention.head_dim}; }
+  Dim inner() const { return {"intermediate_size", intermediate_size}; }
 
-  // The fields that all of these config.json files share. head_dim is hidden_size /
-  // num_attention_heads where neither the file nor `head_dim` (not 0) says.
-  explicit DecoderConfig(const ModelSource& source, int64_t head_dim = 0);
-
-  // The keys that a layer with sliding_window W sees: W with its own in a causal model, W to either
-  // side in one that was turned bidirectional.
-  AttentionWindow window_of(int64_t sliding_window) const;
-  // attention_bias and mlp_bias of config.json.
-  void read_biases(const JsonFields& json);
+  // The keys that a query sees in a layer without a sliding window: all up to its own if the model
+  // is causal, all of the text if not.
+  AttentionWindow full() const { return causal ? AttentionWindow::causal() : AttentionWindow{}; }
+  // The keys that a query sees in a layer with sliding_window W: W keys with its own if the model
+  // is causal, W keys to either side if not.
+  AttentionWindow sliding(int64_t sliding_window) const;
+  // One window for every layer.
+  std::vector<AttentionWindow> every_layer(AttentionWindow window) const {
+    return std::vector(static_cast<size_t>(num_hidden_layers), window);
+  }
 };
 
-std::unique_ptr<Model> load_decoder(const ModelSource& source, const DecoderConfig& config);
+// Which projections of attention have a bias.
+struct AttentionBias {
+  bool qkv;
+  bool out;
+};
+
+// An RMS norm of hidden_size numbers.
+RmsNorm load_norm(const ModuleLoader& layer, const std::string& name, const DecoderConfig& config);
+
+// Grouped-query attention from q_proj, k_proj, v_proj and o_proj.
+SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
+                             const AttentionBias& bias);
+
+// down_proj(hidden_act(gate_proj(x)) * up_proj(x)).
+FeedForward load_gated_mlp(const ModuleLoader& mlp, const DecoderConfig& config, bool bias);
+
+// The keys that each layer sees: those of `sliding_window` in the layers that `sliding` marks,
+// DecoderConfig::full() in the others.
+std::vector<AttentionWindow> layer_windows(const DecoderConfig& config,
+                                           const std::vector<bool>& sliding,
+                                           AttentionWindow sliding_window);
+// The same by the rule of Qwen's config.json: use_sliding_window turns sliding_window on, for the
+// layers that layer_types names or else for those from max_window_layers on.
+std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config);
+
+// The parts of a decoder under the names that all decoders' checkpoints have.
+template <typename Layer>
+struct DecoderParts {
+  at::Tensor embed_tokens;  // [vocab_size, hidden_size]
+  std::vector<Layer> layers;
+  RmsNorm norm;  // behind the last layer
+
+  // Layer i is what load_layer makes of the tensors below "layers.i".
+  DecoderParts(const ModuleLoader& root, const DecoderConfig& config,
+               Layer (*load_layer)(const ModuleLoader&, const DecoderConfig&),
+               RmsWeight norm_weight = RmsWeight::kPlain)
+      : embed_tokens(
+            root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
+        layers(root.layers("layers.", config.num_hidden_layers, load_layer, config)),
+        norm(root.rms_norm("norm", config.hidden(), config.rms_norm_eps, norm_weight)) {}
+};
+
+// The scope of the tensors, with or without the prefix of a checkpoint that has a head.
+ModuleLoader decoder_root(const ModelSource& source);
+// Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take.
+void expect_decoder_taken(const Weights& weights);
+
+// A decoder in Llama's order: norms before each half of a layer, one set of rotary angles for all
+// layers.
+class PreNormDecoder : public Model {
+ public:
+  // windows[i]: the keys that layer i sees.
+  PreNormDecoder(DecoderParts<PreNormLayer> parts, Rotary rotary,
+                 std::vector<AttentionWindow> windows)
+      : parts_(std::move(parts)), rotary_(std::move(rotary)), windows_(std::move(windows)) {}
+
+  // x = embed_tokens[ids]; x = layer(x), layer after layer; norm(x).
+  at::Tensor forward(const PackedInput& batch) const override;
+
+ private:
+  DecoderParts<PreNormLayer> parts_;
+  Rotary rotary_;
+  std::vector<AttentionWindow> windows_;
+};
+
+// A PreNormDecoder of the layers that load_layer makes.
+std::unique_ptr<Model> load_pre_norm_decoder(const ModelSource& source, const DecoderConfig& config,
+                                             PreNormLayer (*load_layer)(const ModuleLoader&,
+                                                                        const DecoderConfig&),
+                                             std::vector<AttentionWindow> windows);
 
 }  // namespace encode

@@ -1,83 +1,234 @@
-// Gemma, Gemma 2, Gemma 3 and EmbeddingGemma, which is Gemma 3 looking both ways.
+// Gemma, Gemma 2 and Gemma 3 (Gemma Team 2024, 2024, 2025) and EmbeddingGemma, which is Gemma 3
+// looking both ways. Reference: modeling_gemma.py, modeling_gemma2.py and modeling_gemma3.py of
+// Hugging Face transformers.
 #include <cmath>
 
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/scalar_tensor.h>
+
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
 
 namespace encode {
 namespace {
 
+// Defaults of GemmaConfig, Gemma2Config and Gemma3TextConfig in transformers.
 constexpr int64_t kHeadDim = 256;
 constexpr int64_t kSlidingWindow = 4096;
+constexpr double kQueryPreAttnScalar = 256;
+constexpr int64_t kSlidingWindowPattern = 6;
 
-// What the whole family adds to Llama: norms that multiply by 1 + weight, tanh GELU, word
-// embeddings times sqrt(hidden_size).
-DecoderConfig gemma_config(const ModelSource& source) {
+// All norms of the family multiply by 1 + weight.
+RmsNorm load_norm_plus_one(const ModuleLoader& scope, const char* name, const Dim& width,
+                           const DecoderConfig& config) {
+  return scope.rms_norm(name, width, config.rms_norm_eps, RmsWeight::kPlusOne);
+}
+
+SelfAttention load_gemma_attention(const ModuleLoader& layer, const DecoderConfig& config) {
+  const bool bias = config.attention_bias;
+  return load_attention(layer.scope("self_attn"), config, {.qkv = bias, .out = bias});
+}
+
+// Word embeddings times sqrt(hidden_size). The factor is rounded to the compute type, as in the
+// reference: in bfloat16 the square root of 3,072 is 55.5.
+ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput& batch) {
+  const at::Tensor x = at::embedding(embed_tokens, batch.input_ids);
+  const double scale = std::sqrt(static_cast<double>(embed_tokens.size(1)));
+  return {x.mul_(at::scalar_tensor(scale, x.options()))};
+}
+
+// Gemma's layer:
+//   x = x + Attention(RMSNorm(x))
+//   x = x + down(gelu(gate(y)) * up(y)),  y = RMSNorm(x)
+PreNormLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+  const auto norm = [&](const char* name) {
+    return load_norm_plus_one(layer, name, config.hidden(), config);
+  };
+  return {.attention_norm = norm("input_layernorm"),
+          .attention = load_gemma_attention(layer, config),
+          .mlp_norm = norm("post_attention_layernorm"),
+          .mlp = load_gated_mlp(layer.scope("mlp"), config, /*bias=*/false)};
+}
+
+// The layer of Gemma 2 and 3, with norms before and behind each half.
+struct SandwichNormLayer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm after_attention_norm;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+  RmsNorm after_mlp_norm;
+
+  // x = x + RMSNorm(Attention(RMSNorm(x))); x = x + RMSNorm(MLP(RMSNorm(x))).
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const LinearInput to_attention = attention_norm.settle_for_product(x, attention.first());
+    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
+      ResidualSum sum = {residual, after_attention_norm(attention.project(attended))};
+      const LinearInput to_mlp = mlp_norm.settle_for_product(sum, mlp.first());
+      return ResidualSum{sum.sum, after_mlp_norm(mlp(to_mlp))};
+    };
+    return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);
+  }
+};
+
+SandwichNormLayer load_sandwich_layer(const ModuleLoader& layer, const DecoderConfig& config,
+                                      SelfAttention attention) {
+  const auto norm = [&](const char* name) {
+    return load_norm_plus_one(layer, name, config.hidden(), config);
+  };
+  return {.attention_norm = norm("input_layernorm"),
+          .attention = std::move(attention),
+          .after_attention_norm = norm("post_attention_layernorm"),
+          .mlp_norm = norm("pre_feedforward_layernorm"),
+          .mlp = load_gated_mlp(layer.scope("mlp"), config, /*bias=*/false),
+          .after_mlp_norm = norm("post_feedforward_layernorm")};
+}
+
+SandwichNormLayer load_gemma2_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+  return load_sandwich_layer(layer, config, load_gemma_attention(layer, config));
+}
+
+// Gemma 3 has norms over the heads in place of Gemma 2's cap on the scores:
+// q = rotate(RMSNorm(q)), k = rotate(RMSNorm(k)).
+SandwichNormLayer load_gemma3_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+  const ModuleLoader self_attn = layer.scope("self_attn");
+  SelfAttention attention = load_gemma_attention(layer, config);
+  attention.normalize_heads(load_norm_plus_one(self_attn, "q_norm", config.head(), config),
+                            load_norm_plus_one(self_attn, "k_norm", config.head(), config));
+  return load_sandwich_layer(layer, config, std::move(attention));
+}
+
+// Gemma and Gemma 2: one rotary base for all layers.
+template <typename Layer>
+class Gemma : public Model {
+ public:
+  Gemma(DecoderParts<Layer> parts, Rotary rotary, std::vector<AttentionWindow> windows)
+      : parts_(std::move(parts)), rotary_(std::move(rotary)), windows_(std::move(windows)) {}
+
+  // x = embed_tokens[ids] * sqrt(hidden_size); x = layer(x), layer after layer; RMSNorm(x).
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles angles = rotary_.angles(batch);
+    ResidualSum x = scaled_embeddings(parts_.embed_tokens, batch);
+    x = run_layers(parts_.layers, x, [&](size_t layer) {
+      return LayerContext{.batch = batch, .window = windows_[layer], .rotary = &angles};
+    });
+    return parts_.norm(x);
+  }
+
+ private:
+  DecoderParts<Layer> parts_;
+  Rotary rotary_;
+  std::vector<AttentionWindow> windows_;  // of each layer
+};
+
+// Five layers of six see a window, with a rotary base of their own; the sixth sees everything.
+class Gemma3 : public Model {
+ public:
+  Gemma3(const ModelSource& source, const DecoderConfig& config)
+      : parts_(decoder_root(source), config, load_gemma3_layer, RmsWeight::kPlusOne),
+        rotary_(parse_rope(source.config, {.head_dim = config.attention.head_dim,
+                                           .default_theta = 1e6,
+                                           .layer_type = "full_attention"}),
+                source.max_positions, source.device),
+        sliding_rotary_(parse_rope(source.config, {.head_dim = config.attention.head_dim,
+                                                   .layer_type = "sliding_attention",
+                                                   .theta_key = "rope_local_base_freq",
+                                                   .scaling = false}),
+                        source.max_positions, source.device),
+        window_(config.full()) {
+    const JsonFields& json = source.config;
+    const int64_t width = json.integer_or("sliding_window", kSlidingWindow, 1, kMaxWindowTokens);
+    // Looking both ways, the window is the width of the whole neighbourhood.
+    sliding_window_ = config.sliding(config.causal ? width : width / 2);
+    const int64_t every = json.integer_or(
+        json.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern",
+        kSlidingWindowPattern, 1, kMaxLayers);
+    sliding_ = sliding_layers(json, config.num_hidden_layers,
+                              [every](int64_t layer) { return (layer + 1) % every != 0; });
+  }
+
+  // x = embed_tokens[ids] * sqrt(hidden_size); x = layer(x), layer after layer; RMSNorm(x).
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles angles = rotary_.angles(batch);
+    const RotaryAngles sliding_angles = sliding_rotary_.angles(batch);
+    const LayerContext full = {.batch = batch, .window = window_, .rotary = &angles};
+    const LayerContext sliding = {
+        .batch = batch, .window = sliding_window_, .rotary = &sliding_angles};
+    ResidualSum x = scaled_embeddings(parts_.embed_tokens, batch);
+    x = run_layers(parts_.layers, x,
+                   [&](size_t layer) { return sliding_[layer] ? sliding : full; });
+    return parts_.norm(x);
+  }
+
+ private:
+  DecoderParts<SandwichNormLayer> parts_;
+  Rotary rotary_;
+  Rotary sliding_rotary_;
+  AttentionWindow window_;
+  AttentionWindow sliding_window_;
+  std::vector<bool> sliding_;  // for each layer
+};
+
+// Early files say "gelu" in hidden_act although the model was trained with the tanh form; their
+// hidden_activation has the truth, or is missing.
+DecoderConfig read_config(const ModelSource& source) {
   DecoderConfig config(source, kHeadDim);
-  config.norm_weight = RmsWeight::kPlusOne;
-  config.embedding_scale = std::sqrt(static_cast<double>(config.attention.hidden_size));
-  config.qkv_bias = config.out_bias = source.config.boolean_or("attention_bias", false);
-  // Early files say "gelu" in hidden_act where the model was trained with the tanh form, and have
-  // the truth, or nothing, in hidden_activation.
   config.hidden_act =
       parse_activation_or(source.config, "hidden_activation", Activation::kGeluTanh);
   return config;
 }
 
-// What Gemma 2 and 3 add: norms on both sides, a scale of their own for the scores, soft caps.
-DecoderConfig gemma2_config(const ModelSource& source) {
-  const JsonFields& json = source.config;
-  DecoderConfig config = gemma_config(source);
-  config.norm_after = true;
+// What Gemma 2 and 3 say about the scores.
+DecoderConfig read_scaled_config(const ModelSource& source) {
+  DecoderConfig config = read_config(source);
   config.attention.scale =
-      1 / std::sqrt(json.number_or("query_pre_attn_scalar", kHeadDim, 1e-3, 1e6));
-  config.attention.softcap = json.number_or("attn_logit_softcapping", 0, 0, 1e6);
+      1 / std::sqrt(source.config.number_or("query_pre_attn_scalar", kQueryPreAttnScalar,
+                                            kMinScaling, kMaxScaling));
   return config;
+}
+
+template <typename Layer>
+std::unique_ptr<Model> load(const ModelSource& source, const DecoderConfig& config,
+                            Layer (*load_layer)(const ModuleLoader&, const DecoderConfig&),
+                            std::vector<AttentionWindow> windows) {
+  DecoderParts<Layer> parts(decoder_root(source), config, load_layer, RmsWeight::kPlusOne);
+  expect_decoder_taken(source.weights);
+  return std::make_unique<Gemma<Layer>>(std::move(parts),
+                                        Rotary(config.rope, source.max_positions, source.device),
+                                        std::move(windows));
 }
 
 }  // namespace
 
 std::unique_ptr<Model> load_gemma(const ModelSource& source) {
-  DecoderConfig config = gemma_config(source);
-  if (!source.config.has("hidden_activation") && source.config.has("hidden_act") &&
-      source.config.string("hidden_act") != "gelu") {
-    config.hidden_act = parse_activation(source.config, "hidden_act");
-  }
-  return load_decoder(source, config);
+  const JsonFields& json = source.config;
+  DecoderConfig config = read_config(source);
+  if (!json.has("hidden_activation") && json.has("hidden_act") &&
+      json.string("hidden_act") != "gelu")
+    config.hidden_act = parse_activation(json, "hidden_act");
+  return load(source, config, load_gemma_layer, config.every_layer(config.full()));
 }
 
+// Every second layer sees a window, the first one to begin with.
 std::unique_ptr<Model> load_gemma2(const ModelSource& source) {
   const JsonFields& json = source.config;
-  DecoderConfig config = gemma2_config(source);
-  config.window = config.window_of(json.integer_or("sliding_window", kSlidingWindow, 1, 1 << 24));
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-    config.sliding.push_back(is_sliding(json, i, i % 2 == 0));
-  return load_decoder(source, config);
+  DecoderConfig config = read_scaled_config(source);
+  config.attention.softcap = json.number_or("attn_logit_softcapping", 0, 0, kMaxScaling);
+  const AttentionWindow window =
+      config.sliding(json.integer_or("sliding_window", kSlidingWindow, 1, kMaxWindowTokens));
+  const std::vector<bool> sliding =
+      sliding_layers(json, config.num_hidden_layers, [](int64_t layer) { return layer % 2 == 0; });
+  return load(source, config, load_gemma2_layer, layer_windows(config, sliding, window));
 }
 
 std::unique_ptr<Model> load_gemma3(const ModelSource& source) {
-  const JsonFields& json = source.config;
-  const int64_t window = json.integer_or("sliding_window", kSlidingWindow, 1, 1 << 24);
-  const bool bidirectional = json.boolean_or("use_bidirectional_attention", false);
-  DecoderConfig config = gemma2_config(source);
-  config.attention.softcap = 0;  // in the file, but not in the model
-  config.normalize_heads = true;
-  config.causal = source.causal.value_or(config.causal && !bidirectional);
-  // Looking both ways the window is the width of the whole neighbourhood.
-  config.window = config.causal ? config.window_of(window) : config.window_of(window / 2);
-  const int64_t every = json.integer_or(
-      json.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern", 6,
-      1, 256);
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-    config.sliding.push_back(is_sliding(json, i, (i + 1) % every != 0));
-  config.rope = parse_rope(json, {.head_dim = config.attention.head_dim,
-                                  .default_theta = 1e6,
-                                  .layer_type = "full_attention"});
-  config.sliding_rope = parse_rope(json, {.head_dim = config.attention.head_dim,
-                                          .layer_type = "sliding_attention",
-                                          .theta_key = "rope_local_base_freq",
-                                          .scaling = false});
-  return load_decoder(source, config);
+  DecoderConfig config = read_scaled_config(source);
+  if (!source.causal && source.config.boolean_or("use_bidirectional_attention", false))
+    config.causal = false;
+  auto model = std::make_unique<Gemma3>(source, config);
+  expect_decoder_taken(source.weights);
+  return model;
 }
 
 }  // namespace encode

@@ -1,8 +1,9 @@
 // GTE's encoder of model_type "new" (mGTE, Zhang et al. 2024): BERT's order with rotary positions,
-// a gated MLP and fused projections. Reference: the modelling code that its makers publish as
+// a gated MLP and fused projections. Reference: the modeling code that its makers publish as
 // Alibaba-NLP/new-impl.
 #include <ATen/ops/cat.h>
 
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -10,7 +11,7 @@
 namespace encode {
 namespace {
 
-// up_gate_proj makes the two halves in the other order: gelu(second) * first.
+// up_gate_proj makes `up` before the gate; FeedForward::gated() wants the gate first.
 Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
   const Dim rows = {"2 x intermediate_size", 2 * config.intermediate_size};
   const at::Tensor weight = mlp.table("up_gate_proj", rows, config.hidden());
@@ -35,14 +36,18 @@ PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config)
 class GteNew : public Model {
  public:
   GteNew(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
-      : embeddings_(root.scope("embeddings"), config,
-                    {.width = config.hidden(),
-                     .positions = false,
-                     .segments = source.config.integer_or("type_vocab_size", 1, 0, 1024) > 0}),
+      : embeddings_(
+            root.scope("embeddings"), config,
+            {.width = config.hidden(),
+             .positions = false,
+             .segments = source.config.integer_or("type_vocab_size", 1, 0, kMaxTokenTypes) > 0}),
         rotary_(parse_rope(source.config, {.head_dim = config.attention().head_dim}),
                 source.max_positions, source.device),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)) {}
 
+  // x = LayerNorm(words + segment 0); for each layer
+  //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
+  //   x = LayerNorm(x + down(gelu(gate(x)) * up(x)))
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});

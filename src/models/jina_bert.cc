@@ -1,7 +1,9 @@
 // JinaBERT, jina-embeddings-v2 (Günther et al. 2023): BERT with ALiBi in place of learned positions
-// and a gated MLP. Reference: the modelling code that its makers publish beside the weights.
+// and a gated MLP. Reference: the modeling code that its makers publish beside the weights.
 #include "models/architectures.h"
-#include "models/post_norm_encoder.h"
+#include "models/bert_embeddings.h"
+#include "models/layers.h"
+#include "nn/layers/relative_positions.h"
 
 namespace encode {
 namespace {
@@ -34,21 +36,34 @@ Activation gate_of(const JsonFields& json) {
   return type == "geglu" ? Activation::kGelu : Activation::kRelu;
 }
 
-PostNormEncoder::Parts load_parts(const ModuleLoader& root, const ModelSource& source) {
-  const EncoderConfig config(source.config);
-  return {.embeddings = BertEmbeddings(root.scope("embeddings"), config,
-                                       {.width = config.hidden(), .positions = false}),
-          .relative = alibi_bias(config.num_attention_heads, source.max_positions, source.device),
-          .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config,
-                                gate_of(source.config))};
-}
+class JinaBert : public Model {
+ public:
+  JinaBert(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
+      : embeddings_(root.scope("embeddings"), config,
+                    {.width = config.hidden(), .positions = false}),
+        alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config,
+                            gate_of(source.config))) {}
+
+  // x = LayerNorm(words + segment 0); then for each layer
+  //   x = LayerNorm(x + Attention(x)), with q k / sqrt(head_dim) - slope x |distance| for scores
+  //   x = LayerNorm(x + wo(act(gate(x)) * up(x)))
+  at::Tensor forward(const PackedInput& batch) const override {
+    return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &alibi_});
+  }
+
+ private:
+  BertEmbeddings embeddings_;
+  RelativePositions alibi_;
+  std::vector<PostNormLayer> layers_;
+};
 
 }  // namespace
 
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source) {
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source};
-  auto model = std::make_unique<PostNormEncoder>(load_parts(root, source));
+  auto model = std::make_unique<JinaBert>(root, EncoderConfig(source.config), source);
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
   return model;
 }

@@ -1,13 +1,13 @@
 #include "models/layers.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 namespace encode {
 namespace {
 
 std::string heads_text(const char* name, int64_t heads, int64_t head_dim) {
-  return std::string(name) + " " + std::to_string(heads) + " x head_dim " +
-         std::to_string(head_dim);
+  return fmt::format("{} {} x head_dim {}", name, heads, head_dim);
 }
 
 }  // namespace
@@ -32,7 +32,8 @@ Dim AttentionShape::key_value() const {
 }
 
 Dim AttentionShape::query_key_value() const {
-  return {query().label + " + 2 x " + key_value().label, query().size + 2 * key_value().size};
+  return {fmt::format("{} + 2 x {}", query().label, key_value().label),
+          query().size + 2 * key_value().size};
 }
 
 void SelfAttention::normalize_heads(RmsNorm query_norm, RmsNorm key_norm) {

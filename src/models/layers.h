@@ -1,4 +1,6 @@
-// The blocks that transformer layers are put together from.
+// The blocks from which the layers of the models are built: attention, feed-forward, the two orders
+// of norms, and the loop over the layers. All of them are immutable after loading; any number of
+// threads may call them.
 #pragma once
 
 #include <concepts>
@@ -15,6 +17,7 @@
 
 namespace encode {
 
+// The widths of an attention and how it scales its scores.
 struct AttentionShape {
   int64_t hidden_size;
   int64_t num_attention_heads;
@@ -23,35 +26,37 @@ struct AttentionShape {
   double scale;        // of the scores, usually 1 / sqrt(head_dim)
   double softcap = 0;  // see AttentionOptions
 
-  // The usual case: as many keys as queries, hidden_size / num_attention_heads wide.
+  // Multi-head attention: as many key heads as query heads, each hidden_size / num_attention_heads
+  // wide, scores scaled by 1 / sqrt(head_dim).
   static AttentionShape multi_head(int64_t hidden_size, int64_t num_attention_heads);
 
-  // Widths with the reason for them, for the message where a tensor does not fit.
+  // Widths with the fields that they follow from, for the message about a tensor that does not fit.
   Dim hidden() const { return {"hidden_size", hidden_size}; }
   Dim query() const;
   Dim key_value() const;
-  Dim query_key_value() const;  // the three in one tensor
+  Dim query_key_value() const;  // queries, keys and values in one tensor
 };
 
-// How the tokens of one forward see each other in a layer. Borrows what it points to.
+// What a layer needs to know about the tokens of one forward. Borrows everything that it points to.
 struct LayerContext {
   const PackedInput& batch;
   AttentionWindow window = {};
-  const RotaryAngles* rotary = nullptr;         // none: positions are not rotary
-  const RelativePositions* relative = nullptr;  // none: no term depends on the distance
-  const at::Tensor* rows = nullptr;  // [P] int64, the tokens that the layer's result is needed
-                                     // for; none: all
+  const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
+  const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
+  const at::Tensor* rows = nullptr;  // [P] int64, the tokens whose result is needed; nullptr: all
 };
 
-// The context of the last layer: it makes the rows that pooling reads, where those are few.
+// The context of the last layer: if pooling reads a few tokens alone (PackedInput::pooled_rows),
+// the layer makes no more than their rows.
 inline LayerContext last_layer(LayerContext context) {
   if (context.batch.pooled_rows.defined()) context.rows = &context.batch.pooled_rows;
   return context;
 }
 
-// What follows attention in a layer, finish(attended, residual) -> at::Tensor or ResidualSum: for
-// all tokens, or for the context's rows alone. Those go in blocks of one size, since a product may
-// sum in another order for another number of rows.
+// Calls finish(attended, residual), the part of a layer that follows attention, for all tokens, or
+// for context.rows alone if there are such. finish returns at::Tensor or ResidualSum. The rows go
+// through it in blocks of one size, because a product may sum in another order for another number
+// of rows.
 template <typename Finish>
 auto finish_rows(const LayerContext& context, const at::Tensor& attended,
                  const at::Tensor& residual, const Finish& finish)
@@ -65,8 +70,8 @@ auto finish_rows(const LayerContext& context, const at::Tensor& attended,
   return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
 }
 
-// The layers one after the other, each in context_of(its number); the last one makes the rows alone
-// that pooling reads.
+// Calls the layers one after the other, layer i with context_of(i), and returns the hidden states
+// after the last one: [T, hidden_size], or [P, hidden_size] if pooling reads P tokens alone.
 template <typename Layer, typename Hidden, std::invocable<size_t> ContextOf>
 Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const ContextOf& context_of) {
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -80,18 +85,23 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
-// Multi-head attention (Vaswani et al. 2017), the projections to query, key and value fused.
+// Multi-head attention (Vaswani et al. 2017), with the projections to query, key and value as one
+// product.
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
       : qkv_(std::move(qkv)), out_(std::move(out)), shape_(shape) {}
 
-  // Queries and keys are normalized head by head before rotation (Qwen3, Gemma 3).
+  // From now on queries and keys are normalized head by head before they are rotated (Qwen3,
+  // Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
-  // The same without the projection out of it, [T, heads x head_dim].
+  // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  const Linear& first() const { return qkv_; }  // the product that attend() begins with
+  // The product that attend() begins with: the norm before it prepares its input in the form that
+  // this product reads.
+  const Linear& first() const { return qkv_; }
+  // The output projection.
   at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
   // residual + project(attended).
   ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
@@ -106,30 +116,34 @@ class SelfAttention {
   AttentionShape shape_;
 };
 
-// The position-wise half of a layer: down(act(up(x))), or gated (GLU variants, Shazeer 2020).
+// The position-wise half of a layer: down(act(up(x))), or the gated form (Shazeer 2020).
 class FeedForward {
  public:
-  // `up` applies the activation.
+  // `up` was loaded with the activation.
   FeedForward(Linear up, Linear down) : up_(std::move(up)), down_(std::move(down)) {}
-  // down(act(gate(x)) * up(x)); `gate_up` makes both, the gate first, without an activation.
+  // down(activation(gate(x)) * up(x)). `gate_up` makes gate(x) and up(x) side by side, the gate
+  // first, and was loaded without an activation.
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
+  // [T, hidden_size] -> [T, hidden_size].
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
+  // residual + the same.
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
-  const Linear& first() const { return up_; }
+  const Linear& first() const { return up_; }  // see SelfAttention::first()
 
  private:
+  // What down_ reads: [T, intermediate_size].
   LinearInput inner(const LinearInput& x) const;
 
   Linear up_;
   Linear down_;
-  std::optional<Activation> gate_;
+  std::optional<Activation> gate_;  // of the gated form
 };
 
-// The layer of BERT and its descendants: norms after the residual sums. Mlp: FeedForward or
-// MixtureOfExperts; Attention: SelfAttention or what has its attend() and add().
+// The layer of BERT and its descendants, with norms after the residual sums. Mlp is FeedForward or
+// MixtureOfExperts. Attention is SelfAttention or a class that has its attend() and add().
 template <typename Mlp, typename Attention = SelfAttention>
 struct PostNorm {
   Attention attention;
@@ -150,9 +164,9 @@ struct PostNorm {
 
 using PostNormLayer = PostNorm<FeedForward>;
 
-// Norms before each half (Xiong et al. 2020).
+// The layer with a norm before each half (Xiong et al. 2020).
 struct PreNormLayer {
-  std::optional<Norm> attention_norm;  // ModernBERT's first layer has none
+  std::optional<Norm> attention_norm;  // missing in ModernBERT's first layer
   SelfAttention attention;
   Norm mlp_norm;
   FeedForward mlp;

@@ -1,58 +1,27 @@
-// Llama and the models that change little in it: Mistral, Qwen2, Qwen3, EuroBERT.
+// Llama (Touvron et al. 2023; Llama 3: Grattafiori et al. 2024), causal or turned bidirectional.
+// Reference: modeling_llama.py of Hugging Face transformers.
 #include "models/architectures.h"
 #include "models/decoder.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kLongestWindow = 1 << 24;
-
-// Qwen: use_sliding_window turns it on, for the layers from max_window_layers on.
-void read_qwen_windows(const JsonFields& json, DecoderConfig& config) {
-  if (!json.boolean_or("use_sliding_window", false)) return;
-  config.window = config.window_of(json.integer("sliding_window", 1, kLongestWindow));
-  const int64_t first = json.integer_or("max_window_layers", 28, 0, 256);
-  for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-    config.sliding.push_back(is_sliding(json, i, i >= first));
+//   x = x + Attention(RMSNorm(x))                   grouped queries, rotary positions
+//   x = x + down(silu(gate(y)) * up(y)),  y = RMSNorm(x)
+// attention_bias gives all four projections of attention a bias, mlp_bias all three of the MLP.
+PreNormLayer load_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+  return {.attention_norm = load_norm(layer, "input_layernorm", config),
+          .attention = load_attention(layer.scope("self_attn"), config,
+                                      {.qkv = config.attention_bias, .out = config.attention_bias}),
+          .mlp_norm = load_norm(layer, "post_attention_layernorm", config),
+          .mlp = load_gated_mlp(layer.scope("mlp"), config, config.mlp_bias)};
 }
 
 }  // namespace
 
 std::unique_ptr<Model> load_llama(const ModelSource& source) {
-  DecoderConfig config(source);
-  config.read_biases(source.config);
-  return load_decoder(source, config);
-}
-
-std::unique_ptr<Model> load_mistral(const ModelSource& source) {
-  DecoderConfig config(source);
-  if (source.config.has("sliding_window")) {
-    config.window = config.window_of(source.config.integer("sliding_window", 1, kLongestWindow));
-    config.sliding.assign(static_cast<size_t>(config.num_hidden_layers), true);
-  }
-  return load_decoder(source, config);
-}
-
-std::unique_ptr<Model> load_qwen2(const ModelSource& source) {
-  DecoderConfig config(source);
-  config.qkv_bias = true;
-  read_qwen_windows(source.config, config);
-  return load_decoder(source, config);
-}
-
-std::unique_ptr<Model> load_qwen3(const ModelSource& source) {
-  DecoderConfig config(source, /*head_dim=*/128);
-  config.read_biases(source.config);
-  config.normalize_heads = true;
-  read_qwen_windows(source.config, config);
-  return load_decoder(source, config);
-}
-
-std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
-  DecoderConfig config(source);
-  config.read_biases(source.config);
-  config.causal = source.causal.value_or(false);
-  return load_decoder(source, config);
+  const DecoderConfig config(source);
+  return load_pre_norm_decoder(source, config, load_layer, config.every_layer(config.full()));
 }
 
 }  // namespace encode

@@ -26,7 +26,7 @@ MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& 
 }
 
 ResidualSum MixtureOfExperts::add(const LinearInput& input, const at::Tensor& residual) const {
-  const at::Tensor& x = input.rows;  // the experts take some of them
+  const at::Tensor& x = input.rows;  // each expert takes some of them
   const auto [weights, experts] =
       at::topk(at::softmax(router_(x).to(at::kFloat), -1), top_k_, /*dim=*/-1);
   at::Tensor sum = residual.add(bias_);

@@ -1,4 +1,5 @@
-// Several feed-forward halves of which a router picks a few for each token (Shazeer et al. 2017).
+// A mixture of experts (Shazeer et al. 2017): several feed-forward halves, of which a router
+// chooses a few for each token.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +12,25 @@ namespace encode {
 
 struct ExpertsShape {
   Dim hidden;
-  Dim inner;
+  Dim inner;  // of one expert
   int64_t num_experts;
-  int64_t top_k;  // experts for each token
+  int64_t top_k;  // the number of experts that a token passes through
   Activation activation;
 };
 
-// sum over the top_k experts e of p_e(x) x MLP_e(x), + bias; p is the router's softmax over all
-// experts, not renormalized over the chosen ones. Names and layout are those of the MegaBlocks
-// library: experts.mlp.w1 and w2 [num_experts x inner, hidden], experts.bias, router.layer.
+// MoE(x) = bias + the sum of p_e(x) * MLP_e(x) over the top_k experts e of the largest p_e(x). p is
+// the router's softmax over all experts and is not normalized again over the chosen ones. The names
+// and shapes of the tensors are those of the MegaBlocks library: experts.mlp.w1 and experts.mlp.w2
+// [num_experts x inner, hidden], experts.bias [hidden], router.layer.weight [num_experts, hidden].
+// Immutable; any number of threads.
 class MixtureOfExperts {
  public:
+  // `mlp` is the scope of the tensors. Throws what Weights throws.
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
-  // residual + the sum above, [T, hidden].
+  // residual + MoE(x), [T, hidden].
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
-  const Linear& first() const { return router_; }
+  const Linear& first() const { return router_; }  // see SelfAttention::first()
 
  private:
   Linear router_;

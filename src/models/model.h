@@ -1,5 +1,5 @@
-// A transformer: token ids -> hidden states. Each architecture is one file that spells out its own
-// block.
+// A transformer: from token ids to hidden states. Each architecture has a file that spells out its
+// own layer (architectures.h lists them).
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,25 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // [T, hidden_size] in the compute type: last_hidden_state of the Hugging Face implementation,
-  // packed. Every id of the batch must be in [0, vocab_size) and every position below the model's
-  // limit; the engine checks both.
+  // Returns last_hidden_state of the Hugging Face implementation for the packed sequences of the
+  // batch: [T, hidden_size] in the compute type, on the model's device. Every id of the batch must
+  // be in [0, vocab_size) and every position below ModelSource::max_positions; the engine checks
+  // both.
   //
-  // Where batch.pooled_rows is defined, those rows alone, [P, hidden_size]: the last layer does
-  // nothing after attention for the others. The bits of a row are the same on CPU; on CUDA they are
-  // if all batches are given pooled_rows, or none.
+  // If batch.pooled_rows is defined, the result holds the rows of those tokens alone,
+  // [P, hidden_size], and the last layer does nothing after attention for the other tokens. On CPU
+  // a row has the same bits either way; on CUDA it has them if all batches come with pooled_rows,
+  // or none.
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
 };
 
 // How many of a model's products are in 8-bit floats.
 struct Fp8Counts {
   int64_t quantized = 0;
-  int64_t kept = 0;  // those that are not: their widths are no multiples of 16
+  int64_t kept = 0;  // products in the compute type, because their widths are no multiples of 16
 };
 
-// What a model is built from.
+// What a model is built from. Borrowed while the model is loaded.
 struct ModelSource {
   const JsonFields& config;  // config.json
   Weights& weights;
@@ -49,11 +51,13 @@ struct ModelSource {
   std::optional<bool> causal;    // overrides config.json's is_causal
 };
 
-// Builds the architecture that config.json's model_type names. Throws Error: kConfig, "model.type"
-// for one that is not supported (listing those that are), and whatever Weights and JsonFields
-// throw.
+// Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):
+// "model.type" with the list of supported types if this one is not supported; "model.config" if a
+// field of config.json is missing or out of range; "model.tensor" or "model.shape" if the tensors
+// do not fit config.json.
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
 
+// Every model_type that load_model() takes, sorted.
 std::vector<std::string> supported_model_types();
 
 }  // namespace encode

@@ -1,5 +1,11 @@
+// ModernBERT (Warner et al. 2024): pre-norm layers with rotary positions and a gated MLP. Most
+// layers see a neighbourhood, every few layers the whole text, with another rotary base. Reference:
+// modeling_modernbert.py of Hugging Face transformers.
+#include <fmt/format.h>
+
 #include <ATen/ops/embedding.h>
 
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
 #include "models/layers.h"
@@ -12,8 +18,8 @@ struct ModernBertConfig : EncoderConfig {
   bool norm_bias;
   bool attention_bias;
   bool mlp_bias;
-  int64_t reach;  // of local attention, to either side
-  std::vector<bool> local;
+  int64_t reach;            // tokens that local attention sees to either side
+  std::vector<bool> local;  // for each layer, whether its attention is local
   RopeParameters global_rope;
   RopeParameters local_rope;
 
@@ -23,7 +29,7 @@ struct ModernBertConfig : EncoderConfig {
         norm_bias(json.boolean_or("norm_bias", false)),
         attention_bias(json.boolean_or("attention_bias", false)),
         mlp_bias(json.boolean_or("mlp_bias", false)),
-        reach(json.integer_or("local_attention", 128, 1, 1 << 20) / 2),
+        reach(json.integer_or("local_attention", 128, 1, kMaxWindowTokens) / 2),
         global_rope(parse_rope(json, {.head_dim = attention().head_dim,
                                       .default_theta = 160000,
                                       .layer_type = "full_attention",
@@ -31,10 +37,10 @@ struct ModernBertConfig : EncoderConfig {
         local_rope(parse_rope(json, {.head_dim = attention().head_dim,
                                      .layer_type = "sliding_attention",
                                      .theta_key = "local_rope_theta"})) {
-    layer_norm_eps = json.number_or("norm_eps", 1e-5, 1e-30, 1);
-    const int64_t every = json.integer_or("global_attn_every_n_layers", 3, 1, 256);
-    for (int64_t i = 0; i < num_hidden_layers; ++i)
-      local.push_back(is_sliding(json, i, i % every != 0));
+    layer_norm_eps = json.number_or("norm_eps", 1e-5, kMinNormEps, kMaxNormEps);
+    const int64_t every = json.integer_or("global_attn_every_n_layers", 3, 1, kMaxLayers);
+    local = sliding_layers(json, num_hidden_layers,
+                           [every](int64_t layer) { return layer % every != 0; });
   }
 };
 
@@ -56,8 +62,6 @@ PreNormLayer load_layer(const ModuleLoader& layer, const ModernBertConfig& confi
                                 config.hidden_activation)};
 }
 
-// Most layers see a neighbourhood, every few all of the text; the two kinds turn their positions
-// with different bases.
 class ModernBert : public Model {
  public:
   ModernBert(const ModuleLoader& root, const ModernBertConfig& config, int64_t max_positions)
@@ -72,9 +76,13 @@ class ModernBert : public Model {
         norm_(root.layer_norm("final_norm", config.hidden(), config.layer_norm_eps,
                               config.norm_bias)) {
     for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-      layers_.push_back(load_layer(root.scope("layers." + std::to_string(i)), config, i == 0));
+      layers_.push_back(load_layer(root.scope(fmt::format("layers.{}", i)), config, i == 0));
   }
 
+  // x = LayerNorm(words); for each layer
+  //   x = x + Attention(LayerNorm(x)), the first layer without this norm
+  //   x = x + Wo(gelu(a) * b), (a, b) = Wi(LayerNorm(x));
+  // the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles global_angles = global_rotary_.angles(batch);
     const RotaryAngles local_angles = local_rotary_.angles(batch);

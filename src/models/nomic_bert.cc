@@ -1,10 +1,12 @@
-// Encoders in BERT's order with rotary positions: NomicBERT, gated or with a mixture of experts in
-// every second layer (Nussbaum & Duderstadt 2025), and jina-embeddings-v3. The names of their
-// tensors come from the FlashAttention library's BERT.
+// NomicBERT: BERT's order with rotary positions and a gated MLP (Nussbaum et al. 2024), or with a
+// mixture of experts in every second layer (Nussbaum & Duderstadt 2025). The names of its tensors
+// come from the FlashAttention library's BERT. References: modeling_nomic_bert.py of Hugging Face
+// transformers and, for the mixture of experts, the code that its makers publish.
 #include <variant>
 
 #include <ATen/ops/embedding.h>
 
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
 #include "models/layers.h"
@@ -13,15 +15,13 @@
 namespace encode {
 namespace {
 
-// Where they differ.
-struct Dialect {
-  std::string attention;  // scope of Wqkv and out_proj
-  bool bias;              // of every projection
-  bool gated;
-  double default_theta;
-  std::string theta_key = "rope_theta";
-  int64_t num_experts = 0;  // in the layers that have a router
-  int64_t moe_top_k = 1;
+struct NomicConfig : EncoderConfig {
+  bool bias;            // of every projection
+  bool gated;           // the MLP
+  int64_t num_experts;  // in the layers that have a router; 0: no layer has one
+  int64_t moe_top_k;
+
+  explicit NomicConfig(const JsonFields& json);
 };
 
 using ExpertsLayer = PostNorm<MixtureOfExperts>;
@@ -34,34 +34,34 @@ struct Layer {
   }
 };
 
-FeedForward load_mlp(const ModuleLoader& mlp, const EncoderConfig& config, const Dialect& dialect) {
+FeedForward load_mlp(const ModuleLoader& mlp, const NomicConfig& config) {
   const Dim inner = config.inner();
   const Dim hidden = config.hidden();
-  if (!dialect.gated) {
+  if (!config.gated) {
     return {
-        mlp.linear("fc1", inner, hidden, {.bias = dialect.bias, .activation = config.hidden_act}),
-        mlp.linear("fc2", hidden, inner, {.bias = dialect.bias})};
+        mlp.linear("fc1", inner, hidden, {.bias = config.bias, .activation = config.hidden_act}),
+        mlp.linear("fc2", hidden, inner, {.bias = config.bias})};
   }
   // fc12 is the gate: fc2(fc11(x) * silu(fc12(x))).
-  const LinearOptions options = {.bias = dialect.bias};
+  const LinearOptions options = {.bias = config.bias};
   return FeedForward::gated(mlp.fused({{"fc12", inner}, {"fc11", inner}}, hidden, options),
                             mlp.linear("fc2", hidden, inner, options), config.hidden_act);
 }
 
-Layer load_layer(const ModuleLoader& layer, const EncoderConfig& config, const Dialect& dialect) {
+Layer load_layer(const ModuleLoader& layer, const NomicConfig& config) {
   const AttentionShape shape = config.attention();
-  const ModuleLoader scope = layer.scope(dialect.attention);
+  const ModuleLoader scope = layer.scope("attn");
   const ModuleLoader mlp = layer.scope("mlp");
-  const LinearOptions options = {.bias = dialect.bias};
+  const LinearOptions options = {.bias = config.bias};
   SelfAttention attention(scope.linear("Wqkv", shape.query_key_value(), shape.hidden(), options),
                           scope.linear("out_proj", shape.hidden(), shape.query(), options), shape);
   LayerNorm attention_norm = layer.layer_norm("norm1", shape.hidden(), config.layer_norm_eps);
   LayerNorm mlp_norm = layer.layer_norm("norm2", shape.hidden(), config.layer_norm_eps);
-  if (dialect.num_experts > 0 && mlp.has("router.layer.weight")) {
+  if (config.num_experts > 0 && mlp.has("router.layer.weight")) {
     const ExpertsShape experts = {.hidden = config.hidden(),
                                   .inner = config.inner(),
-                                  .num_experts = dialect.num_experts,
-                                  .top_k = dialect.moe_top_k,
+                                  .num_experts = config.num_experts,
+                                  .top_k = config.moe_top_k,
                                   .activation = config.hidden_act};
     return {ExpertsLayer{.attention = std::move(attention),
                          .attention_norm = std::move(attention_norm),
@@ -70,20 +70,18 @@ Layer load_layer(const ModuleLoader& layer, const EncoderConfig& config, const D
   }
   return {PostNormLayer{.attention = std::move(attention),
                         .attention_norm = std::move(attention_norm),
-                        .mlp = load_mlp(mlp, config, dialect),
+                        .mlp = load_mlp(mlp, config),
                         .mlp_norm = std::move(mlp_norm)}};
 }
 
-class RotaryBert : public Model {
+class NomicBert : public Model {
  public:
-  RotaryBert(const ModuleLoader& root, const EncoderConfig& config, const Dialect& dialect,
-             Rotary rotary)
+  NomicBert(const ModuleLoader& root, const NomicConfig& config, Rotary rotary)
       : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
                           config.hidden())),
         norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
         rotary_(std::move(rotary)),
-        layers_(
-            root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config, dialect)) {
+        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {
     if (config.type_vocab_size > 0) {
       segment_ = root.table("embeddings.token_type_embeddings",
                             {"type_vocab_size", config.type_vocab_size}, config.hidden())
@@ -91,6 +89,9 @@ class RotaryBert : public Model {
     }
   }
 
+  // x = LayerNorm(words + segment 0); for each layer
+  //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
+  //   x = LayerNorm(x + fc2(fc11(x) * silu(fc12(x)))), or LayerNorm(x + MoE(x))
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = at::embedding(words_, batch.input_ids);
     if (segment_.defined()) x.add_(segment_);
@@ -100,27 +101,14 @@ class RotaryBert : public Model {
 
  private:
   at::Tensor words_;
-  at::Tensor segment_;  // undefined: none
+  at::Tensor segment_;  // [hidden_size], of segment 0; undefined if there are none
   LayerNorm norm_;
   Rotary rotary_;
   std::vector<Layer> layers_;
 };
 
-std::unique_ptr<Model> load(const ModelSource& source, const EncoderConfig& config,
-                            const Dialect& dialect) {
-  const RopeParameters rope = parse_rope(source.config, {.head_dim = config.attention().head_dim,
-                                                         .default_theta = dialect.default_theta,
-                                                         .theta_key = dialect.theta_key});
-  const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}), source};
-  auto model = std::make_unique<RotaryBert>(root, config, dialect,
-                                            Rotary(rope, source.max_positions, source.device));
-  source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "roberta.pooler.*", "cls.*"});
-  return model;
-}
-
-// The makers' own config.json has the names of GPT-2 and switches for what was tried; the one of
-// transformers has BERT's names and none of them.
+// The config.json of the makers has GPT-2's names and switches for what they tried; the config.json
+// of transformers has BERT's names and no such switch.
 void refuse_variants(const JsonFields& json) {
   for (const char* key : {"prenorm", "parallel_block", "use_rms_norm", "rotary_emb_interleaved",
                           "causal", "expert_choice_router", "moe_normalize_expert_weights"}) {
@@ -129,7 +117,7 @@ void refuse_variants(const JsonFields& json) {
   if (json.number_or("rotary_emb_fraction", 1, 0, 1) != 1)
     json.refuse("rotary_emb_fraction", "1: whole heads are rotated", "less");
   if (json.has("rotary_scaling_factor")) json.refuse("rotary_scaling_factor", "absent", "set");
-  if (json.integer_or("num_shared_experts", 0, 0, 1024) > 0)
+  if (json.integer_or("num_shared_experts", 0, 0, kMaxExperts) > 0)
     json.refuse("num_shared_experts", "0", "more");
   const bool bias = json.boolean_or("qkv_proj_bias", false);
   for (const char* key : {"mlp_fc1_bias", "mlp_fc2_bias"}) {
@@ -138,7 +126,8 @@ void refuse_variants(const JsonFields& json) {
   }
 }
 
-// transformers' NomicBERT is always gated; the makers' is where activation_function ends in "glu".
+// transformers' NomicBERT is always gated. The makers' model is gated if activation_function ends
+// in "glu".
 bool is_gated(const JsonFields& json) {
   return json.string_or("activation_function", "swiglu").ends_with("glu");
 }
@@ -150,26 +139,32 @@ Activation nomic_activation(const JsonFields& json) {
   return name == "geglu" ? Activation::kGelu : parse_activation(json, "activation_function");
 }
 
+NomicConfig::NomicConfig(const JsonFields& json)
+    : EncoderConfig(json),
+      bias(json.boolean_or("qkv_proj_bias", false)),
+      gated(is_gated(json)),
+      num_experts(json.integer_or("num_experts", 0, 0, kMaxExperts)),
+      moe_top_k(json.integer_or("moe_top_k", 1, 1, kMaxExperts)) {
+  hidden_act = nomic_activation(json);
+}
+
 }  // namespace
 
 std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
   const JsonFields& json = source.config;
   refuse_variants(json);
-  EncoderConfig config(json);
-  config.hidden_act = nomic_activation(json);
-  return load(source, config,
-              {.attention = "attn",
-               .bias = json.boolean_or("qkv_proj_bias", false),
-               .gated = is_gated(json),
-               .default_theta = 1000,
-               .theta_key = json.has("rotary_emb_base") ? "rotary_emb_base" : "rope_theta",
-               .num_experts = json.integer_or("num_experts", 0, 0, 1024),
-               .moe_top_k = json.integer_or("moe_top_k", 1, 1, 1024)});
-}
-
-std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source) {
-  return load(source, EncoderConfig(source.config),
-              {.attention = "mixer", .bias = true, .gated = false, .default_theta = 20000});
+  const NomicConfig config(json);
+  // 1000: NomicBertConfig in transformers. The makers call the field rotary_emb_base.
+  const RopeParameters rope = parse_rope(
+      json, {.head_dim = config.attention().head_dim,
+             .default_theta = 1000,
+             .theta_key = json.has("rotary_emb_base") ? "rotary_emb_base" : "rope_theta"});
+  const ModuleLoader root = {
+      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}), source};
+  auto model =
+      std::make_unique<NomicBert>(root, config, Rotary(rope, source.max_positions, source.device));
+  source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "roberta.pooler.*", "cls.*"});
+  return model;
 }
 
 }  // namespace encode

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 
@@ -12,7 +13,8 @@ namespace {
 
 using Loader = std::unique_ptr<Model> (*)(const ModelSource&);
 
-// config.json's model_type -> the architecture.
+// From model_type in config.json to the loader of the architecture, sorted as in
+// model_dir/architectures.cc.
 constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"albert", load_albert},
     {"bert", load_bert},
@@ -56,15 +58,12 @@ std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSour
     return entry.first == model_type;
   });
   if (found != kLoaders.end()) return found->second(source);
-  std::string names;
-  for (const auto& [name, loader] : kLoaders)
-    names += (names.empty() ? "" : ", ") + std::string(name);
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "model.type",
                .what = "this architecture is not supported",
                .where = "config.json: model_type",
-               .expected = "one of: " + names,
-               .found = "'" + model_type + "'",
+               .expected = fmt::format("one of: {}", fmt::join(supported_model_types(), ", ")),
+               .found = fmt::format("'{}'", model_type),
                .hint = "encode models lists them; docs/adding-a-model.md shows how one is added"});
 }
 

@@ -1,9 +1,10 @@
-// sentence-transformers' StaticEmbedding (model2vec): the hidden state of a token is its row of the
-// table. The mean that makes an embedding of them is the pooling's.
+// StaticEmbedding of sentence-transformers (model2vec): the hidden state of a token is the token's
+// row of a table. Pooling takes the mean of these rows.
 #include <ATen/ops/embedding.h>
 
 #include "encode/model_directory.h"
 
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/module_loader.h"
 
@@ -29,8 +30,8 @@ class StaticEmbeddingModel : public Model {
 std::unique_ptr<Model> load_static_embedding(const ModelSource& source) {
   constexpr const char* kName = "embedding.weight";
   constexpr const char* kModel2VecName = "embeddings";
-  const Dim rows = {"tokens", source.config.integer("vocab_size", 1, 1 << 22)};
-  const Dim width = {"dim", source.config.integer("hidden_size", 1, 1 << 14)};
+  const Dim rows = {"tokens", source.config.integer("vocab_size", 1, kMaxVocabSize)};
+  const Dim width = {"dim", source.config.integer("hidden_size", 1, kMaxHiddenSize)};
   const WeightScope root(source.weights, "");
   const at::Tensor table = root.take(root.has(kName) ? kName : kModel2VecName, {rows, width});
   return std::make_unique<StaticEmbeddingModel>(table.to(source.device));

@@ -1,6 +1,10 @@
-// The encoders of T5, mT5 and UMT5.
+// The encoders of T5 (Raffel et al. 2020), mT5 (Xue et al. 2021) and UMT5 (Chung et al. 2023).
+// References: modeling_t5.py and modeling_umt5.py of Hugging Face transformers.
+#include <fmt/format.h>
+
 #include <ATen/ops/embedding.h>
 
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
 #include "models/layers.h"
@@ -23,17 +27,18 @@ struct T5Config {
   Activation activation = Activation::kRelu;
 
   explicit T5Config(const JsonFields& json)
-      : d_model(json.integer("d_model", 1, 16384)),
-        d_kv(json.integer("d_kv", 1, 1024)),
-        d_ff(json.integer("d_ff", 1, 1 << 20)),
-        num_layers(json.integer("num_layers", 1, 256)),
-        num_heads(json.integer("num_heads", 1, 1024)),
-        vocab_size(json.integer("vocab_size", 1, 1 << 22)),
+      : d_model(json.integer("d_model", 1, kMaxHiddenSize)),
+        d_kv(json.integer("d_kv", 1, kMaxHeadDim)),
+        d_ff(json.integer("d_ff", 1, kMaxIntermediateSize)),
+        num_layers(json.integer("num_layers", 1, kMaxLayers)),
+        num_heads(json.integer("num_heads", 1, kMaxHeads)),
+        vocab_size(json.integer("vocab_size", 1, kMaxVocabSize)),
         relative_attention_num_buckets(
-            json.integer_or("relative_attention_num_buckets", 32, 4, 1 << 16)),
-        relative_attention_max_distance(json.integer_or(
-            "relative_attention_max_distance", 128, relative_attention_num_buckets / 2, 1 << 20)),
-        layer_norm_epsilon(json.number_or("layer_norm_epsilon", 1e-6, 1e-30, 1)) {
+            json.integer_or("relative_attention_num_buckets", 32, 4, kMaxRelativePositions)),
+        relative_attention_max_distance(json.integer_or("relative_attention_max_distance", 128,
+                                                        relative_attention_num_buckets / 2,
+                                                        kMaxPositions)),
+        layer_norm_epsilon(json.number_or("layer_norm_epsilon", 1e-6, kMinNormEps, kMaxNormEps)) {
     const std::string form = json.string_or("feed_forward_proj", "relu");
     gated = form.starts_with("gated-");
     const Json name = {{"feed_forward_proj", gated ? form.substr(6) : form}};
@@ -98,7 +103,7 @@ class T5Encoder : public Model {
                 .rms_norm("encoder.final_layer_norm", config.hidden(), config.layer_norm_epsilon)) {
     const ModuleLoader encoder(root.scope("encoder"), source);
     for (int64_t i = 0; i < config.num_layers; ++i) {
-      const ModuleLoader block = encoder.scope("block." + std::to_string(i));
+      const ModuleLoader block = encoder.scope(fmt::format("block.{}", i));
       layers_.push_back(load_layer(block, config));
       if (i == 0 || own_biases) {
         biases_.push_back(bucket_bias(
@@ -110,6 +115,10 @@ class T5Encoder : public Model {
     }
   }
 
+  // x = words; for each layer
+  //   x = x + Attention(RMSNorm(x)), with q k + bias(bucket of the distance) for scores
+  //   x = x + wo(act(wi(y))) or x + wo(act(wi_0(y)) * wi_1(y)),  y = RMSNorm(x);
+  // the result is RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
     x = run_layers(layers_, x, [&](size_t layer) {
@@ -120,7 +129,7 @@ class T5Encoder : public Model {
   }
 
  private:
-  // One table under two names; a checkpoint holds either, or both.
+  // The table has two names; a checkpoint holds one of them or both.
   static const char* words_name(const WeightScope& root) {
     return root.has("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight";
   }
@@ -136,7 +145,7 @@ std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
   auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);
-  // The embeddings once more, and the half of the model that writes.
+  // The embeddings under their second name, and the decoder, which an embedding does not need.
   source.weights.expect_all_taken(
       {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});
   return model;

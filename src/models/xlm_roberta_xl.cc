@@ -1,3 +1,5 @@
+// XLM-RoBERTa XL (Goyal et al. 2021): RoBERTa's embeddings without their norm, pre-norm layers, and
+// a norm behind the last layer. Reference: modeling_xlm_roberta_xl.py of Hugging Face transformers.
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -22,7 +24,6 @@ PreNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) 
               layer.linear("output.dense", hidden, config.inner())}};
 }
 
-// RoBERTa's embeddings, without their norm, in front of pre-norm layers and a closing norm.
 class XlmRobertaXl : public Model {
  public:
   XlmRobertaXl(const ModuleLoader& root, const EncoderConfig& config, int64_t padding_token)
@@ -31,6 +32,9 @@ class XlmRobertaXl : public Model {
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)),
         norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {}
 
+  // x = words + segment 0 + positions; for each layer
+  //   x = x + Attention(LayerNorm(x)); x = x + MLP(LayerNorm(x));
+  // the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = run_layers(layers_, ResidualSum{embeddings_(batch)}, {.batch = batch});
     return norm_(x);

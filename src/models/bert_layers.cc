@@ -1,9 +1,9 @@
-#include "models/post_norm_encoder.h"
+#include "models/bert_layers.h"
 
 namespace encode {
 
-PostNormLayer load_post_norm_layer(const ModuleLoader& layer, const EncoderConfig& config,
-                                   const PostNormNames& names) {
+PostNormLayer load_bert_layer(const ModuleLoader& layer, const EncoderConfig& config,
+                              const BertLayerNames& names) {
   const AttentionShape shape = config.attention();
   return {.attention = {layer.fused({{names.query, shape.query()},
                                      {names.key, shape.key_value()},
@@ -18,18 +18,16 @@ PostNormLayer load_post_norm_layer(const ModuleLoader& layer, const EncoderConfi
           .mlp_norm = layer.layer_norm(names.mlp_norm, config.hidden(), config.layer_norm_eps)};
 }
 
-std::vector<PostNormLayer> load_post_norm_layers(const ModuleLoader& root,
-                                                 const std::string& prefix,
-                                                 const EncoderConfig& config,
-                                                 const PostNormNames& names) {
-  return root.layers(prefix, config.num_hidden_layers, load_post_norm_layer, config, names);
+std::vector<PostNormLayer> load_bert_layers(const ModuleLoader& root, const std::string& prefix,
+                                            const EncoderConfig& config,
+                                            const BertLayerNames& names) {
+  return root.layers(prefix, config.num_hidden_layers, load_bert_layer, config, names);
 }
 
-at::Tensor PostNormEncoder::forward(const PackedInput& batch) const {
-  at::Tensor x = parts_.embeddings(batch);
-  if (parts_.projection) x = (*parts_.projection)(x);
-  return run_layers(parts_.layers, x,
-                    {.batch = batch, .relative = parts_.relative ? &*parts_.relative : nullptr});
+std::vector<std::string> bert_leftovers(const std::string& prefix) {
+  return {"pooler.*",     prefix + "pooler.*",           "cls.*",
+          "lm_head.*",    "discriminator_predictions.*", "generator_predictions.*",
+          "classifier.*", "generator_lm_head.*",         "embeddings.position_ids"};
 }
 
 }  // namespace encode
