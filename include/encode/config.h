@@ -51,8 +51,8 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. Never part of the fingerprint.
 struct SpeedOptions {
-  // A budget of tokens in the form that users know: a batch takes at most as many tokens as this many
-  // rows of max_length, filled with as many shorter rows as fit. 0: no such limit.
+  // A budget of tokens in the form that users know: a batch takes at most as many tokens as this
+  // many rows of max_length, filled with as many shorter rows as fit. 0: no such limit.
   int64_t batch_size = 0;
   int64_t batch_tokens = 0;              // tokens in a batch at most; 0: chosen for the device
   int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota

@@ -8,8 +8,8 @@
 #include "encode/error.h"
 
 #include "engine/product_format.h"
-#include "nn/cuda/kernels.h"
 #include "nn/cuda/device.h"
+#include "nn/cuda/kernels.h"
 #include "nn/fp8/linear.h"
 
 namespace encode {
@@ -73,16 +73,15 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
   Weights weights(directory.tensors, compute_type(format), directory.transformer_path);
   auto trace = std::make_unique<ProductTrace>();
   Fp8Counts fp8_counts;
-  auto model = load_model(directory.model_type,
-                          {.config = fields,
-                           .weights = weights,
-                           .device = device,
-                           .products = {.format = format,
-                                        .launch_rows = effective.launch_tokens,
-                                        .trace = trace.get()},
-                           .fp8 = fp8 ? &fp8_counts : nullptr,
-                           .max_positions = effective.max_length,
-                           .causal = effective.causal});
+  auto model = load_model(
+      directory.model_type,
+      {.config = fields,
+       .weights = weights,
+       .device = device,
+       .products = {.format = format, .launch_rows = effective.launch_tokens, .trace = trace.get()},
+       .fp8 = fp8 ? &fp8_counts : nullptr,
+       .max_positions = effective.max_length,
+       .causal = effective.causal});
   if (fp8) note_fp8(fp8_counts, notes);
   EmbeddingHead head(effective, device, trace.get());
   return {.transformer = {.trace = std::move(trace),

@@ -9,9 +9,9 @@
 #include "encode/device.h"
 #include "encode/product_rates.h"
 
+#include "base/thread_pool.h"
 #include "engine/load_encoder.h"
 #include "engine/load_transformer.h"
-#include "base/thread_pool.h"
 
 namespace encode {
 

@@ -39,7 +39,7 @@ ProductFormat product_format(const EffectiveResult& effective, c10::Device devic
       break;
   }
   return effective.float32_matmul_precision == MatmulPrecision::kHigh ? ProductFormat::kFloat32High
-                                                                    : ProductFormat::kFloat32;
+                                                                      : ProductFormat::kFloat32;
 }
 
 }  // namespace encode

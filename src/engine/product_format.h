@@ -9,9 +9,9 @@
 
 namespace encode {
 
-// The format of the layers' products for effective.dtype; float32_matmul_precision counts for float32
-// alone. Throws Error kUnavailable "device.int8" for int8 on a device that has no such products.
-// Whether the device has products of fp8 is not asked here.
+// The format of the layers' products for effective.dtype; float32_matmul_precision counts for
+// float32 alone. Throws Error kUnavailable "device.int8" for int8 on a device that has no such
+// products. Whether the device has products of fp8 is not asked here.
 ProductFormat product_format(const EffectiveResult& effective, c10::Device device);
 
 }  // namespace encode

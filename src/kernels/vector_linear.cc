@@ -336,12 +336,12 @@ constinit const VectorLinears vector_linears = {.float32 = of_format<Float32Form
 #ifdef __AVX512F__
                                                 .int8 = of_format<Int8Format>(),
 #else
-                                                 .int8 = {},
+                                                .int8 = {},
 #endif
 #ifdef __AVX512BF16__
                                                 .bfloat16 = of_format<BFloat16Format>(),
 #else
-                                                 .bfloat16 = of_format<WidenedFormat<BFloat16>>(),
+                                                .bfloat16 = of_format<WidenedFormat<BFloat16>>(),
 #endif
                                                 .float16 = of_format<WidenedFormat<Float16>>()};
 

@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
+#include <utility>
 
 #include "encode/batch_plan.h"
 #include "encode/model_directory.h"

@@ -277,7 +277,8 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
   EXPECT_FALSE(fresh) << "starting over is an action of one command, not a setting";
   const auto& [device, strict_numerics, expandable, conf, restarts] = run.hardware;
-  EXPECT_TRUE(device == "cuda:1" && strict_numerics && !expandable && conf == "max_split_size_mb:64" && restarts == 7);
+  EXPECT_TRUE(device == "cuda:1" && strict_numerics && !expandable &&
+              conf == "max_split_size_mb:64" && restarts == 7);
   const auto& [level, file, json, progress] = run.log;
   EXPECT_TRUE(level == "debug" && file == "other.log" && json && !progress);
 }

@@ -1,5 +1,7 @@
 // The products that are timed by themselves are those that a forward pass makes: counted by hand
 // for a few tiny models, and there for every architecture.
+#include "engine/product_bench.h"
+
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -10,7 +12,6 @@
 #include "encode/error.h"
 
 #include "batching/pack.h"
-#include "engine/product_bench.h"
 #include "load_for_test.h"
 #include "support/temp_dir.h"
 
@@ -68,7 +69,8 @@ struct ByHand {
 class ProductsByHand : public ::testing::TestWithParam<ByHand> {};
 
 TEST_P(ProductsByHand, AreTwoFlopsAWeightAToken) {
-  EXPECT_DOUBLE_EQ(rates({GetParam().model, GetParam().pooling}).flops_per_token, 2 * GetParam().weights);
+  EXPECT_DOUBLE_EQ(rates({GetParam().model, GetParam().pooling}).flops_per_token,
+                   2 * GetParam().weights);
 }
 
 // query, key, value, out; up, down. Two layers of hidden size 64 and inner size 80.

@@ -137,16 +137,18 @@ TEST_F(BenchProgram, TypesAreComparedAndBatchSizesAreOneOnACpu) {
   ASSERT_EQ(found.at("results").size(), 2U);
   EXPECT_EQ(found.at("results").at(0).at("dtype"), "float32");
   EXPECT_EQ(found.at("results").at(1).at("dtype"), "bfloat16");
-  EXPECT_THAT(found.at("notes").dump(), HasSubstr("gives the same batches as float32, batches of 1024"));
+  EXPECT_THAT(found.at("notes").dump(),
+              HasSubstr("gives the same batches as float32, batches of 1024"));
   EXPECT_TRUE(report({"--rows", "20"}).at("notes").empty());
 }
 
 // Streams with settings of their own are encoded with them, and the report shows it.
 TEST_F(BenchProgram, StreamsHaveTheirOwnBatches) {
-  runs_.dir().write("own.yaml",
-                    "data:\n  streams: {a: {batch_tokens: 64}, b: {batch_size: 1, max_length: 32}}\n"
-                    "  splits: {train: {a: " +
-                        texts() + ", b: " + texts() + "}}\n");
+  runs_.dir().write(
+      "own.yaml",
+      "data:\n  streams: {a: {batch_tokens: 64}, b: {batch_size: 1, max_length: 32}}\n"
+      "  splits: {train: {a: " +
+          texts() + ", b: " + texts() + "}}\n");
   const Json batches = report({"--config", runs_.dir().file("own.yaml"), "--rows", "20"})
                            .at("results")
                            .at(0)

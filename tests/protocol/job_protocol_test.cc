@@ -38,22 +38,53 @@ class Filler {
     return scan;
   }
   InputOptions input() {
-    return {text(), text(), TextFormat::kTsv, BadRowPolicy::kReject, EmptyRowPolicy::kError,
-            Utf8Policy::kError, integer(), integer()};
+    return {text(),
+            text(),
+            TextFormat::kTsv,
+            BadRowPolicy::kReject,
+            EmptyRowPolicy::kError,
+            Utf8Policy::kError,
+            integer(),
+            integer()};
   }
   TensorInfo tensor() { return {text(), text(), {integer(), integer()}, integer(), integer()}; }
   SentenceModule module() {
-    return {SentenceModule::Kind::kTruncate, text(), {PoolingMode::kMax}, false, integer(),
-            integer(), false, true, DenseActivation::kSelu, {{text(), tensor()}}};
+    return {SentenceModule::Kind::kTruncate,
+            text(),
+            {PoolingMode::kMax},
+            false,
+            integer(),
+            integer(),
+            false,
+            true,
+            DenseActivation::kSelu,
+            {{text(), tensor()}}};
   }
   EffectiveResult effective() {
-    return {{PoolingMode::kLastToken}, true, integer(), {module(), module()}, integer(), text(),
-            false, ComputeType::kFloat16, MatmulPrecision::kHigh, true, integer(), integer()};
+    return {{PoolingMode::kLastToken},
+            true,
+            integer(),
+            {module(), module()},
+            integer(),
+            text(),
+            false,
+            ComputeType::kFloat16,
+            MatmulPrecision::kHigh,
+            true,
+            integer(),
+            integer()};
   }
   JobUnit unit() {
-    return {{text(), text(), integer(), integer(), true}, input(), scan(),
-            {integer(), integer(), integer(), integer(), integer()}, text(), effective(),
-            integer(), false, integer(), text()};
+    return {{text(), text(), integer(), integer(), true},
+            input(),
+            scan(),
+            {integer(), integer(), integer(), integer(), integer()},
+            text(),
+            effective(),
+            integer(),
+            false,
+            integer(),
+            text()};
   }
   JobSpec job() {
     return {text(), {text(), true, false, text(), integer()}, {unit(), unit()}, number()};
@@ -63,21 +94,34 @@ class Filler {
 
   // One event of every kind.
   std::vector<WorkerEvent> events() {
-    return {
-        ModelLoaded{integer(), {DeviceKind::kCuda, text(), text(), text(), text(), integer()},
-                    integer(), number(), text(), integer()},
-        UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
-        ChunkStarted{integer(), integer(), rows()},
-        BatchDone{integer(), integer(), integer()},
-        ChunkDone{integer(), integer(), rows(), text(), integer(), number(), stats(),
-                  {integer(), integer(), integer(), integer()}, integer()},
-        UnitDone{integer(), integer(), stats(),
-                 {number(), number(), number(), number(), number(), number(), number()}, integer(),
-                 integer()},
-        ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
-        LogLine{text(), text()},
-        WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
-        WorkerFinished{}};
+    return {ModelLoaded{integer(),
+                        {DeviceKind::kCuda, text(), text(), text(), text(), integer()},
+                        integer(),
+                        number(),
+                        text(),
+                        integer()},
+            UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
+            ChunkStarted{integer(), integer(), rows()},
+            BatchDone{integer(), integer(), integer()},
+            ChunkDone{integer(),
+                      integer(),
+                      rows(),
+                      text(),
+                      integer(),
+                      number(),
+                      stats(),
+                      {integer(), integer(), integer(), integer()},
+                      integer()},
+            UnitDone{integer(),
+                     integer(),
+                     stats(),
+                     {number(), number(), number(), number(), number(), number(), number()},
+                     integer(),
+                     integer()},
+            ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
+            LogLine{text(), text()},
+            WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
+            WorkerFinished{}};
   }
 
  private:

@@ -1,9 +1,8 @@
 #include "supervisor/report/run_reporter.h"
 
 #include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/host.h"
 #include "base/units.h"
@@ -74,16 +73,16 @@ void RunReporter::on(const ModelLoaded& event) {
   worker_peak_bytes_ = std::max(worker_peak_bytes_, event.host_rss_bytes);
   const DeviceFacts& device = event.device;
   const std::string driver = device.driver.empty() ? "" : ", driver " + device.driver;
-  log_.info("model_loaded",
-            fmt::format("model loaded on {} in {}, embedding dimension {}, LibTorch {}{}{}",
-                        describe(device), format_duration(event.seconds), event.dim,
-                        device.libtorch, driver,
-                        event.tokenizer.empty() ? "" : "; tokenizer " + event.tokenizer),
-            {{"device", describe(device)},
-             {"dim", event.dim},
-             {"seconds", event.seconds},
-             {"libtorch", device.libtorch},
-             {"driver", device.driver}});
+  log_.info(
+      "model_loaded",
+      fmt::format("model loaded on {} in {}, embedding dimension {}, LibTorch {}{}{}",
+                  describe(device), format_duration(event.seconds), event.dim, device.libtorch,
+                  driver, event.tokenizer.empty() ? "" : "; tokenizer " + event.tokenizer),
+      {{"device", describe(device)},
+       {"dim", event.dim},
+       {"seconds", event.seconds},
+       {"libtorch", device.libtorch},
+       {"driver", device.driver}});
 }
 
 void RunReporter::on(const UnitStarted& event) {
@@ -92,15 +91,15 @@ void RunReporter::on(const UnitStarted& event) {
   unit_tokens_ = 0;
   unit_watch_.lap();
   const UnitProgress& unit = unit_of(unit_);
-  log_.info("stream_started",
-            fmt::format("==== {}: {} rows of {} ({}) ====", unit.name, format_count(unit.rows),
-                        unit.input_path,
-                        unit.chunk_files ? fmt::format("{} chunks", unit.chunks)
-                                         : "standard mode, one pass"),
-            {{"stream", unit.name},
-             {"rows", unit.rows},
-             {"rows_done", unit.rows_before},
-             {"mode", unit.chunk_files ? "chunked" : "standard"}});
+  log_.info(
+      "stream_started",
+      fmt::format(
+          "==== {}: {} rows of {} ({}) ====", unit.name, format_count(unit.rows), unit.input_path,
+          unit.chunk_files ? fmt::format("{} chunks", unit.chunks) : "standard mode, one pass"),
+      {{"stream", unit.name},
+       {"rows", unit.rows},
+       {"rows_done", unit.rows_before},
+       {"mode", unit.chunk_files ? "chunked" : "standard"}});
   const BatchPlan& plan = event.plan;
   log_.info("batch_plan", unit.name + ": " + describe(plan),
             {{"stream", unit.name},
@@ -142,10 +141,10 @@ void RunReporter::on(const ChunkDone& event) {
     rate = fmt::format(", {} tokens/s",
                        format_rate(static_cast<double>(event.stats.tokens) / event.seconds));
   }
-  const std::string text = fmt::format(
-      "{} chunk {}/{} saved to {} ({}, {}{}){}", unit.name, event.chunk + 1, unit.chunks,
-      event.path, format_bytes(event.file_bytes), format_duration(event.seconds), rate,
-      device_memory(event.memory));
+  const std::string text =
+      fmt::format("{} chunk {}/{} saved to {} ({}, {}{}){}", unit.name, event.chunk + 1,
+                  unit.chunks, event.path, format_bytes(event.file_bytes),
+                  format_duration(event.seconds), rate, device_memory(event.memory));
   log_.info("chunk_done", text,
             {{"stream", unit.name},
              {"chunk", event.chunk},

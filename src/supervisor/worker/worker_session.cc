@@ -69,25 +69,24 @@ void WorkerSession::event_line(std::string_view line) {
 
 void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
   const auto alive = [this] { hang_.alive(Clock::now()); };
-  std::visit(Overloaded{[this](const BatchDone&) { hang_.batch(Clock::now()); },
-                        [&](const ChunkStarted& started) {
-                          unit_ = started.unit;
-                          chunk_ = started.chunk;
-                          alive();
-                        },
-                        [&](const ModelLoaded&) { alive(); },
-                        [&](const UnitStarted&) { alive(); },
-                        [&](const ChunkDone&) { alive(); },
-                        [this](const UnitDone&) { hang_.pause(); },
-                        [this](const ProductsTimed&) { hang_.pause(); },
-                        [this](const WorkerFailed& failed) { reported_ = failed.error; },
-                        [&](const WorkerFinished&) {
-                          finished_ = true;
-                          alive();  // nothing is left but to exit
-                        },
-                        // A line of the log may come from a timer, which is no sign of life.
-                        [](const LogLine&) {}},
-             event);
+  std::visit(
+      Overloaded{[this](const BatchDone&) { hang_.batch(Clock::now()); },
+                 [&](const ChunkStarted& started) {
+                   unit_ = started.unit;
+                   chunk_ = started.chunk;
+                   alive();
+                 },
+                 [&](const ModelLoaded&) { alive(); }, [&](const UnitStarted&) { alive(); },
+                 [&](const ChunkDone&) { alive(); }, [this](const UnitDone&) { hang_.pause(); },
+                 [this](const ProductsTimed&) { hang_.pause(); },
+                 [this](const WorkerFailed& failed) { reported_ = failed.error; },
+                 [&](const WorkerFinished&) {
+                   finished_ = true;
+                   alive();  // nothing is left but to exit
+                 },
+                 // A line of the log may come from a timer, which is no sign of life.
+                 [](const LogLine&) {}},
+      event);
 }
 
 void WorkerSession::output_line(std::string_view line) {

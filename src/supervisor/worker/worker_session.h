@@ -12,9 +12,9 @@
 #include "encode/error.h"
 #include "encode/worker_event.h"
 
+#include "supervisor/stop_signal.h"
 #include "supervisor/worker/child_process.h"
 #include "supervisor/worker/hang_watch.h"
-#include "supervisor/stop_signal.h"
 
 namespace encode {
 
