@@ -59,6 +59,22 @@ at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
   return norm_ ? (*norm_)(x) : x;
 }
 
+FlashBertEmbeddings::FlashBertEmbeddings(const ModuleLoader& root, const EncoderConfig& config)
+    : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
+                        config.hidden())),
+      norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)) {
+  if (config.type_vocab_size == 0) return;
+  segment_ = root.table("embeddings.token_type_embeddings",
+                        {"type_vocab_size", config.type_vocab_size}, config.hidden())
+                 .select(0, 0);
+}
+
+at::Tensor FlashBertEmbeddings::operator()(const PackedInput& batch) const {
+  at::Tensor x = at::embedding(words_, batch.input_ids);
+  if (segment_.defined()) x.add_(segment_);
+  return norm_(x);
+}
+
 void require_absolute_positions(const JsonFields& config) {
   const std::string type = config.string_or("position_embedding_type", "absolute");
   if (type != "absolute")

@@ -1,10 +1,8 @@
 // jina-embeddings-v3 (Sturua et al. 2024): XLM-RoBERTa with rotary positions. The names of its
 // tensors come from the FlashAttention library's BERT. Reference: modeling_jina_embeddings_v3.py of
 // Hugging Face transformers.
-#include <ATen/ops/embedding.h>
-
 #include "models/architectures.h"
-#include "models/config_fields.h"
+#include "models/bert_embeddings.h"
 #include "models/layers.h"
 
 namespace encode {
@@ -25,31 +23,20 @@ PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config)
 class JinaEmbeddingsV3 : public Model {
  public:
   JinaEmbeddingsV3(const ModuleLoader& root, const EncoderConfig& config, Rotary rotary)
-      : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
-                          config.hidden())),
-        norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
+      : embeddings_(root, config),
         rotary_(std::move(rotary)),
-        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {
-    if (config.type_vocab_size == 0) return;
-    segment_ = root.table("embeddings.token_type_embeddings",
-                          {"type_vocab_size", config.type_vocab_size}, config.hidden())
-                   .select(0, 0);
-  }
+        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {}
 
   // x = LayerNorm(words + segment 0); then for each layer
   //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
   //   x = LayerNorm(x + fc2(gelu(fc1(x))))
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = at::embedding(words_, batch.input_ids);
-    if (segment_.defined()) x.add_(segment_);
     const RotaryAngles angles = rotary_.angles(batch);
-    return run_layers(layers_, norm_(x), {.batch = batch, .rotary = &angles});
+    return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
   }
 
  private:
-  at::Tensor words_;
-  at::Tensor segment_;  // [hidden_size], of segment 0; undefined if there are none
-  LayerNorm norm_;
+  FlashBertEmbeddings embeddings_;
   Rotary rotary_;
   std::vector<PostNormLayer> layers_;
 };

@@ -4,11 +4,9 @@
 // transformers and, for the mixture of experts, the code that its makers publish.
 #include <variant>
 
-#include <ATen/ops/embedding.h>
-
 #include "model_dir/limits.h"
 #include "models/architectures.h"
-#include "models/config_fields.h"
+#include "models/bert_embeddings.h"
 #include "models/layers.h"
 #include "models/mixture_of_experts.h"
 
@@ -77,32 +75,20 @@ Layer load_layer(const ModuleLoader& layer, const NomicConfig& config) {
 class NomicBert : public Model {
  public:
   NomicBert(const ModuleLoader& root, const NomicConfig& config, Rotary rotary)
-      : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
-                          config.hidden())),
-        norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
+      : embeddings_(root, config),
         rotary_(std::move(rotary)),
-        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {
-    if (config.type_vocab_size > 0) {
-      segment_ = root.table("embeddings.token_type_embeddings",
-                            {"type_vocab_size", config.type_vocab_size}, config.hidden())
-                     .select(0, 0);
-    }
-  }
+        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {}
 
   // x = LayerNorm(words + segment 0); for each layer
   //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
   //   x = LayerNorm(x + fc2(fc11(x) * silu(fc12(x)))), or LayerNorm(x + MoE(x))
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = at::embedding(words_, batch.input_ids);
-    if (segment_.defined()) x.add_(segment_);
     const RotaryAngles angles = rotary_.angles(batch);
-    return run_layers(layers_, norm_(x), {.batch = batch, .rotary = &angles});
+    return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
   }
 
  private:
-  at::Tensor words_;
-  at::Tensor segment_;  // [hidden_size], of segment 0; undefined if there are none
-  LayerNorm norm_;
+  FlashBertEmbeddings embeddings_;
   Rotary rotary_;
   std::vector<Layer> layers_;
 };

@@ -16,6 +16,14 @@ def sources(*folders):
     return "".join(path.read_text() for folder in folders for path in sorted((ROOT / folder).rglob("*.[hc]*")))
 
 
+def files_that_name(model):
+    """The sources in which an architecture is named: its model_type, its file or its loader."""
+    name = re.compile(rf"(?<![\w-])(load_)?{model}\b")
+    return {str(path.relative_to(ROOT)) for folder in ("src", "tests/models", "scripts/golden")
+            for path in (ROOT / folder).rglob("*")
+            if path.suffix in (".h", ".cc", ".py", ".txt") and name.search(path.read_text())}
+
+
 class AddingAModel(unittest.TestCase):
     def test_code_is_quoted_as_it_is(self):
         blocks = quoted_code(TEXT)
@@ -30,6 +38,17 @@ class AddingAModel(unittest.TestCase):
     def test_files_exist(self):
         for path in set(re.findall(r"`((?:src|tests|scripts|docs)/[\w/.]+\.\w+)`", TEXT)):
             self.assertTrue((ROOT / path).exists(), path)
+
+    def test_the_table_has_every_file_that_a_model_touches(self):
+        section = TEXT.split("## What a new model touches")[1].split("##")[0]
+        listed = set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE))
+        self.assertEqual(listed, files_that_name("distilbert"))
+        self.assertIn("One file is written, and six files name it", section)
+        self.assertEqual(len(listed), 1 + 6)
+
+    def test_a_file_that_is_not_listed_is_noticed(self):
+        # jina_bert is no architecture of its own: bert.cc names its loader too.
+        self.assertIn("src/models/bert.cc", files_that_name("jina_bert"))
 
     def test_names_exist(self):
         code = sources("src/models", "src/nn", "src/weights", "tests/models")
