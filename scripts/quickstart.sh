@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a fresh clone to verified embeddings of real texts: set-up, build, demo model, sample, run, verify.
+# Takes a fresh clone to verified embeddings of real texts: set-up, build, demo model, sample, run, verify.
 #
 # usage: scripts/quickstart.sh [--rows N]
-#   --rows N   rows of each of the two streams (default 1000)
+#   --rows N   the number of rows in each of the two streams (default 1000)
 #
-# The experiment is configs/quickstart.yaml: the inputs are .deps/quickstart/{tests,changes}.jsonl, made of what is
-# installed on this machine. A second run finds its finals there and encodes nothing.
+# The experiment is configs/quickstart.yaml. Its inputs are .deps/quickstart/{tests,changes}.jsonl, which are made from what
+# is installed on this machine. A second run finds the finals and encodes nothing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ CONFIG=configs/quickstart.yaml
 
 row_count() { wc -l <"$1"; }
 
-# Two streams of one split have the same number of rows: the smaller of what was asked for and what the machine has.
+# Makes both streams. They have the same number of rows: $1, or fewer if the machine does not have so many texts.
 make_sample() {
   local rows=$1 kind count
   if [[ -f $SAMPLE/tests.jsonl && $(cat "$SAMPLE/rows" 2>/dev/null) == "$rows" ]]; then

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Makes this machine able to build and run encode: Debian packages (scripts/packages.txt), LibTorch 2.11.0 in .deps/, and
-# nvcc 13.0 there too where the system has none, so that the CUDA plugin is compiled everywhere.
+# Makes this machine able to build and run encode. It installs Debian packages (scripts/packages.txt) and puts LibTorch
+# 2.11.0 into .deps/. If the system has no nvcc 13, it puts that there too, so that the CUDA plugin is compiled everywhere.
 #
 # usage: scripts/setup.sh [--cuda | --cpu]
-#   --cuda   all of LibTorch with the NVIDIA libraries it needs; the default where an NVIDIA driver is found
-#   --cpu    only what the CPU needs (about 500 MB on disk); the default elsewhere
+#   --cuda   installs all of LibTorch and the NVIDIA libraries it needs; the default if there is an NVIDIA driver
+#   --cpu    installs only what the CPU needs (about 500 MB on disk); the default otherwise
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
-# TORCH_ROOT=/path/with/include/and/lib uses a LibTorch 2.11 that is there already (pip's or the zip's); nothing is then
-# downloaded. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode and go on where they were cut off.
+# With TORCH_ROOT=/path/with/include/and/lib it takes a LibTorch 2.11 that is there already (from pip or from the zip) and
+# does not download one. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode; one that was cut off is resumed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,7 +27,7 @@ as_root() {
 
 installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# Sets `missing`: of each line of packages.txt that has nothing installed, the alternatives as one word "a|b".
+# Sets `missing` to the lines of packages.txt that have no package installed, each as one word "a|b".
 find_missing() {
   local line name
   missing=()
@@ -66,7 +66,7 @@ install_packages() {
     -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${names[@]}"
 }
 
-# pip's layout says its version in version.py, the zip's in build-version.
+# LibTorch from pip has its version in version.py, LibTorch from the zip in build-version.
 torch_version() { cat "$1/build-version" "$1/version.py" 2>/dev/null | grep -oE -m1 '[0-9]+\.[0-9]+\.[0-9]+[^ '\'']*' || true; }
 
 check_torch_root() {
@@ -97,7 +97,7 @@ install_torch() {
   local variant=$1 deps="$ROOT/scripts/deps" pins stamp wheels there
   pins=("$deps/torch-cpu.txt")
   if [[ $variant == cuda ]]; then pins+=("$deps/torch-cuda.txt"); fi
-  # Both files, so that the stamp of the CUDA variant, which holds all of the CPU variant, can serve both.
+  # The stamp covers the pins of both variants: an installed CUDA variant then counts for the CPU variant too.
   stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
   there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
   if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
@@ -114,14 +114,14 @@ install_torch() {
   say "LibTorch: $(torch_version "$DEPS/torch/torch") ($variant), $(du -sh "$DEPS/torch" | cut -f1) on disk"
 }
 
-# The CUDA compiler that PATH or CUDACXX names, of major version 13 or later.
+# Succeeds if CUDACXX or PATH has a CUDA compiler of major version 13 or later.
 has_nvcc() {
   local release
   release=$("${CUDACXX:-nvcc}" --version 2>/dev/null | grep -oE 'release [0-9]+' | cut -d' ' -f2)
   ((${release:-0} >= 13))
 }
 
-# nvcc with what it needs to compile the plugin, in the layout of NVIDIA's own installer.
+# Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's own installer.
 install_nvcc() {
   local list="$ROOT/scripts/deps/nvcc.txt" folder="$DEPS/cuda" stamp fetched wheel
   stamp=$(sha256sum <"$list" | cut -c1-64)
@@ -136,7 +136,7 @@ install_nvcc() {
   while read -r wheel; do
     unzip -q -o "$wheel" 'nvidia/cu13/*' -d "$folder.partial"
   done <<<"$fetched"
-  # nvcc runs cicc, which has libnvvm inside.
+  # nvcc runs the program cicc, which contains libnvvm, so that the library is not needed.
   rm -rf "$folder.partial"/nvidia/cu13/{lib/libnvvm*,.metadata}
   chmod +x "$folder.partial"/nvidia/cu13/{bin,nvvm/bin}/*
   ln -s lib "$folder.partial/nvidia/cu13/lib64"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up, build, lint and every test: what continuous integration runs.
+# Sets up, builds, lints and runs every test. Continuous integration runs this script.
 #
 # usage: scripts/test.sh [CTEST ARGUMENTS...]      for example: scripts/test.sh -R store
 set -euo pipefail
@@ -17,7 +17,7 @@ main() {
   phase lint "$ROOT/scripts/lint.sh"
   say "times"
   print_phases
-  # ctest comes last and prints last: its closing line is the result.
+  # ctest runs last, so that its closing line, which has the result, is the last line.
   exec ctest --test-dir "$ROOT/build" --output-on-failure --no-label-summary --parallel "$(nproc)" "$@"
 }
 

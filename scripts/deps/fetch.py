@@ -3,10 +3,10 @@
 
     fetch.py --cache DIR REQUIREMENTS...
 
-Requirements are lines `name==version --hash=sha256:HEX`. A wheel lies in the cache under its hash and is checked each
-time it is asked for. pip, with whatever index, proxy and certificates this machine has configured for it, says where a
-wheel is; curl fetches it and goes on where an earlier try, of this run or another, has stopped. Where curl may not
-reach what pip reaches (an index that wants a login), pip downloads.
+Requirements are lines `name==version --hash=sha256:HEX`. The cache has each wheel under its hash, and the hash is checked
+at each use. pip says where a wheel is; it uses the index, the proxy and the certificates that this machine has configured.
+curl fetches the wheel and resumes an earlier try, of this run or of another. If curl cannot reach what pip reaches (an
+index that wants a login), pip downloads the wheel.
 """
 import argparse
 import hashlib
@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 
 PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})$")
-# The wheels that the hashes belong to, whatever Python runs this: LibTorch is the same in all of them.
+# The hashes belong to the wheels of this target, whatever Python runs this file: LibTorch is the same in all wheels.
 TARGET = ["--only-binary=:all:", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311", "--abi", "none",
           "--platform", "manylinux2014_x86_64"]
 TARGET += [word for minor in range(5, 29) for word in ("--platform", f"manylinux_2_{minor}_x86_64")]

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-# Sources of these folders are checked; the tests' headers and macros are GoogleTest's business.
+# Only the sources of these folders are checked: the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
 # The flags are GCC's: clang does not know all of its warnings.
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
@@ -63,7 +63,7 @@ class Sources:
         return f"{path.name} {path.stat().st_size if path.exists() else 0}"
 
     def key(self, entry):
-        """A digest of all that the outcome depends on, or None where the source has not been compiled yet."""
+        """A digest of all that the outcome depends on, or None if the source has not been compiled yet."""
         words = shlex.split(entry["command"])
         headers = self.deps.get(words[words.index("-o") + 1])
         if headers is None:
