@@ -24,7 +24,7 @@ int64_t whole_launches(int64_t tokens, int64_t launch) {
 // A product of 384 columns needs 16,384 rows to give each core of the largest GPU several tiles; a
 // wider one needs fewer rows for as many tiles.
 int64_t launch_tokens(int64_t hidden_size) {
-  constexpr int64_t kOutputs = 384 * 16384;
+  constexpr int64_t kOutputs = int64_t{384} * 16384;
   constexpr int64_t kLeast = 2048;
   int64_t tokens = kGpuBudgetTokens;
   while (tokens > kLeast && tokens * hidden_size > kOutputs) tokens /= 2;

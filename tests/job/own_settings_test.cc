@@ -35,8 +35,8 @@ TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
                                               "  splits: {train: {a: " +
                                               texts + ", b: " + texts + "}}\n");
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("train_a: batches of at most 64 tokens, rows of at most 64"));
-  EXPECT_THAT(end.err, HasSubstr("train_b: batches of at most 64 tokens, rows of at most 64"));
+  EXPECT_THAT(end.err, HasSubstr("train_a: batches of at most 64 tokens, rows of at most 40"));
+  EXPECT_THAT(end.err, HasSubstr("train_b: batches of at most 40 tokens, rows of at most 40"));
   EXPECT_EQ(
       read_manifest(runs.dir().file("cache/train_a_embeddings.npy"))->origins.at(0).batch_tokens,
       64);
