@@ -1,6 +1,7 @@
 #include "verify/chunk_check.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <optional>
 
 #include "encode/store.h"
@@ -59,7 +60,7 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
                    "the stream is not finished: run encode again");
   }
   for (const std::string& name : folder->strays)
-    findings.warn("chunk_strays", "no other files", name, directory + "/" + name);
+    findings.warn("chunk_strays", "no other files", name, fmt::format("{}/{}", directory, name));
 }
 
 void check_cache_dir(const std::string& cache_dir, Findings& findings) {
