@@ -1,0 +1,22 @@
+// A libencode_cuda.so of plain loops on the host, for tests in which the programs matter and the kernels
+// do not: the CPU build of the real kernels takes a hundred times as long.
+#include <cstdio>
+#include <cstdlib>
+
+#include "nn/cuda/plugin.h"
+#include "host_kernels.h"
+
+extern "C" int encode_cuda_device(int /*device*/, EncodeCudaDevice* out) {
+  const char* capability = std::getenv("STAND_IN_CAPABILITY");
+  *out = {};
+  std::snprintf(out->name, sizeof out->name, "stand-in");
+  std::sscanf(capability != nullptr ? capability : "9.0", "%d.%d", &out->major, &out->minor);
+  out->multiprocessors = 1;
+  out->total_memory_bytes = int64_t{8} << 30;
+  return 0;
+}
+
+extern "C" const EncodeCudaKernels* encode_cuda_kernels() {
+  static const EncodeCudaKernels kernels = encode::testing::host_kernels();
+  return &kernels;
+}

@@ -1,0 +1,79 @@
+// How often the host waits for the device, and how often the allocator asks it for memory, once the
+// first batches have warmed it up. One wait too many in a batch leaves the GPU idle.
+#include <dlfcn.h>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "encode/encoder.h"
+
+#include "batching/pack.h"
+#include "load_for_test.h"
+#include "random_rows.h"
+#include "stand_in.h"
+
+namespace encode {
+namespace {
+
+// The stand-in is opened at run time, as LibTorch's CUDA library is.
+CudaStandInCounts counts() {
+  const auto ask = reinterpret_cast<decltype(&cuda_stand_in_counts)>(
+      ::dlsym(RTLD_DEFAULT, "cuda_stand_in_counts"));
+  return ask != nullptr ? ask() : CudaStandInCounts{};
+}
+
+CudaStandInCounts operator-(const CudaStandInCounts& a, const CudaStandInCounts& b) {
+  return {a.launches - b.launches, a.waits - b.waits, a.device_allocations - b.device_allocations,
+          a.pinned_allocations - b.pinned_allocations};
+}
+
+constexpr int64_t kLaunchTokens = 1024;
+
+class SteadyState : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    testing::TestModel opened = testing::open_test_model(GetParam(), {});
+    opened.effective.launch_tokens = kLaunchTokens;
+    EncoderOptions options;
+    options.hardware.device = "cuda";
+    encoder_ = testing::load_test_encoder(opened, options);
+    ASSERT_GT(counts().launches, 0) << "the stand-in was not opened";
+  }
+
+  // What encoding the batches of `rows` rows asks of the device, after a first pass over them.
+  CudaStandInCounts steady(const std::vector<PackedBatch>& batches, int64_t rows) {
+    std::vector<float> out(static_cast<size_t>(rows * encoder_->dim()));
+    const auto all = [](const PackedBatch&) { return true; };
+    EXPECT_TRUE(encoder_->encode(batches, out, all));
+    const CudaStandInCounts before = counts();
+    EXPECT_TRUE(encoder_->encode(batches, out, all));
+    return counts() - before;
+  }
+
+  std::unique_ptr<Encoder> encoder_;
+};
+
+TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
+  constexpr int64_t kRows = 400;
+  const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
+  ASSERT_GE(batches.size(), 5U);
+  const CudaStandInCounts counted = steady(batches, kRows);
+  // One event a batch, and the device once at the end.
+  EXPECT_EQ(counted.waits, static_cast<int64_t>(batches.size()) + 1);
+  EXPECT_EQ(counted.device_allocations, 0);
+  EXPECT_EQ(counted.pinned_allocations, 0);
+}
+
+TEST_P(SteadyState, LaunchesDoNotGrowWithTheRowsOfABatch) {
+  const auto launches_of = [this](int64_t rows) {
+    return steady(pack(testing::random_rows(rows), kLaunchTokens, 0), rows).launches;
+  };
+  EXPECT_EQ(launches_of(4), launches_of(32));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SteadyState,
+                         ::testing::Values("bert", "qwen2", "modernbert", "mpnet", "t5", "jina_bert",
+                                           "deberta_v2", "gemma2", "nomic_bert_moe"));
+
+}  // namespace
+}  // namespace encode
