@@ -143,7 +143,8 @@ void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const 
   throw Error(
       {.exit_code = ExitCode::kConfig,
        .code = "model.tensor",
-       .what = fmt::format("this architecture does not use {} of the checkpoint's tensors", count),
+       .what = fmt::format("{} of the checkpoint's tensors {} not part of this architecture", count,
+                           count == 1 ? "is" : "are"),
        .where = origin_,
        .expected = "only tensors that the model uses",
        .found = fmt::format("{}{}", fmt::join(unknown, ", "), count > kMostNamed ? ", ..." : ""),
