@@ -1,5 +1,6 @@
 // The parts of a forward pass on the CPU: one thread, 512 tokens, and the width of MiniLM. FLOP/s
-// counts the operations of the float product, also if the kernel computes it in another way.
+// counts the operations of the floating-point product, even if the kernel computes it in another
+// way.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cmath>

@@ -69,8 +69,8 @@ RowScale scale_of(float largest) {
   return scale;
 }
 
-// The index for VPSHUFB that transposes the 4 x 4 bytes of each four words. Bytes of the same place
-// are then adjacent.
+// The index with which VPSHUFB transposes each group of four words as a square of 4 x 4 bytes. The
+// bytes of one place are then adjacent.
 struct alignas(64) BytesByPlace {
   uint8_t index[64];
   constexpr BytesByPlace() : index() {
@@ -102,9 +102,9 @@ inline void split_places(const __m512i* words, __m512i* planes) {
 // Stores 64 elements as digits: the first digits at `to`, and each following digit one tile
 // further. `left` is the number of elements that the row still has; the others are zero.
 //
-// The bytes of a two's complement number become signed digits from -128 to 127 in two operations.
+// Two operations turn the bytes of a two's complement number into signed digits from -128 to 127.
 // The addition of 128 to each byte carries 1 into the next place if the byte is above 127. The
-// exclusive or takes 128 away from each byte again, without a carry.
+// exclusive or then subtracts 128 from each byte without a carry.
 template <int64_t digits>
 inline void store_digits(const float* from, int64_t left, Vec to_digits, std::byte* to) {
   const __m512i middle = _mm512_set1_epi32(static_cast<int>(0x80808080U));

@@ -3,7 +3,7 @@
 // The functions add 32-bit integers without overflow, so the order of the products does not change
 // a sum. The order here makes each tile of an operand serve all its products while it is loaded.
 //
-// Each function calls `between` with the number of the step after the products of each step. The
+// After the products of each step, a function calls `between` with the number of the step. The
 // vector units execute this call while the tile unit still multiplies.
 #pragma once
 
@@ -70,7 +70,8 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&&
 }
 
 // Three digits: a block of one tile of results, with three planes. The tiles of x then take 18 kB
-// for 384 inputs and stay in the first-level cache while they are multiplied with all columns.
+// for 384 inputs. They stay in the first-level cache while they are multiplied with the columns of
+// W.
 template <typename Between>
 inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;

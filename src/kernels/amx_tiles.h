@@ -86,7 +86,7 @@ inline void zero_sums() {
   if constexpr (tiles > 3) give_back<3>();
 }
 
-// Stores tiles 0 to `tiles` - 1 one behind the other, for 3 or 4 tiles.
+// Stores tiles 0 to `tiles` - 1 one after another in memory, for 3 or 4 tiles.
 template <int64_t tiles = 4, typename Sum>
 inline void store_sums(Sum* sums) {
   _tile_stored(0, sums, kTileRowBytes);

@@ -3,7 +3,7 @@
 //
 // The kernels compute in float32, and the type of a row is only its storage. A sum over a row has
 // sixteen partial sums, one for each lane, which are added in a fixed order at the end. So the
-// result for a row depends on the row and on the instruction set alone.
+// result for a row depends only on the row and on the instruction set.
 //
 // Each kernel runs on the calling thread, and any number of threads may call it. No kernel
 // allocates or throws.
@@ -97,10 +97,11 @@ struct Kernels {
   // Multiplies float32 matrices. Each element of C is one chain of multiply-adds in the order of
   // the inner dimension.
   void (*multiply)(const Product& product, const float* a, const float* b, float* c);
-  // Multiplies bfloat16 matrices into float32 sums, in a chain of pairs. k and lda are even. Two
-  // consecutive rows of B are interleaved: b[2 x (i x ldb + j)] is the element of row 2 i and
-  // column j, and the next element is that column's element of row 2 i + 1. Null if the instruction
-  // set has no products of bfloat16 pairs.
+  // The same for bfloat16 matrices with float32 sums. Each link of the chain adds the products of
+  // two consecutive values of the inner dimension. k and lda are even. Two consecutive rows of B
+  // are interleaved: b[2 x (i x ldb + j)] is the element of row 2 i and column j, and the next
+  // element is that column's element of row 2 i + 1. Null if the instruction set has no products of
+  // bfloat16 pairs.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
   const VectorLinears* linears;  // null if the instruction set has no kernels of linear.h
   RowKernels<float> float32;
@@ -135,7 +136,7 @@ enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 // Throws Error kUsage "cpu.capability" if the variable has another value.
 Capability capability();
 const char* to_string(Capability capability);
-// Returns whether the processor has AVX512_VNNI. Some processors have it with kAvx512 only.
+// Returns whether the processor has AVX512_VNNI. A processor with kAvx512 may have it or not.
 bool has_avx512_vnni();
 
 // Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16. This

@@ -25,7 +25,7 @@
 // Float16 numbers are stored in 16 bits and multiplied as float32 numbers. So are bfloat16 numbers
 // on a processor without AVX512_BF16.
 //
-// An element of the result depends on its row of x and its row of W alone, and not on the number of
+// An element of the result depends only on its row of x and its row of W, and not on the number of
 // rows. Each function runs on the calling thread.
 #pragma once
 
@@ -57,7 +57,7 @@ enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
 // W [out_features, in_features] in the order in which its kernel reads it.
 struct PackedWeight {
-  // With this width a sum of products of digits fits into a signed 32-bit integer. A product is at
+  // At this width a sum of products of digits fits into a signed 32-bit integer. A product is at
   // most 2^14, and there are at most three products of a place.
   static constexpr int64_t kMaxInFeatures = ((int64_t{1} << 31) - 1) / (3 << 14);
 
@@ -67,10 +67,10 @@ struct PackedWeight {
   const std::byte* data;  // packed_bytes() bytes, aligned to 64 bytes; owned by the caller
 
   int64_t packed_bytes() const;
-  // The columns of the result that are packed together. Packed matrices can be stacked one behind
-  // the other if the out_features of each, except the last, are a multiple of this.
+  // The columns of the result that are packed together. Packed matrices can be stacked in memory if
+  // the out_features of each one, except the last, are a multiple of this.
   static constexpr int64_t kBlockColumns = 32;
-  int64_t column_blocks() const;  // blocks of kBlockColumns columns; the last one may be part full
+  int64_t column_blocks() const;  // blocks of kBlockColumns columns; the last may have fewer
 };
 
 // Packs the column blocks [begin, end) of row-major weights into `to`, which has packed_bytes()

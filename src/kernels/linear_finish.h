@@ -17,10 +17,10 @@ inline constexpr int64_t kGroupBytes = int64_t{512} << 10;
 
 inline constexpr int64_t kMostPanelRows = 512;
 
-// Returns the number of rows of x in a panel, if a row takes `row_bytes` there. The panel is laid
+// Returns the number of rows of x in a panel, if each row takes `row_bytes` bytes. A panel is laid
 // out before it is multiplied. W is read from the third-level cache once for each panel, so a panel
-// has many rows. It also stays in the second-level cache beside a group of W, unless the rows are
-// so wide that even kFew of them do not fit.
+// should have many rows. But it should also fit into the second-level cache with a group of W.
+// Only panels of kFew very wide rows do not.
 inline int64_t panel_rows(int64_t row_bytes) {
   constexpr int64_t kFew = 128;
   constexpr int64_t kPanelBytes = int64_t{768} << 10;

@@ -1,4 +1,4 @@
-// The functions behind linear.h for each kernel. linear.h states their contracts.
+// The functions that linear.h calls for each kernel. linear.h states their contracts.
 #pragma once
 
 #include "kernels/linear.h"

@@ -87,9 +87,9 @@ inline void store_words(const Wide& words, float* to, int64_t n) {
   __builtin_memcpy(to, &words, static_cast<uint64_t>(n) * sizeof(float));
 }
 
-// Computes a block. If `first`, the sums begin at zero, else at the values in C. If `part`, the
-// last register of columns is only part full. GCC 12 keeps the sums in registers only if the loops
-// over rows and registers are unrolled.
+// Computes a block. If `first`, the sums begin at zero, else at the values in C. If `part`, only
+// the first `lanes` columns of the last register exist. GCC 12 keeps the sums in registers only if
+// the loops over rows and registers are unrolled.
 template <typename Words, int64_t rows, int64_t vectors, bool first, bool part>
 inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   const BlockShape p = shape;

@@ -1,6 +1,7 @@
 // Sixteen float32 lanes in the vector type of the compiler: one zmm register with AVX-512, two ymm
-// registers with AVX2, and four xmm registers otherwise. Each lane is computed in the same way at
-// every width. Only the sources that are compiled per instruction set include this header.
+// registers with AVX2, and four xmm registers otherwise. There are sixteen lanes for every register
+// width, so sums have the same order. Only the sources that are compiled per instruction set
+// include this header.
 #pragma once
 
 #include <cstddef>
@@ -81,7 +82,7 @@ inline Vec min(Vec a, Vec b) { return choose_less(a, b, a, b); }
 
 inline UintVec max(const UintVec& a, const UintVec& b) { return choose_less(b, a, a, b); }
 
-// Joins each lane i with lane i ^ distance, and then halves the distance until it has been 1.
+// Joins each lane i with lane i ^ distance, and repeats this with half the distance, down to 1.
 template <int distance, typename V, typename Join, int... lane>
 inline V join_register(V x, const Join& join, std::integer_sequence<int, lane...> lanes) {
   x = join(x, __builtin_shufflevector(x, x, (lane ^ distance)...));

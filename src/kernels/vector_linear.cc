@@ -38,7 +38,7 @@ int64_t block_words(int64_t in_features) {
   return Format::count(in_features) * kColumns;
 }
 
-// The stored bytes of a block of columns: the words alone, and the words with the scales.
+// The bytes of the words of a block of columns, and the bytes of the words with the scales.
 template <typename Format>
 int64_t words_bytes(int64_t in_features) {
   return block_words<Format>(in_features) * static_cast<int64_t>(sizeof(typename Format::Stored));
@@ -241,7 +241,7 @@ class PanelProduct {
   const std::byte* packed(int64_t block) const { return weight_.data + block * block_bytes_; }
   float* widened_rows() const { return scratch_ + widened_columns<Format>(weight_); }
 
-  // Converts the blocks of a group to float32 words, one behind the other, in the order of storage.
+  // Converts the blocks of a group to float32 words, in the order in which they are stored.
   void widen_columns(int64_t first, int64_t end) const {
     const T* from = reinterpret_cast<const T*>(packed(first));
     const int64_t words = (end - first) * block_words_;

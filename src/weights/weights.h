@@ -65,9 +65,10 @@ class Weights {
   // "model.tensor" with the names that were tried if none exists.
   WeightScope root(const std::string& probe, const std::vector<std::string>& prefixes);
 
-  // Throws Error kConfig "model.tensor" if the checkpoint has a tensor that was neither read nor
-  // matches `ignorable`. A pattern that ends in '*' is a prefix; any other pattern is a suffix. A
-  // tensor that the model does not read usually means that config.json describes another model.
+  // Throws Error kConfig "model.tensor" if the checkpoint has a tensor that was not read and does
+  // not match a pattern in `ignorable`. A pattern that ends in '*' is a prefix; any other pattern
+  // is a suffix. A tensor that the model does not read usually means that config.json describes
+  // another model.
   void expect_all_taken(const std::vector<std::string>& ignorable) const;
 
   at::ScalarType dtype() const { return dtype_; }

@@ -54,8 +54,8 @@ TEST(TwoDigitLinear, KeepsFifteenBitsOfARowsLargest) {
   EXPECT_GT(worst, 0x1p-22) << "three digits were used";
 }
 
-// With int8 quantization the error of an element is at most half a unit, where 127 units are the
-// largest element of its row.
+// With int8 quantization the error of an element is at most half a unit. 127 units are the largest
+// element of its row.
 TEST_P(Int8Linear, QuantizesRowsOfBoth) {
   const Problem<float> problem = {{65, 130, 70}, GetParam()};
   const auto largest = [](const std::vector<float>& values) {

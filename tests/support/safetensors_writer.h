@@ -1,4 +1,4 @@
-// Writes tiny safetensors files for tests, valid ones and broken ones.
+// Writes tiny safetensors files for tests. The files can be valid or broken.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ std::shared_ptr<std::byte> allocate_packed(int64_t size) {
   return memory;
 }
 
-// Returns the matrices themselves if they can be packed one behind the other, else their
-// concatenation. See PackedWeight::kBlockColumns.
+// Returns the matrices themselves if their packed forms can be stacked, else their concatenation.
+// See PackedWeight::kBlockColumns.
 std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   const bool whole_blocks =
       std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {

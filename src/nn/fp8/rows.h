@@ -22,7 +22,7 @@ struct Fp8Rows {
 //   scale = magnitude / kFp8Largest
 //   value = x * (kFp8Largest / magnitude), rounded to the nearest e4m3 number, ties to even
 // If a row has an infinity or a NaN, its scale is not finite, and so no product with it is finite.
-// The bits of a row depend on the row alone.
+// The bits of a row depend only on the row.
 //
 // quantize_rows() uses the kernel of the CUDA plugin if that may be used, else LibTorch's
 // operations. Both give the same bits.

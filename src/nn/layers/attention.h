@@ -55,9 +55,10 @@ struct AttentionOptions {
 // of_query + of_key)) + bias, and the softmax is computed in float32. The rows of filler slots are
 // zero on CPU and undefined on CUDA.
 //
-// On CUDA the kernel is FlashAttention-2 for bfloat16 and float16 (compute capability >= 8.0), and
-// LibTorch's memory-efficient kernel otherwise. Softcap, relative positions, and windows that
-// neither kernel supports use plain products, sequence by sequence.
+// On CUDA the kernel is FlashAttention-2 for bfloat16 and float16, if the compute capability is at
+// least 8.0 and head_dim is a multiple of 8 up to 256. Otherwise it is LibTorch's memory-efficient
+// kernel. Softcap, relative positions, and windows that the kernel does not support use plain
+// products, sequence by sequence.
 at::Tensor varlen_attention(const AttentionInput& input, const PackedInput& batch,
                             const AttentionOptions& options);
 

@@ -94,7 +94,7 @@ void note(const ProductOptions& options, const Linear& linear, const LinearInput
   if (options.trace != nullptr) options.trace->note(linear, x, call);
 }
 
-// Rows without a plain form come from a GPU kernel.
+// Returns whether the input is on the CPU. Rows without a plain form come from a GPU kernel.
 bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device().is_cpu(); }
 
 }  // namespace

@@ -27,8 +27,8 @@ at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
 // then needs to compute only the rows batch.pooled_rows in its last layer.
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
-// Returns the value of PackedInput::pooled_rows for such a mode. The rows are filled up to whole
-// blocks if a product of this format needs them (nn/layers/linear.h). On CPU the result is
+// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. The rows are filled up to
+// whole blocks if a product of this format needs them (nn/layers/linear.h). On CPU the result is
 // undefined if the rows would not be fewer than all tokens.
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
