@@ -47,7 +47,8 @@ inline Vec apply(Vec x) {
 }
 
 // Turns sixteen sums of a row, with their bias, into results and stores the first `lanes` of them
-// in y from `offset` on.
+// in y from `offset` on. The epilogue and the residual are computed in float32, and the result is
+// rounded to T once.
 template <Epilogue epilogue, bool exact, typename T>
 inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_t lanes) {
   Vec x = apply<epilogue, exact>(sums);

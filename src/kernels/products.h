@@ -1,11 +1,12 @@
 // Products of small matrices of 32-bit words, for attention and for packed weights. A word is one
-// float32 number, or two or four consecutive values of the inner dimension. Only the sources that
-// are compiled per instruction set include this header.
+// float32 number, or two or four values of the inner dimension. Only the sources that are compiled
+// per instruction set include this header.
 //
 // Blocking. A block of results is `rows` rows by `vectors` registers of columns, and all its sums
 // stay in registers. For each word of the inner dimension the block loads `vectors` registers of B.
-// For each of its rows it then broadcasts one word of A and adds `vectors` products. The inner
-// dimension is processed in parts of kProductDepth; between two parts the sums are kept in C.
+// For each of its rows it then broadcasts one word of A and adds `vectors` products.
+// multiply_words() processes the inner dimension in parts of kProductDepth and keeps the sums in C
+// between two parts. vector_linear.cc processes it in one part.
 //
 // Order of sums. Each element of C is one chain over the words of the inner dimension, in ascending
 // order. The blocking does not change this order, because C keeps a partial sum without rounding

@@ -81,9 +81,9 @@ struct BFloat16Format {
 #endif
 
 #ifdef __AVX512F__
-// Signed bytes. The factor `scale` makes the largest magnitude of a row 127. Word i of sixteen
-// holds elements i, i + 16, i + 32 and i + 48 of 64 elements. The order is the same for x and W,
-// and the sums are exact, so the order does not change a result.
+// Signed bytes. The factor `scale` makes the largest magnitude of a row 127. Sixteen words hold 64
+// elements, and word i holds elements i, i + 16, i + 32 and i + 48. The order is the same for x and
+// W, and the sums are exact, so the order does not change a result.
 struct Int8Format {
   using Element = float;
   using Stored = uint32_t;

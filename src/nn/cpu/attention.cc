@@ -53,8 +53,8 @@ class Buffer {
 //
 // For each head, the keys are transposed and the values are packed once. Blocks of kQueryBlock
 // queries are then multiplied with all the keys that they see. The scores of a block become weights
-// in place or in weights_room_, and the weights are multiplied with the values. The sum of a row's
-// weights divides its result at the end.
+// in place or in weights_room_, and the weights are multiplied with the values. At the end each row
+// of the result is divided by the sum of its weights.
 //
 // Queries and keys are filled up to whole tiles with zeros. A weight outside the window of its
 // query is zero. A score is one chain of multiply-adds over head_dim, and an element of the result
@@ -254,9 +254,9 @@ class CpuAttention {
   Buffer<Operand> queries_;       // [kQueryBlock, head_dim]
   Buffer<float> scores_;          // [kQueryBlock, keys seen]
   Buffer<Operand> weights_room_;  // [kQueryBlock, keys seen], if weights do not replace scores
-  Buffer<float> bias_;            // of one head, by distance
+  Buffer<float> bias_;            // the bias of one head for each distance
   Buffer<float> attended_;        // [kQueryBlock, head_dim]
-  float sums_[kQueryBlock] = {};  // of the weights of each query
+  float sums_[kQueryBlock] = {};  // the sum of the weights of each query
   int64_t begin_ = 0;             // first token of the current sequence
   int64_t length_ = 0;            // tokens of the current sequence
   int64_t columns_ = 0;           // length_ rounded up to whole tiles

@@ -34,7 +34,7 @@ at::Tensor dequantize(const Fp8Rows& rows);  // returns values x scale, [T, n] f
 // Returns uninitialized rows of `sizes` [T, n] on the device of `like`.
 Fp8Rows empty_fp8_rows(at::IntArrayRef sizes, const at::Tensor& like);
 
-// The input of a product: plain rows, or rows that the kernel that computed them also quantized.
+// The input of a product: plain rows, quantized rows, or both.
 struct LinearInput {
   LinearInput(at::Tensor plain) : rows(std::move(plain)) {}
   LinearInput(at::Tensor plain, Fp8Rows quantized)

@@ -14,8 +14,8 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 
 // The same for a tensor that only the caller holds. The result may overwrite x.
 at::Tensor activate_product(at::Tensor x, Activation activation);
-// The same as the input of a product in 8-bit floats. The result is quantized if the CUDA plugin
-// has a kernel that does both.
+// The same for a result that is the input of a product in 8-bit floats. One kernel of the CUDA
+// plugin computes and quantizes the result if it may be used.
 LinearInput activate_for_product(at::Tensor x, Activation activation);
 
 // The gate of a GLU (Shazeer 2020). Returns activation(gate_up[:, :n]) x gate_up[:, n:], [T, n],
