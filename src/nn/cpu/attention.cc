@@ -54,7 +54,7 @@ class Buffer {
 // For each head, the keys are transposed and the values are packed once. Blocks of kQueryBlock
 // queries are then multiplied with all the keys that they see. The scores of a block become weights
 // in place or in weights_room_, and the weights are multiplied with the values. At the end each row
-// of the result is divided by the sum of its weights.
+// of the result is multiplied by the reciprocal of the sum of its weights.
 //
 // Queries and keys are filled up to whole tiles with zeros. A weight outside the window of its
 // query is zero. A score is one chain of multiply-adds over head_dim, and an element of the result
