@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Makes this machine able to build and run encode. It installs Debian packages (scripts/packages.txt) and puts LibTorch
-# 2.11.0 into .deps/. If the system has no nvcc 13, it puts that there too, so that the CUDA plugin is compiled everywhere.
+# Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and LibTorch 2.11.0 in
+# .deps/. If the system has no nvcc 13, it puts one into .deps/ too, so that every build compiles the CUDA plugin.
 #
 # usage: scripts/setup.sh [--cuda | --cpu]
-#   --cuda   installs all of LibTorch and the NVIDIA libraries it needs; the default if there is an NVIDIA driver
+#   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver
 #   --cpu    installs only what the CPU needs (about 500 MB on disk); the default otherwise
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
-# With TORCH_ROOT=/path/with/include/and/lib it takes a LibTorch 2.11 that is there already (from pip or from the zip) and
-# does not download one. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode; one that was cut off is resumed.
+# If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one
+# and does not download another. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
+# resumed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,7 +28,7 @@ as_root() {
 
 installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# Sets `missing` to the lines of packages.txt that have no package installed, each as one word "a|b".
+# Sets `missing` to the lines of packages.txt with no installed package. Each line becomes one word, "a|b".
 find_missing() {
   local line name
   missing=()
@@ -40,6 +41,7 @@ find_missing() {
   done < <(grep -v -e '^#' -e '^$' "$ROOT/scripts/packages.txt")
 }
 
+# Prints the first package of "a|b" that apt knows.
 first_available() {
   local name
   for name in ${1//|/ }; do
@@ -66,7 +68,7 @@ install_packages() {
     -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${names[@]}"
 }
 
-# LibTorch from pip has its version in version.py, LibTorch from the zip in build-version.
+# LibTorch from pip has its version in version.py; LibTorch from the zip has it in build-version.
 torch_version() { cat "$1/build-version" "$1/version.py" 2>/dev/null | grep -oE -m1 '[0-9]+\.[0-9]+\.[0-9]+[^ '\'']*' || true; }
 
 check_torch_root() {
@@ -79,7 +81,7 @@ check_torch_root() {
   say "LibTorch: $version in $TORCH_ROOT"
 }
 
-# extract_torch cpu|cuda FOLDER WHEEL...
+# extract_torch cpu|cuda FOLDER WHEEL...: unpacks the needed files of the wheels into FOLDER.
 extract_torch() {
   local variant=$1 folder=$2 wheel libraries=('torch/lib/libtorch_cpu.so' 'torch/lib/libc10*.so' 'torch/lib/libgomp*')
   shift 2
@@ -97,7 +99,7 @@ install_torch() {
   local variant=$1 deps="$ROOT/scripts/deps" pins stamp wheels there
   pins=("$deps/torch-cpu.txt")
   if [[ $variant == cuda ]]; then pins+=("$deps/torch-cuda.txt"); fi
-  # The stamp covers the pins of both variants: an installed CUDA variant then counts for the CPU variant too.
+  # The stamp covers the pins of both variants, so an installed CUDA variant also counts as a CPU variant.
   stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
   there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
   if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
@@ -121,7 +123,7 @@ has_nvcc() {
   ((${release:-0} >= 13))
 }
 
-# Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's own installer.
+# Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's installer.
 install_nvcc() {
   local list="$ROOT/scripts/deps/nvcc.txt" folder="$DEPS/cuda" stamp fetched wheel
   stamp=$(sha256sum <"$list" | cut -c1-64)
@@ -136,7 +138,7 @@ install_nvcc() {
   while read -r wheel; do
     unzip -q -o "$wheel" 'nvidia/cu13/*' -d "$folder.partial"
   done <<<"$fetched"
-  # nvcc runs the program cicc, which contains libnvvm, so that the library is not needed.
+  # The library libnvvm is not needed, because nvcc runs the program cicc, which contains it.
   rm -rf "$folder.partial"/nvidia/cu13/{lib/libnvvm*,.metadata}
   chmod +x "$folder.partial"/nvidia/cu13/{bin,nvvm/bin}/*
   ln -s lib "$folder.partial/nvidia/cu13/lib64"
