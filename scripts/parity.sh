@@ -4,8 +4,8 @@
 #
 # usage: scripts/parity.sh [--rows N] [--model DIR] [--input FILE] [--prompt-rows N] [--max-difference D]
 #   --rows N             the number of rows, half functions and half changelog entries (default 2000)
-#   --model DIR          a sentence-transformers directory (default: all-MiniLM-L6-v2 and all-mpnet-base-v2, a download of
-#                        about 484 MB)
+#   --model DIR          a sentence-transformers directory (default: all-MiniLM-L6-v2 and all-mpnet-base-v2, which
+#                        scripts/models.sh downloads)
 #   --input FILE         a JSONL file of {"text": ...} that replaces these rows
 #   --prompt-rows N      rows for the prompts; each prompt takes another pass of the reference (default: all; 200 for MPNet)
 #   --max-difference D   the largest |difference| of two elements that is allowed (default 1e-5)

@@ -135,7 +135,8 @@ def ratios(ours, other):
 
 
 def cpu_ratio(ours, other):
-    """Is steadier than wall-clock time on a shared machine. A thread that waits actively counts as working."""
+    """Returns the ratio of the medians of processor time. It is steadier than wall-clock time on a shared machine, but a
+    thread that waits actively counts as working."""
     return statistics.median(other.cpu_seconds) / statistics.median(ours.cpu_seconds)
 
 

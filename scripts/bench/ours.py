@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass
 class Run:
-    seconds: float  # the whole command
+    seconds: float  # of the whole command
     cpu_seconds: float
     tokens: int
     rows: int

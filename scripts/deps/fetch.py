@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Downloads pinned wheels and prints their paths, one a line.
+"""Downloads pinned wheels and prints their paths, one on each line.
 
     fetch.py --cache DIR REQUIREMENTS...
 

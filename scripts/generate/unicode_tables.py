@@ -175,7 +175,7 @@ def properties(ccc, trailing):
                 count += 1
         print(f"{name}: {count}", file=sys.stderr)
     for c in CODE_POINTS:
-        assert space(chr(c)) == bool(values[c] & 1), hex(c)   # both definitions of white space agree
+        assert space(chr(c)) == bool(values[c] & 1), hex(c)   # the two definitions of white space agree
     for c, k in ccc.items():
         values[c] |= k << 24
     return [name for name, _ in bits], values

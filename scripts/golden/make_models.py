@@ -53,7 +53,7 @@ ROBERTA = {  # positions start at pad_token_id + 1
     "max_position_embeddings": max(LENGTHS) + 2,
 }
 DECODER = {**SMALL, "num_key_value_heads": 2, "bos_token_id": 1, "eos_token_id": 2}
-WIDE = {**DECODER, "head_dim": 12}  # heads that are not hidden_size / num_attention_heads wide
+WIDE = {**DECODER, "head_dim": 12}  # the heads have another width than hidden_size / num_attention_heads
 T5 = {
     "vocab_size": VOCAB, "d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 2, "num_heads": 4, "pad_token_id": 0,
     "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20,
@@ -79,7 +79,7 @@ MODERNBERT = {
 @dataclass(frozen=True)
 class TinyModel:
     name: str
-    architecture: str  # prefix of the transformers classes
+    architecture: str  # the prefix of the class names in transformers
     config: dict = field(default_factory=dict)
     dtype: torch.dtype = torch.bfloat16
     shard_bytes: int = 1 << 30

@@ -38,7 +38,7 @@ WITHOUT_FP8 = "8-bit floats begin at compute capability 8.9"
 # The peak of dense bfloat16 products of an H100 or H200 SXM, for the MFU (the share of it that is used).
 PEAK_FLOPS = 989e12
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
-# Changelog entries have a line or two. So many of them take a small model at least a second.
+# Changelog entries are short, so it takes this many to keep a small model busy for a second or more.
 SHORT_ROWS = 200_000
 LONG_ROWS = 3000
 LONG_ROW_TOKENS = 512
