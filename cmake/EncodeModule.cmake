@@ -1,9 +1,9 @@
 # encode_module(NAME SOURCES a.cc b.cc DEPS base config LIBS PkgConfig::x)
 #
 # Makes one static library `encode_NAME` for src/NAME. Its headers are included as "NAME/header.h" through a folder that
-# contains only a link to this module. A module therefore sees only the headers of its DEPS, and an include that
-# docs/architecture.md does not allow does not compile. If a module names HEADERS, its dependents see only these headers. Its
-# own tests name the module under INTERNALS and see all headers.
+# contains only a link to this module. A module therefore sees only the headers of its DEPS and of their DEPS; no other include
+# compiles. If a module names HEADERS, its dependents see only these headers. Its own tests name the module under INTERNALS and
+# see all headers.
 function(encode_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;LIBS;PRIVATE_LIBS" ${ARGN})
   set(root ${CMAKE_BINARY_DIR}/module_include/${name})

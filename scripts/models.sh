@@ -34,7 +34,7 @@ unpack_mpnet() {
 get() {
   local folder="$DEPS/models/$1"
   if [[ -f $folder/model.safetensors ]]; then
-    say "model: $1 is there"
+    say "model: $1 is already there"
     return
   fi
   rm -rf "$folder.partial"

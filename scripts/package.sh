@@ -88,7 +88,7 @@ make_bundle() {
   if [[ -e $ROOT/build/lib/libencode_cuda.so ]]; then
     cp "$ROOT/build/lib/libencode_cuda.so" "$folder/lib/"
   else
-    warn "no build/lib/libencode_cuda.so (no nvcc here): the bundle runs on the CPU only"
+    warn "no build/lib/libencode_cuda.so, because the build had no nvcc: the bundle runs on the CPU only"
   fi
   strip --strip-unneeded "${programs[@]}" "$folder"/lib/*.so*
   # shellcheck disable=SC2016  # the loader expands $ORIGIN

@@ -19,7 +19,7 @@ row_count() { wc -l <"$1"; }
 make_sample() {
   local rows=$1 kind count
   if [[ -f $SAMPLE/tests.jsonl && $(cat "$SAMPLE/rows" 2>/dev/null) == "$rows" ]]; then
-    say "sample: $(row_count "$SAMPLE/tests.jsonl") rows a stream are there"
+    say "sample: $(row_count "$SAMPLE/tests.jsonl") rows in each stream are already there"
     return
   fi
   for kind in tests changes; do
@@ -51,7 +51,7 @@ main() {
   phase verify build/bin/encode verify --config "$CONFIG"
   say "times"
   print_phases
-  say "done: the config is $CONFIG, the texts are in .deps/quickstart, README.md says what to read next"
+  say "done: the config is $CONFIG, the texts are in .deps/quickstart, and README.md says what to read next"
 }
 
 main "$@"

@@ -55,10 +55,10 @@ first_available() {
 
 install_packages() {
   local missing names=() entry
-  command -v apt-get >/dev/null || die "no apt-get here: Debian 12 or Debian 13 is needed"
+  command -v apt-get >/dev/null || die "this machine has no apt-get: Debian 12 or Debian 13 is needed"
   find_missing
   if ((${#missing[@]} == 0)); then
-    say "packages: all there"
+    say "packages: all are installed"
     return
   fi
   say "packages: installing ${#missing[@]}"
@@ -74,7 +74,7 @@ torch_version() { cat "$1/build-version" "$1/version.py" 2>/dev/null | grep -oE 
 check_torch_root() {
   local version
   [[ -e $TORCH_ROOT/lib/libtorch_cpu.so && -d $TORCH_ROOT/include/ATen ]] ||
-    die "TORCH_ROOT=$TORCH_ROOT: no lib/libtorch_cpu.so and include/ATen there"
+    die "TORCH_ROOT=$TORCH_ROOT: this folder does not have lib/libtorch_cpu.so and include/ATen"
   version=$(torch_version "$TORCH_ROOT")
   [[ $version == "$TORCH_VERSION".* ]] ||
     die "TORCH_ROOT=$TORCH_ROOT: expected LibTorch $TORCH_VERSION, found '${version:-no version file}'"
@@ -103,7 +103,7 @@ install_torch() {
   stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
   there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
   if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
-    say "LibTorch: $(torch_version "$DEPS/torch/torch") (${there%% *}) is there"
+    say "LibTorch: $(torch_version "$DEPS/torch/torch") (${there%% *}) is already in .deps"
     return
   fi
   say "LibTorch: fetching the $variant variant"
@@ -128,7 +128,7 @@ install_nvcc() {
   local list="$ROOT/scripts/deps/nvcc.txt" folder="$DEPS/cuda" stamp fetched wheel
   stamp=$(sha256sum <"$list" | cut -c1-64)
   if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
-    say "nvcc: is there"
+    say "nvcc: already in .deps"
     return
   fi
   say "nvcc: fetching"
@@ -159,7 +159,7 @@ main() {
   esac
   install_packages
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
-  if has_nvcc; then say "nvcc: the system's"; else install_nvcc; fi
+  if has_nvcc; then say "nvcc: the system has one"; else install_nvcc; fi
 }
 
 main "$@"
