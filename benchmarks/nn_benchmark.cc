@@ -1,5 +1,6 @@
-// What a forward pass on the CPU is made of, on one thread, 512 tokens of MiniLM's width. GFLOP/s
-// are those of the product that was asked for, whatever it is computed with.
+// The parts of a forward pass on the CPU: one thread, 512 tokens, and the width of MiniLM. FLOP/s
+// counts the operations of the floating-point product, even if the kernel computes it in another
+// way.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cmath>
@@ -32,7 +33,7 @@ void report_flops(benchmark::State& state, double flops) {
                                                 benchmark::Counter::kIsRate);
 }
 
-// Ranges: in_features, out_features, rows.
+// The arguments of a benchmark are in_features, out_features and rows.
 void product(benchmark::State& state, ProductFormat format) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);
@@ -85,7 +86,8 @@ BENCHMARK_CAPTURE(layer_norm, float32, at::kFloat);
 BENCHMARK_CAPTURE(layer_norm, bfloat16, at::kBFloat16);
 BENCHMARK_CAPTURE(layer_norm, float16, at::kHalf);
 
-// Range: tokens of a sequence; the block is filled with as many as it holds.
+// The argument is the number of tokens of a sequence. The batch has as many sequences as fit into a
+// block, and at least one.
 void attention(benchmark::State& state, at::ScalarType type) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);

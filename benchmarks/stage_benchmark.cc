@@ -1,8 +1,9 @@
-// What surrounds the model: reading, tokenizing, packing, writing. ENCODE_BENCHMARK_MODEL and
-// ENCODE_BENCHMARK_ROWS name a model directory and a JSONL file with a field `text`; without them
-// these benchmarks say so and do nothing.
+// The stages around the model: reading, tokenizing, packing and writing. The environment variable
+// ENCODE_BENCHMARK_MODEL names a model directory, and ENCODE_BENCHMARK_ROWS names a JSONL file with
+// a field `text`. A benchmark that needs a missing variable reports an error and does nothing.
 #include <benchmark/benchmark.h>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,12 @@ constexpr int64_t kBatchTokens = 512;
 constexpr int64_t kMaxLength = 256;
 constexpr int64_t kColumns = 384;
 
-// Nothing, and the benchmark marked as failed, where the variable is not set.
+// Returns the value of a variable. If the variable is not set, marks the benchmark as failed and
+// returns nullopt.
 std::optional<std::string> variable(benchmark::State& state, const char* name) {
   const char* value = std::getenv(name);
   if (value != nullptr && *value != '\0') return value;
-  state.SkipWithError((std::string("set ") + name).c_str());
+  state.SkipWithError(fmt::format("the environment variable {} is not set", name).c_str());
   return std::nullopt;
 }
 
@@ -74,7 +76,7 @@ void tokenize(benchmark::State& state) {
 }
 BENCHMARK(tokenize)->Unit(benchmark::kMillisecond);
 
-// `fill` is the share of the batches' token slots that rows take.
+// The counter `fill` is the share of the token slots of all batches that hold tokens.
 void pack_rows(benchmark::State& state) {
   const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
   const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;
@@ -88,7 +90,7 @@ void pack_rows(benchmark::State& state) {
 }
 BENCHMARK(pack_rows)->Unit(benchmark::kMillisecond);
 
-// A chunk of `rows` from the first byte to the last sync.
+// Writes a chunk of `rows` rows, from the first byte to the last sync.
 void write_npy(benchmark::State& state) {
   const TempDir dir;
   const int64_t rows = state.range(0);

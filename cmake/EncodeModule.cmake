@@ -1,9 +1,9 @@
 # encode_module(NAME SOURCES a.cc b.cc DEPS base config LIBS PkgConfig::x)
 #
-# One static library `encode_NAME` for src/NAME. Its headers are reached as "NAME/header.h" through a folder that holds
-# nothing but a link to this one module, so that a module sees the headers of its DEPS and no others: an include against
-# the direction of the architecture does not compile. A module that names HEADERS shows its dependents these alone; its own
-# tests name it under INTERNALS and see all of them.
+# Makes one static library `encode_NAME` for src/NAME. Its headers are included as "NAME/header.h" through a folder that
+# contains only a link to this module. A module therefore sees only the headers of its DEPS and of their DEPS; no other include
+# compiles. If a module names HEADERS, its dependents see only these headers. Its own tests name the module under INTERNALS and
+# see all headers.
 function(encode_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;LIBS;PRIVATE_LIBS" ${ARGN})
   set(root ${CMAKE_BINARY_DIR}/module_include/${name})
@@ -28,7 +28,7 @@ function(encode_module name)
 endfunction()
 
 # encode_test(NAME SOURCES a_test.cc DEPS store LABELS slow TIMEOUT 60 CAPABILITIES avx512)
-# A GoogleTest program; every TEST becomes one CTest test named NAME.Suite.Case.
+# Makes a GoogleTest program. Every TEST becomes a CTest test with the name NAME.Suite.Case.
 function(encode_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;INTERNALS;LIBS;LABELS;CAPABILITIES" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -47,7 +47,7 @@ function(encode_test name)
     list(APPEND properties LABELS "${ARG_LABELS}")
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
-  # The same tests once more as on a processor that has no more than the named instruction set.
+  # The same tests run again with the instruction set limited to each of CAPABILITIES.
   foreach(capability ${ARG_CAPABILITIES})
     gtest_discover_tests(${name} TEST_PREFIX "${name}.${capability}." DISCOVERY_TIMEOUT 60
       TEST_LIST ${name}_${capability}

@@ -1,4 +1,4 @@
-# Compiler settings that every target of the project shares, as the interface target `encode_options`.
+# The compiler settings of all targets of the project. Most are in the interface target `encode_options`.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -6,7 +6,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-# -g1 keeps line numbers for backtraces at a fraction of the size and link time of -g.
+# -g1 keeps line numbers for backtraces, and its objects are smaller and link faster than with -g.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 
 find_program(CCACHE_PROGRAM ccache)
@@ -18,7 +18,7 @@ endif()
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
-# -Wno-restrict: GCC 12 reports it wrongly inside std::string (GCC bug 105329).
+# -Wno-restrict: this warning of GCC 12 is wrong inside std::string (GCC bug 105329).
 add_library(encode_options INTERFACE)
 target_compile_options(encode_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast

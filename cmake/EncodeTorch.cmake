@@ -1,6 +1,6 @@
-# LibTorch as two hand-written imported targets. find_package(Torch) of the CUDA wheel demands a CUDA toolkit and fails
-# with C++20 on CMake 3.25; all that is needed are libtorch_cpu, libc10 and the headers. The CUDA libraries are opened
-# at run time by the plugin (src/nn/cuda), so one build serves machines with and without a GPU.
+# Makes LibTorch the interface target `encode_torch`. find_package(Torch) of the CUDA wheel requires a CUDA toolkit and fails
+# with C++20 on CMake 3.25. The project needs only libtorch_cpu, libc10 and the headers. The worker opens the CUDA libraries
+# at run time (src/nn/cuda/device.cc), so one build works on machines with and without a GPU.
 if(NOT TORCH_ROOT)
   file(GLOB bundled ${CMAKE_SOURCE_DIR}/.deps/torch/torch)
   set(TORCH_ROOT "${bundled}" CACHE PATH "" FORCE)
@@ -15,9 +15,9 @@ else()
 endif()
 
 add_library(encode_torch INTERFACE)
-# -idirafter: LibTorch ships its own fmt headers, which must not shadow the ones that spdlog was built with.
+# -idirafter: LibTorch has its own fmt headers, which must not hide the fmt headers with which spdlog was built.
 target_compile_options(encode_torch INTERFACE
   "SHELL:-idirafter ${TORCH_ROOT}/include" -Wno-pedantic $<$<CXX_COMPILER_ID:GNU>:-Wno-interference-size>)
 target_link_libraries(encode_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
-# The NVIDIA libraries that libtorch_cpu names are found at run time through its own RPATH.
+# libtorch_cpu needs NVIDIA libraries, which the loader finds at run time through the RPATH of libtorch_cpu.
 target_link_options(encode_torch INTERFACE -Wl,--allow-shlib-undefined)

@@ -1,32 +1,33 @@
 #!/usr/bin/env bash
-# Times `encode run` against its peers: same rows, same truncation, same threads, turn by turn, outputs compared. Prints a
-# Markdown table with the medians and their ratios, and what was timed.
-#
-# usage: scripts/bench.sh tokenizers [--rows N] [--runs N] [--min-ratio R] [TOKENIZER.json ..]
-#   times the tokenizers alone against Hugging Face `tokenizers`, one thread against one and two against two; default
-#   rows 20000, default vocabulary that of the demo model
-#
-# usage: scripts/bench.sh stages [--rows N] [--corpus C] [--threads N] [--model DIR] [--dtype T] [--runs N] [--min-share T=S]
-#   where a run's time goes, and what share it is of the model's matrix products alone: `encode bench` as Markdown
-#
-# usage: scripts/bench.sh chunks [--rows N] [--threads N] [--model DIR] [--dtype T] [--runs N]
-#   chunks of 1,000 and of 100 against standard mode, on functions and on changelog entries
-#
-# usage: scripts/bench.sh growth [--threads N] [--model DIR] [--dtype T] [--lengths ..] [--tokens N]
-#   time and memory for 1,000 to 1,000,000 short rows, and for rows of 16 to 8,192 tokens
+# Times `encode run` and its peers in turns on the same rows, with the same truncation and the same number of threads, and
+# compares their outputs. Prints a Markdown table with the medians and their ratios, and says what was timed.
 #
 # usage: scripts/bench.sh [--rows N] [--corpus C] [--runs N] [--threads N] [--model DIR] [--dtype T] [--peers P]
 #                         [--min-ratio R]
-#   --rows N        default 2000
-#   --corpus C      functions, changelogs, or mixed: half of each (default mixed)
-#   --runs N        turns (default 3)
-#   --threads N     of all (default: the cores of this machine)
-#   --dtype T       ours: float32, bfloat16, int8, with commas (default float32,bfloat16)
-#   --peers P       st, st-bf16 (sentence-transformers), ort (ONNX Runtime, its transformer optimizer), ct2, ct2-int8
-#                   (CTranslate2), with commas (default st,st-bf16,ort,ct2-int8)
-#   --min-ratio R   exit with 1 where ours is not R times as fast as every peer, PEER=R: as that one; may be repeated
+#   --rows N        the number of rows (default 2000)
+#   --corpus C      functions, changelogs, or mixed, which is half of each (default mixed)
+#   --runs N        the number of turns (default 3)
+#   --threads N     threads of each program (default: the cores of this machine)
+#   --dtype T       types of encode, separated by commas: float32, bfloat16, int8 (default float32,bfloat16)
+#   --peers P       peers, separated by commas: st, st-bf16 (sentence-transformers), ort (ONNX Runtime with its transformer
+#                   optimizer), ct2, ct2-int8 (CTranslate2) (default st,st-bf16,ort,ct2-int8)
+#   --min-ratio R   exit with 1 unless encode is R times as fast as every peer; PEER=R limits one peer; may be repeated
 #
-# ENCODE_REFERENCE_PYTHON as for scripts/parity.sh.
+# usage: scripts/bench.sh tokenizers [--rows N] [--runs N] [--min-ratio R] [TOKENIZER.json ..]
+#   times the tokenizers alone against Hugging Face `tokenizers`, both with one thread and then both with two; the default
+#   is 20000 rows and the vocabulary of the demo model
+#
+# usage: scripts/bench.sh stages [--rows N] [--corpus C] [--threads N] [--model DIR] [--dtype T] [--runs N] [--min-share T=S]
+#   shows where a run's time goes and how close its speed is to the model's matrix products alone: `encode bench` as
+#   Markdown
+#
+# usage: scripts/bench.sh chunks [--rows N] [--threads N] [--model DIR] [--dtype T] [--runs N]
+#   times chunks of 1,000 and of 100 against standard mode, on functions and on changelog entries
+#
+# usage: scripts/bench.sh growth [--threads N] [--model DIR] [--dtype T] [--lengths ..] [--tokens N]
+#   measures time and memory for 1,000 to 1,000,000 short rows, and for rows of 16 to 8,192 tokens
+#
+# ENCODE_REFERENCE_PYTHON has the same meaning as for scripts/parity.sh.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -54,7 +55,8 @@ bench_tokenizers() {
     "${options[@]}" "${files[@]}"
 }
 
-# Flags that every mode but `tokenizers` has become ROWS, CORPUS, MODEL and THREADS; the others go on in OPTIONS.
+# Reads the flags of every mode except `tokenizers`. ROWS, CORPUS, MODEL and THREADS are for this script; OPTIONS has the
+# flags that it passes on.
 parse_flags() {
   ROWS=2000 CORPUS=mixed MODEL="$DEPS/models/all-MiniLM-L6-v2" THREADS=$(nproc) OPTIONS=()
   while (($#)); do
@@ -73,7 +75,7 @@ parse_flags() {
   "$ROOT/scripts/models.sh" >&2
 }
 
-# measure PYTHON SCRIPT ARGUMENT...: with what all of them take.
+# measure PYTHON SCRIPT ARGUMENT...: runs bench/SCRIPT.py with the flags that all these scripts have.
 measure() {
   local python=$1 script=$2
   shift 2

@@ -2,14 +2,14 @@
 # Builds build/bin/encode and build/bin/encode-worker, and the CUDA plugin if there is an nvcc.
 #
 # usage: scripts/build.sh [--all]
-#   --all    the tests and benchmarks too
+#   --all    also builds the tests and benchmarks
 #
-# TORCH_ROOT names the LibTorch to build against. Without it, the build takes the one that scripts/setup.sh puts below .deps.
+# TORCH_ROOT names the LibTorch to build against. The default is the LibTorch that scripts/setup.sh puts below .deps.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Prints the given targets that this configuration has. It has no encode_cuda when there is no nvcc.
+# Prints those of the given targets that this configuration has. There is no encode_cuda if there is no nvcc.
 known_targets() {
   local all name
   all=$(ninja -C build -t targets all)
@@ -28,7 +28,7 @@ main() {
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
-  # Paths in the compiler cache count from the root of the clone, so that one clone's objects serve another.
+  # Paths in the compiler cache are relative to the root of the clone, so that several clones share objects.
   export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1
   cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi

@@ -3,13 +3,13 @@
 
   scripts/check_full_size.py --texts rows.jsonl --tokenizer tokenizer.json [--encode build/bin/encode] [--only NAME ..]
 
-Qwen3-0.6B, ModernBERT-base and EmbeddingGemma-300M by shape, weights drawn at random and stored in bfloat16. Twenty rows
-of the texts (JSON lines with the field `text`), from the shortest to one cut at 2,048 tokens; their ids come from
-`encode tokenize` and go into both programs as ids, so the tokenizer may be any with a vocabulary below the models'. First
-token, largest, mean and last token side by side stand for the hidden states. Exit code 1 where the cosine of a row is
-below 0.99999.
+The models have the shapes of Qwen3-0.6B, ModernBERT-base and EmbeddingGemma-300M, with random weights in bfloat16. The rows
+are twenty of the texts (JSON lines with the field `text`), from the shortest to the longest, cut at 2,048 tokens.
+`encode tokenize` makes their ids, and both programs read these ids. The tokenizer can be any with a vocabulary that is
+smaller than the models'. The hidden states are compared by a vector of four parts: first token, maximum, mean and last
+token. The exit code is 1 if the cosine of a row is below 0.99999.
 
-Needs torch 2.11, transformers 5.17, numpy, 4 GB of disk and 8 GB of memory, and no network.
+It needs torch 2.11, transformers 5.17, numpy, 4 GB of disk and 8 GB of memory, and no network.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ MODELS = {
         "vocab_size": 151669, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
         "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "max_position_embeddings": 32768,
         "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}),
-    "ModernBERT-base": ("ModernBert", {"max_position_embeddings": 8192}),  # the class's own defaults
+    "ModernBERT-base": ("ModernBert", {"max_position_embeddings": 8192}),  # the defaults of the class
     "EmbeddingGemma-300M": ("Gemma3Text", {
         "vocab_size": 262144, "hidden_size": 768, "intermediate_size": 1152, "num_hidden_layers": 24,
         "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 256, "max_position_embeddings": 2048,
@@ -43,7 +43,7 @@ MODELS = {
 
 
 def real_rows(args, folder):
-    """Ids of ROWS rows, evenly spread over the lengths."""
+    """Returns the ids of ROWS rows, spread evenly over the lengths."""
     ids = folder / "ids.jsonl"
     subprocess.run([str(word) for word in (args.encode, "tokenize", "--tokenizer", args.tokenizer, "--input", args.texts,
                                            "--field", "text", "--max-length", LONGEST, "--output", ids)],

@@ -3,12 +3,12 @@
 
   scripts/check_models.py [--encode build/bin/encode] [--only NAME ..] [--keep DIR]
 
-Head widths 32 to 256, odd numbers of heads, several ratios of grouped queries, windows shorter and longer than the
-text, texts of 1 to 300 tokens; every model with a seed of its own. The four poolings side by side stand for the hidden
-states. Prints a table; the exit code is 1 where float32 differs by more than 1e-5 (relative to the largest value where
-that is above 1), or a row in bfloat16 or float16 has a cosine below 0.999.
+The models have heads of 32 to 256, odd numbers of heads, several ratios of grouped queries, and windows shorter and longer
+than the text. The texts have 1 to 300 tokens, and every model has its own seed. The hidden states are compared by four
+poolings side by side. The program prints a table. The exit code is 1 if float32 differs by more than 1e-5 (relative to the
+largest value if that is above 1), or if a row in bfloat16 or float16 has a cosine below 0.999.
 
-Needs torch 2.11, transformers 5.17, numpy, and no network.
+It needs torch 2.11, transformers 5.17, numpy, and no network.
 """
 import argparse
 import json
@@ -96,7 +96,7 @@ MODELS = (
 
 
 def write_tokenizer(folder):
-    """A word "w17" is token 17, so that a text spells out its ids."""
+    """Writes a tokenizer in which the word "w17" is token 17, so that a text consists of its ids."""
     vocab = {f"w{i}": i for i in range(VOCAB)}
     (folder / "tokenizer.json").write_text(json.dumps({
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
@@ -161,8 +161,8 @@ def compare(program, folder, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encode", type=pathlib.Path, default=ROOT / "build/bin/encode")
-    parser.add_argument("--only", nargs="*", default=[], help="models whose name starts with one of these")
-    parser.add_argument("--keep", type=pathlib.Path, help="make the models here and leave them")
+    parser.add_argument("--only", nargs="*", default=[], help="only models with names that start with one of these")
+    parser.add_argument("--keep", type=pathlib.Path, help="make the models in this folder and keep them")
     args = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""Compares encode's tokenizers with Hugging Face `tokenizers`, or with `sentencepiece` for .model files, token for token.
+"""Compares encode's tokenizers token by token with Hugging Face `tokenizers`, or with `sentencepiece` for .model files.
 
   scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER] TOKENIZER.json|FILE.model ..
   scripts/check_tokenizers.py --offsets [--rows N] [--texts NAME|FILE ..] [--random N] TOKENIZER.json|FILE.model ..
 
-Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all; the number
-of tokens that truncation cut off is compared too. What the reference gives:
-  plain            encode_batch_fast without special tokens, not truncated
-  the other seven  `post_process` of that, which is where `tokenizers` truncates and adds special tokens (a text that is
-                   not longer than the truncation is as it was). On every 37th text and the 50 longest this is checked
-                   against encode_batch_fast with these settings.
-`sentencepiece` does not truncate and adds no special tokens when asked for ids: there the reference is BOS, the first
-tokens, EOS. Where a text is truncated, the ids without counting what is lost are compared as well. Prints a Markdown table; the exit code is 1 if anything differs.
+Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all. These are
+eight settings. The number of tokens that truncation removes is compared too. The reference for a tokenizer.json is:
+- without special tokens and truncation: encode_batch_fast;
+- for the other seven settings: `post_process` of that result, in which `tokenizers` truncates and adds special tokens. A
+  text that is not longer than the truncation is taken unchanged. On every 37th text and the 50 longest, this reference is
+  checked against encode_batch_fast with the same settings.
 
-With --offsets the ids and offsets of encode_batch are compared instead, with and without special tokens and truncated to
-8 tokens; for .model files those of sentencepiece, which must be older than 0.2.1. It takes longer, so give --rows.
+`sentencepiece` does not truncate and adds no special tokens to ids. For a .model file the reference is BOS, the first
+tokens and EOS.
+
+If a setting truncates, the ids are also compared with the option that does not count the lost tokens. The program prints a
+Markdown table. The exit code is 1 if anything differs.
+
+With --offsets the program compares the ids and offsets of encode_batch instead: with special tokens, without them, and
+truncated to 8 tokens. For .model files the reference is sentencepiece, which must be older than 0.2.1. This takes longer,
+so give --rows.
 """
 import argparse
 import array
@@ -35,7 +40,7 @@ from tokenizer_texts import CORPORA, randoms, read_texts, thin_out  # noqa: E402
 Setting = collections.namedtuple("Setting", "length special")
 SETTINGS = [Setting(length, special) for special in (True, False) for length in (0, 8, 128, 512)]
 OFFSET_SETTINGS = [Setting(0, True), Setting(0, False), Setting(8, True)]
-BLOCK = 2000  # rows: `tokenizers` keeps far more than ids
+BLOCK = 2000  # rows at a time, because the encodings of `tokenizers` take far more memory than the ids
 
 
 class HuggingFace:
@@ -46,7 +51,7 @@ class HuggingFace:
         self.wrong_shortcuts = 0
 
     def encode(self, rows, setting):
-        """Ids of rows by encode_batch_fast."""
+        """Returns the ids of each row by encode_batch_fast."""
         self.truncate(setting.length)
         return [e.ids for e in self.tokenizer.encode_batch_fast(rows, add_special_tokens=setting.special)]
 
@@ -57,7 +62,7 @@ class HuggingFace:
             self.tokenizer.no_truncation()
 
     def all_settings(self, rows):
-        """{setting: ids of each row}"""
+        """Returns {setting: ids of each row}."""
         self.truncate(0)
         plain = self.tokenizer.encode_batch_fast(rows, add_special_tokens=False)
         found = {Setting(0, False): [e.ids for e in plain],
@@ -72,7 +77,7 @@ class HuggingFace:
         return found
 
     def with_offsets(self, rows, setting):
-        """(number of tokens lost, ids, offsets) of each row"""
+        """Returns (number of lost tokens, ids, offsets) of each row."""
         self.truncate(setting.length)
         return [(sum(len(o.ids) for o in e.overflowing) - setting.special * len(e.overflowing) * self.special_tokens(),
                  e.ids, e.offsets) for e in self.tokenizer.encode_batch(rows, add_special_tokens=setting.special)]
@@ -81,7 +86,7 @@ class HuggingFace:
         return self.tokenizer.num_special_tokens_to_add(False)
 
     def check_shortcut(self, rows):
-        """Truncation by post_process is truncation by encode_batch_fast."""
+        """Counts the settings in which truncation by post_process differs from truncation by encode_batch_fast."""
         derived = self.all_settings(rows)
         for setting in SETTINGS:
             self.wrong_shortcuts += self.encode(rows, setting) != derived[setting]
@@ -117,7 +122,7 @@ class SentencePiece:
 
 
 def append_rows(stream, full, cut):
-    """The form of `tokenize_lines --binary`: count, lost tokens, ids of each row as int32."""
+    """Appends rows in the format of `tokenize_lines --binary`: count, lost tokens and ids of each row as int32."""
     for all_ids, ids in zip(full, cut):
         stream.append(len(ids))
         stream.append(len(all_ids) - len(ids))
@@ -125,7 +130,7 @@ def append_rows(stream, full, cut):
 
 
 def record(path, rows, folder):
-    """Writes what the reference gives for each setting; returns how often its two ways to truncate differed."""
+    """Writes the result of the reference for each setting. Returns how often its two ways to truncate differed."""
     reference = SentencePiece(path) if path.endswith(".model") else HuggingFace(path)
     streams = {setting: open(file_of(folder, setting), "wb") for setting in SETTINGS}
     for begin in range(0, len(rows), BLOCK):
@@ -147,7 +152,7 @@ def file_of(folder, setting):
 def ours(arguments, path, lines, setting, out, options=()):
     with tempfile.TemporaryDirectory() as folder:
         if path.endswith(".model"):
-            # Special tokens are asked for beside a .model file.
+            # For a .model file, tokenizer_config.json says which special tokens are added.
             os.symlink(os.path.abspath(path), os.path.join(folder, "tokenizer.model"))
             pathlib.Path(folder, "tokenizer_config.json").write_text('{"add_bos_token": true, "add_eos_token": true}')
             path = folder
@@ -158,7 +163,7 @@ def ours(arguments, path, lines, setting, out, options=()):
 
 
 def rows_of(stream, numbers=1):
-    """(lost tokens, so many numbers a token) of each row"""
+    """Yields (lost tokens, `numbers` numbers for each token) of each row."""
     at = 0
     while at < len(stream):
         count, lost = stream[at:at + 2]
@@ -250,7 +255,7 @@ def differs(row, expected, found, setting, tells):
 
 
 def wrong_beginnings(expected, found):
-    """Rows whose ids differ, or whose lost tokens are not: none for none, else at least one and not too many."""
+    """Counts rows with other ids or a wrong number of lost tokens: at least 1 if any is lost, at most the true number."""
     pairs = zip(*(rows_of(array.array("i", pathlib.Path(file).read_bytes())) for file in (expected, found)), strict=True)
     return sum(want != ids or not min(want_lost, 1) <= lost <= want_lost
                for (want_lost, want), (lost, ids) in pairs)
@@ -266,9 +271,9 @@ def main():
     parser.add_argument("tokenizers", nargs="+")
     parser.add_argument("--tool", default="build/bin/tokenize_lines")
     parser.add_argument("--texts", nargs="+", default=list(CORPORA), help=f"{', '.join(CORPORA)}, or files")
-    parser.add_argument("--rows", type=int, default=0, help="at most so many of each, the longest among them")
+    parser.add_argument("--rows", type=int, default=0, help="the most rows of each corpus, the longest among them (0: all)")
     parser.add_argument("--random", type=int, default=200_000, help="random strings for each vocabulary")
-    parser.add_argument("--record", help="keep here what the reference gives, and use it if it is there")
+    parser.add_argument("--record", help="a folder for the results of the reference; results that are there are used again")
     parser.add_argument("--offsets", action="store_true", help="compare offsets")
     arguments = parser.parse_args()
     texts = []
@@ -278,7 +283,7 @@ def main():
     if arguments.offsets:
         print("| vocabulary | texts | tokens | comparisons | mismatches |\n|---|---|---|---|---|")
     else:
-        print("| vocabulary | texts | MB | tokens | comparisons | mismatches | of the reference's two ways |")
+        print("| vocabulary | texts | MB | tokens | comparisons | mismatches | differences between the reference's two ways |")
         print("|---|---|---|---|---|---|---|")
     bad = 0
     for path in arguments.tokenizers:

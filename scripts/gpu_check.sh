@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Checks a bundle on a machine with a GPU, in under ten minutes and without a network: the tests that need a GPU, speed
-# with and without the project's kernels and against the device's limit, parity with sentence-transformers (float32 and
-# bfloat16; fp8, and its speed beside bfloat16, where the GPU has 8-bit floats), chunked = standard, resume after SIGKILL,
-# the allocator cleared between chunks, throughput, what chunks and batch sizes cost.
+# Checks a bundle on a machine with a GPU, in under ten minutes and without a network:
+#   - the tests that need a GPU;
+#   - the speed with and without the project's kernels, and against the device's limit;
+#   - parity with sentence-transformers in float32 and bfloat16; if the GPU has 8-bit floats, also parity and speed of fp8;
+#   - equal bits of chunked and standard mode, resume after SIGKILL, and the allocator cleared between chunks;
+#   - throughput beside sentence-transformers, and the cost of chunks and batch sizes.
 #
 # usage: scripts/gpu_check.sh [--bundle DIR|ARCHIVE] [--output DIR] [--rows N]
-#   --bundle   what scripts/package.sh --gpu-tests made (default: the newest out/encode-*)
-#   --output   where gpu_check.md goes (default: $OUT, else ./gpu_check)
-#   --rows N   real texts for the long steps (default 12000)
+#   --bundle   the bundle of scripts/package.sh --gpu-tests (default: the newest out/encode-*)
+#   --output   the folder for gpu_check.md (default: $OUT, or else ./gpu_check)
+#   --rows N   the number of real texts for the long steps (default 12000)
 #
-# Needs a python3 with torch 2.11 (CUDA), transformers and sentence-transformers. The models have random weights and are
-# made here. Every check prints PASS or FAIL; the exit code is 0 where all have passed.
+# It needs a python3 with torch 2.11 (CUDA), transformers and sentence-transformers. It makes its models, with random
+# weights. Every check prints PASS or FAIL. The exit code is 0 if all checks have passed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"

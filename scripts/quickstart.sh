@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Takes a fresh clone to verified embeddings of real texts: set-up, build, demo model, sample, run, verify.
+# Goes from a fresh clone to verified embeddings of real texts: set-up, build, demo model, sample, run, verify.
 #
 # usage: scripts/quickstart.sh [--rows N]
 #   --rows N   the number of rows in each of the two streams (default 1000)
 #
-# The experiment is configs/quickstart.yaml. Its inputs are .deps/quickstart/{tests,changes}.jsonl, which are made from what
-# is installed on this machine. A second run finds the finals and encodes nothing.
+# The config is configs/quickstart.yaml. Its inputs are .deps/quickstart/{tests,changes}.jsonl, texts of the packages that are
+# installed on this machine. A second run finds the finals and encodes nothing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,11 +15,11 @@ CONFIG=configs/quickstart.yaml
 
 row_count() { wc -l <"$1"; }
 
-# Makes both streams. They have the same number of rows: $1, or fewer if the machine does not have so many texts.
+# Makes both streams. They have the same number of rows: $1, or fewer if the machine does not have enough texts.
 make_sample() {
   local rows=$1 kind count
   if [[ -f $SAMPLE/tests.jsonl && $(cat "$SAMPLE/rows" 2>/dev/null) == "$rows" ]]; then
-    say "sample: $(row_count "$SAMPLE/tests.jsonl") rows a stream are there"
+    say "sample: $(row_count "$SAMPLE/tests.jsonl") rows in each stream are already there"
     return
   fi
   for kind in tests changes; do
@@ -51,7 +51,7 @@ main() {
   phase verify build/bin/encode verify --config "$CONFIG"
   say "times"
   print_phases
-  say "done: the config is $CONFIG, the texts are in .deps/quickstart, README.md says what to read next"
+  say "done: the config is $CONFIG, the texts are in .deps/quickstart, and README.md says what to read next"
 }
 
 main "$@"

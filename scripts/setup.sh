@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Makes this machine able to build and run encode. It installs Debian packages (scripts/packages.txt) and puts LibTorch
-# 2.11.0 into .deps/. If the system has no nvcc 13, it puts that there too, so that the CUDA plugin is compiled everywhere.
+# Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and LibTorch 2.11.0 in
+# .deps/. If the system has no nvcc 13, it puts one into .deps/ too, so that every build compiles the CUDA plugin.
 #
 # usage: scripts/setup.sh [--cuda | --cpu]
-#   --cuda   installs all of LibTorch and the NVIDIA libraries it needs; the default if there is an NVIDIA driver
+#   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver
 #   --cpu    installs only what the CPU needs (about 500 MB on disk); the default otherwise
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
-# With TORCH_ROOT=/path/with/include/and/lib it takes a LibTorch 2.11 that is there already (from pip or from the zip) and
-# does not download one. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode; one that was cut off is resumed.
+# If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one
+# and does not download another. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
+# resumed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,7 +28,7 @@ as_root() {
 
 installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# Sets `missing` to the lines of packages.txt that have no package installed, each as one word "a|b".
+# Sets `missing` to the lines of packages.txt with no installed package. Each line becomes one word, "a|b".
 find_missing() {
   local line name
   missing=()
@@ -40,6 +41,7 @@ find_missing() {
   done < <(grep -v -e '^#' -e '^$' "$ROOT/scripts/packages.txt")
 }
 
+# Prints the first package of "a|b" that apt knows.
 first_available() {
   local name
   for name in ${1//|/ }; do
@@ -53,10 +55,10 @@ first_available() {
 
 install_packages() {
   local missing names=() entry
-  command -v apt-get >/dev/null || die "no apt-get here: Debian 12 or Debian 13 is needed"
+  command -v apt-get >/dev/null || die "this machine has no apt-get: Debian 12 or Debian 13 is needed"
   find_missing
   if ((${#missing[@]} == 0)); then
-    say "packages: all there"
+    say "packages: all are installed"
     return
   fi
   say "packages: installing ${#missing[@]}"
@@ -66,20 +68,20 @@ install_packages() {
     -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${names[@]}"
 }
 
-# LibTorch from pip has its version in version.py, LibTorch from the zip in build-version.
+# LibTorch from pip has its version in version.py; LibTorch from the zip has it in build-version.
 torch_version() { cat "$1/build-version" "$1/version.py" 2>/dev/null | grep -oE -m1 '[0-9]+\.[0-9]+\.[0-9]+[^ '\'']*' || true; }
 
 check_torch_root() {
   local version
   [[ -e $TORCH_ROOT/lib/libtorch_cpu.so && -d $TORCH_ROOT/include/ATen ]] ||
-    die "TORCH_ROOT=$TORCH_ROOT: no lib/libtorch_cpu.so and include/ATen there"
+    die "TORCH_ROOT=$TORCH_ROOT: this folder does not have lib/libtorch_cpu.so and include/ATen"
   version=$(torch_version "$TORCH_ROOT")
   [[ $version == "$TORCH_VERSION".* ]] ||
     die "TORCH_ROOT=$TORCH_ROOT: expected LibTorch $TORCH_VERSION, found '${version:-no version file}'"
   say "LibTorch: $version in $TORCH_ROOT"
 }
 
-# extract_torch cpu|cuda FOLDER WHEEL...
+# extract_torch cpu|cuda FOLDER WHEEL...: unpacks the needed files of the wheels into FOLDER.
 extract_torch() {
   local variant=$1 folder=$2 wheel libraries=('torch/lib/libtorch_cpu.so' 'torch/lib/libc10*.so' 'torch/lib/libgomp*')
   shift 2
@@ -97,11 +99,11 @@ install_torch() {
   local variant=$1 deps="$ROOT/scripts/deps" pins stamp wheels there
   pins=("$deps/torch-cpu.txt")
   if [[ $variant == cuda ]]; then pins+=("$deps/torch-cuda.txt"); fi
-  # The stamp covers the pins of both variants: an installed CUDA variant then counts for the CPU variant too.
+  # The stamp covers the pins of both variants, so an installed CUDA variant also counts as a CPU variant.
   stamp=$(cat "$deps"/torch-*.txt | sha256sum | cut -c1-64)
   there=$(cat "$DEPS/torch/stamp" 2>/dev/null || true)
   if [[ $there == "$variant $stamp" || $there == "cuda $stamp" ]]; then
-    say "LibTorch: $(torch_version "$DEPS/torch/torch") (${there%% *}) is there"
+    say "LibTorch: $(torch_version "$DEPS/torch/torch") (${there%% *}) is already in .deps"
     return
   fi
   say "LibTorch: fetching the $variant variant"
@@ -121,12 +123,12 @@ has_nvcc() {
   ((${release:-0} >= 13))
 }
 
-# Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's own installer.
+# Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's installer.
 install_nvcc() {
   local list="$ROOT/scripts/deps/nvcc.txt" folder="$DEPS/cuda" stamp fetched wheel
   stamp=$(sha256sum <"$list" | cut -c1-64)
   if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
-    say "nvcc: is there"
+    say "nvcc: already in .deps"
     return
   fi
   say "nvcc: fetching"
@@ -136,7 +138,7 @@ install_nvcc() {
   while read -r wheel; do
     unzip -q -o "$wheel" 'nvidia/cu13/*' -d "$folder.partial"
   done <<<"$fetched"
-  # nvcc runs the program cicc, which contains libnvvm, so that the library is not needed.
+  # The library libnvvm is not needed, because nvcc runs the program cicc, which contains it.
   rm -rf "$folder.partial"/nvidia/cu13/{lib/libnvvm*,.metadata}
   chmod +x "$folder.partial"/nvidia/cu13/{bin,nvvm/bin}/*
   ln -s lib "$folder.partial/nvidia/cu13/lib64"
@@ -157,7 +159,7 @@ main() {
   esac
   install_packages
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
-  if has_nvcc; then say "nvcc: the system's"; else install_nvcc; fi
+  if has_nvcc; then say "nvcc: the system has one"; else install_nvcc; fi
 }
 
 main "$@"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Long checks that continuous integration has no time for: every scripts/soak/*.sh, one after the other.
+# Runs the checks that take too long for continuous integration: scripts/soak/*.sh, one after the other.
 #
-# usage: scripts/soak.sh [NAME...]      the names of scripts/soak/NAME.sh; without one, all of them
+# usage: scripts/soak.sh [NAME...]      NAME stands for scripts/soak/NAME.sh; the default is all of them
 #
-# Each runs by itself too, and has a --help. Exits with 1 where one fails, after the others have run.
+# Each script can also run alone; --help describes it. If one fails, the others still run, and the exit code is 1.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"

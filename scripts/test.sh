@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up, builds, lints and runs every test. Continuous integration runs this script.
+# Sets up the machine, builds, lints and runs every test. Continuous integration runs this script.
 #
 # usage: scripts/test.sh [CTEST ARGUMENTS...]      for example: scripts/test.sh -R store
 set -euo pipefail
@@ -17,7 +17,7 @@ main() {
   phase lint "$ROOT/scripts/lint.sh"
   say "times"
   print_phases
-  # ctest runs last, so that its closing line, which has the result, is the last line.
+  # ctest runs last, so that the last line of the output has the result.
   exec ctest --test-dir "$ROOT/build" --output-on-failure --no-label-summary --parallel "$(nproc)" "$@"
 }
 

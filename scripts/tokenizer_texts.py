@@ -1,4 +1,4 @@
-"""Texts to compare tokenizers on: real ones of this machine, random ones, and long ones without a space."""
+"""Texts for the comparison of tokenizers: real texts of this machine, random texts, and long texts without a space."""
 import ast
 import glob
 import gzip
@@ -38,7 +38,7 @@ def changelogs():
 
 
 def thin_out(rows, count, longest=100):
-    """At most `count` of the rows: the longest, and others spread over all."""
+    """Returns at most `count` rows: the `longest` longest rows, and others spread evenly over the rest."""
     if len(rows) <= count:
         return rows
     by_length = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
@@ -100,7 +100,7 @@ CORPORA = dict(functions=functions, changelogs=changelogs, descriptions=descript
 
 
 def read_texts(name):
-    """The rows of a corpus by name, or of a file: JSONL with a string a line, llama.cpp's .inp, or lines of text."""
+    """Returns the rows of a corpus or of a file: JSONL with a string in each line, .inp of llama.cpp, or lines of text."""
     if name in CORPORA:
         return CORPORA[name]()
     text = pathlib.Path(name).read_text(encoding="utf-8")

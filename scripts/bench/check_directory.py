@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
-"""Compares `encode run` with sentence-transformers on one model directory, variant by variant, float32 on the CPU.
+"""Compares `encode run` with sentence-transformers on variants of one model directory, in float32 on the CPU.
 
     check_directory.py --model DIR --input rows.jsonl [--prompt-rows N] [--encode build/bin/encode]
                        [--max-difference 1e-5]
 
-The directory as it is, every output type made from that, truncate_dim 64 with and without normalization, each pooling,
-two concatenations; and, on the first --prompt-rows of the rows, the vectors of tokens (no pooling), two prompts by name
-and a prompt that the pooling leaves out. The reference runs its transformer once over all rows, and its own modules on the result; that this is its
-encode() is checked on the first rows.
+On all rows it checks:
+- the directory as it is, and every output type;
+- truncate_dim 64 with and without normalization;
+- each pooling and two concatenations of poolings.
 
-A quantized matrix must equal quantize_embeddings of our float32 matrix byte by byte. How far it agrees with
-quantize_embeddings of the reference is printed: a last bit can move a number over the border of its bucket.
+On the first --prompt-rows rows it checks:
+- token vectors (no pooling);
+- two prompts by name, and a prompt that the pooling leaves out.
 
-Prints a table; the exit code is 1 where anything differs by more. Needs sentence-transformers 6.0.1.
+The reference runs its transformer once over all rows and then applies its own modules to the result. On the first rows
+the program checks that this gives the same as encode() of the reference.
+
+The bytes of a quantized matrix must equal quantize_embeddings of encode's float32 matrix. The program also prints how much
+of it agrees with quantize_embeddings of the reference: a difference in the last bit can move a number to another bucket.
+
+The program prints a table. The exit code is 1 if a check fails. It needs sentence-transformers 6.0.1.
 """
 import argparse
 import json
@@ -55,7 +62,7 @@ def run_encode(program, model, rows, output, *extra):
 
 
 def variant(model, folder, pooling=None, prompts=None, include_prompt=True):
-    """The directory with another pooling or other prompts; the large files are links to the same bytes."""
+    """Copies the directory with another pooling or other prompts. The weights are hard links."""
     target = pathlib.Path(folder)
     shutil.copytree(model, target, copy_function=lambda a, b: os.link(a, b) if a.endswith(".safetensors") else
                     shutil.copy2(a, b))
@@ -71,7 +78,7 @@ def variant(model, folder, pooling=None, prompts=None, include_prompt=True):
 
 
 def reference_rows(model, texts):
-    """The reference's embeddings with its own modules, and with each of POOLINGS in the place of its own."""
+    """Returns the reference's embeddings with its own pooling (key None) and with each of POOLINGS."""
     transformer, own_pooling, *rest = model
     poolings = {None: own_pooling}
     poolings |= {modes: Pooling(transformer.get_embedding_dimension(), modes) for modes in POOLINGS}
@@ -94,13 +101,13 @@ def check_floats(failures, name, ours, theirs, limit):
     if ours.shape != theirs.shape:
         failures.line(name, len(ours), False, f"shape {ours.shape}, not {theirs.shape}")
         return
-    # Poolings that are not normalized can be large: relative to the largest value where that is above 1.
+    # Poolings that are not normalized can be large, so the difference is relative to the largest value if that is above 1.
     difference = np.abs(ours.astype(np.float64) - theirs).max() / max(1.0, np.abs(theirs).max())
     failures.line(name, len(ours), bool(difference <= limit), f"max |difference| {difference:.3g}")
 
 
 def check_types(args, failures, scratch, ours, reference):
-    """Each type in turn in the same cache: nothing is encoded again."""
+    """Makes each type from the cache of the float32 run, so nothing is encoded again."""
     output = scratch / "plain.npy"
     for precision in ("int8", "uint8", "binary", "ubinary"):
         made = run_encode(args.encode, args.model, args.input, output, "--cache-dir", str(scratch / "plain"),
@@ -136,7 +143,7 @@ def check_poolings(args, failures, scratch, references):
 
 
 def check_tokens(args, failures, few, model, texts):
-    """The vectors of tokens, without pooling, against encode(output_value="token_embeddings")."""
+    """Compares token vectors (no pooling) with encode(output_value="token_embeddings")."""
     output = few.parent / "tokens.npy"
     made = run_encode(args.encode, args.model, few, output, "--pooling", "none")
     offsets = np.load(output.with_name("tokens.offsets.npy"))
@@ -169,7 +176,7 @@ def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--input", type=pathlib.Path, required=True)
-    parser.add_argument("--prompt-rows", type=int, default=0, help="0: all")
+    parser.add_argument("--prompt-rows", type=int, default=0, help="rows for token vectors and prompts (0: all)")
     parser.add_argument("--encode", type=pathlib.Path, default=root / "build/bin/encode")
     parser.add_argument("--max-difference", type=float, default=1e-5)
     args = parser.parse_args()

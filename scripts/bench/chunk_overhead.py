@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""What chunks cost against standard mode, and on a GPU whether larger batches ever make a run slower.
+"""Measures what chunks cost against standard mode and, on a GPU, whether larger batches make a run slower.
 
     chunk_overhead.py --encode build/bin/encode --model DIR --threads N [--runs 5] [--dtype T] [--device D] rows.jsonl ..
 
-For each file: standard mode, chunks of 1,000 and chunks of 100, turn by turn; on a GPU then batch_tokens of 1k to 16k,
-turn by turn (on CPU a batch is as large whatever that option says). Prints Markdown tables of medians: of the whole
-command on CPU, of encoding on a GPU, whose start takes seconds. A turn's overhead is that against the standard run of
-the same turn, and its median counts. The exit code is 1 where chunks of 1,000 cost more than 1 %, chunks of 100 more
-than 5 %, a rate falls by more than 5 % from one batch_tokens to the next, or two matrices of a file differ.
+For each file it runs standard mode, chunks of 1,000 and chunks of 100 in turns. On a GPU it then runs batch_tokens of
+1,024 to 16,384 in turns; on a CPU these values do not change a batch. It prints Markdown tables of medians. On a CPU it
+times the whole command. On a GPU it times encoding only, because the start takes seconds. The overhead of a run is relative
+to the standard run of the same turn, and the median over the turns counts. The exit code is 1 in these cases:
+- chunks of 1,000 cost more than 1 %, or chunks of 100 more than 5 %;
+- the speed falls by more than 5 % from one batch_tokens to the next;
+- two matrices of a file differ.
 """
 import argparse
 import pathlib
@@ -23,17 +25,17 @@ LARGEST_FALL = 0.05
 
 
 def measure(args, path, contestants):
-    """The runs of each contestant, one a turn. All matrices must be the same bytes."""
+    """Returns the runs of each contestant, one for each turn. Exits if two matrices have different bytes."""
     runs = {name: [] for name in contestants}
     output = None
     for number in range(args.runs):
-        # Every other turn backwards: what slows down in the course of a turn hits each place alike.
+        # Every second turn runs backwards, so that a slow-down during a turn does not always hit the same contestant.
         for name in list(contestants)[::1 if number % 2 == 0 else -1]:
             run = ours.encode(args.encode, args.model, path, "--threads", args.threads, "--dtype", args.dtype,
                               "--device", args.device, *contestants[name])
             output = output or run.output
             if run.output != output:
-                sys.exit(f"FAIL: {path}, {name}: the matrix differs from that of {next(iter(contestants))}")
+                sys.exit(f"FAIL: {path}, {name}: the matrix differs from the matrix of {next(iter(contestants))}")
             runs[name].append(run)
         print(f"{path.stem}: turn {number + 1} of {args.runs}", file=sys.stderr, flush=True)
     return runs
@@ -44,7 +46,7 @@ def timed(args, run):
 
 
 def over(runs, name, base, seconds):
-    """Medians of what `name` took more than `base` in the same turn, as a share."""
+    """Returns the median share by which `name` took longer than `base` in the same turn."""
     return statistics.median(seconds(a) / seconds(b) - 1 for a, b in zip(runs[name], runs[base]))
 
 
@@ -89,7 +91,7 @@ def main():
     for path in args.rows:
         failures += modes(args, path)
     if args.device != "cpu":
-        print("\n| rows | batch_tokens | tokens/s | against the one before |\n|---|---|---|---|")
+        print("\n| rows | batch_tokens | tokens/s | against the row above |\n|---|---|---|---|")
         for path in args.rows:
             failures += batches(args, path)
     if failures:

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What parity.sh, bench.sh and the measurements here share; sourced after lib.sh.
+# Functions that parity.sh, bench.sh and soak/chunk_sizes.sh share. They source this file after lib.sh.
 
-# The interpreter that has sentence-transformers: ENCODE_REFERENCE_PYTHON, or an environment made for it.
+# Prints the interpreter that has sentence-transformers: ENCODE_REFERENCE_PYTHON, or an environment that is made here.
 reference_python() {
   local folder="$DEPS/reference" pins="$ROOT/scripts/bench/reference.txt"
   if [[ -n ${ENCODE_REFERENCE_PYTHON:-} ]]; then
@@ -18,8 +18,8 @@ reference_python() {
   printf '%s\n' "$folder/bin/python"
 }
 
-# real_rows ROWS [mixed|functions|changelogs]: prints the path of a file of real texts, spread over 20 times as many;
-# mixed is half functions and half changelog entries.
+# real_rows ROWS [mixed|functions|changelogs]: prints the path of a file of real texts. They are every 20th text of 20 times
+# as many, for variety. "mixed" is half functions and half changelog entries.
 real_rows() {
   local rows=$1 corpus=${2:-mixed} folder="$DEPS/bench" kinds kind each file
   case $corpus in

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares two matrices of embeddings; exits with 1 where they differ by more than the tolerance.
+"""Compares two matrices of embeddings. The exit code is 1 if they differ by more than the tolerance.
 
     compare_embeddings.py OURS.npy REFERENCE.npy --max-difference 1e-5 [--min-cosine 0.999]
 """
@@ -25,7 +25,7 @@ def main():
     worst = int(difference.argmax())
     print(f"{ours.shape[0]} rows x {ours.shape[1]}: max |difference| {difference[worst]:.3g} (row {worst}), "
           f"min cosine {cosine.min():.9f} (row {int(cosine.argmin())})")
-    # Written so that NaN fails too.
+    # With these comparisons a NaN fails too.
     good = difference.max() <= args.max_difference and cosine.min() >= args.min_cosine
     if not good:
         sys.exit(f"FAIL: allowed are |difference| <= {args.max_difference:g} and cosine >= {args.min_cosine:g}")

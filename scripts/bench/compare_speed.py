@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Times encode and its peers on the same rows, turn by turn, compares their outputs, and prints a Markdown table.
+"""Times encode and its peers in turns on the same rows, compares their outputs, and prints a Markdown table.
 
     compare_speed.py --encode build/bin/encode --model DIR --input rows.jsonl --threads N [--dtype float32,bfloat16]
                      [--peers st,st-bf16,ort,ct2-int8] [--runs 3] [--min-ratio 1.5] [--min-ratio ort=2]
 
-encode's seconds are those of the whole command: start, load, read, tokenize, encode, commit, sync. A peer's are read,
-tokenize and encode with a model that is loaded and warm. That favours the peer, and needs nothing from inside either
-program. Each turn runs every contestant once; the ratio of a turn is that of two neighbours in time.
+For encode the whole command is timed: start, load, read, tokenize, encode, commit, sync. For a peer only read, tokenize
+and encode are timed, with a model that is loaded and warm. This favours the peer, but needs no clock inside the programs.
+Each turn runs every contestant once, so the ratio of a turn compares two runs that are close in time.
 
-A contestant whose matrix is wrong is out: against the first float32 contestant, float32 may differ by 1e-4 and other
-types must keep a cosine of 0.95 in every row. The exit code is 1 where that, or --min-ratio, does not hold.
+Each matrix is compared with the matrix of the first float32 contestant. Float32 may differ by 1e-4; other types must have
+a cosine of at least 0.95 in every row. The exit code is 1 if a matrix is wrong or --min-ratio is missed.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ import numpy as np
 import peer
 
 HERE = pathlib.Path(__file__).resolve().parent
-# name: program, flags, and the type of ours that it competes with
+# {name: (program, flags, the type of encode that it competes with)}
 PEERS = {
     "st": ("peer_sentence_transformers.py", ("--dtype", "float32"), "float32"),
     "st-bf16": ("peer_sentence_transformers.py", ("--dtype", "bfloat16"), "bfloat16"),
@@ -44,8 +44,8 @@ OTHER_COSINE = 0.95
 @dataclass
 class Contestant:
     name: str
-    dtype: str  # of ours: its own; of a peer: what it competes with
-    ours: bool
+    dtype: str  # the type of encode; for a peer the type that it competes with
+    ours: bool  # encode itself
     seconds: list = field(default_factory=list)
     cpu_seconds: list = field(default_factory=list)
     load_seconds: float = 0
@@ -64,7 +64,7 @@ def machine(threads):
 
 
 def checked(command, threads):
-    """Runs it; returns its standard output and its (wall, processor) seconds."""
+    """Runs the command. Returns its standard output, wall-clock seconds and processor seconds."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
@@ -101,7 +101,7 @@ def run_peer(args, contestant, folder):
 
 
 def turn(args, contestant, reference):
-    """One run; its matrix is compared with `reference`, which is the first float32 matrix of the whole comparison."""
+    """Runs the contestant once and compares its matrix with `reference`, the first float32 matrix. Returns the reference."""
     with tempfile.TemporaryDirectory() as folder:
         run = run_ours if contestant.ours else run_peer
         said, output = run(args, contestant, pathlib.Path(folder))
@@ -114,7 +114,7 @@ def turn(args, contestant, reference):
         return matrix if contestant.float32() else None
     contestant.agreement, good = agreement(matrix, reference, contestant)
     if not good:
-        sys.exit(f"FAIL: {contestant.name} is no embedding of these rows: {contestant.agreement}")
+        sys.exit(f"FAIL: {contestant.name} gives wrong embeddings of these rows: {contestant.agreement}")
     return reference
 
 
@@ -125,23 +125,24 @@ def agreement(matrix, reference, contestant):
     cosine = ((matrix * reference).sum(axis=1) /
               (np.linalg.norm(matrix, axis=1) * np.linalg.norm(reference, axis=1))).min()
     good = difference <= FLOAT32_DIFFERENCE if contestant.float32() else cosine >= OTHER_COSINE
-    return f"max difference {difference:.1e}, least cosine {cosine:.6f}", bool(good)
+    return f"max difference {difference:.1e}, lowest cosine {cosine:.6f}", bool(good)
 
 
 def ratios(ours, other):
-    """Their median and the smallest and largest of a turn."""
+    """Returns the ratio of the medians, and the smallest and largest ratio of a turn."""
     turns = [theirs / mine for mine, theirs in zip(ours.seconds, other.seconds)]
     return statistics.median(other.seconds) / statistics.median(ours.seconds), min(turns), max(turns)
 
 
 def cpu_ratio(ours, other):
-    """Steadier than wall-clock time where the machine is shared; a thread that waits actively counts as working."""
+    """Returns the ratio of the medians of processor time. It is steadier than wall-clock time on a shared machine, but a
+    thread that waits actively counts as working."""
     return statistics.median(other.cpu_seconds) / statistics.median(ours.cpu_seconds)
 
 
 def table(contestants, rows, tokens):
     ours = [contestant for contestant in contestants if contestant.ours]
-    heads = "".join(f" x of {mine.name} (turns) |" for mine in ours)
+    heads = "".join(f" relative to {mine.name} (turns) |" for mine in ours)
     print(f"| | what is timed | seconds | median | CPU s | tokens/s |{heads} against the first float32 |")
     print("|---|---|---|---|---|---|" + "---|" * len(ours) + "---|")
     for contestant in contestants:
@@ -153,12 +154,12 @@ def table(contestants, rows, tokens):
             cells.append("" if contestant.ours else f"**{middle:.2f}** ({low:.2f} to {high:.2f}), CPU "
                          f"{cpu_ratio(mine, contestant):.2f}")
         print(f"| {' | '.join(cells)} | {contestant.agreement or 'itself'} |")
-    print(f"\n{rows:,} rows, {tokens:,} tokens. Not in the peers' seconds: " + ", ".join(
+    print(f"\n{rows:,} rows, {tokens:,} tokens. The peers' seconds leave out: " + ", ".join(
         f"{peer_.name} {peer_.load_seconds:.1f} s loading" for peer_ in contestants if not peer_.ours) + ".")
 
 
 def check_ratios(args, contestants):
-    """--min-ratio R for every peer, or NAME=R: against ours of the type that the peer competes with."""
+    """Exits if a peer misses --min-ratio against encode in the type that the peer competes with."""
     ours = {contestant.dtype: contestant for contestant in contestants if contestant.ours}
     limits = dict(wish.split("=") if "=" in wish else ("", wish) for wish in args.min_ratio)
     failures = []
@@ -182,10 +183,10 @@ def parse():
     parser.add_argument("--encode", required=True, help="the program")
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--input", type=pathlib.Path, required=True)
-    parser.add_argument("--work", type=pathlib.Path, required=True, help="where peers keep converted models")
+    parser.add_argument("--work", type=pathlib.Path, required=True, help="a folder in which peers keep converted models")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32,bfloat16", help="of ours")
-    parser.add_argument("--peers", default="st,st-bf16,ort,ct2-int8", help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--dtype", default="float32,bfloat16", help="types of encode")
+    parser.add_argument("--peers", default="st,st-bf16,ort,ct2-int8", help=f"some of {', '.join(PEERS)}")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--max-length", type=int, default=0)
     parser.add_argument("--runs", type=int, default=3)
@@ -202,7 +203,7 @@ def main():
     args = parse()
     contestants = [Contestant(f"encode {dtype}", dtype, True) for dtype in args.dtype.split(",")]
     contestants += [Contestant(name, PEERS[name][2], False) for name in args.peers.split(",") if name]
-    # Float32 first: it is what the others are compared with.
+    # Float32 comes first, because the other matrices are compared with it.
     contestants.sort(key=lambda contestant: not contestant.float32())
     args.work.mkdir(parents=True, exist_ok=True)
     reference = None

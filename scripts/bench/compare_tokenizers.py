@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Times encode's tokenizers and Hugging Face `tokenizers` (encode_batch_fast) turn by turn on the same texts, one thread
-against one and two against two, and prints a Markdown table of medians.
+"""Times encode's tokenizers and Hugging Face `tokenizers` (encode_batch_fast) in turns on the same texts, both with one
+thread and then both with two, and prints a Markdown table of medians.
 
-Processor time is what a turn with one thread costs; with two threads it is wall-clock time. Loading is not counted on
-either side.
+With one thread the processor time counts, and with two threads the wall-clock time. Loading is not timed for either.
 """
 import argparse
 import json
@@ -44,7 +43,7 @@ def theirs(args, tokenizer, threads):
 
 
 def measure(args, tokenizer):
-    """{(side, threads): median seconds}, tokens"""
+    """Returns {(side, threads): median seconds} and the number of tokens."""
     seconds, tokens = {}, set()
     for _ in range(args.runs):
         for threads in args.threads:
@@ -53,14 +52,14 @@ def measure(args, tokenizer):
                 seconds.setdefault((side, threads), []).append(result["cpu" if threads == 1 else "wall"])
                 tokens.add(result["tokens"])
     if len(tokens) != 1:
-        sys.exit(f"{tokenizer}: not the same number of tokens: {sorted(tokens)}")
+        sys.exit(f"{tokenizer}: the numbers of tokens differ: {sorted(tokens)}")
     return {key: statistics.median(values) for key, values in seconds.items()}, tokens.pop()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tokenizers", nargs="+", metavar="TOKENIZER.json")
-    parser.add_argument("--tool", required=True, help="tokenize_lines")
+    parser.add_argument("--tool", required=True, help="the program tokenize_lines")
     parser.add_argument("--input", required=True, help="JSONL with a field 'text'")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
@@ -77,7 +76,7 @@ def main():
 
 def compare(args, megabytes):
     print(f"{megabytes:.1f} MB of text, median of {args.runs} turns\n")
-    print("| vocabulary | threads | ours MB/s | ours tokens/s | tokenizers MB/s | ratio | of one thread |")
+    print("| vocabulary | threads | ours MB/s | ours tokens/s | tokenizers MB/s | ratio | ours, relative to one thread |")
     print("|---|---|---|---|---|---|---|")
     worst = float("inf")
     for tokenizer in args.tokenizers:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How time and memory grow with the number of rows and with their length.
+"""Measures how time and memory grow with the number of rows and with their length.
 
     growth.py --encode build/bin/encode --model DIR --threads N [--dtype T] [--rows 1000,10000,100000,1000000]
               [--lengths 16,32,..,8192] [--tokens 200000]
 
-First short rows, more of them each time, in ten chunks, whose rates are compared; then rows of one length each time,
---tokens in all. The tokens are random ids, so that lengths are exact; lengths beyond the model's limit are left out.
-Prints Markdown tables.
+First it encodes growing numbers of short rows in ten chunks, and prints the speed of each tenth of the last run. Then it
+encodes rows of one length at a time, about --tokens tokens for each length. These rows are random ids, so the lengths are
+exact. Lengths beyond the model's limit are left out. It prints Markdown tables.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import tempfile
 import ours
 
 SHORT_WORDS = ("fix", "add", "the", "test", "for", "update", "of", "docs", "in", "build")
-FIRST_ID, LAST_ID = 1000, 20000  # words of any vocabulary of BERT's size
+FIRST_ID, LAST_ID = 1000, 20000  # ids of words in every vocabulary of BERT's size
 
 
 def short_rows(path, count):
@@ -78,7 +78,7 @@ def main():
             run = ours.encode(args.encode, args.model, path, *flags, "--chunk-size", max(count // 10, 1))
             line(count, run)
         print(f"\nTokens/s of the tenths of the last run: {tenths(run)}\n")
-        head("tokens a row")
+        head("tokens in a row")
         for length in (length for length in args.lengths if length <= longest(args.model)):
             rows_of_length(path, length, args.tokens)
             line(length, ours.encode(args.encode, args.model, path, "--max-length", length, *flags))

@@ -1,4 +1,4 @@
-"""Runs of `encode` for the measurements: seconds of the whole command, processor seconds, and what the run's log says."""
+"""Runs `encode` for the measurements. Returns the seconds of the whole command, processor seconds and figures of the log."""
 import json
 import resource
 import subprocess
@@ -11,17 +11,17 @@ from pathlib import Path
 
 @dataclass
 class Run:
-    seconds: float  # the whole command
+    seconds: float  # of the whole command
     cpu_seconds: float
     tokens: int
     rows: int
     peak_bytes: int
-    stages: dict  # seconds by stage; include/encode/stage_seconds.h
-    chunks: list  # (tokens, seconds) of each, in order; none in standard mode
-    output: bytes  # the final, as it lies on disk
+    stages: dict  # seconds of each stage, see include/encode/stage_seconds.h
+    chunks: list  # (tokens, seconds) of each chunk in order; empty in standard mode
+    output: bytes  # the file of the final
 
     def encoding_seconds(self):
-        """From the moment the model is loaded to the last commit: the main thread's stages."""
+        """Returns the seconds from the loaded model to the last commit: the stages of the main thread."""
         return sum(self.stages[name] for name in ("rows awaited", "encode", "commit awaited"))
 
 
@@ -31,7 +31,7 @@ def processor_seconds():
 
 
 def encode(program, model, rows, *flags):
-    """One run in a cache of its own, with any further flags; on the CPU unless they name a device."""
+    """Runs once with a cache of its own and the given flags, on the CPU unless the flags name a device."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.npy"
         device = () if "--device" in flags else ("--device", "cpu")

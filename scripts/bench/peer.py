@@ -1,13 +1,17 @@
-"""What the peers of compare_speed.py share: the rows, the clock, the sentence-transformers directory, the answer.
+"""The parts that the peers of compare_speed.py share: flags, rows, clock, tokenizer, batches, pooling and the answer.
 
 Each peer_*.py is a program that reads the rows of a JSONL file, encodes them as its users would, saves the matrix and
-prints one line of JSON:
+prints one line of JSON with these fields:
 
-    rows, seconds (read, tokenize, encode: the whole pipeline with a loaded model), cpu_seconds (of all its threads in
-    that time), load_seconds (model and tokenizer), peak_rss_bytes, settings (what it ran with, in words)
+    rows             the number of rows
+    seconds          reading, tokenizing and encoding with a loaded model
+    cpu_seconds      the processor time of all threads in that time
+    load_seconds     loading the model and the tokenizer
+    peak_rss_bytes   the peak of resident memory
+    settings         the settings of the run in words
 
-Imports, the conversion of the model to the peer's format (kept in --work), loading and a first warm-up batch are not
-in `seconds`. A peer whose format knows no sentence-transformers modules pools and normalizes here, in NumPy.
+`seconds` leaves out imports, the conversion of the model to the peer's format (kept in --work), loading, and a first
+warm-up batch. If the peer's format has no sentence-transformers modules, `Head` pools and normalizes in NumPy.
 """
 import argparse
 import concurrent.futures
@@ -26,13 +30,13 @@ def arguments(description, batch_size):
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--input", type=pathlib.Path, required=True)
     parser.add_argument("--field", default="text")
-    parser.add_argument("--output", type=pathlib.Path, help="where the matrix goes, float32 .npy")
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp"), help="for converted models")
+    parser.add_argument("--output", type=pathlib.Path, help="the file for the matrix, float32 .npy")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp"), help="a folder for converted models")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--batch-size", type=int, default=batch_size)
-    parser.add_argument("--max-length", type=int, default=0, help="0: the model's own")
+    parser.add_argument("--max-length", type=int, default=0, help="tokens of a row (0: the limit of the model)")
     return parser
 
 
@@ -42,7 +46,7 @@ def read_rows(args):
 
 
 def run(args, load):
-    """load(args) -> (encode, settings); encode(texts) -> [rows, dim], one embedding a text in their order."""
+    """Times the peer. load(args) returns (encode, settings); encode(texts) returns [rows, dim] in the order of the texts."""
     started = time.monotonic()
     encode, settings = load(args)
     load_seconds = time.monotonic() - started
@@ -69,8 +73,8 @@ def max_length(args):
 
 
 def load_tokenizer(args):
-    """texts -> ids of the model's own tokenizer, truncated, without padding: a row's ids are as long as the row."""
-    import tokenizers  # not in the distribution's Python, which runs the tests of this file
+    """Returns a function from texts to the ids of the model's tokenizer, truncated and without padding."""
+    import tokenizers  # imported here because the distribution's Python, which runs the tests of this file, does not have it
     tokenizer = tokenizers.Tokenizer.from_file(str(args.model / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length(args))
@@ -78,9 +82,9 @@ def load_tokenizer(args):
 
 
 def encode_rows(rows, batch_size, encode_batch, threads=1):
-    """[rows, dim] from encode_batch(ids of a batch) -> [rows of the batch, dim], on so many threads at a time.
+    """Returns [rows, dim]. encode_batch(ids of a batch) returns [rows of the batch, dim]; `threads` threads call it.
 
-    Batches hold rows of like length, the longest first, as sentence-transformers orders them.
+    A batch has rows of similar length, and the longest rows come first, as in sentence-transformers.
     """
     order = np.argsort([-len(ids) for ids in rows], kind="stable")
     batches = [order[begin:begin + batch_size] for begin in range(0, len(order), batch_size)]
@@ -92,21 +96,21 @@ def encode_rows(rows, batch_size, encode_batch, threads=1):
 
 
 class Head:
-    """The modules behind the transformer: cls or mean pooling, Normalize. Others are refused."""
+    """The modules after the transformer: cls or mean pooling, and Normalize. Other modules are refused."""
 
     def __init__(self, model):
         pooling = json.loads((model / "1_Pooling" / "config.json").read_text())
         modes = {name for name, on in pooling.items() if name.startswith("pooling_mode_") and on is True}
         if modes not in ({"pooling_mode_mean_tokens"}, {"pooling_mode_cls_token"}):
-            raise SystemExit(f"error: {model}: this peer pools by mean or cls, not {sorted(modes)}")
+            raise SystemExit(f"error: {model}: this peer supports the poolings mean and cls, not {sorted(modes)}")
         kinds = [module["type"].rsplit(".", 1)[1] for module in json.loads((model / "modules.json").read_text())]
         if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-            raise SystemExit(f"error: {model}: this peer knows no modules {kinds}")
+            raise SystemExit(f"error: {model}: this peer does not support the modules {kinds}")
         self.mean = "pooling_mode_mean_tokens" in modes
         self.normalize = "Normalize" in kinds
 
     def __call__(self, states, mask):
-        """states [rows, tokens, dim], mask [rows, tokens] of 0 and 1 -> [rows, dim]."""
+        """Returns [rows, dim] from states [rows, tokens, dim] and mask [rows, tokens] of 0 and 1."""
         if self.mean:
             weights = mask.astype(np.float32)
             rows = np.matmul(weights[:, None, :], states)[:, 0] / weights.sum(axis=1, keepdims=True)

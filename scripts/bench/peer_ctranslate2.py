@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""CTranslate2 as a peer: its Encoder on the converted model, int8 or float32. See peer.py for the protocol.
+"""Runs CTranslate2 as a peer: its Encoder on the converted model, in int8 or float32. peer.py describes the output.
 
     peer_ctranslate2.py --model DIR --input rows.jsonl --threads N [--dtype int8] [--output out.npy]
 
-One batch runs on each thread at a time (inter_threads), which is faster than one batch on all of them.
+Each thread computes one batch (inter_threads), which is faster than all threads on one batch.
 """
 import os
 

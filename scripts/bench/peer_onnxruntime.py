@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""ONNX Runtime as a peer: the graph after its own transformer optimizer, float32. See peer.py for the protocol.
+"""Runs ONNX Runtime as a peer: the graph of its transformer optimizer, in float32. peer.py describes the output.
 
     peer_onnxruntime.py --model DIR --input rows.jsonl --threads N [--output out.npy]
 
-The exported graph is that of transformers' BERT; the optimizer must have fused attention, GELU and the norms of every
-layer, or else this is no fair peer and the program ends with an error.
+The graph is exported from the BERT of transformers. The optimizer must fuse attention, GELU and the norms of every layer;
+otherwise the comparison is not fair, and the program ends with an error.
 """
 import json
 import os
@@ -28,7 +28,7 @@ def export(model_path, to):
     class HiddenStates(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            # The optimizer knows the pattern of eager attention, and makes its own fused operator of it.
+            # The optimizer recognizes the pattern of eager attention and replaces it by its own fused operator.
             self.model = transformers.AutoModel.from_pretrained(str(model_path), attn_implementation="eager",
                                                                 dtype=torch.float32, add_pooling_layer=False)
 
@@ -38,7 +38,7 @@ def export(model_path, to):
 
     ids = torch.full((2, 16), 1000)
     mask = torch.ones_like(ids)
-    mask[1, 8:] = 0  # no part of the mask may be folded into a constant
+    mask[1, 8:] = 0  # with some zeros, so that the export does not fold the mask into a constant
     axes = {name: {0: "batch", 1: "tokens"} for name in (*INPUTS, "last_hidden_state")}
     torch.onnx.export(HiddenStates().eval(), (ids, mask, torch.zeros_like(ids)), str(to), input_names=list(INPUTS),
                       output_names=["last_hidden_state"], dynamic_axes=axes, opset_version=17, dynamo=False)
@@ -52,7 +52,7 @@ def optimize(exported, config, to):
     layers = config["num_hidden_layers"]
     wanted = {"EmbedLayerNormalization": 1, "Attention": layers, "BiasGelu": layers, "SkipLayerNormalization": 2 * layers}
     if any(fused.get(name) != count for name, count in wanted.items()):
-        raise SystemExit(f"error: the optimizer fused {fused}, not {wanted}: no fair peer")
+        raise SystemExit(f"error: the optimizer fused {fused}, not {wanted}: the comparison would not be fair")
     model.save_model_to_file(str(to))
     to.with_suffix(".json").write_text(json.dumps(fused))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sentence-transformers as a peer: SentenceTransformer.encode() on PyTorch. See peer.py for the protocol.
+"""Runs sentence-transformers as a peer: SentenceTransformer.encode() on PyTorch. peer.py describes the output.
 
     peer_sentence_transformers.py --model DIR --input rows.jsonl --threads N [--dtype bfloat16] [--output out.npy]
 """

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Says where a run's time goes, and how far it is from the model's matrix products alone on the same threads: the figures
-of `encode bench` as Markdown.
+"""Prints the figures of `encode bench` as Markdown: how long each stage of a run takes, and how fast the run is compared
+with the model's matrix products alone on the same threads.
 
     stages.py --encode build/bin/encode --model DIR --input rows.jsonl --threads N [--dtype float32,bfloat16] [--runs 3]
               [--seconds 4] [--min-share float32=0.8] [--device cuda]
 
-The share of the whole command holds start, loading and the final's sync against the run; that of encoding begins when
-the model is loaded. The share per processor second leaves out waiting, and hardly depends on what else the machine
-does. The exit code is 1 where --min-share of the whole command does not hold.
+A share is the speed of the run divided by the speed of the products alone. The whole command includes start, loading and
+the sync of the final. Encoding alone begins when the model is loaded. The share per processor second leaves out waiting and
+hardly depends on other work of the machine. The exit code is 1 if the share of the whole command is below --min-share.
 
-The products are the project's own where it has kernels for the processor. What LibTorch's (oneDNN, weights packed
-beforehand, bias and activation fused) reach on the same rows is timed before and after, and stands beside them.
+If the project has kernels for the processor, the products use them. The speed of LibTorch's products (oneDNN with packed
+weights, fused bias and activation) on a few of the rows is then timed before and after, for comparison.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ from pathlib import Path
 
 
 def bench(args, rows, runs, environment):
-    """The report of `encode bench` on the first rows of the input."""
+    """Returns the report of `encode bench` on the first rows of the input."""
     with tempfile.TemporaryDirectory() as folder:
         command = [args.encode, "bench", "--model", args.model, "--input", args.input, "--field", "text", "--device",
                    args.device, "--cache-dir", Path(folder) / "cache", "--threads", args.threads, "--dtype", args.dtype,
@@ -34,14 +34,14 @@ def bench(args, rows, runs, environment):
 
 
 def library_products(args):
-    """Tokens/s of LibTorch's products alone by type, from a few rows."""
+    """Returns {type: tokens/s of LibTorch's products alone}, measured on a few rows."""
     report = bench(args, rows=200, runs=1, environment={"ENCODE_CPU_CAPABILITY": "baseline"})
     return {result["dtype"]: result["products_tokens_per_second"]["median"] for result in report["results"]}
 
 
 def print_library(results, before, after):
-    """The whole command against what LibTorch's products alone reach."""
-    print("\n| | LibTorch's products alone, tokens/s | whole command, of them |\n|---|---|---|")
+    """Prints the speed of the whole command as a share of LibTorch's products alone."""
+    print("\n| | LibTorch's products alone, tokens/s | whole command, share of these |\n|---|---|---|")
     for result in results:
         dtype = result["dtype"]
         library = (before[dtype] + after[dtype]) / 2
@@ -60,8 +60,8 @@ def percent(figure):
 
 
 def print_shares(results):
-    print("| | products alone, tokens/s | GFLOP/s | whole command, tokens/s | of the products | encoding alone | "
-          "per CPU second | of a large product | padding | peak memory |\n|---|---|---|---|---|---|---|---|---|---|")
+    print("| | products alone, tokens/s | GFLOP/s | whole command, tokens/s | share of the products | share, encoding alone | "
+          "share per CPU second | share of a large product | padding | peak memory |\n|---|---|---|---|---|---|---|---|---|---|")
     for result in results:
         shares = [percent(result[key]) for key in ("share", "encoding_share", "cpu_share", "square_share")]
         print(f"| {result['dtype']} | {count(result['products_tokens_per_second'])} | "
@@ -73,8 +73,8 @@ STAGES = ("start", "read", "tokenize", "pack", "rows awaited", "encode", "commit
 
 
 def print_stages(results):
-    print("\nMedian seconds. `encode` is the compute threads'; reading to packing and the commit go on beside it; "
-          "`start` is all that is before, `finish` what is after.\n")
+    print("\nMedian seconds. `encode` is the time of the compute threads. Other threads read, tokenize, pack and commit at the "
+          "same time. `start` is everything before, and `finish` is everything after.\n")
     print(f"| | whole command | {' | '.join(STAGES)} |\n|---|---|{'---|' * len(STAGES)}")
     for result in results:
         cells = [f"{result['stages'][name]['median']:.2f}" for name in STAGES]
@@ -82,14 +82,14 @@ def print_stages(results):
 
 
 def missed(limits, results):
-    """What --min-share asks for and a result does not reach, in words."""
+    """Returns a text for each result that misses --min-share."""
     shares = {result["dtype"]: result["share"] for result in results}
     failures = []
     for dtype, wanted in (limit.split("=") for limit in limits):
         share = shares.get(dtype)
         if share is None or share["median"] < float(wanted):
             found = f"{share['median']:.2f}" if share else "no share"
-            failures.append(f"{dtype}: {found} of the products alone, wanted are {wanted}")
+            failures.append(f"{dtype}: {found} of the products alone, below --min-share {wanted}")
     return failures
 
 
@@ -102,10 +102,10 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32,bfloat16")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4, help="of the products alone, before and after each run")
+    parser.add_argument("--seconds", type=float, default=4, help="seconds for the products alone, before and after each run")
     parser.add_argument("--min-share", action="append", default=[], metavar="TYPE=SHARE")
     args = parser.parse_args()
-    has_own = (args.device == "cpu" and "int8" not in args.dtype.split(",")  # which LibTorch has none of
+    has_own = (args.device == "cpu" and "int8" not in args.dtype.split(",")  # LibTorch has no int8 products
                and "avx2" in Path("/proc/cpuinfo").read_text())
     before = library_products(args) if has_own else None
     report = bench(args, rows=10**9, runs=args.runs, environment={})

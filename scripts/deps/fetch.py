@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Downloads pinned wheels and prints their paths, one a line.
+"""Downloads pinned wheels and prints their paths, one on each line.
 
     fetch.py --cache DIR REQUIREMENTS...
 
-Requirements are lines `name==version --hash=sha256:HEX`. The cache has each wheel under its hash, and the hash is checked
-at each use. pip says where a wheel is; it uses the index, the proxy and the certificates that this machine has configured.
-curl fetches the wheel and resumes an earlier try, of this run or of another. If curl cannot reach what pip reaches (an
-index that wants a login), pip downloads the wheel.
+A line of requirements is `name==version --hash=sha256:HEX`. The cache stores each wheel under its hash, and the hash is
+checked at each use. pip finds the address of a wheel; it uses the index, the proxy and the certificates that this machine
+has configured. curl fetches the wheel and resumes an earlier attempt of this run or of another. If curl cannot fetch it,
+for example because the index needs a login, pip downloads the wheel.
 """
 import argparse
 import hashlib
@@ -19,7 +19,8 @@ import time
 from dataclasses import dataclass
 
 PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})$")
-# The hashes belong to the wheels of this target, whatever Python runs this file: LibTorch is the same in all wheels.
+# The hashes belong to the wheels of this target. The Python that runs this file does not matter, because LibTorch is the
+# same in the wheels for all Python versions.
 TARGET = ["--only-binary=:all:", "--implementation", "cp", "--python-version", "3.11", "--abi", "cp311", "--abi", "none",
           "--platform", "manylinux2014_x86_64"]
 TARGET += [word for minor in range(5, 29) for word in ("--platform", f"manylinux_2_{minor}_x86_64")]
@@ -61,13 +62,13 @@ def cached(cache, pin):
     for wheel in (cache / pin.sha256).glob("*.whl"):
         if sha256(wheel) == pin.sha256:
             return wheel
-        note(f"{wheel.name}: damaged in the cache, downloading again")
+        note(f"{wheel.name} in the cache is damaged, downloading it again")
         wheel.unlink()
     return None
 
 
 def ask_pip(pins):
-    """The address of each wheel. Reads metadata only: pip would otherwise download in order to resolve."""
+    """Returns {name: address} of the wheels. `--dry-run` with a report reads only metadata and downloads no wheel."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps",
                "--target", "unused", "--report", "-", *TARGET, *(pin.requirement() for pin in pins)]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -88,14 +89,14 @@ def download(pin, url, folder):
     partial = wheel.with_suffix(".partial")
     for attempt in range(ATTEMPTS):
         held = partial.stat().st_size if partial.exists() else 0
-        note(f"{wheel.name}: downloading" + (f", going on at {held / 1e6:.1f} MB" if held else ""))
+        note(f"{wheel.name}: downloading{f', from {held / 1e6:.1f} MB on' if held else ''}")
         failed = curl(url, partial)
-        if partial.exists() and sha256(partial) == pin.sha256:  # also where an earlier run was cut before the rename
+        if partial.exists() and sha256(partial) == pin.sha256:  # also if an earlier run was killed before the rename
             return partial.rename(wheel)
         if failed:
             time.sleep(min(2 ** attempt, 30))
         else:
-            note(f"{wheel.name}: sha256 differs from the pinned one, starting over")
+            note(f"{wheel.name}: the SHA-256 is not the pinned one, starting again")
             partial.unlink()
     partial.unlink(missing_ok=True)
     return None

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fits the rational functions that src/kernels/activations.h computes erf with, and prints their coefficients.
+"""Fits the rational function by which src/kernels/activations.h computes erf, and prints its coefficients.
 
     erf.py [--numerator 5] [--denominator 5] [--limit 3.95]
 
-erf(z) = z P(z^2) / Q(z^2) on [0, limit], and 1 beyond: iterated weighted least squares on Chebyshev nodes, the weights grown where the
-error is largest (Lawson) and divided by the last Q (Sanathanan and Koerner), so that the largest absolute error shrinks.
-Needs numpy. The last line is the error that float32 arithmetic adds.
+The function is erf(z) = z P(z^2) / Q(z^2) on [0, limit], and 1 beyond. The fit repeats weighted least squares on Chebyshev
+nodes. Each round raises the weights at the largest errors (Lawson) and divides them by the last Q (Sanathanan and Koerner),
+so that the largest absolute error becomes small. It needs numpy. The last line has the largest error in exact arithmetic,
+in float32 arithmetic, and beyond the limit.
 """
 import argparse
 import math
@@ -56,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--numerator", type=int, default=5, help="degree of P")
     parser.add_argument("--denominator", type=int, default=5, help="degree of Q")
-    parser.add_argument("--limit", type=float, default=3.95)
+    parser.add_argument("--limit", type=float, default=3.95, help="from here on erf is 1")
     args = parser.parse_args()
     error, p, q = fit(args.numerator, args.denominator, args.limit)
     for name, coefficients in (("P", p), ("Q", q)):

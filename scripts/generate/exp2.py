@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fits the polynomial that src/kernels/activations.h computes a short 2^x with, and prints its coefficients.
+"""Fits the polynomial by which src/kernels/activations.h computes a fast 2^x, and prints its coefficients.
 
     exp2.py [--degree 4]
 
-2^r on [-1/2, 1/2] with the smallest largest relative error: weighted least squares on Chebyshev nodes, the weights grown
-where the error is largest (Lawson). Needs numpy.
+The polynomial approximates 2^r on [-1/2, 1/2] with a small largest relative error. The fit repeats weighted least squares on
+Chebyshev nodes and raises the weights at the largest errors (Lawson). It needs numpy.
 """
 import argparse
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/tokenizer/unicode/unicode_scripts_data.cc: the scripts by which the UnicodeScripts pre-tokenizer of Hugging Face
-`tokenizers` cuts, asked of the package itself. The numbers of the scripts mean nothing but "the same" and "another";
-0 is the script of characters that stay with whatever is before them.
+"""Writes src/tokenizer/unicode/unicode_scripts_data.cc: the script of each character for the UnicodeScripts pre-tokenizer of
+Hugging Face `tokenizers`. The values come from experiments with the package. Two characters have the same script if they
+have the same number; the numbers mean nothing else. Characters with the number 0 stay with the text before them.
 
   pip install tokenizers && scripts/generate/unicode_scripts.py src/tokenizer/unicode/unicode_scripts_data.cc
 """
@@ -20,7 +20,7 @@ def starts_of_pieces(text):
 
 
 def joined_with(reference):
-    """Code points between two of `reference` that cause no cut."""
+    """Returns the code points that cause no cut between two characters `reference`."""
     members = set()
     for i in range(0, len(CODE_POINTS), STEP):
         part = CODE_POINTS[i:i + STEP]
@@ -36,7 +36,7 @@ def same_script(a, b):
 def scripts():
     any_script = joined_with("a") & joined_with("\u4e2d")
     script = {}
-    members = []   # one of each script
+    members = []   # one code point of each script
     previous = None
     for c in CODE_POINTS:
         if c in any_script:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes src/tokenizer/unicode/unicode_data.cc: what Hugging Face `tokenizers` thinks of every code point.
+"""Writes src/tokenizer/unicode/unicode_data.cc: the properties of every code point in Hugging Face `tokenizers`.
 
-The parts of `tokenizers` carry tables of different Unicode versions (normalization: 9, categories: 8, regular
-expressions and letter case and grapheme clusters: the newest), so no Unicode library agrees with all of it. Every value here is therefore
-asked of the package itself, one code point at a time; a file made with another version of it differs only where
-that version does.
+The parts of `tokenizers` use tables of different Unicode versions: normalization 9, categories 8; regular expressions,
+letter case and grapheme clusters the newest. No Unicode library agrees with all of them. Every value here therefore comes
+from an experiment with the package, one code point at a time. Another version of `tokenizers` changes the file only if that
+version behaves differently.
 
   pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode/unicode_data.cc
 """
@@ -34,7 +34,7 @@ def pieces_of(pre_tokenizer, text):
 
 
 def regex_class(pattern):
-    """Code points that the regular expression engine puts into a class."""
+    """Returns a test: does the regular expression engine put a character into the class?"""
     splitter = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed", invert=True)
     members = set()
     for i in range(0, len(CODE_POINTS), 1 << 16):
@@ -47,8 +47,12 @@ def isolates(pre_tokenizer):
     return lambda c: len(pieces_of(pre_tokenizer, "a" + c + "a")) == 3
 
 
-# One mark for each canonical combining class; the classes never change once assigned.
 def combining_classes():
+    """Returns {code point: canonical combining class}, except for class 0.
+
+    It finds the class of a character by the order of the character and a known mark of each class after NFD. The known
+    marks come from Python, because Unicode never changes a class.
+    """
     import unicodedata
 
     lowest, highest = "\u0334", "\u0345"   # classes 1 and 240
@@ -56,7 +60,7 @@ def combining_classes():
     marks = {}
     for c in CODE_POINTS:
         k, s = unicodedata.combining(chr(c)), chr(c)
-        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s   # to this package
+        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s   # this package has the mark
         if k and known and k not in marks and NFD(s) == s:
             marks[k] = s
     result = {}
@@ -65,8 +69,8 @@ def combining_classes():
         if NFD(s) != s:
             continue
         if NFD(s + lowest) == s + lowest and NFD(highest + s) == highest + s:
-            continue  # takes part in no reordering: a starter
-        after = [k for k, m in marks.items() if NFD(s + m) == s + m]   # the class of s is not above k
+            continue  # class 0: the character is never reordered
+        after = [k for k, m in marks.items() if NFD(s + m) == s + m]   # here the class of s is at most k
         result[c] = min(after)
     for c, k in result.items():
         for other, m in marks.items():
@@ -93,7 +97,7 @@ def compositions():
 
 
 def precompiled(rules):
-    """A Precompiled normalizer that replaces each of `rules`, characters, by "X"."""
+    """Returns a Precompiled normalizer that replaces each character of `rules` by "X"."""
     import io
     import tempfile
 
@@ -111,14 +115,14 @@ def precompiled(rules):
     return normalizers.Precompiled(base64.b64decode(charsmap_of(model.getvalue()))).normalize_str
 
 
-# Precompiled replaces a grapheme cluster of less than six bytes as a whole by what its first character has a rule for.
+# Precompiled replaces a whole grapheme cluster of less than six bytes by the rule for its first character.
 def grapheme_extends():
     normalize = precompiled("a")
     return lambda c: normalize("a" + c) == "X"
 
 
 def grapheme_controls():
-    # Clusters are at most five bytes: no character of four has room for one more that is not ASCII.
+    # A cluster has at most five bytes, so a character of four bytes leaves no room for U+0301, which has two.
     normalize = precompiled([chr(c) for c in CODE_POINTS if 0 < c < 0x10000 and chr(c) not in "X\u0301"])
     return lambda c: 0 < ord(c) < 0x10000 and ord(c) != 0x301 and normalize(c + "\u0301") != "X"
 
@@ -135,7 +139,7 @@ def properties(ccc, trailing):
     upper = regex_class(r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]")
     lower = regex_class(r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]")
 
-    def maybe(form):  # cannot be passed through that form without a look at its neighbours
+    def maybe(form):  # true if the form can change the character, alone or together with its neighbours
         return lambda c: form(c) != c or ord(c) in ccc or ord(c) in trailing
 
     def maybe_decomposed(form):
@@ -171,15 +175,15 @@ def properties(ccc, trailing):
                 count += 1
         print(f"{name}: {count}", file=sys.stderr)
     for c in CODE_POINTS:
-        assert space(chr(c)) == bool(values[c] & 1), hex(c)   # one definition of white space is enough
+        assert space(chr(c)) == bool(values[c] & 1), hex(c)   # the two definitions of white space agree
     for c, k in ccc.items():
         values[c] |= k << 24
     return [name for name, _ in bits], values
 
 
 def newer_categories():
-    """Runs of code points that the regular expression engine has in another general category than Unicode 14, each
-    with a code point of that category and size which both agree on."""
+    """Returns runs [begin, end, substitute] of code points with another general category in the regular expression engine
+    than in Unicode 14. The substitute has that category in both, and as many bytes in UTF-8."""
     import unicodedata
 
     assert unicodedata.unidata_version == "14.0.0", "run with Python 3.11"
@@ -219,7 +223,8 @@ def write_array(out, kind, name, values, form="0x{:x}"):
 
 
 def write_mapping(out, name, mapping):
-    """cp -> code points: keys, the offset of each value in a pool (one more entry than keys), the pool."""
+    """Writes a map from code points to texts as three arrays: the keys, the offset of each text in a pool (and the end of the
+    last), and the pool."""
     pool, offsets = [], [0]
     for _, text in mapping:
         pool += [ord(c) for c in text]

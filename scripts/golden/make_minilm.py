@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes tests/data/minilm: 100 real texts and what sentence-transformers computes for them with all-MiniLM-L6-v2.
+"""Makes tests/data/minilm: 100 real texts and their embeddings by sentence-transformers with all-MiniLM-L6-v2.
 
     make_minilm.py MODEL_DIRECTORY [--output tests/data/minilm] [--sample]
 
 texts.jsonl     {"text", "source"}: test functions of CPython and changelog entries of Debian packages, spread over the
                 corpus of scripts/make_corpus.py; an existing file is kept unless --sample is given
-embeddings.npy  float32 [100, 384]: mean pooling, normalized, at most 256 tokens a text
+embeddings.npy  float32 [100, 384]: mean pooling, normalized, at most 256 tokens of each text
 
-Needs sentence-transformers 6.0.1 and torch 2.11. The model is the one of scripts/models.sh.
+It needs sentence-transformers 6.0.1 and torch 2.11. The model is the model of scripts/models.sh.
 """
 import argparse
 import json
@@ -32,7 +32,7 @@ def sample(kind, folder):
     output = pathlib.Path(folder) / "corpus.jsonl"
     subprocess.run(["/usr/bin/python3", str(ROOT / "scripts/make_corpus.py"), kind, "--rows", str(ROWS_EACH * 400),
                     "--output", str(output)], check=True, stdout=sys.stderr)
-    rows = [row for row in output.read_text().splitlines() if not E_MAIL.search(row)]  # nobody's address in our files
+    rows = [row for row in output.read_text().splitlines() if not E_MAIL.search(row)]  # keeps e-mail addresses out of our files
     return rows[::STRIDE][:ROWS_EACH]
 
 

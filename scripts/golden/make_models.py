@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the tiny models of tests/data/models and what Hugging Face transformers computes with them.
+"""Makes the tiny models of tests/data/models and the hidden states that Hugging Face transformers computes with them.
 
     make_models.py [--output tests/data/models]
 
-Needs torch 2.11, transformers 5.17, safetensors and numpy, and no network; the same versions give the same files.
+It needs torch 2.11, transformers 5.17, safetensors and numpy, and no network. The same versions give the same files.
 
-Every model directory holds config.json and its weights. Beside them, except where the table says otherwise:
+Every model directory has config.json and its weights. A model without `same_output_as` also has:
   input_ids.npy          int32   [sequences, longest]           right-padded
-  lengths.npy            int32   [sequences]                    positions past a length are padding: never compare them
+  lengths.npy            int32   [sequences]                    positions after a length are padding: do not compare them
   last_hidden_state.npy  float32 [sequences, longest, hidden]   eager attention, computed in float32, padding zeroed
 """
 import argparse
@@ -22,7 +22,7 @@ import torch
 import transformers
 
 VOCAB = 128
-LENGTHS = (1, 2, 7, 19, 40)  # one token, fewer than a kernel's tile, odd ones, the model's limit
+LENGTHS = (1, 2, 7, 19, 40)  # one token, less than a tile of a kernel, odd lengths, the model's limit
 WINDOW = 8
 SHAPE = {
     "vocab_size": VOCAB,
@@ -46,14 +46,14 @@ def rope(theta, **scaling):
     return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **scaling}}
 
 
-# What most of the models below have, small and stored in 16 bits, since there are many of them.
+# The shape of most models below. It is small, and the weights are stored in 16 bits, because there are many models.
 SMALL = {**SHAPE, "hidden_size": 32, "intermediate_size": 48}
 ROBERTA = {  # positions start at pad_token_id + 1
     **SMALL, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1,
     "max_position_embeddings": max(LENGTHS) + 2,
 }
 DECODER = {**SMALL, "num_key_value_heads": 2, "bos_token_id": 1, "eos_token_id": 2}
-WIDE = {**DECODER, "head_dim": 12}  # heads that are not hidden_size / num_attention_heads wide
+WIDE = {**DECODER, "head_dim": 12}  # the heads have another width than hidden_size / num_attention_heads
 T5 = {
     "vocab_size": VOCAB, "d_model": 32, "d_kv": 12, "d_ff": 48, "num_layers": 2, "num_heads": 4, "pad_token_id": 0,
     "relative_attention_num_buckets": 8, "relative_attention_max_distance": 20,
@@ -79,12 +79,12 @@ MODERNBERT = {
 @dataclass(frozen=True)
 class TinyModel:
     name: str
-    architecture: str  # prefix of the transformers classes
+    architecture: str  # the prefix of the class names in transformers
     config: dict = field(default_factory=dict)
     dtype: torch.dtype = torch.bfloat16
     shard_bytes: int = 1 << 30
-    same_output_as: str = ""  # another model's name: no reference of its own
-    model_class: str = ""  # other than <architecture>Model
+    same_output_as: str = ""  # the model that has the same output; then this model has no reference of its own
+    model_class: str = ""  # the class if it is not <architecture>Model
 
     def classes(self):
         model = self.model_class or self.architecture + "Model"
@@ -143,8 +143,8 @@ MODELS = (
 
 
 def draw_parameters(model, generator):
-    """Gives every parameter a visible scale: the library's own start (zero biases, unit norms, tiny matrices) would
-    let a forgotten bias or a skipped norm pass."""
+    """Gives every parameter a visible scale. With the library's initial values (zero biases, unit norms, tiny matrices) a
+    test would not notice a forgotten bias or a skipped norm."""
     tables = {name + ".weight" for name, module in model.named_modules() if isinstance(module, torch.nn.Embedding)}
     # Gemma multiplies its word embeddings by the square root of their width.
     table_scale = model.config.hidden_size ** -0.5 if "gemma" in model.config.model_type else 1.0
@@ -154,7 +154,7 @@ def draw_parameters(model, generator):
             if name in tables:
                 parameter.copy_(noise * table_scale)
             elif parameter.ndim == 2:
-                # T5 does not divide its scores by sqrt(d_kv): the size of its queries does.
+                # T5 does not divide its scores by sqrt(d_kv), so its query weights are smaller instead.
                 scale = model.config.d_kv ** -0.5 if name.endswith("SelfAttention.q.weight") else 1.0
                 parameter.copy_(noise * (scale / parameter.shape[1] ** 0.5))
             elif "norm" in name.lower() and name.endswith("weight"):
@@ -167,7 +167,7 @@ def draw_inputs(generator, pad_token_id):
     ids = torch.full((len(LENGTHS), max(LENGTHS)), pad_token_id)
     for row, length in enumerate(LENGTHS):
         ids[row, :length] = torch.randint(3, VOCAB, (length,), generator=generator)
-    ids[-1, 5] = pad_token_id  # spelled out in the text: RoBERTa's positions do not count it
+    ids[-1, 5] = pad_token_id  # a padding token inside the text: RoBERTa's positions skip it
     return ids
 
 
@@ -179,7 +179,7 @@ def run(model, ids, lengths):
 
 
 def run_alone(model, ids):
-    """Each sequence on its own, the shortest first: dynamic rotary scaling depends on the longest sequence so far."""
+    """Runs each sequence alone, the shortest first, because dynamic rotary scaling depends on the longest sequence so far."""
     hidden = torch.zeros(*ids.shape, model.config.hidden_size)
     for row, length in enumerate(LENGTHS):
         hidden[row, :length] = run(model, ids[row:row + 1, :length], [length])[0]
@@ -188,7 +188,7 @@ def run_alone(model, ids):
 
 
 def check(spec, model, ids, hidden):
-    """A padded batch must agree with each sequence on its own, or the reference itself is wrong."""
+    """Checks the reference itself: a padded batch must agree with each sequence alone."""
     if "dynamic" in spec.name:
         return
     difference = (run(model, ids, LENGTHS) - hidden).abs().max().item()
@@ -203,7 +203,7 @@ def make(spec, output):
     model.to(spec.dtype).save_pretrained(folder, max_shard_size=spec.shard_bytes)
     if spec.same_output_as:
         return
-    # Read back, so that the reference includes what saving in a narrow type has rounded away.
+    # The model is read back, so that the reference uses the weights as they were rounded when they were saved.
     model = model_class.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
     ids = draw_inputs(torch.Generator().manual_seed(21), model.config.pad_token_id)
     hidden = run_alone(model, ids)

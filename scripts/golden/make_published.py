@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes tiny models of architectures that Hugging Face transformers does not have, and what they compute.
+"""Makes tiny models of architectures that Hugging Face transformers does not have, and their hidden states.
 
     make_published.py [--output tests/data/models]
 
-The reference is the formulas below, written in plain torch from what the makers publish: GTE's "new" (the modelling
-code Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe
-(nomic-ai/nomic-bert-2048), with the tensor names and the config.json fields of their checkpoints. Needs torch 2.11,
-safetensors and numpy. The files of a model are those that make_models.py writes.
+The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
+(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
+The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
+numpy. A model has the same files as the models of make_models.py.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ EPS = 1e-12
 
 
 class Parameters:
-    """Tensors drawn as they are asked for, rounded to bfloat16, which is what is saved."""
+    """Draws a tensor when it is first used. Saves and returns it rounded to bfloat16."""
 
     def __init__(self):
         self.generator = torch.Generator().manual_seed(30)
@@ -35,7 +35,7 @@ class Parameters:
             if "embeddings.weight" in name:
                 value = noise
             elif len(shape) == 2:
-                # A router that is all but undecided would be decided by the rounding of 16 bits.
+                # The router has larger weights, so that its choice does not depend on the rounding to 16 bits.
                 value = noise * (4 if "router" in name else 1) / shape[1] ** 0.5
             else:
                 value = 0.2 * noise + (1 if name.endswith("weight") else 0)
@@ -79,7 +79,7 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Post-norm, rotary with fixed NTK scaling by 2, gelu gate in the second half of up_gate_proj."""
+    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
     x = embed(p, ids, "embeddings.LayerNorm", segments=0)
     for i in range(LAYERS):
@@ -92,7 +92,7 @@ def gte_new(p, ids):
 
 
 def jina_bert(p, ids):
-    """Post-norm, ALiBi to both sides, gelu gate in the first half of gated_layers."""
+    """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
     place = torch.arange(len(ids))
     slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
@@ -108,7 +108,7 @@ def jina_bert(p, ids):
 
 
 def experts(p, at, x, count=4, top_k=2):
-    """Every expert for every token, weighted by the router's softmax where it is among the token's best."""
+    """Sums all experts for every token. The weight is the router's softmax for the token's best experts, and 0 for the others."""
     probabilities = linear(p, at + "router.layer", x, count, bias=False).softmax(-1)
     best = probabilities.topk(top_k, -1)
     weights = torch.zeros_like(probabilities).scatter_(1, best.indices, best.values)
@@ -119,7 +119,7 @@ def experts(p, at, x, count=4, top_k=2):
 
 
 def nomic_moe(p, ids):
-    """Post-norm, rotary, experts in every second layer, biases everywhere."""
+    """Has post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
     frequencies = 1 / 10000.0 ** exponents()
     x = embed(p, ids, "emb_ln", segments=1)
     for i in range(LAYERS):

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Makes tiny sentence-transformers directories and matrices, and what sentence-transformers makes of them.
+"""Makes tiny sentence-transformers directories and matrices, and the results of sentence-transformers for them.
 
     make_sentence_transformers.py [--output tests/data/sentence_transformers]
 
-<name>/           a whole directory, saved by sentence-transformers, random weights
-<name>/texts.txt, embeddings.npy (float32)    its texts and encode() of them, one at a time
-dense_activations.npy   float32 [1 + activations, 21]: the inputs, then every activation of a Dense module, in the order
-                        of DenseActivation in include/encode/model_directory.h
-quantized/        embeddings.npy (float32) and quantize_embeddings of them, in every precision; float16.npy is NumPy's
+<name>/                         a whole directory with random weights, saved by sentence-transformers
+<name>/texts.txt                texts, one on each line
+<name>/embeddings.npy           float32, encode() of each text alone
+dense_activations.npy           float32 [1 + activations, 21]: the inputs, then every activation of a Dense module, in the
+                                order of DenseActivation in include/encode/model_directory.h
+quantized/                      embeddings.npy (float32) and its quantize_embeddings in every precision; NumPy makes
+                                float16.npy
 
-Needs sentence-transformers 6.0.1, torch 2.11 and NumPy 2; the same versions give the same files.
+It needs sentence-transformers 6.0.1, torch 2.11 and NumPy 2. The same versions give the same files.
 """
 import argparse
 import json
@@ -41,7 +43,7 @@ TEXTS = ("a", "the cat sat on the mat", "def test_that(self): assert self", "fix
 
 
 def words(text):
-    """What a vocabulary of letters knows."""
+    """Replaces every character that is not in the vocabulary of letters by a space."""
     return "".join(c if c in string.ascii_lowercase + " " else " " for c in text.lower())
 
 
@@ -83,7 +85,7 @@ def write_case(folder, model, texts=TEXTS):
 
 
 def finish_case(folder, texts=TEXTS):
-    """The reference is what the files give, not the model that they were saved from."""
+    """Writes the reference. It loads the model from the saved files, so that it includes what saving changes."""
     model = SentenceTransformer(str(folder), device="cpu")
     texts = [words(text) for text in texts]
     (folder / "texts.txt").write_text("\n".join(texts) + "\n")
@@ -91,7 +93,8 @@ def finish_case(folder, texts=TEXTS):
 
 
 def every_module(folder, scratch):
-    """Two poolings side by side, Dense with and without bias, activation and residual, LayerNorm, in both generations."""
+    """Writes three poolings side by side, Dense with and without bias, activation and residual, and LayerNorm, in the files of
+    both generations of sentence-transformers."""
     model = SentenceTransformer(modules=[
         transformer(scratch), modules.Pooling(HIDDEN, ("cls", "max", "mean")),
         randomize(modules.Dense(3 * HIDDEN, 12, bias=False, activation_function=torch.nn.SiLU())), modules.Normalize(),
@@ -117,7 +120,7 @@ def every_module(folder, scratch):
 
 
 def prompts(folder, scratch):
-    """A default prompt whose tokens the pooling leaves out, a cut that is not normalized again, another similarity."""
+    """Writes a default prompt that the pooling leaves out, a cut that is not normalized again, and another similarity."""
     model = SentenceTransformer(
         modules=[transformer(scratch), modules.Pooling(HIDDEN, "mean", include_prompt=False), modules.Normalize()],
         prompts={"query": "find this ", "document": ""}, default_prompt_name="query", truncate_dim=6,
@@ -130,7 +133,7 @@ def static_embedding(folder):
     static = modules.StaticEmbedding(tokenizer(True), embedding_weights=table)
     model = SentenceTransformer(modules=[static, modules.Normalize()], device="cpu")
     write_case(folder / "static_embedding", model, (*TEXTS, ""))
-    # As model2vec itself saves: the root by ".", the table as "embeddings", and a tokenizer that truncates.
+    # The files are as model2vec saves them: the root is ".", the table is "embeddings", and the tokenizer truncates.
     model2vec = folder / "model2vec"
     if model2vec.exists():
         shutil.rmtree(model2vec)
@@ -158,7 +161,7 @@ def quantized(folder):
     folder.mkdir(exist_ok=True)
     random = np.random.default_rng(3)
     x = random.standard_normal((61, 21)).astype(np.float32)
-    x[:, 3] = 0.25  # a column without width
+    x[:, 3] = 0.25  # a constant column
     x[5:30, 4] = 0
     x[7:20, 5] = -0.0
     x[:, 6] *= 1e-42  # subnormal

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Makes tests/data/tokenizer: small tokenizers trained on the source of one release of docutils, which is the same on
-every machine, and the ids that Hugging Face `tokenizers` (for .model files: `sentencepiece`) gives for a few hundred
-texts with them.
+"""Makes tests/data/tokenizer: small tokenizers, and the ids that they give for a few hundred texts. The ids come from Hugging
+Face `tokenizers`, or from `sentencepiece` for .model files. The tokenizers are trained on the source of one release of
+docutils, which is the same on every machine.
 
   pip install tokenizers==0.23.3 sentencepiece==0.1.97 docutils==0.21.2
   scripts/golden/tokenizer_golden.py tests/data/tokenizer
 
-The trainers of `tokenizers` have no seed: a new run gives other WordPiece, Unigram and byte-fallback vocabularies of the
-same kinds, and the expectations that belong to them. No text of this machine goes in.
+The trainers of `tokenizers` have no seed, so a new run gives other WordPiece, Unigram and byte-fallback vocabularies and
+the ids for them. No text of this machine is used.
 
-NAME/tokenizer.json (or tokenizer.model) is the tokenizer, NAME/cases.jsonl has a text a line:
-  {"text": .., "ids": with special tokens, "plain": without, "short": with, at most 8 tokens}
-components.jsonl has one small tokenizer a line, each with another normalizer or pre-tokenizer; its WordLevel
-vocabulary holds the pieces of the cases, so that equal ids mean equal pieces.
+NAME/tokenizer.json (or tokenizer.model) is the tokenizer. NAME/cases.jsonl has one text on each line:
+  {"text": .., "ids": with special tokens, "plain": without, "short": with special tokens and at most 8 tokens}
+components_N.jsonl has one small tokenizer on each line, each with another normalizer or pre-tokenizer. Its WordLevel
+vocabulary contains the pieces of the texts in component_texts.json, so equal ids mean equal pieces.
 """
 import glob
 import io
@@ -36,7 +36,7 @@ GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|
 
 
 def training_text():
-    """The source of docutils without its tables of other languages and of symbols, whose characters would fill the
+    """Returns the source of docutils without its tables of languages and symbols, because their characters would fill the
     vocabularies."""
     assert docutils.__version__ == "0.21.2", docutils.__version__
     root = os.path.dirname(docutils.__file__)
@@ -66,13 +66,13 @@ def texts():
     return fixed + [random_string(rng) for _ in range(80)]
 
 
-# Grapheme clusters of a charsmap: marks that take the next character along, controls that end a cluster.
+# Grapheme clusters for a charsmap: marks that join the next character to the cluster, and controls that end a cluster.
 CLUSTERS = ["\u0602e\u0301", "\u0605 a\u0301", "\u0602\u0678\u0670", "\x00\u200d\u0670", "\U00011A3Ae\u0301", "\U00011A84e\u0301",
             "\U0001D173\u200d\u0670", "\u0890\x00\u200d\u0670"]
 
 
 def write_clusters(directory):
-    """<directory>/unigram/clusters.jsonl, with the tokenizer.json that is there."""
+    """Writes <directory>/unigram/clusters.jsonl by the tokenizer.json in that folder."""
     tokenizer = Tokenizer.from_file(os.path.join(directory, "unigram", "tokenizer.json"))
     write_lines(os.path.join(directory, "unigram", "clusters.jsonl"), cases_of(tokenizer, CLUSTERS))
 
@@ -142,7 +142,7 @@ def byte_level(text, pattern, normalizer=None, special=("<|endoftext|>",), size=
 
 
 def spelled_merges(tokenizer):
-    """The older spelling of merges, "a b"."""
+    """Writes merges in the older form, "a b"."""
     data = json.loads(tokenizer.to_str())
     data["model"]["merges"] = [" ".join(m) for m in data["model"]["merges"]]
     return Tokenizer.from_str(json.dumps(data)), data
@@ -160,7 +160,7 @@ def roberta(text):
 def llama3(text):
     t = byte_level(text, LLAMA3, ignore_merges=True, special=("<|begin_of_text|>", "<|end_of_text|>"))
     data = json.loads(t.to_str())
-    data["model"]["vocab"]["supercalifragilisticexpialidocious"] = len(data["model"]["vocab"])   # no merge makes it
+    data["model"]["vocab"]["supercalifragilisticexpialidocious"] = len(data["model"]["vocab"])   # no merges give this token
     t = Tokenizer.from_str(json.dumps(data))
     t.post_processor = processors.Sequence([
         processors.ByteLevel(trim_offsets=False),
@@ -170,7 +170,8 @@ def llama3(text):
 
 
 def byte_fallback(text, dummy_prefix):
-    """As Gemma (no prefix) or Llama 2 (one): spaces are U+2581, unknown characters become bytes."""
+    """Makes a tokenizer like Gemma's (without prefix) or Llama 2's (with prefix): spaces are U+2581, unknown characters become
+    bytes."""
     t = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
     t.normalizer = normalizers.Replace(" ", "\u2581")
     t.pre_tokenizer = pre_tokenizers.Split("\u2581", "merged_with_next")
@@ -297,7 +298,7 @@ def write_components(path, rows):
         items.append(dict(name=name, tokenizer=json.loads(t.to_str()), ids=ids))
     with open(path.replace("components.jsonl", "component_texts.json"), "w") as out:
         json.dump(rows, out)
-    third = len(items) // 3   # a file each, for their size
+    third = len(items) // 3   # three files, because the size of a file is limited
     for i in range(3):
         write_lines(path.replace(".jsonl", f"_{i + 1}.jsonl"), items[i * third:(i + 1) * third if i < 2 else None])
 
@@ -329,8 +330,8 @@ def main():
 
 
 def small_charsmap():
-    """A precompiled charsmap with the kinds of rules that the real ones have, which are 240 kB: NFKC of some
-    hundreds of characters, sequences composed, control characters removed."""
+    """Returns a small precompiled charsmap with the kinds of rules of real ones, which have 240 kB: NFKC of a few hundred
+    characters, composed sequences, removed control characters."""
     import tempfile
     import unicodedata
 
@@ -353,7 +354,7 @@ def small_charsmap():
 
 
 def charsmap_of(model):
-    """The precompiled charsmap of a .model file: NormalizerSpec (field 3 of the model), field 2 of it."""
+    """Returns the precompiled charsmap of a .model file: field 2 of NormalizerSpec, which is field 3 of the model."""
     import base64
 
     def fields(data):

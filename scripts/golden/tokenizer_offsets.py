@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Adds to tests/data/tokenizer, after tokenizer_golden.py has made it, where the tokens come from: `Encoding.offsets`
-of Hugging Face `tokenizers`, and for .model files the begin and end of `sentencepiece`'s pieces.
+"""Adds the offsets of the tokens to tests/data/tokenizer, which tokenizer_golden.py has made. They are `Encoding.offsets` of
+Hugging Face `tokenizers`, and for .model files the begin and end of the pieces of `sentencepiece`.
 
   pip install tokenizers==0.23.3 sentencepiece==0.1.97 docutils==0.21.2
   scripts/golden/tokenizer_offsets.py tests/data/tokenizer
 
-Each case gets "offsets" for its "ids", begin and end one after the other; the ids must be as they are. offsets.jsonl
-has small tokenizers in which offsets go ways of their own, with the texts of the components.
+Each case gets "offsets" for its "ids": begin and end of the first token, then of the second, and so on. The ids must not
+change. offsets.jsonl has small tokenizers with unusual offsets, for the texts of the components.
 """
 import base64
 import glob
@@ -73,7 +73,7 @@ def record_components(path, rows):
 
 
 def small_bpe(**options):
-    """Few characters are known: the offsets of what is left out, unknown or fused."""
+    """Returns a model that knows few characters, to test the offsets of characters that are left out, unknown or fused."""
     tokens = ["<unk>", "<s>", "</s>", "a", "b", "e", " ", "\u0120", "ab", "##a", "##b", "e!", "a##b"]
     merge = ("a", "##b" if "continuing_subword_prefix" in options else "b")
     return models.BPE({token: i for i, token in enumerate(tokens)}, [merge], **options)
@@ -92,7 +92,7 @@ def all_bytes():
 
 
 def offset_tokenizers(charsmap):
-    """(name, model, normalizer, pre-tokenizer, post-processor)"""
+    """Returns a list of (name, model, normalizer, pre-tokenizer, post-processor)."""
     unknown = dict(unk_token="<unk>")
     fused = dict(unk_token="<unk>", fuse_unk=True)
     affixed = dict(unk_token="<unk>", continuing_subword_prefix="##", end_of_word_suffix="!")

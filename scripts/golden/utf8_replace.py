@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/data/text/utf8_replace.tsv: byte sequences and what Python makes of them with errors='replace'.
+"""Writes tests/data/text/utf8_replace.tsv: byte sequences and their decoding by Python with errors='replace'.
 
-Origin: CPython's UTF-8 decoder, which substitutes U+FFFD per maximal subpart (Unicode Standard 3.9). The sequences are
-every one of up to two bytes out of the bytes at which the table of well-formed UTF-8 changes, the Unicode Standard's
-own examples, and a digest over every sequence of three and four of these bytes.
+CPython's UTF-8 decoder puts U+FFFD for each maximal subpart (Unicode Standard 3.9). EDGES are the bytes at which the table
+of well-formed UTF-8 changes. The file has the examples of the Unicode Standard, every sequence of one or two EDGES, and a
+digest over all sequences of three and of four EDGES.
 """
 import hashlib
 import itertools

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks a bundle of encode on a machine with a GPU; scripts/gpu_check.sh says what and calls it."""
+"""Checks a bundle of encode on a machine with a GPU. scripts/gpu_check.sh lists the checks and calls this program."""
 import argparse
 import gc
 import hashlib
@@ -26,26 +26,26 @@ from gpu import random_models
 from gpu.report import Report
 
 MIB = 1 << 20
-# The allocator keeps its blocks in segments of 2 and 20 MiB: what is left of them after a release is no leak.
+# The allocator keeps its blocks in segments of 2 and 20 MiB. Parts of segments that remain after a release are not a leak.
 RESERVED_SLACK_BYTES = 64 * MIB
 FLOAT32_MAX_DIFFERENCE = 2e-5
-# Of ours over the peer's own bfloat16 error, both against the peer's float32.
+# The error of encode in bfloat16 divided by the peer's error in bfloat16, both relative to the peer's float32.
 BFLOAT16_ERROR_RATIO = 1.5
-# Of rows in fp8 to the peer's float32, mean and least: docs/models.md.
+# The mean and the lowest cosine of rows in fp8 to the peer's float32 (docs/models.md).
 FP8_MEAN_COSINE, FP8_LEAST_COSINE = 0.99, 0.98
 HAS_FP8 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 9)
 WITHOUT_FP8 = "8-bit floats begin at compute capability 8.9"
-# Dense bfloat16 of an H100 or H200 SXM, for the share of it that is used.
+# The peak of dense bfloat16 products of an H100 or H200 SXM, for the MFU (the share of it that is used).
 PEAK_FLOPS = 989e12
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
-# Changelog entries are a line or two: as many as take a small model a second or more.
+# Changelog entries are short, so it takes this many to keep a small model busy for a second or more.
 SHORT_ROWS = 200_000
 LONG_ROWS = 3000
 LONG_ROW_TOKENS = 512
 
 
 class Encode:
-    """The program of the bundle on one model and one input."""
+    """Runs the program of the bundle on one model and one input."""
 
     def __init__(self, program, model, rows_path, work):
         self.command = [str(program), "run", "--json", "--model", str(model), "--input", str(rows_path), "--field",
@@ -68,7 +68,7 @@ class Encode:
                     break
             process.stdout.close()
             code = process.wait()
-            if code not in (0, 75, -signal.SIGKILL):  # 75: try again
+            if code not in (0, 75, -signal.SIGKILL):  # 75 means: try again
                 stderr.seek(0)
                 print(f"{' '.join(command)}\nexit code {code}\n{stderr.read()[-3000:]}", flush=True)
                 print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)
@@ -80,8 +80,8 @@ def chunks_done(events):
 
 
 def steady_speed(events):
-    """Tokens a second from the end of the first chunk, which pays for the kernels' first use. The chunks must be larger
-    than a window (16 batches): smaller ones end several at a time."""
+    """Returns tokens/s from the end of the first chunk on, because the first use of the kernels is slow. The chunks must be
+    larger than a window (16 batches), because several smaller chunks end at the same time."""
     done = chunks_done(events)
     return sum(event["tokens"] for event in done[1:]) / (done[-1]["arrival"] - done[0]["arrival"])
 
@@ -128,7 +128,7 @@ class Checks:
         return Encode(self.args.program, self.model(model), self.rows_file(rows), self.work)
 
     def gpu_tests(self):
-        self.report.section("The GPU's own tests: each kernel against LibTorch, same row same vector", "check", "result",
+        self.report.section("Tests that need a GPU: each kernel against LibTorch, same row same vector", "check", "result",
                             "figures")
         bundle = self.args.program.parent
         libraries = f"{bundle / 'lib'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
@@ -140,7 +140,7 @@ class Checks:
         for name in GPU_TESTS:
             program = bundle / "tests" / name
             if not program.exists():
-                self.report.check(name, False, "not in the bundle: scripts/package.sh --gpu-tests")
+                self.report.check(name, False, "not in the bundle: make it with scripts/package.sh --gpu-tests")
                 continue
             run = subprocess.run([program, "--gtest_color=no", *no_fp8], env=environment, text=True, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT)
@@ -155,14 +155,14 @@ class Checks:
                 print("\n".join(lines[-60:]), flush=True)
 
     def short_rows(self):
-        """Changelog entries, again and again until there are enough; Python where a machine has no changelogs."""
+        """Writes changelog entries, repeated until there are enough, or lines of Python if the machine has no changelogs."""
         path = self.work / "short.jsonl"
         if path.exists():
             return path
         texts = [text for text, _ in make_corpus.change_texts() if text.strip()]
         if len(texts) < 1000:
             texts = [line for text in self.texts for line in text.splitlines() if len(line) > 20]
-            self.report.row("short rows", "no changelogs on this machine: lines of Python", "", "", "", "", "")
+            self.report.row("short rows", "no changelogs on this machine, so lines of Python", "", "", "", "", "")
         rows = itertools.islice(itertools.cycle(texts), SHORT_ROWS)
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in rows))
         return path
@@ -174,7 +174,7 @@ class Checks:
             with path.open("w") as file:
                 for _ in range(LONG_ROWS):
                     row = ""
-                    while len(row) < 8 * LONG_ROW_TOKENS:  # more than enough tokens; the rest is cut off
+                    while len(row) < 8 * LONG_ROW_TOKENS:  # more tokens than needed; the rest is cut off
                         row += next(texts) + "\n"
                     file.write(json.dumps({"text": row}) + "\n")
         return path
@@ -202,7 +202,7 @@ class Checks:
 
     def limits(self):
         self.report.section("Against the device's limit (`encode bench`), bfloat16", "model", "rows", "tokens/s",
-                            "of the products alone", "of a large product", "its TFLOP/s", "start s", "idle s", "padding",
+                            "share of the products alone", "share of a large product", "its TFLOP/s", "start s", "idle s", "padding",
                             "device memory")
         for name, path, rows in (("minilm", self.short_rows(), SHORT_ROWS // 2), ("bert-base", self.long_rows(), LONG_ROWS),
                                  ("qwen2-1.5b", self.long_rows(), LONG_ROWS // 2)):
@@ -307,7 +307,7 @@ class Checks:
 
     def resume(self, encode, options, whole, expected):
         before, _, _ = encode.run("resumed", *options, kill_after_chunks=expected // 3)
-        for _ in range(30):  # the orphaned worker may hold the lock for a moment: exit code 75 says try again
+        for _ in range(30):  # the orphaned worker can hold the lock for a moment; exit code 75 means: try again
             after, output, code = encode.run("resumed", *options)
             if code != 75:
                 break
@@ -372,7 +372,7 @@ def main():
             before = time.monotonic()
             try:
                 step()
-            except Exception as error:  # the other steps still tell something
+            except Exception as error:  # the results of the other steps are still useful
                 report.check(step.__name__, False, f"{type(error).__name__}: {error}")
             report.write()
             print(f"   ({time.monotonic() - before:.0f} s)", flush=True)

@@ -1,6 +1,6 @@
-"""Sentence-transformers directories with random weights, made without a network for machines that have none.
+"""Makes sentence-transformers directories with random weights, without a network.
 
-The tokenizers are trained on the texts given, so that token counts are like those of real models.
+The tokenizers are trained on the given texts, so that token counts are similar to real models.
 """
 import json
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-# Qwen2's own split: contractions, words with one leading sign, single digits, runs of signs, line ends, spaces.
+# The split of Qwen2: contractions, words with one leading sign, single digits, runs of signs, line ends, spaces.
 QWEN2_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
                r"\s*[\r\n]+|\s+(?!\S)|\s+")
 VOCAB_TRAINED = 20000
@@ -18,7 +18,7 @@ VOCAB_TRAINED = 20000
 
 @dataclass(frozen=True)
 class Shape:
-    architecture: str  # prefix of the transformers classes
+    architecture: str  # the prefix of the class names in transformers
     pooling: str
     max_length: int
     config: dict = field(default_factory=dict)
@@ -48,8 +48,8 @@ SHAPES = {
 
 
 def flops_per_token(name, row_tokens):
-    """What a forward pass over rows of that many tokens needs for each of them: products, and attention's half where it
-    is causal."""
+    """Returns the operations of a forward pass for one token of a row of `row_tokens`: the products with weights, and
+    attention's products, of which causal attention needs half."""
     config = SHAPES[name].config
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     causal = SHAPES[name].architecture != "Bert"
@@ -96,7 +96,7 @@ def make(name, folder, texts, device):
     torch.manual_seed(7)
     with torch.device(device):
         model = getattr(transformers, shape.architecture + "Model")(config)
-    large = shape.config["hidden_size"] > 1024  # as such models are published
+    large = shape.config["hidden_size"] > 1024  # large models are published in bfloat16
     model.to(torch.bfloat16 if large else torch.float32).save_pretrained(folder)
     tokenizer = (wordpiece if shape.architecture == "Bert" else byte_level_bpe)(texts)
     tokenizer.model_max_length = shape.max_length

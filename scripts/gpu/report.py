@@ -1,8 +1,8 @@
-"""What gpu_check.py prints and writes."""
+"""The report of gpu_check.py."""
 
 
 class Report:
-    """PASS/FAIL lines as they come, and Markdown for the end."""
+    """Prints results at once, and collects them as Markdown for gpu_check.md."""
 
     def __init__(self, folder):
         self.path = folder / "gpu_check.md"

@@ -3,13 +3,14 @@
 
     limits.py
 
-It reads the project's files that git tracks and prints one line `FILE:LINE: finding` for each finding. The exit code is 1
-when there is one. The number of a function's parameters is clang-tidy's business (readability-function-size).
+It reads the files that git tracks and the new files that git does not ignore. It prints a line `FILE:LINE: finding` for
+each finding. The exit code is 1 if there is a finding. clang-tidy checks the number of a function's parameters
+(readability-function-size).
 
-- A source has at most 400 lines, and a function of C++, CUDA or Python has at most 60, from its head or its opening brace to
-  its end.
+- A source has at most 400 lines. A function has at most 60, counted from the opening brace in C++ and CUDA, and from the
+  head in Python.
 - A header begins with `#pragma once`. No file defines a macro; ALLOWED_MACROS lists the exceptions.
-- Nothing tracked is marked as unfinished, and nothing names a folder that only one machine has.
+- No file has a mark of unfinished work, and no file names a folder that only one machine has.
 """
 import ast
 import pathlib
@@ -23,32 +24,32 @@ FUNCTION_LINES = 60
 CPP = {".cc", ".h", ".cu", ".cuh"}
 SOURCES = CPP | {".py", ".sh"}
 
-LONG_FILES = {"src/tokenizer/unicode/unicode_data.cc": "a table that scripts/generate/unicode_tables.py writes"}
+LONG_FILES = {"src/tokenizer/unicode/unicode_data.cc"}  # a table that scripts/generate/unicode_tables.py writes
 ALLOWED_MACROS = {
-    "src/kernels/row_kernels.cc": {"ENCODE_TEXT", "ENCODE_NAME"},  # the name of the instruction set as a string
-    "src/tokenizer/split/regex_pattern.cc": {"PCRE2_CODE_UNIT_WIDTH"},  # pcre2.h asks for it
+    "src/kernels/row_kernels.cc": {"ENCODE_TEXT", "ENCODE_NAME"},  # they make a string of the name of the instruction set
+    "src/tokenizer/split/regex_pattern.cc": {"PCRE2_CODE_UNIT_WIDTH"},  # pcre2.h requires it
 }
-# Texts and vocabularies of others: a path or a mark in them is data.
+# The texts and vocabularies in this folder come from other projects, so a path or a mark in them is data.
 DATA = "tests/data/"
 
 MARK = re.compile(r"\b(?:[T]ODO|[F]IXME|[X]XX|[H]ACK)\b")
 MACHINE_PATH = re.compile(r"/(?:root|home/\w+)/|[.]pyenv\b")
 DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
-# What can hold a brace that opens no block: it is blanked out before braces are counted.
+# Comments and literals. Their braces open no block, so they are removed before braces are counted.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 # The words before a brace that opens a scope in which functions are defined.
 SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$")
 
 
 def blank(text):
-    """The text with comments and literals replaced by as many lines of nothing."""
+    """Replaces each comment and literal by its line ends."""
     return NOT_CODE.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
 def cpp_functions(text):
-    """Yields (first line, last line) of each function's body. A table is none: `x = {...}`, or a body `return {...};`."""
+    """Yields (first line, last line) of each function's body. It leaves out tables: `x = {...}`, and a body `return {...};`."""
     depth = 0
-    opened = None  # the depth and the line of the outermost block that is no scope
+    opened = None  # depth and line of the outermost block that is not a scope
     table = first_statement = False
     head = ""
     line = 1
@@ -112,7 +113,7 @@ def word_findings(text):
 
 
 def findings(path, text):
-    """[(line, finding)] of one file, whose path counts from the project's root."""
+    """Returns [(line, finding)] of one file. `path` is relative to the project's root."""
     if path.startswith(DATA):
         return []
     found = list(word_findings(text))

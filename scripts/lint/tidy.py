@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the product's C++ sources, several at once, and remembers which ones passed.
+"""Runs clang-tidy over the product's C++ sources, several at once, and records which sources passed.
 
     tidy.py --clang-tidy PATH --build build --cache DIR [--jobs N]
 
-A source that passed is not read again until something it depends on changes: its text, the project's headers that the
-compiler saw, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project count by path and size: they
-change with their package. The headers are those in ninja's log, so build first.
+A source that passed is not checked again until something changes that the result depends on: its text, the project's
+headers that the compiler read, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project change with their
+package, so only their names and sizes count. The list of headers comes from ninja's log, so build first.
 """
 import argparse
 import concurrent.futures
@@ -17,14 +17,14 @@ import subprocess
 import sys
 import time
 
-# Only the sources of these folders are checked: the macros of GoogleTest break many checks.
+# Only the sources of these folders are checked. Tests are left out because the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
-# The flags are GCC's: clang does not know all of its warnings.
+# The flags are for GCC, and clang does not know all warnings of GCC.
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
 
 
 def dependencies(build):
-    """Object file -> the files that the compiler read for it."""
+    """Returns {object file: the files that the compiler read for it}."""
     output = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], check=True, capture_output=True, text=True).stdout
     files = {}
     for line in output.splitlines():
@@ -63,7 +63,7 @@ class Sources:
         return f"{path.name} {path.stat().st_size if path.exists() else 0}"
 
     def key(self, entry):
-        """A digest of all that the outcome depends on, or None if the source has not been compiled yet."""
+        """Returns a digest of everything that the result depends on, or None if the source has not been compiled yet."""
         words = shlex.split(entry["command"])
         headers = self.deps.get(words[words.index("-o") + 1])
         if headers is None:

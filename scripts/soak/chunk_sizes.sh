@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The same 2,000 real rows through all-MiniLM-L6-v2 in float32 with chunks of 1, 7, 1,000 and all rows and in standard mode:
-# the five matrices must be byte-equal.
+# Encodes the same real rows with all-MiniLM-L6-v2 in float32 five times: with chunks of 1, 7, 1,000 and all rows, and in
+# standard mode. The five matrices must have equal bytes.
 #
-# usage: scripts/soak/chunk_sizes.sh [ROWS]       default: 2000 rows; about 4 minutes on 2 cores
+# usage: scripts/soak/chunk_sizes.sh [ROWS]       default: 2000 rows, which take about 4 minutes on 2 cores
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -36,7 +36,7 @@ main() {
   for name in "$WORK"/chunks-of-*.npy; do
     cmp "$WORK/standard.npy" "$name"
   done
-  say "$rows rows in five ways: byte-equal"
+  say "$rows rows in five ways: the bytes are equal"
 }
 
 main "$@"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The main job on real input: 50,621 Python functions (stream tc) and 50,621 changelog entries (stream commit) through
-# all-MiniLM-L6-v2 in float32 on the CPU, once undisturbed and once killed with SIGKILL at random moments and resumed.
-# The matrices must be byte-equal, `encode verify` green, and no kill may cost more than the two chunks in flight.
+# Runs a large job on real input: 50,621 Python functions (stream tc) and 50,621 changelog entries (stream commit) with
+# all-MiniLM-L6-v2 in float32 on the CPU. It runs once undisturbed. A second run is killed with SIGKILL at random moments and
+# resumed. The matrices of both runs must have equal bytes, `encode verify` must pass, and a kill may cost at most the two
+# chunks in flight.
 #
 # usage: scripts/soak/main_job.sh [ROWS [KILLS]]       default: 50621 rows, 5 kills; about 40 minutes on 2 cores
-#        scripts/soak/main_job.sh --again [KILLS]      the killed run once more, against the matrices of the last one
+#        scripts/soak/main_job.sh --again [KILLS]      only the killed run, against the matrices of an earlier undisturbed run
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -33,10 +34,10 @@ data:
 EOF
 }
 
-# Before the first chunk there is no log.
+# Prints the number of committed chunks. Before the first chunk there is no log.
 committed_chunks() { { cat "$WORK/killed"/*_chunks/chunks.log 2>/dev/null || true; } | wc -l; }
 
-# Starts the run, kills all its processes at a random moment, and prints what was on disk before and after.
+# Starts the run, kills all its processes after so many seconds, and prints the committed chunks before and after.
 kill_once() { # SECONDS
   local before pid
   before=$(committed_chunks)
@@ -48,7 +49,7 @@ kill_once() { # SECONDS
   say "killed after $1 s: $before chunks before, $(committed_chunks) after"
 }
 
-# Chunks that were begun more than once, over all lives of the run.
+# Fails if the kills cost more than two chunks each: it compares the chunks that were begun with the committed chunks.
 check_recomputed() { # KILLS
   local begun recomputed
   begun=$(grep -cE 'chunk [0-9]+/[0-9]+ \(samples' "$WORK/killed.log")
@@ -91,7 +92,7 @@ run_killed() { # KILLS
     cmp "$WORK/reference/${name}_embeddings.npy" "$WORK/killed/${name}_embeddings.npy"
   done
   check_recomputed "$kills"
-  say "the killed run's matrices are byte-equal to the undisturbed run's"
+  say "the matrices of the killed run have the same bytes as the matrices of the undisturbed run"
 }
 
 main() {

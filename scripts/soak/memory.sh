@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Peak resident memory of 500,000 short rows against that of 50,000: they may differ by 50 MB.
+# Compares the peak of resident memory for 500,000 short rows and for 50,000: they may differ by at most 50 MB.
 #
 # usage: scripts/soak/memory.sh
 set -euo pipefail

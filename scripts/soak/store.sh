@@ -1,12 +1,21 @@
 #!/bin/sh
-# The long form of the store's torture tests: an image cut after every single system call, and the whole suite again and
-# again until the time is up. Usage: scripts/soak/store.sh [MINUTES], default 10. Root and loop mounts for the cuts.
+# Repeats the torture tests of the store in their long form: an image of the disk is cut after every single system call.
+#
+# usage: scripts/soak/store.sh [MINUTES]       default: 10 minutes
+#
+# The cuts need root and loop mounts; without them the tests are skipped and the script prints this.
 set -eu
 
+case ${1:-} in
+-h | --help)
+  sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"
+  exit
+  ;;
+esac
 minutes=${1:-10}
 program=$(dirname "$0")/../../build/bin/store_torture
 if [ ! -x "$program" ]; then
-  echo "store.sh: $program is missing; run scripts/build.sh first" >&2
+  echo "store.sh: $program is missing; run scripts/build.sh --all first" >&2
   exit 66
 fi
 

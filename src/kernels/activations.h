@@ -1,16 +1,19 @@
-// Activation functions on sixteen lanes. Included by the per-instruction-set sources alone.
+// Activation functions on sixteen lanes. Only the sources that are compiled per instruction set
+// include this header. Polynomials are evaluated by Horner's rule, highest power first.
 #pragma once
 
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {
 
-// exp(x) by reduction to [-ln 2 / 2, ln 2 / 2] and a minimax polynomial (Cephes expf), for x in
-// [-87, 88]; the ends hold beyond them, and NaN stays NaN. Two units in the last place.
+// exp(x) for x in [-87, 88], with an error of at most two units in the last place. An x outside
+// this range counts as the nearer end of the range. NaN stays NaN. The method is expf of the Cephes
+// library: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], and a minimax polynomial gives exp(r).
 inline Vec exp(Vec x) {
-  const Vec rounding_bias = splat(0x1.8p23F);  // adding it rounds to an integer
+  const Vec rounding_bias = splat(0x1.8p23F);  // a sum with this number is rounded to an integer
   x = min(splat(88.0F), max(splat(-87.0F), x));
   const Vec n = (x * 1.44269504F + rounding_bias) - rounding_bias;
+  // The two constants add up to ln 2. The first one has few bits, so that n times it is exact.
   const Vec r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
   Vec p = splat(1.9875691500e-4F);
   p = p * r + 1.3981999507e-3F;
@@ -22,8 +25,8 @@ inline Vec exp(Vec x) {
   return times_power_of_two(fraction, n);
 }
 
-// 2^x to 2.7e-6, for x in [-126, 127]; below, the end holds, and NaN stays NaN. Coefficients:
-// scripts/generate/exp2.py.
+// 2^x for x in [-126, 127], with a relative error of at most 2.7e-6. An x below -126 counts as
+// -126. NaN stays NaN. scripts/generate/exp2.py computes the coefficients.
 inline Vec short_exp2(Vec x) {
   const Vec rounding_bias = splat(0x1.8p23F);
   x = max(splat(-126.0F), x);
@@ -37,8 +40,9 @@ inline Vec short_exp2(Vec x) {
   return times_power_of_two(p, n);
 }
 
-// erf(z) = z P(z^2) / Q(z^2), and 1 beyond `limit`. P and Q, highest powers first, minimize the
-// largest absolute error: scripts/generate/erf.py.
+// erf(z) = z P(z^2) / Q(z^2) for |z| < `limit`, and 1 or -1 beyond. `p` and `q` are the
+// coefficients of P and Q, highest powers first. scripts/generate/erf.py computes them so that the
+// largest absolute error is as small as possible.
 template <int64_t terms>
 inline Vec erf_ratio(Vec z, const float (&p)[terms], const float (&q)[terms], float limit) {
   const Vec s = z * z;
@@ -54,7 +58,7 @@ inline Vec erf_ratio(Vec z, const float (&p)[terms], const float (&q)[terms], fl
   return choose_less(s, splat(limit * limit), inside, outside);
 }
 
-// To 3.2e-7.
+// erf(z) with an absolute error of at most 3.2e-7.
 inline Vec erf(Vec z) {
   constexpr float kP[] = {0x1.0e02e8p-19F, 0x1.2d9264p-12F, 0x1.00ba06p-8F,
                           0x1.b3df6ap-5F,  0x1.8d62d0p-3F,  0x1.20dd72p+0F};
@@ -63,25 +67,27 @@ inline Vec erf(Vec z) {
   return erf_ratio(z, kP, kQ, 3.95F);
 }
 
-// To 3.1e-6.
+// erf(z) with an absolute error of at most 3.1e-6.
 inline Vec short_erf(Vec z) {
   constexpr float kP[] = {0x1.85d3dep-11F, 0x1.614942p-5F, 0x1.3d8af4p-3F, 0x1.20dce2p+0F};
   constexpr float kQ[] = {0x1.2f0272p-7F, 0x1.855d38p-4F, 0x1.e207eep-2F, 1.0F};
   return erf_ratio(z, kP, kQ, 3.3F);
 }
 
-// x Phi(x), exact (Hendrycks & Gimpel 2016).
+// GELU in its exact form, x Phi(x) with the normal distribution function Phi (Hendrycks & Gimpel
+// 2016).
 inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
-// The same with short_erf, for results that are rounded to bfloat16 or come from int8 products.
+// GELU with short_erf(), for results that are rounded to bfloat16 or come from int8 products.
 inline Vec short_gelu(Vec x) { return 0.5F * x * (1.0F + short_erf(x * 0.707106781F)); }
 
-// NaN stays NaN.
+// max(x, 0). NaN stays NaN.
 inline Vec relu(Vec x) { return choose_less(x, Vec{}, Vec{}, x); }
 
-// x / (1 + exp(-x)) (Elfwing et al. 2017).
+// SiLU, x / (1 + exp(-x)) (Elfwing et al. 2017).
 inline Vec silu(Vec x) { return x / (1.0F + exp(-x)); }
 
-// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), written with the logistic function.
+// The tanh form of GELU, x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3). It is
+// computed as x / (1 + exp(-2 u)), which is the same function.
 inline Vec gelu_tanh(Vec x) {
   const Vec u = 0.797884561F * (x + 0.044715F * x * x * x);
   return x / (1.0F + exp(-2.0F * u));

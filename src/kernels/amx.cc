@@ -7,6 +7,7 @@ namespace encode::kernels::amx {
 
 bool available() {
   static const bool usable = [] {
+    // Linux lets a process use tiles only after the process has asked for them (arch_prctl(2)).
     constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr long kTileData = 18;               // XFEATURE_XTILEDATA
     uint32_t a = 0;
@@ -14,6 +15,7 @@ bool available() {
     uint32_t c = 0;
     uint32_t d = 0;
     __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
+    // These are bits of EDX of CPUID leaf 7 (Intel SDM, volume 2, CPUID).
     constexpr uint32_t kAmxBFloat16 = 1U << 22;
     constexpr uint32_t kAmxTile = 1U << 24;
     constexpr uint32_t kAmxInt8 = 1U << 25;

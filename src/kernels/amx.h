@@ -1,5 +1,5 @@
-// Small products on Advanced Matrix Extensions (Intel Architecture, from Sapphire Rapids), and what
-// tiles need.
+// Intel Advanced Matrix Extensions (AMX, from Sapphire Rapids): whether they can be used, the tile
+// configuration of a thread, and small products on tiles.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,13 @@
 
 namespace encode::kernels::amx {
 
-// The processor has AMX (bfloat16 and int8) and the operating system lets this process use it.
+// Returns whether the kernels on tiles can run: the processor has AMX for bfloat16 and int8,
+// AVX512_BF16 and AVX512_VBMI, and the operating system lets this process use tiles. The first call
+// asks the operating system for this permission.
 bool available();
 
-// Holds the tile configuration of the calling thread for multiply(), and releases it. One at a time
-// a thread.
+// Configures the tiles of the calling thread, and releases them when it is destroyed. A thread
+// needs a TileSession while it calls multiply(). A thread has at most one at a time.
 class TileSession {
  public:
   TileSession();
@@ -21,9 +23,9 @@ class TileSession {
   ~TileSession();
 };
 
-// C = A x B for small matrices, with m a multiple of 16, n and k of 32. B has two consecutive rows
-// side by side: b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column
-// j.
+// C = A x B for small matrices. m is a multiple of 16; n and k are multiples of 32. Two consecutive
+// rows of B are interleaved: b[2 x (i x ldb + j)] is the element of row 2 i and column j, and the
+// next element is that column's element of row 2 i + 1.
 void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
 
 }  // namespace encode::kernels::amx

@@ -1,21 +1,22 @@
-// Products of bfloat16 operands.
+// Products of bfloat16 operands on AMX tiles, with float32 sums. A step is 32 values of the inner
+// dimension, which is what one row of a tile holds.
 #include "kernels/amx_finish.h"
 #include "kernels/linear_functions.h"
 
 namespace encode::kernels::amx::bfloat16 {
 namespace {
 
-constexpr int64_t kInner = 32;  // numbers in a row of a tile
+constexpr int64_t kInner = 32;  // bfloat16 numbers in a row of a tile
 constexpr int64_t kTileElements = kTileRows * kInner;
-// Rows and columns of one block of results: 2 x 2 tiles.
+// The rows, and the columns, of one block of results. A block is 2 x 2 tiles.
 constexpr int64_t kBlock = PackedWeight::kBlockColumns;
 
-// The size of a row of x in tiles.
+// The bytes that one row of x takes in tiles.
 int64_t row_bytes(const PackedWeight& weight) {
   return blocks(weight.in_features, kInner) * kTileRowBytes;
 }
 
-// Thirty-two consecutive elements of a row, zero beyond its end.
+// Copies the 32 elements of one step of a row to `to`. Elements beyond the end of the row are zero.
 inline void store_step(const BFloat16* row, int64_t in_features, int64_t step, BFloat16* to) {
   if ((step + 1) * kInner <= in_features)
     return store_raw(load_raw<UintVec>(row + step * kInner), to);
@@ -32,12 +33,12 @@ inline void store_step(const BFloat16* row, int64_t in_features, int64_t step, B
   }
 }
 
-// Rows of x in tile order: [row tile][inner step][16][32].
+// Copies rows of x into tiles, in the order [row tile][step][16 rows][32 elements].
 void lay_out_rows(const BFloat16* x, int64_t rows, int64_t in_features, BFloat16* to) {
   const int64_t steps = blocks(in_features, kInner);
   const int64_t padded = blocks(rows, kBlock) * kBlock;
   for (int64_t r = 0; r < padded; ++r) {
-    // A row beyond the last repeats it: its results are thrown away.
+    // The last row fills the rest of the last block. The results of the copies are never stored.
     const BFloat16* row = x + (r < rows ? r : rows - 1) * in_features;
     BFloat16* out = to + r / kTileRows * steps * kTileElements + r % kTileRows * kInner;
     for (int64_t step = 0; step < steps; ++step, out += kTileElements)
@@ -45,7 +46,9 @@ void lay_out_rows(const BFloat16* x, int64_t rows, int64_t in_features, BFloat16
   }
 }
 
-// A panel of x times W; see multiply_blocks().
+// A panel of x times W. multiply_blocks() describes the members. Tiles 0 to 3 hold the sums of a
+// block, tiles 4 and 5 hold x, and tiles 6 and 7 hold W. The steps are added in the order of the
+// inner dimension; TDPBF16PS defines the order within a step.
 class BFloat16Product {
  public:
   using Element = BFloat16;
@@ -55,7 +58,7 @@ class BFloat16Product {
   static constexpr int64_t kColumnTiles = 2;
   static constexpr int64_t kSums = kTileSums;
 
-  // The panel's rows lie in tiles at `x`; `panel` is the first of them.
+  // `x` is the panel in tiles. `panel` is the row of the result for the first row of the panel.
   BFloat16Product(const PackedWeight& weight, const BFloat16* x, int64_t panel, int64_t rows)
       : weight_(weight),
         x_(x),
@@ -100,7 +103,7 @@ class BFloat16Product {
   int64_t steps_;
 };
 
-// A small product with the distances of its rows in bytes.
+// A small product, with the distances between the rows of each matrix in bytes.
 struct SmallProduct {
   const Product& shape;
   int64_t a_bytes;
@@ -108,13 +111,15 @@ struct SmallProduct {
   int64_t c_bytes;
 };
 
+// Loads one row tile of A, or two if `two`.
 template <bool two>
 inline void load_a(const SmallProduct& p, const BFloat16* a) {
   load_tile<4>(a, p.a_bytes);
   if constexpr (two) load_tile<5>(a + kTileRows * p.shape.lda, p.a_bytes);
 }
 
-// Tiles 4 and 5 hold two row tiles of A, or one, 6 and 7 two column tiles of B.
+// Computes a block of C with one or two row tiles and two column tiles. Tiles 0 to 3 hold the sums,
+// tiles 4 and 5 hold A, and tiles 6 and 7 hold B.
 template <bool two>
 inline void multiply_block(const SmallProduct& p, const BFloat16* a, const BFloat16* b, float* c) {
   zero_sums<two ? 4 : 2>();
@@ -138,7 +143,8 @@ inline void multiply_block(const SmallProduct& p, const BFloat16* a, const BFloa
   }
 }
 
-// A single step of the inner dimension needs the same tiles of A for all columns.
+// Computes one or two row tiles of C. If the inner dimension is one step, all blocks use the same
+// tiles of A, so these are loaded once.
 template <bool two>
 inline void multiply_rows(const SmallProduct& p, const BFloat16* a, const BFloat16* b, float* c) {
   if (p.shape.k == kInner) load_a<two>(p, a);
@@ -156,7 +162,8 @@ int64_t scratch_bytes(const PackedWeight& weight) {
   return panel_rows(row_bytes(weight)) * row_bytes(weight);
 }
 
-// [column block][inner step][2 column tiles][tile]; a word is two consecutive inputs of an output.
+// Packs W in the order [column block][step][2 column tiles][tile]. A word of 32 bits in a tile
+// holds two consecutive inputs of one output.
 void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to) {
   const int64_t steps = blocks(shape.in_features, kInner);
   alignas(64) BFloat16 values[kTileElements];
@@ -198,6 +205,7 @@ constexpr LinearFunctions<BFloat16> kFunctions = {
 namespace encode::kernels::amx {
 namespace {
 
+// The operand of LDTILECFG (Intel SDM, volume 2): eight tiles with 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
   uint8_t palette = 1;
   uint8_t start_row = 0;

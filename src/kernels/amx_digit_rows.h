@@ -1,5 +1,10 @@
-// The operands of amx_digits.cc: rows of float32 numbers as digits, in the order of the tiles.
-// Included by it alone.
+// The operands of amx_digits.cc: rows of float32 numbers as digits, in the order of the tiles. Only
+// amx_digits.cc includes this header. linear.h describes the digits and the method.
+//
+// The first digit of a number is its most significant digit. A step is 64 values of the inner
+// dimension, which is what one row of a tile holds of one digit. The place of a product of two
+// digits is the sum of their places, counted from 0 for the first digit. A plane holds the sums of
+// all products of one place.
 #pragma once
 
 #include "kernels/amx_tiles.h"
@@ -8,18 +13,23 @@
 namespace encode::kernels::amx::digits {
 
 inline constexpr int64_t kInner = kTileRowBytes;  // digits in a row of a tile
-inline constexpr int64_t kScaleBytes =
-    kLanes * sizeof(float);  // behind the tiles of sixteen columns
+// The bytes of the scales of sixteen columns, which follow the tiles of these columns.
+inline constexpr int64_t kScaleBytes = kLanes * sizeof(float);
 
-// What is different from one number of digits of x to another.
+// The constants that depend on the number of digits of x:
+// - kWeightDigits: the digits of W.
+// - kLargest: the fixed-point number of the largest magnitude of a row. With this number no digit
+//   exceeds 127, even after the errors that scaling makes.
+// - kPlanes: the planes of sums. Each plane of a tile of results is one tile.
+// - kRowTiles and kColumnTiles: the size of a block of results in tiles.
 template <int64_t digits>
 struct Scheme;
 template <>
 struct Scheme<1> {
   static constexpr int64_t kWeightDigits = 1;
   static constexpr float kLargest = kLargestInt8;
-  static constexpr int64_t kPlanes = 1;  // sums kept apart, by the place of the product
-  static constexpr int64_t kRowTiles = 2, kColumnTiles = 2;  // of one block of results
+  static constexpr int64_t kPlanes = 1;
+  static constexpr int64_t kRowTiles = 2, kColumnTiles = 2;
 };
 template <>
 struct Scheme<2> {
@@ -31,25 +41,26 @@ struct Scheme<2> {
 template <>
 struct Scheme<3> {
   static constexpr int64_t kWeightDigits = 3;
-  static constexpr float kLargest = 0x7F7F7F - 2;  // scaling may round up by one
+  static constexpr float kLargest = 0x7F7F7F - 2;  // scaling may add one
   static constexpr int64_t kPlanes = 3;
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
 template <>
 struct Scheme<4> {
   static constexpr int64_t kWeightDigits = 3;
-  static constexpr float kLargest = 0x7F7F7E00;
+  static constexpr float kLargest = 0x7F7F7E00;  // two float32 numbers below the limit
   static constexpr int64_t kPlanes = 4;
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
 
-// A row with an element so far above the others that three digits would leave little of them.
+// Returns whether the largest element is so far above the mean magnitude that three digits would
+// keep too few bits of the other elements. A row that is not finite needs four digits, too.
 inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
   constexpr float kMostOfMean = 64;
   return !(row.largest * static_cast<float>(n) <= kMostOfMean * row.sum);
 }
 
-// from_digits is that of the first digit.
+// Returns the scale of a row. `from_digits` is the value of 1 in the first digit.
 template <int64_t digits>
 RowScale scale_of(float largest) {
   constexpr float kFirstPlace = 1 << 8 * (digits - 1);
@@ -58,7 +69,8 @@ RowScale scale_of(float largest) {
   return scale;
 }
 
-// The bytes of four words beside each other, by their place.
+// The index with which VPSHUFB transposes each group of four words as a square of 4 x 4 bytes. The
+// bytes of one place are then adjacent.
 struct alignas(64) BytesByPlace {
   uint8_t index[64];
   constexpr BytesByPlace() : index() {
@@ -66,8 +78,9 @@ struct alignas(64) BytesByPlace {
   }
 };
 
-// words -> planes[p]: byte p of each of the sixty-four words. Their order in a plane is not that of
-// the words, but the same for every row of x and W, and a sum of products does not mind.
+// Moves byte p of each of the 64 words to planes[p], for the lowest `places` bytes. The order of
+// the bytes differs from the order of the words. It is the same for every row of x and W, so each
+// product has the right factors. The sums are exact, so the order of the products does not matter.
 template <int64_t places>
 inline void split_places(const __m512i* words, __m512i* planes) {
   static constexpr BytesByPlace kByPlace;
@@ -86,9 +99,12 @@ inline void split_places(const __m512i* words, __m512i* planes) {
   }
 }
 
-// Sixty-four elements as digits, the first digits at `to`, the next ones a tile further. Adding 128
-// to every byte of the two's complement and taking it away from each alone carries what is above
-// 127 to the next place.
+// Stores 64 elements as digits: the first digits at `to`, and each following digit one tile
+// further. `left` is the number of elements that the row still has; the others are zero.
+//
+// Two operations turn the bytes of a two's complement number into signed digits from -128 to 127.
+// The addition of 128 to each byte carries 1 into the next place if the byte is above 127. The
+// exclusive or then subtracts 128 from each byte without a carry.
 template <int64_t digits>
 inline void store_digits(const float* from, int64_t left, Vec to_digits, std::byte* to) {
   const __m512i middle = _mm512_set1_epi32(static_cast<int>(0x80808080U));
@@ -113,19 +129,19 @@ inline void store_digits(const float* from, int64_t left, Vec to_digits, std::by
 // One row of a panel of x.
 struct PanelRow {
   const float* x;
-  float largest;  // its measure
-  int16_t number;
+  float largest;   // RowMeasure::largest
+  int16_t number;  // of the row in the panel
 };
 
-// The rows that take the same number of digits.
+// The rows of a panel that have the same number of digits.
 struct RowList {
   int64_t count = 0;
-  int16_t row[kMostPanelRows];  // of the panel
+  int16_t row[kMostPanelRows];  // the number of each row in the panel
   alignas(64) float scales[kMostPanelRows];
 };
 
-// Adds a row to a list and to its tiles `to`, one digit after the other within a step of the inner
-// dimension: [row tile][inner step][digit][16][64].
+// Appends a row to `list`, and appends its digits to the tiles at `to`. The order of the tiles is
+// [row tile][step][digit][16 rows][64 elements].
 template <int64_t digits>
 void append_row(const PanelRow& row, int64_t in_features, RowList& list, std::byte* to) {
   const int64_t steps = blocks(in_features, kInner);
@@ -140,20 +156,21 @@ void append_row(const PanelRow& row, int64_t in_features, RowList& list, std::by
   }
 }
 
-// The size of a row of x in tiles.
+// The bytes that one row of x takes in tiles.
 template <int64_t digits>
 int64_t row_bytes(int64_t in_features) {
   return blocks(in_features, kInner) * digits * kTileRowBytes;
 }
 
-// The size of sixteen columns of W.
+// The bytes that sixteen columns of W take, with their scales.
 template <int64_t digits>
 int64_t column_bytes(int64_t in_features) {
   return kTileRows * row_bytes<digits>(in_features) + kScaleBytes;
 }
 
-// Sixteen columns: [inner step][digit][tile], then their scales; a word is four consecutive inputs
-// of an output.
+// Packs sixteen columns of W in the order [step][digit][tile], and then their scales. A word of 32
+// bits in a tile holds four inputs of one output, which are neighbours in the order of
+// store_digits().
 template <int64_t digits>
 void pack_columns(const float* weight, const PackedWeight& shape, int64_t column, std::byte* to) {
   const int64_t steps = blocks(shape.in_features, kInner);

@@ -1,15 +1,21 @@
-// The sums of amx_digits.cc: products of digits on tiles. Included by it alone.
+// The sums of amx_digits.cc: products of digits on tiles. Only amx_digits.cc includes this header.
 //
-// `between` is called once a step: what it does runs beside the step's products, on the units that
-// tiles leave idle.
+// The functions add 32-bit integers without overflow, so the order of the products does not change
+// a sum. The order here makes each tile of an operand serve all its products while it is loaded.
+//
+// After the products of each step, a function calls `between` with the number of the step. The
+// vector units execute this call while the tile unit still multiplies.
 #pragma once
 
 #include "kernels/amx_digit_rows.h"
 
 namespace encode::kernels::amx::digits {
 
-// The sums of one block of results, a tile's planes one after the other, tiles by rows.
-// x: the digits of its rows, `x_tile` from one row tile to the next; w and `w_tile` likewise.
+// The operands of one block of results. x has the digits of the rows of the block, and w the digits
+// of its columns. x_tile and w_tile are the bytes from one row tile, or column tile, to the next.
+//
+// The functions below store the sums tile by tile, in row-major order, and the planes of each tile
+// one after another.
 struct BlockOperands {
   const std::byte* x;
   int64_t x_tile;
@@ -18,7 +24,9 @@ struct BlockOperands {
   int64_t steps;
 };
 
-// Four tiles of results at once: enough for no product to wait for the one before it.
+// One digit: a block of four tiles of results, so that no product waits for the one before it. A
+// product of two tiles takes 52 cycles, and the unit starts one every 16 cycles (Intel Optimization
+// Reference Manual, chapter on AMX).
 template <typename Between>
 inline void block_product_1(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
@@ -31,6 +39,7 @@ inline void block_product_1(const BlockOperands& block, int32_t* sums, Between&&
   store_sums(sums);
 }
 
+// Two digits: tiles 0 and 1 are the planes of the left tile of results, 2 and 3 of the right one.
 template <typename Between>
 inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
@@ -60,8 +69,9 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&&
   store_sums(sums);
 }
 
-// One tile of results: 18 kB of x (of 384 inputs) then stay in the first cache while the columns go
-// by.
+// Three digits: a block of one tile of results, with three planes. The tiles of x then take 18 kB
+// for 384 inputs. They stay in the first-level cache while they are multiplied with the columns of
+// W.
 template <typename Between>
 inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
@@ -91,7 +101,7 @@ inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&&
   store_sums<3>(sums);
 }
 
-// Four digits of x against three of W.
+// Four digits of x and three digits of W: a block of one tile of results, with four planes.
 template <typename Between>
 inline void block_product_4(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;

@@ -1,4 +1,4 @@
-// Products of float32 operands by their digits.
+// Products of float32 operands on AMX tiles, by the digits of the operands (linear.h).
 #include "kernels/amx_digit_tiles.h"
 #include "kernels/amx_finish.h"
 #include "kernels/linear_functions.h"
@@ -8,7 +8,8 @@ namespace {
 
 inline Vec sums_of(IntVec x) { return __builtin_convertvector(x, Vec); }
 
-// Sixteen elements of a row from the planes of their tile, in units of the first place.
+// Returns sixteen elements of a row from the planes of their tile. The unit is a product of two
+// first digits. The sum starts with the last plane, which has the smallest weight.
 template <int64_t digits>
 inline Vec combine(const int32_t* sums) {
   const auto plane = [sums](int64_t p) { return load_raw<IntVec>(sums + p * kTileSums); };
@@ -25,7 +26,8 @@ inline Vec combine(const int32_t* sums) {
   }
 }
 
-// Rows of a panel of x that take the same number of digits, times W; see multiply_blocks().
+// The rows of a panel of x that have the same number of digits, times W. multiply_blocks()
+// describes the members.
 template <int64_t digits>
 class DigitProduct {
   using S = Scheme<digits>;
@@ -38,7 +40,7 @@ class DigitProduct {
   static constexpr int64_t kColumnTiles = S::kColumnTiles;
   static constexpr int64_t kSums = S::kPlanes * kTileSums;
 
-  // The list's rows lie in tiles at `x`; `panel` is the result's first row.
+  // `x` has the rows of `list` in tiles. `panel` is the row of the result for row 0 of the panel.
   DigitProduct(const PackedWeight& weight, const RowList& list, const std::byte* x, int64_t panel)
       : weight_(weight),
         list_(list),
@@ -104,7 +106,8 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
   for (int64_t panel = 0; panel < call.rows; panel += most) {
     const int64_t count = call.rows - panel < most ? call.rows - panel : most;
     RowList usual;
-    PanelRow uneven[kMostPanelRows];  // with four digits, when the others' tiles are done with
+    // The rows that need four digits. They use `scratch` after the other rows are multiplied.
+    PanelRow uneven[kMostPanelRows];
     int64_t uneven_count = 0;
     for (int64_t r = 0; r < count; ++r) {
       const float* x = call.x + (panel + r) * width;
@@ -125,7 +128,7 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
   }
 }
 
-// Calls body<number of digits>().
+// Calls body with the number of digits of the kernel as its template argument.
 template <typename Body>
 auto with_digits(LinearKernel kernel, const Body& body) {
   if (kernel == LinearKernel::kOneDigitTiles) return body.template operator()<1>();

@@ -1,5 +1,6 @@
-// The blocks of a product one after the other: while the tiles of one are multiplied, the sums of
-// the one before become results. Included by their sources alone.
+// Computes a product on tiles block by block. While the tile unit multiplies the tiles of one
+// block, the vector units turn the sums of the previous block into results. Only the sources of
+// products on tiles include this header.
 #pragma once
 
 #include "kernels/amx_tiles.h"
@@ -14,24 +15,25 @@ struct BlockPlace {
 
 // One row of one tile of a block.
 struct TileRow {
-  int64_t tile;         // of all tiles of the block, by rows
-  int64_t column_tile;  // of them
-  int64_t row;          // of the tile
-  int64_t product_row;
+  int64_t tile;         // number of the tile in the block, in row-major order
+  int64_t column_tile;  // column of the tile in the block
+  int64_t row;          // number of the row in the tile
+  int64_t product_row;  // number of the row in the product
 };
 
-// Makes results of the sums of a block, some rows of its tiles at a time.
+// Turns the sums of a block into results, a few rows of its tiles at a time.
 template <Epilogue epilogue, typename Product>
 class BlockFinish {
   using T = typename Product::Element;
 
  public:
   static constexpr int64_t kTiles = Product::kRowTiles * Product::kColumnTiles;
-  static constexpr int64_t kRows = kTiles * kTileRows;  // of all tiles
+  static constexpr int64_t kRows = kTiles * kTileRows;  // rows of all tiles of a block
 
   BlockFinish(Product& product, const Linear<T>& call) : product_(product), call_(call) {}
 
-  // The block before must be finished. `sums` must not change until this block is finished.
+  // Makes `sums` the block to finish. The previous block must be finished, and the caller must not
+  // change `sums` until this block is finished.
   void take(const BlockPlace& place, const typename Product::Sum* sums) {
     place_ = place;
     sums_ = sums;
@@ -40,7 +42,7 @@ class BlockFinish {
       bias_[tile] = call_.bias ? load_lanes(call_.bias + column(tile), lanes(tile)) : Vec{};
   }
 
-  // Rows [begin, end) of kRows; none before the first take().
+  // Finishes rows [begin, end) of kRows. Does nothing before the first take().
   void finish(int64_t begin, int64_t end) const {
     if (sums_ == nullptr) return;
     for (int64_t tile = 0; tile < kTiles; ++tile) {
@@ -82,20 +84,26 @@ class BlockFinish {
   Vec bias_[Product::kColumnTiles] = {};
 };
 
-// All blocks of a product whose rows of x lie in tiles. A Product has
-//   Element, Sum                    types of the result and of a sum
+// Computes all blocks of a product. The rows of x already lie in tiles. A Product has these
+// members:
+//   Element, Sum                    the types of the result and of a sum
 //   kExact                          see apply()
-//   kRowTiles, kColumnTiles         of a block
-//   kSums                           sums of a tile
-//   rows(), columns(), steps()
-//   block_bytes()                   of W for the columns of a block
-//   multiply(place, sums, between)  the sums of a block, tile by tile; calls between(step)
-//   take(place)                     sum() is then about this block
-//   sum(sums, row)                  sixteen results of a row without their bias
-//   result_row(row)                 the row of the result that a row becomes
+//   kRowTiles, kColumnTiles         the size of a block in tiles
+//   kSums                           the number of sums of a tile
+//   rows(), columns(), steps()      the size of the product; steps of the inner dimension
+//   block_bytes()                   the bytes of W for the columns of a block
+//   multiply(place, sums, between)  stores the sums of a block tile by tile, calls between(step)
+//   take(place)                     makes sum() refer to this block
+//   sum(sums, row)                  returns sixteen results of a row without their bias
+//   result_row(row)                 returns the row of the result for a row of the product
 //
-// A block of rows takes the columns one after the other, so that its results lie on few pages: the
-// first-level TLB holds 96 of 4 kB, and a virtual machine may have no larger ones.
+// The columns are processed in groups of kGroupBytes of W, which stay in the second-level cache.
+// Within a group, a block of rows is multiplied with all columns before the next block of rows. Its
+// results then lie on few pages. This matters because the first-level TLB has 96 entries for pages
+// of 4 kB, and a virtual machine may have no larger pages.
+//
+// Two buffers of sums alternate: one receives the sums of the current block while the other one is
+// finished. Each step of the current block finishes an equal share of the rows.
 template <Epilogue epilogue, typename Product>
 void multiply_blocks(Product& product, const Linear<typename Product::Element>& call) {
   using Finish = BlockFinish<epilogue, Product>;

@@ -1,4 +1,4 @@
-// What the products on tiles share. Included by their sources alone.
+// The operations on tiles that all products on tiles share. Only their sources include this header.
 #pragma once
 
 #include <immintrin.h>
@@ -15,31 +15,36 @@ inline constexpr int64_t kTileRowBytes = 64;
 inline constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 inline constexpr int64_t kTileSums = kTileRows * kLanes;
 
-// GCC 12 does not know that loading a tile reads memory: before the first load of what was stored.
+// load_tile() does not tell the compiler that it reads memory. So this function must be called
+// after the operands are stored and before the first load_tile() of them.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
 
-// Measurements suggest that two hyperthreads of a core share the room for tiles if both use them.
-// Each tile that holds numbers takes room, and each instruction under way takes room for one more.
-// So an operand gives its tile back after its last use, and instructions keep apart. A load and a
-// product then take 12 ns; without these two measures they take 32 ns, because all eight tiles are
-// in use. On a core that no other thread uses they take 7 ns in any case (docs/performance.md).
+// Measurements suggest that the two hyperthreads of a core share one pool of physical tile
+// registers. Each tile that is not zero takes a register of the pool, and each tile instruction in
+// flight takes another one. To leave registers for the other thread:
+// - give_back() sets the tile of an operand to zero after its last use;
+// - keep_apart() puts idle instructions between two tile instructions.
+// Beside a thread that also uses tiles, a load and a product then take 12 ns, instead of 32 ns
+// without these two measures. On a core that no other thread uses they always take 7 ns
+// (docs/performance.md).
 
-// Zero takes no room.
+// Sets a tile to zero. A zero tile takes no register of the pool.
 template <int64_t tile>
 inline void give_back() {
   __asm__ volatile("tilezero %%tmm%c0" : : "i"(tile));
 }
 
-// Eight instructions that do nothing.
+// Executes eight instructions that do nothing.
 inline void keep_apart() { __asm__ volatile(".rept 8\n\tnop\n\t.endr"); }
 
+// Loads sixteen rows of 64 bytes; `row_bytes` is the distance between two rows.
 template <int64_t tile>
 inline void load_tile(const void* from, int64_t row_bytes = kTileRowBytes) {
   __asm__ volatile("tileloadd (%0,%1), %%tmm%c2" : : "r"(from), "r"(row_bytes), "i"(tile));
   keep_apart();
 }
 
-// What a tile of operands holds.
+// The elements of a tile of an operand.
 enum class TileType { kInt8, kBFloat16 };
 
 // Adds the product of the tiles a and b to the tile `sum`.
@@ -53,7 +58,8 @@ inline void add_product() {
   keep_apart();
 }
 
-// Two row tiles times two column tiles, added to four sums.
+// Adds the products of two row tiles and two column tiles to tiles 0 to 3, in row-major order. Each
+// of the four operand tiles is loaded once and serves two products.
 template <TileType type>
 inline void add_four_products(const void* top, const void* bottom, const void* left,
                               const void* right) {
@@ -71,7 +77,7 @@ inline void add_four_products(const void* top, const void* bottom, const void* l
   give_back<7>();
 }
 
-// The first tiles hold the sums of every product: two of them, three or four.
+// Sets tiles 0 to `tiles` - 1 to zero, for 2 to 4 tiles. All products keep their sums there.
 template <int64_t tiles = 4>
 inline void zero_sums() {
   give_back<0>();
@@ -80,7 +86,7 @@ inline void zero_sums() {
   if constexpr (tiles > 3) give_back<3>();
 }
 
-// One behind the other.
+// Stores tiles 0 to `tiles` - 1 one after another in memory, for 3 or 4 tiles.
 template <int64_t tiles = 4, typename Sum>
 inline void store_sums(Sum* sums) {
   _tile_stored(0, sums, kTileRowBytes);
@@ -89,8 +95,9 @@ inline void store_sums(Sum* sums) {
   if constexpr (tiles > 3) _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
 }
 
-// [16 rows][16 words of 32 bits] -> [16 words][16 rows]: the order in which a tile holds
-// consecutive inputs of sixteen outputs.
+// Transposes [16 rows][16 words of 32 bits] to [16 words][16 rows]. TDPBSSD and TDPBF16PS need this
+// order for W: a row of the tile holds one word, with consecutive inputs, of each of sixteen
+// outputs.
 template <typename T>
 inline void store_transposed(const T* rows, T* to) {
   constexpr int64_t kRow = kTileRowBytes / static_cast<int64_t>(sizeof(T));

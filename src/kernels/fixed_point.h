@@ -1,5 +1,5 @@
-// Rows of float32 numbers as fixed-point numbers. Included by the per-instruction-set sources
-// alone.
+// Rows of float32 numbers as fixed-point numbers. Only the sources that are compiled per
+// instruction set include this header.
 #pragma once
 
 #include "kernels/linear_finish.h"
@@ -7,12 +7,14 @@
 namespace encode::kernels::ENCODE_ISA {
 
 struct RowMeasure {
-  float largest;  // magnitude; NaN if an element is not finite
-  float sum;      // of magnitudes
+  float largest;  // the largest magnitude; NaN if an element is not finite
+  float sum;      // the sum of the magnitudes
 };
 
+// Magnitudes are compared as integers: the bits of non-negative float32 numbers have the same order
+// as the numbers, and NaN comes last.
 inline RowMeasure measure(const float* row, int64_t n) {
-  constexpr int64_t kParts = 4;  // so that no sum waits for the one before it
+  constexpr int64_t kParts = 4;  // partial sums, so that no addition waits for the one before it
   UintVec most[kParts] = {};
   Vec total[kParts] = {};
   const auto take = [&](int64_t part, Vec x) {
@@ -38,18 +40,18 @@ inline RowMeasure measure(const float* row, int64_t n) {
 
 struct RowScale {
   float to_digits;    // x times this is the fixed-point number
-  float from_digits;  // back; NaN for a row that is not finite
+  float from_digits;  // the fixed-point number times this is x; NaN for a row that is not finite
 };
 
-// `most` is the fixed-point number of the largest magnitude.
+// Returns the scale with which the magnitude `largest` becomes the fixed-point number `most`.
 inline RowScale fixed_point_scale(float largest, float most) {
   if (largest != largest) return {.to_digits = 0, .from_digits = largest};
-  constexpr float kTiny = 1e-30F;  // a row below it is as good as zero, and cannot be divided by
+  constexpr float kTiny = 1e-30F;  // smaller numbers need no precision; zero is no divisor
   if (largest < kTiny) largest = kTiny;
   return {.to_digits = most / largest, .from_digits = largest / most};
 }
 
-// The fixed-point number of a row's largest magnitude in int8 quantization.
+// The fixed-point number of the largest magnitude of a row in int8 quantization.
 inline constexpr float kLargestInt8 = 0x7F;
 
 }  // namespace encode::kernels::ENCODE_ISA

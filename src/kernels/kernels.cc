@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <string>
+#include <fmt/format.h>
 #include <string_view>
 
 #include "encode/error.h"
@@ -32,7 +32,8 @@ namespace {
 constexpr std::array<const char*, 5> kNames = {"baseline", "avx2", "avx512", "avx512bf16", "amx"};
 
 #ifdef ENCODE_X86_64
-// The parts of x86-64-v3 and -v4 that came last; a processor with these has the rest of the level.
+// These functions test the newest features of x86-64-v3 and x86-64-v4. A processor that has them
+// has the other features of the level, too.
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi2");
@@ -67,8 +68,8 @@ Capability asked_for() {
                .what = "unknown processor capability",
                .where = "environment variable ENCODE_CPU_CAPABILITY",
                .expected = "baseline, avx2, avx512, avx512bf16 or amx",
-               .found = "'" + std::string(value) + "'",
-               .hint = "leave it unset to use all that the processor has"});
+               .found = fmt::format("'{}'", value),
+               .hint = "unset the variable to use the best instruction set of the processor"});
 }
 
 }  // namespace

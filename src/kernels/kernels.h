@@ -1,7 +1,12 @@
-// Row-wise CPU kernels, compiled for several instruction sets and chosen once for the processor.
-// They compute and add in float32, whatever type the rows are stored in. Sixteen partial sums are
-// added in a fixed order, so a row's result depends on the row and the instruction set alone.
-// Single-threaded: the engine runs one batch a thread. No kernel allocates or throws.
+// CPU kernels for single rows and small products. They are compiled for several instruction sets,
+// and one set is chosen when the program runs.
+//
+// The kernels compute in float32, and the type of a row is only its storage. A sum over a row has
+// sixteen partial sums, one for each lane, which are added in a fixed order at the end. So the
+// result for a row depends only on the row and on the instruction set.
+//
+// Each kernel runs on the calling thread, and any number of threads may call it. No kernel
+// allocates or throws.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +14,7 @@
 
 namespace encode::kernels {
 
-// Storage of a 16-bit row: the bits, as in memory.
+// An element of a row of 16-bit numbers: its bits, as they are in memory.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -17,7 +22,8 @@ struct Float16 {
   uint16_t bits;
 };
 
-// One row to normalize: x, y, weight and bias [n]; bias may be null. x and y may be the same row.
+// One row to normalize. x, y, weight and bias are [n]. bias may be null. x and y may be the same
+// row.
 template <typename T>
 struct NormRow {
   const T* x;
@@ -28,7 +34,7 @@ struct NormRow {
   T* y;
 };
 
-// One head of one token, [2 x half], and the cosines and sines of its position, [half].
+// One head of one token, [2 x half], and the cosines and sines of the token's position, [half].
 template <typename T>
 struct RotaryHead {
   T* head;
@@ -39,20 +45,21 @@ struct RotaryHead {
 
 template <typename T>
 struct RowKernels {
-  // out[i] = in[i].
+  // out[i] = in[i], exactly.
   void (*widen)(const T* in, int64_t n, float* out);
   // out[i] = in[i] x factor, rounded to nearest even.
   void (*scale)(const float* in, int64_t n, float factor, T* out);
   // (x - mean) / sqrt(variance + eps) x weight + bias (Ba et al. 2016).
   void (*layer_norm)(const NormRow<T>& row);
-  // weight x round(x / sqrt(mean(x^2) + eps)): rounded to T before the weight, as Hugging Face's
-  // Qwen2RMSNorm does (Zhang & Sennrich 2019).
+  // weight x round(x / sqrt(mean(x^2) + eps)) (Zhang & Sennrich 2019). round() rounds to T before
+  // the weight is applied, as Qwen2RMSNorm in Hugging Face Transformers does.
   void (*rms_norm)(const NormRow<T>& row);
-  // Half-split ("neox") rotation in place (Su et al. 2021).
+  // Rotates the head in place (RoFormer, Su et al. 2021). Element i is paired with element half +
+  // i, as in GPT-NeoX.
   void (*rotary)(const RotaryHead<T>& head);
 };
 
-// At most sixteen rows of 32-bit words, at any address.
+// At most sixteen rows of 32-bit words, which need no alignment.
 struct WordRows {
   const std::byte* first;
   int64_t stride;  // in bytes
@@ -60,7 +67,8 @@ struct WordRows {
   int64_t width;  // in words
 };
 
-// C [m, n] = A [m, k] x B [k, n], row-major, with the distances between rows in elements.
+// The shape of a product C [m, n] = A [m, k] x B [k, n]. The matrices are row-major. lda, ldb and
+// ldc are the distances between two rows, in elements.
 struct Product {
   int64_t m;  // a multiple of 8
   int64_t n;
@@ -74,23 +82,28 @@ struct VectorLinears;  // linear_functions.h
 
 struct Kernels {
   const char* instruction_set;  // "baseline", "avx2", "avx512", "avx512bf16"
-  // p[j] = exp(scale x s[j] - the largest of them), j in [0, n), n >= 1; returns the sum of p. Two
-  // units in the last place. s and p may be the same.
+  // p[j] = exp(scale x s[j] - m) for j in [0, n), with n >= 1, where m is the largest scale x s[j].
+  // Returns the sum of p. The error of p[j] is at most two units in the last place. s and p may be
+  // the same. If a score is NaN, the sum is NaN.
   float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
-  // The same to 1e-5. p is rounded to nearest even; the sum adds the numbers before they are
-  // rounded.
+  // The same with a relative error of at most 1e-5 before each p[j] is rounded to the nearest
+  // bfloat16 number (ties to even). The sum adds the numbers before they are rounded.
   float (*exp_scores_bfloat16)(const float* s, int64_t n, float scale, BFloat16* p);
-  // rows -> columns: to[i x columns + j] = word i of row j for j in [0, 16), zero beyond the rows.
+  // Transposes rows: to[i x columns + j] = word i of row j for j in [0, 16). Words of rows that do
+  // not exist are zero.
   void (*transpose)(const WordRows& rows, int64_t columns, uint32_t* to);
-  // out = a[0], b[0], a[1], b[1] .. b[n - 1]; a null b is zeros.
+  // out = a[0], b[0], a[1], b[1], ..., b[n - 1]. If b is null, its elements are zero.
   void (*interleave)(const BFloat16* a, const BFloat16* b, int64_t n, BFloat16* out);
-  // Each element of C is one chain of multiply-adds in the order of k.
+  // Multiplies float32 matrices. Each element of C is one chain of multiply-adds in the order of
+  // the inner dimension.
   void (*multiply)(const Product& product, const float* a, const float* b, float* c);
-  // The same for bfloat16 factors, with k and lda even. B has two consecutive rows side by side:
-  // b[2 x (i x ldb + j)] and the element behind it are rows 2 i and 2 i + 1 of column j. Null if
-  // the instruction set has no such products.
+  // The same for bfloat16 matrices with float32 sums. Each link of the chain adds the products of
+  // two consecutive values of the inner dimension. k and lda are even. Two consecutive rows of B
+  // are interleaved: b[2 x (i x ldb + j)] is the element of row 2 i and column j, and the next
+  // element is that column's element of row 2 i + 1. Null if the instruction set has no products of
+  // bfloat16 pairs.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
-  const VectorLinears* linears;  // null if the instruction set has none
+  const VectorLinears* linears;  // null if the instruction set has no kernels of linear.h
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;
   RowKernels<Float16> float16;
@@ -112,24 +125,25 @@ inline const RowKernels<Float16>& Kernels::rows() const {
   return float16;
 }
 
-// The instruction sets that the CPU path knows, each including the ones before it. kAvx512Bf16 is
-// AVX512_BF16 with AVX512_VNNI.
+// The instruction sets that the CPU kernels use. Each one includes those before it. kAvx512Bf16 is
+// AVX512_BF16 together with AVX512_VNNI.
 enum class Capability { kBaseline, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
-// The best instruction set that may be used: the best that the processor has, or a lesser one if
-// ENCODE_CPU_CAPABILITY names it ("baseline", "avx2", "avx512", "avx512bf16", "amx"), so that a
-// machine can give the bits of a lesser machine.
-// Throws Error kUsage "cpu.capability" for another value of it.
+// Returns the best instruction set that may be used. This is the best one that the processor has,
+// or a lesser one if the environment variable ENCODE_CPU_CAPABILITY names it ("baseline", "avx2",
+// "avx512", "avx512bf16" or "amx"). With the variable a machine can reproduce the bits of a lesser
+// machine.
+// Throws Error kUsage "cpu.capability" if the variable has another value.
 Capability capability();
 const char* to_string(Capability capability);
-// Whether the processor has AVX512_VNNI, which some have with kAvx512.
+// Returns whether the processor has AVX512_VNNI. A processor with kAvx512 may have it or not.
 bool has_avx512_vnni();
 
-// The best set of row kernels within capability(); kAmx uses the set for AVX512_BF16. That set
-// takes subnormal bfloat16 numbers for zero.
+// Returns the best set of kernels that capability() allows. kAmx uses the set for AVX512_BF16. This
+// set treats subnormal bfloat16 numbers as zero.
 const Kernels& kernels();
 
-// Every set that this processor can run, the best one last.
+// All sets that this processor can run. The best one is the last.
 struct KernelSets {
   const Kernels* sets[4];
   int count;

@@ -26,7 +26,7 @@ const LinearFunctions<float>& of_float(LinearKernel kernel) {
 
 const LinearFunctions<Float16>& of_float16() { return kernels().linears->float16; }
 
-// body(the kernel's functions).
+// Calls body with the LinearFunctions of the kernel.
 template <typename Body>
 auto with_functions(LinearKernel kernel, const Body& body) {
   if (kernel == LinearKernel::kFloat16Vectors) return body(of_float16());

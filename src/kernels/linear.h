@@ -1,26 +1,32 @@
-// y = epilogue(x W^T + bias) + residual with W packed once, on Advanced Matrix Extensions (Intel
-// Architecture, from Sapphire Rapids) or on vector registers.
+// y = epilogue(x W^T + bias) + residual with W packed once, on tiles of Intel Advanced Matrix
+// Extensions (AMX, from Sapphire Rapids) or on vector registers.
 //
-// Tiles. bfloat16 operands are multiplied as they are, into float32 sums. A float32 operand becomes
-// digits of a fixed-point number: a row of x, and a row of W, is its largest magnitude times signed
-// digits to the base 256, eight bits each, so that 8-bit integers are multiplied and their sums are
-// exact (Ozaki et al. 2012, "Error-free transformations of matrix multiplication"; Ootomo,
-// Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit"). A product of two digits
-// is computed only if their places add up to less than the number of digits.
-//   Three digits (six products) round an operand to 2^-24 of its row's largest element. If no
-//   element of x is far above the others, the errors are as small as the errors of float32
-//   arithmetic, else up to 2^-19 of the sum of the terms' magnitudes. A row of x whose largest
-//   element is above 64 times the mean of its magnitudes takes four digits.
-//   Two digits (three products) round an operand to 2^-16 of its row's largest element.
-//   One digit is int8 quantization of weights and activations, row by row.
+// Products on tiles. bfloat16 operands are multiplied as they are, and their sums are float32. A
+// float32 operand is converted to fixed point: each row of x and of W has one scale, and each
+// element is written as signed 8-bit digits to the base 256. The products and sums of digits are
+// exact in 32-bit integers (Ozaki et al. 2012, "Error-free transformations of matrix
+// multiplication"; Ootomo, Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit").
+// With the places of the digits counted from 0, a product of two digits is computed only if the sum
+// of their places is less than the number of digits.
+// - Three digits (six products) round an operand to 2^-24 of the largest element of its row. If no
+//   element of a row of x is far above the others, the errors are as small as the errors of float32
+//   arithmetic. Otherwise they are at most 2^-19 of the sum of the magnitudes of the terms. If the
+//   largest element of a row of x is above 64 times the mean magnitude of the row, the row has four
+//   digits.
+// - Two digits (three products) round an operand to 2^-16 of the largest element of its row.
+// - One digit is int8 quantization of weights and activations, row by row.
 //
-// Vector registers. An element is one chain of multiply-adds in the order of the inner dimension:
-// of float32 numbers, of pairs of bfloat16 numbers (AVX512_BF16), or of four 8-bit integers
-// (AVX512_VNNI), quantized as on tiles. Float16 numbers, and bfloat16 numbers without AVX512_BF16,
-// are stored in 16 bits and multiplied as the float32 numbers that they are.
+// Products on vector registers. An element of the result is one chain of multiply-adds in the order
+// of the inner dimension. A link of the chain is:
+// - a product of float32 numbers;
+// - a pair of products of bfloat16 numbers (AVX512_BF16);
+// - four products of 8-bit integers (AVX512_VNNI), which are quantized as on tiles; these sums are
+//   exact in any order.
+// Float16 numbers are stored in 16 bits and multiplied as float32 numbers. So are bfloat16 numbers
+// on a processor without AVX512_BF16.
 //
-// An element of the result depends on its row of x and its row of W alone, not on how many there
-// are. Single-threaded.
+// An element of the result depends only on its row of x and its row of W, and not on the number of
+// rows. Each function runs on the calling thread.
 #pragma once
 
 #include <cstddef>
@@ -41,33 +47,35 @@ enum class LinearKernel {
   kInt8Vectors,
 };
 
-// Whether this processor has what the kernel takes, and may use it (capability()). Everything below
-// is for usable kernels alone, with elements of the kernel's type: nothing checks it.
+// Returns whether this processor can run the kernel and capability() allows it. The caller must use
+// the functions below only with usable kernels, and with elements of the type of the kernel. The
+// functions do not check this.
 bool usable(LinearKernel kernel);
 
-// After the bias, before the residual.
+// The function that is applied after the bias is added and before the residual is added.
 enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
-// W [out_features, in_features] in the order that its kernel reads it in.
+// W [out_features, in_features] in the order in which its kernel reads it.
 struct PackedWeight {
-  // Sums of digits' products, three a place, fit into 32 bits.
+  // At this width a sum of products of digits fits into a signed 32-bit integer. A product is at
+  // most 2^14, and there are at most three products of a place.
   static constexpr int64_t kMaxInFeatures = ((int64_t{1} << 31) - 1) / (3 << 14);
 
   LinearKernel kernel;
   int64_t out_features;
   int64_t in_features;    // at most kMaxInFeatures
-  const std::byte* data;  // packed_bytes() at a multiple of 64
+  const std::byte* data;  // packed_bytes() bytes, aligned to 64 bytes; owned by the caller
 
   int64_t packed_bytes() const;
-  // Columns of the result that are packed together, and how many such blocks there are. Matrices
-  // whose out_features are whole blocks lie one behind the other when they are stacked.
+  // The columns of the result that are packed together. Packed matrices can be stacked in memory if
+  // the out_features of each one, except the last, are a multiple of this.
   static constexpr int64_t kBlockColumns = 32;
-  int64_t column_blocks() const;
+  int64_t column_blocks() const;  // blocks of kBlockColumns columns; the last may have fewer
 };
 
-// Fills the column blocks [begin, end) of `to` (packed_bytes() in all) from row-major weights: any
-// number of threads may share the work. The weights are BFloat16 or Float16 for the kernels named
-// so and float for the others.
+// Packs the column blocks [begin, end) of row-major weights into `to`, which has packed_bytes()
+// bytes. Several threads may pack different blocks at the same time. The elements are BFloat16 or
+// Float16 for the kernels with this type in their name, and float for the others.
 struct BlockRange {
   int64_t begin;
   int64_t end;
@@ -76,22 +84,24 @@ void pack(const float* weight, const PackedWeight& shape, BlockRange range, std:
 void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 void pack(const Float16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 
-// T is BFloat16 or Float16 for the kernels named so and float for the others. Row-major with dense
-// rows of in_features and out_features. A row of x that is not finite gives sums that are not.
+// The arguments of a product. T is BFloat16 or Float16 for the kernels with this type in their
+// name, and float for the others. The matrices are row-major and dense. If a row of x has an
+// element that is not finite, the sums of this row are not finite.
 template <typename T>
 struct Linear {
   const T* x;         // [rows, in_features]
   const float* bias;  // [out_features] or null
   const T* residual;  // [rows, out_features] or null
-  T* y;               // [rows, out_features]; may be residual
+  T* y;               // [rows, out_features]; may be the same as residual
   int64_t rows;
   Epilogue epilogue;
 };
 
-// Working memory that linear() needs for a weight, whatever the number of rows.
+// The bytes of working memory that linear() needs for a weight. The number of rows does not matter.
 int64_t scratch_bytes(const PackedWeight& weight);
 
-// `scratch` at a multiple of 64. On tiles it has a TileSession of its own.
+// Computes the product. `scratch` has scratch_bytes() bytes, aligned to 64 bytes. A kernel on tiles
+// makes its own amx::TileSession, so the caller must not have one.
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<Float16>& call, std::byte* scratch);

@@ -1,5 +1,5 @@
-// What the kernels of linear.h share: panels of rows, and what happens to sums. Included by the
-// per-instruction-set sources alone.
+// The parts that the kernels of linear.h share: the size of panels of rows, and the steps from sums
+// to results. Only the sources that are compiled per instruction set include this header.
 #pragma once
 
 #include "kernels/activations.h"
@@ -8,16 +8,19 @@
 
 namespace encode::kernels::ENCODE_ISA {
 
+// The number of blocks of `size` that hold n elements.
 inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// Columns of W that all rows of a panel are multiplied with before the next ones: they stay in the
-// second cache.
+// The bytes of a group of columns of W. All rows of a panel are multiplied with one group before
+// the next group, so that the group stays in the second-level cache.
 inline constexpr int64_t kGroupBytes = int64_t{512} << 10;
 
 inline constexpr int64_t kMostPanelRows = 512;
 
-// Rows of x that are laid out at a time, each of so many bytes there. W comes from the third cache
-// once for all of them, and they stay in the second one beside it unless they are few.
+// Returns the number of rows of x in a panel, if each row takes `row_bytes` bytes. A panel is laid
+// out before it is multiplied. W is read from the third-level cache once for each panel, so a panel
+// should have many rows. But it should also fit into the second-level cache with a group of W.
+// Only panels of kFew very wide rows do not.
 inline int64_t panel_rows(int64_t row_bytes) {
   constexpr int64_t kFew = 128;
   constexpr int64_t kPanelBytes = int64_t{768} << 10;
@@ -26,13 +29,14 @@ inline int64_t panel_rows(int64_t row_bytes) {
   return rows;
 }
 
-// Up to sixteen elements, zero beyond them.
+// Loads at most sixteen elements. The other lanes are zero. `lanes` may be negative.
 template <typename T>
 inline Vec load_lanes(const T* from, int64_t lanes) {
   return lanes >= kLanes ? load(from) : lanes > 0 ? load_part(from, lanes) : Vec{};
 }
 
-// `exact`: not rounded to bfloat16, nor made of int8 products.
+// Applies the epilogue. `exact` is false if the result is rounded to bfloat16 or comes from int8
+// products; a shorter formula is then good enough.
 template <Epilogue epilogue, bool exact>
 inline Vec apply(Vec x) {
   if constexpr (epilogue == Epilogue::kGelu) return exact ? gelu(x) : short_gelu(x);
@@ -42,7 +46,9 @@ inline Vec apply(Vec x) {
   return x;
 }
 
-// Sixteen sums of a row, or `lanes` of them, their bias added, to their place in the result.
+// Turns sixteen sums of a row, with their bias, into results and stores the first `lanes` of them
+// in y from `offset` on. The epilogue and the residual are computed in float32, and the result is
+// rounded to T once.
 template <Epilogue epilogue, bool exact, typename T>
 inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_t lanes) {
   Vec x = apply<epilogue, exact>(sums);
@@ -54,7 +60,7 @@ inline void finish_lanes(Vec sums, const Linear<T>& call, int64_t offset, int64_
   }
 }
 
-// Makes `body` a constant expression's template argument: body.template operator()<epilogue>().
+// Calls body with the epilogue as a template argument: body.template operator()<epilogue>().
 template <typename Body>
 auto with_epilogue(Epilogue epilogue, const Body& body) {
   switch (epilogue) {

@@ -1,4 +1,4 @@
-// What linear.h calls for a kernel. Same contracts.
+// The functions that linear.h calls for each kernel. linear.h states their contracts.
 #pragma once
 
 #include "kernels/linear.h"
@@ -13,8 +13,9 @@ struct LinearFunctions {
   int64_t (*scratch_bytes)(const PackedWeight& weight);
 };
 
-// The kernels on vector registers (Kernels::linears); members are null if the instruction set has
-// no such kernel. The int8 kernel needs AVX512_VNNI besides AVX-512.
+// The kernels on vector registers (Kernels::linears). The functions of a kernel are null if the
+// instruction set does not have the kernel. The int8 kernel needs AVX512_VNNI in addition to
+// AVX-512.
 struct VectorLinears {
   LinearFunctions<float> float32;
   LinearFunctions<float> int8;
@@ -32,7 +33,7 @@ namespace avx512bf16 {
 extern const VectorLinears vector_linears;
 }
 
-// The kernels on tiles: for any number of digits, and for bfloat16.
+// The kernels on tiles: one for every number of digits, and one for bfloat16.
 namespace amx {
 const LinearFunctions<float>& digit_linear();
 const LinearFunctions<BFloat16>& bfloat16_linear();

@@ -1,21 +1,34 @@
-// Products of small matrices of 32-bit words, as attention and packed weights have them: a word is
-// a float32 number or consecutive values of the inner dimension. Included by the
-// per-instruction-set sources alone.
+// Products of small matrices of 32-bit words, for attention and for packed weights. A word is one
+// float32 number, or two or four values of the inner dimension. Only the sources that are compiled
+// per instruction set include this header.
+//
+// Blocking. A block of results is `rows` rows by `vectors` registers of columns, and all its sums
+// stay in registers. For each word of the inner dimension the block loads `vectors` registers of B.
+// For each of its rows it then broadcasts one word of A and adds `vectors` products.
+// multiply_words() processes the inner dimension in parts of kProductDepth and keeps the sums in C
+// between two parts. vector_linear.cc processes it in one part.
+//
+// Order of sums. Each element of C is one chain over the words of the inner dimension, in ascending
+// order. The blocking does not change this order, because C keeps a partial sum without rounding
+// it. So neither the position of a block nor the size of the product changes the bits of an
+// element.
 #pragma once
 
 #include "kernels/vec.h"
 
 namespace encode::kernels::ENCODE_ISA {
 
-// Sums of Vec, several of them, would not stay in registers.
+// One register. GCC 12 does not keep several sums in registers if their type is a Vec that is wider
+// than a register.
 using Wide = Register<float>;
 
-// sums += a x b, word by word.
+// Adds a x b to `sums`, word by word. The compiler contracts this to a fused multiply-add if the
+// instruction set has one.
 struct Float32Words {
   static void add(Wide& sums, Wide a, Wide b) { sums += a * b; }
 };
 #ifdef __AVX512BF16__
-// A word is two bfloat16 numbers; subnormal numbers count as zero.
+// A word is two bfloat16 numbers. Subnormal numbers count as zero (Intel SDM, VDPBF16PS).
 struct BFloat16Words {
   static void add(Wide& sums, Wide a, Wide b) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
@@ -23,8 +36,8 @@ struct BFloat16Words {
 };
 #endif
 #ifdef __AVX512F__
-// A word is four bytes, without a sign in a and with a sign in b; sums are 32-bit integers. This is
-// AVX512_VNNI, which not every processor with AVX-512 has.
+// A word is four bytes, which are unsigned in a and signed in b. The sums are 32-bit integers. The
+// instruction belongs to AVX512_VNNI, which not every processor with AVX-512 has.
 struct Int8Words {
   static void add(Wide& sums, Wide a, Wide b) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
@@ -32,17 +45,18 @@ struct Int8Words {
 };
 #endif
 
-// Rows and registers of columns of a block of results, which stays in registers while it is summed.
+// The rows and the registers of columns of a block. With AVX-512, 16 sums, 2 registers of B and 1
+// word of A use 19 of 32 registers. With AVX2, 8 + 2 + 1 registers of 16 are used.
 #ifdef __AVX512F__
 constexpr int64_t kProductRows = 8;
 #else
 constexpr int64_t kProductRows = 4;
 #endif
 constexpr int64_t kProductVectors = 2;
-// Rows of B that are multiplied before the next ones are looked at: they stay in the first cache.
+// The rows of B in a part of the inner dimension. The part stays in the first-level cache.
 constexpr int64_t kProductDepth = 128;
 
-// Words of a row of A, and the distances between rows.
+// The words of the inner dimension, and the distances in words between the rows of A, B and C.
 struct BlockShape {
   int64_t k;
   int64_t lda;
@@ -50,8 +64,8 @@ struct BlockShape {
   int64_t ldc;
 };
 
-// Rows of A and C that a block takes, and the columns of its last register. A and B are words, C is
-// sums, whatever they are stored as.
+// The position of a block in A, B and C, and the columns that its last register uses. `float`
+// stands for any word or any sum of 32 bits.
 struct ProductBlock {
   const float* a;
   const float* b;
@@ -59,12 +73,12 @@ struct ProductBlock {
   int64_t lanes;
 };
 
-// The word in every lane, its bits as they are.
+// Broadcasts a word to every lane without changing its bits.
 inline Wide splat_word(const float* word) {
   return reinterpret_cast<Wide>(Register<uint32_t>{} + load_raw<uint32_t>(word));
 }
 
-// The first n words.
+// Loads or stores the first n words of a register. The other lanes of a loaded register are zero.
 inline Wide load_words(const float* from, int64_t n) {
   Wide words = {};
   __builtin_memcpy(&words, from, static_cast<uint64_t>(n) * sizeof(float));
@@ -74,8 +88,9 @@ inline void store_words(const Wide& words, float* to, int64_t n) {
   __builtin_memcpy(to, &words, static_cast<uint64_t>(n) * sizeof(float));
 }
 
-// `first`: nothing has been added to C yet. `part`: the last register is not a whole one. The loops
-// over rows and registers must be unrolled for the sums to stay there.
+// Computes a block. If `first`, the sums begin at zero, else at the values in C. If `part`, only
+// the first `lanes` columns of the last register exist. GCC 12 keeps the sums in registers only if
+// the loops over rows and registers are unrolled.
 template <typename Words, int64_t rows, int64_t vectors, bool first, bool part>
 inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   const BlockShape p = shape;
@@ -115,6 +130,7 @@ inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   }
 }
 
+// Computes the blocks of all rows for `vectors` registers of columns.
 template <typename Words, int64_t vectors, bool first, bool part>
 inline void multiply_columns(const Product& p, ProductBlock block) {
   const BlockShape shape = {.k = p.k, .lda = p.lda, .ldb = p.ldb, .ldc = p.ldc};
@@ -125,7 +141,7 @@ inline void multiply_columns(const Product& p, ProductBlock block) {
   }
 }
 
-// `p` is a product of kProductDepth rows of B at most.
+// Computes one part of the inner dimension: `p.k` is at most kProductDepth.
 template <typename Words, bool first>
 inline void multiply_depth(const Product& p, const float* a, const float* b, float* c) {
   constexpr int64_t kColumns = kProductVectors * kWide;
@@ -137,7 +153,7 @@ inline void multiply_depth(const Product& p, const float* a, const float* b, flo
   if (n < p.n) multiply_columns<Words, 1, first, true>(p, {a, b + n, c + n, p.n - n});
 }
 
-// `product` in words.
+// Computes a product. The sizes in `product` are words, and m is a multiple of kProductRows.
 template <typename Words>
 inline void multiply_words(const Product& product, const float* a, const float* b, float* c) {
   Product p = product;

@@ -14,7 +14,8 @@ struct Scores {
   float scale;
 };
 
-// p[j] = power(scale x s[j] - the largest of them), and their sum.
+// Computes p[j] = power(scale x s[j] - m), where m is the largest scale x s[j], and returns the sum
+// of p before rounding. Each lane adds its numbers in the order of j, and sum() adds the lanes.
 template <typename T, typename Power>
 inline float powers_of_scores(const Scores& scores, T* p, const Power& power) {
   const auto [s, n, scale] = scores;
@@ -46,11 +47,13 @@ float exp_scores(const float* s, int64_t n, float scale, float* p) {
   return powers_of_scores({s, n, scale}, p, [](Vec x) { return exp(x); });
 }
 
+// exp(x) is computed as 2^(x log2(e)), so the factor goes into the scale.
 float exp_scores_bfloat16(const float* s, int64_t n, float scale, BFloat16* p) {
   constexpr float kLog2E = 1.44269504F;
   return powers_of_scores({s, n, scale * kLog2E}, p, [](Vec x) { return short_exp2(x); });
 }
 
+// Transposes squares of 16 x 16 words in registers.
 void transpose(const WordRows& rows, int64_t columns, uint32_t* to) {
   constexpr int64_t kWordBytes = sizeof(uint32_t);
   for (int64_t word = 0; word < rows.width; word += kLanes, to += kLanes * columns) {
@@ -101,6 +104,8 @@ void scale_row(const float* in, int64_t n, float factor, T* out) {
       });
 }
 
+// The variance is the mean of squared differences from the mean, in a second pass over the row.
+// This loses fewer bits than the mean of squares minus the square of the mean.
 template <typename T>
 void layer_norm(const NormRow<T>& row) {
   Vec total = {};
@@ -136,6 +141,7 @@ void layer_norm(const NormRow<T>& row) {
       });
 }
 
+// Rounds each lane to T.
 template <typename T>
 inline Vec rounded(Vec x) {
   T bits[kLanes];
@@ -187,6 +193,7 @@ void rotary(const RotaryHead<T>& head) {
 }
 
 #ifdef __AVX512BF16__
+// A pair of bfloat16 numbers is one word.
 void multiply_pairs(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
   Product words = product;
   words.k /= 2;

@@ -1,6 +1,7 @@
-// Sixteen float32 lanes in the compiler's own vector type: one zmm register with AVX-512, two ymm
-// with AVX2, else four xmm; the arithmetic is the same. Included by the per-instruction-set
-// sources alone.
+// Sixteen float32 lanes in the vector type of the compiler: one zmm register with AVX-512, two ymm
+// registers with AVX2, and four xmm registers otherwise. There are sixteen lanes for every register
+// width, so sums have the same order. Only the sources that are compiled per instruction set
+// include this header.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ inline Vec splat(float x) { return Vec{} + x; }
 inline UintVec bits_of(Vec x) { return reinterpret_cast<UintVec>(x); }
 inline Vec from_bits(UintVec x) { return reinterpret_cast<Vec>(x); }
 
-// One register.
+// The 32-bit lanes of one register.
 #ifdef __AVX512F__
 constexpr int64_t kWide = 16;
 #elif defined(__AVX2__)
@@ -40,7 +41,7 @@ using Register [[gnu::vector_size(kWide * 4)]] = Element;
 template <typename V>
 using ElementOf = std::remove_cvref_t<decltype(std::declval<V>()[0])>;
 
-// Lanes [kWide i, kWide (i + 1)) of v.
+// Returns lanes [kWide i, kWide (i + 1)) of v.
 template <typename V>
 inline Register<ElementOf<V>> register_of(const V& v, int64_t i) {
   Register<ElementOf<V>> part;
@@ -48,8 +49,8 @@ inline Register<ElementOf<V>> register_of(const V& v, int64_t i) {
   return part;
 }
 
-// Lane by lane, a < b ? x : y. It goes register by register, because GCC 12 compares and chooses
-// one lane at a time if a vector is wider than a register.
+// Returns a < b ? x : y for each lane. The loop handles one register at a time, because GCC 12
+// handles one lane at a time if a vector is wider than a register.
 template <typename Key, typename Value>
 inline Value choose_less(const Key& a, const Key& b, const Value& x, const Value& y) {
   Value chosen;
@@ -61,7 +62,8 @@ inline Value choose_less(const Key& a, const Key& b, const Value& x, const Value
   return chosen;
 }
 
-// b if one of them is NaN. GCC 12 makes two instructions of a comparison and a choice.
+// The maximum and the minimum of each lane. Both return b if a or b is NaN. GCC 12 would emit a
+// comparison and a choice; the assembly is one instruction.
 #ifdef __AVX512F__
 inline Vec max(Vec a, Vec b) {
   Vec c;
@@ -80,7 +82,7 @@ inline Vec min(Vec a, Vec b) { return choose_less(a, b, a, b); }
 
 inline UintVec max(const UintVec& a, const UintVec& b) { return choose_less(b, a, a, b); }
 
-// Joins lane i and lane i ^ distance, down to a distance of one.
+// Joins each lane i with lane i ^ distance, and repeats this with half the distance, down to 1.
 template <int distance, typename V, typename Join, int... lane>
 inline V join_register(V x, const Join& join, std::integer_sequence<int, lane...> lanes) {
   x = join(x, __builtin_shufflevector(x, x, (lane ^ distance)...));
@@ -88,7 +90,8 @@ inline V join_register(V x, const Join& join, std::integer_sequence<int, lane...
   return x;
 }
 
-// Over all lanes, in halves.
+// Joins all lanes: first each lane i with lane i + 8, then results that are 4 lanes apart, then 2,
+// then 1. This order is the same for every register width.
 template <typename V, typename Join>
 inline ElementOf<V> join_lanes(const V& x, const Join& join) {
   constexpr int64_t kRegisters = kLanes / kWide;
@@ -102,13 +105,13 @@ inline ElementOf<V> join_lanes(const V& x, const Join& join) {
 inline float sum(const Vec& x) {
   return join_lanes(x, [](auto a, auto b) { return a + b; });
 }
-// The largest lane, of float32 numbers or integers.
+// The largest lane of float32 numbers or of integers.
 template <typename V>
 inline ElementOf<V> largest(const V& x) {
   return join_lanes(x, [](auto a, auto b) { return a > b ? a : b; });
 }
 
-// x times 2^n, n whole numbers for which both are normal.
+// x times 2^n. Each n is a whole number, and 2^n and the result must be normal numbers.
 inline Vec times_power_of_two(Vec x, Vec n) {
 #ifdef __AVX512F__
   Vec y;
@@ -120,8 +123,9 @@ inline Vec times_power_of_two(Vec x, Vec n) {
 #endif
 }
 
-// a / b to two units in the last place, for b far from zero and infinity: an estimate of 14 bits
-// and one step of Newton's take a third of a division's time.
+// a / b with an error of at most two units in the last place, for b far from zero and infinity.
+// With AVX-512 this is an estimate of 14 bits (VRCP14PS) and one Newton step, which take a third of
+// the time of a division.
 inline Vec fast_quotient(Vec a, Vec b) {
 #ifdef __AVX512F__
   Vec reciprocal;
@@ -133,7 +137,8 @@ inline Vec fast_quotient(Vec a, Vec b) {
 #endif
 }
 
-// Loads and stores at any address: of a V, or of sixteen elements.
+// Loads and stores at any address. load_raw() and store_raw() move a V without converting it.
+// load() and store() move sixteen elements and convert them from and to float32.
 template <typename V, typename T>
 inline V load_raw(const T* from) {
   V v;
@@ -153,7 +158,7 @@ inline Vec load(const BFloat16* from) {
   return from_bits(__builtin_convertvector(load_raw<ShortVec>(from), UintVec) << 16);
 }
 
-// Round to nearest even; NaN stays NaN.
+// Rounds to the nearest bfloat16 number, ties to even. NaN stays NaN.
 inline UintVec round_to_bfloat16(Vec v) {
   const UintVec bits = bits_of(v);
   const UintVec rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
@@ -162,7 +167,7 @@ inline UintVec round_to_bfloat16(Vec v) {
 
 inline void store(Vec v, BFloat16* to) {
 #ifdef __AVX512BF16__
-  ShortVec rounded;  // one instruction, which takes subnormal numbers for zero
+  ShortVec rounded;  // the instruction treats subnormal numbers as zero
   __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(v));
   store_raw(rounded, to);
 #else
@@ -171,10 +176,10 @@ inline void store(Vec v, BFloat16* to) {
 }
 
 #ifdef __F16C__
-// As many 16-bit numbers as one register has lanes.
+// As many 16-bit numbers as a register has lanes of 32 bits.
 using HalfRegister = uint16_t __attribute__((vector_size(kWide * 2)));
 
-// The conversions of the processor: subnormal numbers are kept, rounding is to nearest even.
+// The processor converts: it keeps subnormal numbers and rounds to the nearest, ties to even.
 inline Vec load(const Float16* from) {
   Vec wide;
 #pragma GCC unroll 2
@@ -195,8 +200,9 @@ inline void store(Vec v, Float16* to) {
   }
 }
 #else
-// Half to float32 by moving the exponent: the multiplication by 2^112 puts the bias right and makes
-// subnormals normal; infinity and NaN get the full exponent.
+// Converts float16 to float32. The bits are moved to their float32 positions; the factor 2^112 then
+// corrects the bias of the exponent and makes subnormal numbers normal. Infinity and NaN get the
+// largest exponent instead.
 inline Vec load(const Float16* from) {
   const UintVec half = __builtin_convertvector(load_raw<ShortVec>(from), UintVec);
   const UintVec sign = (half & 0x8000U) << 16;
@@ -206,8 +212,10 @@ inline Vec load(const Float16* from) {
   return from_bits(choose_less(magnitude, UintVec{} + 0x7C00U, scaled, special) | sign);
 }
 
-// Round to nearest even: normal numbers in integer arithmetic; results below 2^-14 by adding 0.5,
-// whose unit in the last place is half's smallest subnormal.
+// Rounds to the nearest float16 number, ties to even. Normal results are rounded in integer
+// arithmetic: 0xC8000FFF changes the bias of the exponent and adds just under half a unit. Results
+// below 2^-14 are rounded by adding 0.5, because the last place of 0.5 is the smallest subnormal
+// float16 number.
 inline void store(Vec v, Float16* to) {
   const UintVec bits = bits_of(v);
   const UintVec sign = (bits >> 16) & 0x8000U;
@@ -223,9 +231,10 @@ inline void store(Vec v, Float16* to) {
 #endif
 
 #ifdef __AVX512BW__
-// The first n < 16 lanes.
+// The mask of the first n < 16 lanes.
 inline __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
 
+// Loads or stores the first n < 16 elements. The other lanes of a loaded Vec are zero.
 inline Vec load_part(const float* from, int64_t n) {
   return reinterpret_cast<Vec>(_mm512_maskz_loadu_ps(first_lanes(n), from));
 }
@@ -245,7 +254,7 @@ inline void store_part(Vec v, T* to, int64_t n) {
   _mm256_mask_storeu_epi16(to, first_lanes(n), padded);
 }
 #else
-// The first n < 16 elements; the other lanes are zero.
+// Loads or stores the first n < 16 elements. The other lanes of a loaded Vec are zero.
 template <typename T>
 inline Vec load_part(const T* from, int64_t n) {
   T padded[kLanes] = {};
@@ -261,14 +270,14 @@ inline void store_part(Vec v, T* to, int64_t n) {
 }
 #endif
 
-// v, with the lanes from n on replaced.
+// Returns v with the lanes from n on replaced by `other`.
 inline Vec keep_first(Vec v, int64_t n, float other) {
   constexpr IntVec kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   return choose_less(kLane, IntVec{} + static_cast<int32_t>(n), v, splat(other));
 }
 
-// Sixteen rows of sixteen words -> sixteen columns. Transposed within lanes of 128 bits first, then
-// lane by lane.
+// Transposes a square of 16 x 16 words. The first two loops transpose the squares of 4 x 4 words
+// within 128 bits, and the third one moves these squares to their places.
 inline void transpose_words(UintVec* v) {
   UintVec out[kLanes];
   for (int64_t i = 0; i < kLanes; i += 2) {
@@ -308,7 +317,8 @@ inline void transpose_words(UintVec* v) {
   for (int64_t i = 0; i < kLanes; ++i) v[i] = out[i];
 }
 
-// body(offset, size) for each group of sixteen, the last one shorter if n is not a multiple.
+// Calls whole(offset) for each group of sixteen elements, and part(offset, size) for the elements
+// that are left if n is not a multiple of sixteen.
 template <typename Whole, typename Part>
 inline void for_groups(int64_t n, const Whole& whole, const Part& part) {
   int64_t i = 0;

@@ -1,10 +1,10 @@
-// What vector_linear.cc multiplies: the formats of words, and rows that become words. Included by
-// vector_linear.cc alone.
+// The operands of vector_linear.cc: the formats of words, and rows of x as words. Only
+// vector_linear.cc includes this header.
 //
-// A word is what a lane of a register holds: a float32 number, or as many consecutive values of the
-// inner dimension as 32 bits have room for. W is stored as words, except by the formats whose
-// kWidened is true: these store numbers of 16 bits, and rows of x and columns of W become float32
-// words just before they are multiplied.
+// A word is the content of a lane of a register: a float32 number, or as many values of the inner
+// dimension as fit into 32 bits. Most formats store W as words. A format with kWidened stores W as
+// 16-bit numbers; rows of x and columns of W are then converted to float32 words just before they
+// are multiplied.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -14,21 +14,22 @@ namespace encode::kernels::ENCODE_ISA {
 
 inline constexpr int64_t kWordBytes = sizeof(float);
 
-// Fixed-point formats take bytes of x without a sign: 128 more than they are, which the sums are
-// corrected for.
+// AVX512_VNNI needs unsigned bytes of x. So the int8 format adds 128 to each byte of x (the
+// exclusive or with this constant does so), and the sums are corrected afterwards (ColumnScales).
 inline constexpr uint32_t kMiddles = 0x80808080;
 
 struct Float32Format {
-  using Element = float;
-  using Stored = uint32_t;  // of a word of W
+  using Element = float;    // the type of x and W
+  using Stored = uint32_t;  // the type in which a word of W is stored
   using Words = Float32Words;
-  static constexpr int64_t kWordElements = 1;
-  static constexpr bool kExact = true;  // see apply()
-  static constexpr bool kScaled = false;
+  static constexpr int64_t kWordElements = 1;  // elements in a word
+  static constexpr bool kExact = true;         // see apply()
+  static constexpr bool kScaled = false;       // rows of x and columns of W have scales
   static constexpr bool kWidened = false;
-  // Words of a row.
+  // Returns the words of a row.
   static int64_t count(int64_t in_features) { return in_features; }
-  // Sixteen words from `left` elements, zero beyond them.
+  // Returns the next sixteen words of a row that has `left` elements left. Missing elements are
+  // zero.
   static UintVec words(const float* from, int64_t left, float /*scale*/) {
     return bits_of(load_lanes(from, left));
   }
@@ -41,12 +42,12 @@ struct WidenedFormat {
   using Stored = T;
   using Words = Float32Words;
   static constexpr int64_t kWordElements = 1;
-  // A short formula is as exact as bfloat16 can tell, but float16 has three bits more.
+  // The short formulas are exact enough for bfloat16, but float16 has three bits more.
   static constexpr bool kExact = std::is_same_v<T, Float16>;
   static constexpr bool kScaled = false;
   static constexpr bool kWidened = true;
   static int64_t count(int64_t in_features) { return in_features; }
-  // The sixteen numbers as they are stored, each in the low half of its word.
+  // Returns the numbers as they are stored, each in the low half of its word.
   static UintVec words(const T* from, int64_t left, float /*scale*/) {
     ShortVec stored = {};
     const int64_t lanes = left < kLanes ? left : kLanes;
@@ -80,9 +81,9 @@ struct BFloat16Format {
 #endif
 
 #ifdef __AVX512F__
-// Signed bytes, a row's largest magnitude 127; `scale` takes a number there. A word holds every
-// sixteenth element of sixty-four: a sum of products does not mind their order, as long as it is
-// the same for x and W.
+// Signed bytes. The factor `scale` makes the largest magnitude of a row 127. Sixteen words hold 64
+// elements, and word i holds elements i, i + 16, i + 32 and i + 48. The order is the same for x and
+// W, and the sums are exact, so the order does not change a result.
 struct Int8Format {
   using Element = float;
   using Stored = uint32_t;
@@ -96,7 +97,8 @@ struct Int8Format {
   }
   static UintVec words(const float* from, int64_t left, float scale) {
     const auto byte = [&](int64_t i) {
-      constexpr float kRoundingBias = 0x1.8p23F;  // leaves a whole number in the lowest byte
+      // A sum with this number has the rounded value, as a signed byte, in its lowest byte.
+      constexpr float kRoundingBias = 0x1.8p23F;
       const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * splat(scale);
       return bits_of(scaled + kRoundingBias) & 0xFFU;
     };
@@ -105,36 +107,37 @@ struct Int8Format {
 };
 #endif
 
-// Behind the words of a block of columns, for formats with scales.
+// The scales of a block of columns. They follow the words of the block if the format has scales.
 struct ColumnScales {
   float scale[PackedWeight::kBlockColumns];
-  int32_t correction[PackedWeight::kBlockColumns];  // 128 times the sum of a column's bytes
+  int32_t correction[PackedWeight::kBlockColumns];  // 128 times the sum of the bytes of a column
 };
 
-// Rows of x as words, `stride` words from one to the next.
+// Rows of x as words.
 struct Panel {
-  const float* words;  // null for widened formats: PanelProduct makes words of a few rows at a time
-  int64_t stride;
-  const float* scales;  // of formats that have them
-  int64_t first;        // row of the result
+  const float* words;   // null for widened formats: PanelProduct converts a few rows at a time
+  int64_t stride;       // words from one row to the next
+  const float* scales;  // one for each row; null if the format has no scales
+  int64_t first;        // the first row of the panel in x and in the result
   int64_t rows;
 };
 
-// Whether a panel's rows of x must be copied to become words.
+// Returns whether the rows of x must be copied to become words.
 template <typename Format>
 bool lays_out(int64_t in_features) {
   return Format::kScaled || in_features % Format::kWordElements != 0;
 }
 
+// The bytes of a row that lay_out() copies.
 template <typename Format>
 int64_t laid_out_bytes(int64_t in_features) {
   return blocks(Format::count(in_features), kLanes) * kLanes * kWordBytes;
 }
 
-// Bytes of the scales, which lie before the rows.
+// The bytes of the scales of a panel. In the scratch memory they lie before the rows.
 inline constexpr int64_t kPanelScaleBytes = kMostPanelRows * sizeof(float);
 
-// The scratch memory of lay_out().
+// The bytes of scratch memory that lay_out() needs.
 template <typename Format>
 int64_t panel_scratch_bytes(int64_t in_features) {
   if (!lays_out<Format>(in_features)) return 0;
@@ -142,7 +145,8 @@ int64_t panel_scratch_bytes(int64_t in_features) {
   return kPanelScaleBytes + panel_rows(row_bytes) * row_bytes;
 }
 
-// Rows [panel.first, panel.first + panel.rows) of x, in `scratch` unless they serve as they lie.
+// Returns `panel` with rows [panel.first, panel.first + panel.rows) of x as words. The rows are
+// copied to `scratch` only if lays_out().
 template <typename Format>
 Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel panel,
               std::byte* scratch) {

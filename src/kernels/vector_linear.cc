@@ -1,6 +1,9 @@
-// The kernels of linear.h on vector registers for the instruction set ENCODE_ISA. W lies in blocks
-// of columns, [column block][stripe][word][columns of a stripe], so that a row of a stripe is
-// multiplied with one word of each row of x.
+// The kernels of linear.h on vector registers for the instruction set ENCODE_ISA. products.h
+// describes the blocking in registers and the order of sums.
+//
+// W is packed in the order [column block][stripe][word][columns of a stripe]. The registers of a
+// stripe that are multiplied with one word of x are therefore adjacent, and a block of results
+// reads W front to back.
 #include "kernels/linear_functions.h"
 #include "kernels/vector_formats.h"
 
@@ -8,31 +11,34 @@ namespace encode::kernels::ENCODE_ISA {
 namespace {
 
 constexpr int64_t kColumns = PackedWeight::kBlockColumns;
-constexpr int64_t kVectors = kColumns / kLanes;  // of columns in a block
+constexpr int64_t kVectors = kColumns / kLanes;  // groups of sixteen columns in a block
 
-// Rows of a block of results. There are registers for fourteen with AVX-512, but rows of x that are
-// a multiple of 4 kB long meet in one set of the first cache, which may have eight ways.
+// The rows of a block of results. With AVX2, 12 sums, 2 registers of W and 1 word of x use 15 of 16
+// registers. With AVX-512 there are registers for fourteen rows. But if the length of a row of x is
+// a multiple of 4 kB, all rows use the same set of the first-level cache, which may have eight
+// ways.
 #ifdef __AVX512F__
 constexpr int64_t kRows = 8;
 #else
 constexpr int64_t kRows = 6;
 #endif
 
-// Columns of a block that are multiplied at a time.
+// The columns that a block of results has. A block of columns has one or more such stripes.
 constexpr int64_t kStripe = kProductVectors * kWide;
 static_assert(kColumns % kStripe == 0 && kStripe % kLanes == 0, "a packed vector is in one stripe");
 
-// The first word of a column of a block, for columns of so many words.
+// Returns the position of the first word of a column in its block, if columns have `words` words.
 constexpr int64_t place(int64_t column, int64_t words) {
   return column / kStripe * kStripe * words + column % kStripe;
 }
 
-// Words of a block of columns.
+// The words of a block of columns.
 template <typename Format>
 int64_t block_words(int64_t in_features) {
   return Format::count(in_features) * kColumns;
 }
 
+// The bytes of the words of a block of columns, and the bytes of the words with the scales.
 template <typename Format>
 int64_t words_bytes(int64_t in_features) {
   return block_words<Format>(in_features) * static_cast<int64_t>(sizeof(typename Format::Stored));
@@ -48,20 +54,20 @@ int64_t packed_bytes(const PackedWeight& weight) {
   return weight.column_blocks() * block_bytes<Format>(weight.in_features);
 }
 
-// Blocks of columns that all rows of a panel are multiplied with before the next ones: as words
-// they stay in the second cache.
+// The blocks of columns in a group of kGroupBytes. As words the group stays in the second-level
+// cache.
 template <typename Format>
 int64_t group_blocks(int64_t in_features) {
   return blocks(kGroupBytes, block_words<Format>(in_features) * kWordBytes);
 }
 
-// Words from one widened row of x to the next. One register more than a row has, since rows that
-// are a multiple of 4 kB apart would meet in one set of the first cache.
+// The words from one widened row of x to the next. This is sixteen words more than a row needs,
+// because rows at distances of a multiple of 4 kB would use the same set of the first-level cache.
 inline int64_t widened_stride(int64_t in_features) {
   return (blocks(in_features, kLanes) + 1) * kLanes;
 }
 
-// Words of the widest group of columns.
+// The words of the largest group of columns.
 template <typename Format>
 int64_t widened_columns(const PackedWeight& weight) {
   const int64_t most = group_blocks<Format>(weight.in_features);
@@ -69,7 +75,8 @@ int64_t widened_columns(const PackedWeight& weight) {
   return group * block_words<Format>(weight.in_features);
 }
 
-// For a widened format the words of a group of columns, then the words of kRows rows of x.
+// The scratch memory of a widened format has the words of a group of columns, and then the words of
+// kRows rows of x. The other formats need it for lay_out() only.
 template <typename Format>
 int64_t scratch_bytes(const PackedWeight& weight) {
   const int64_t in_features = weight.in_features;
@@ -79,7 +86,7 @@ int64_t scratch_bytes(const PackedWeight& weight) {
   return panel_scratch_bytes<Format>(in_features);
 }
 
-// Sixteen columns of a block, from `column` on.
+// Packs sixteen columns, from `column` on.
 template <typename Format>
 class ColumnPacker {
   using Element = typename Format::Element;
@@ -88,7 +95,7 @@ class ColumnPacker {
   ColumnPacker(const Element* weight, const PackedWeight& shape, int64_t column)
       : weight_(weight), shape_(shape), column_(column) {}
 
-  // `words`: of the block.
+  // Writes the words of the columns into their block, which begins at `words`.
   void pack(typename Format::Stored* words) {
     if constexpr (Format::kScaled) measure_columns();
     constexpr int64_t kStep = kLanes * Format::kWordElements;
@@ -162,15 +169,16 @@ void pack(const typename Format::Element* weight, const PackedWeight& shape, Blo
   }
 }
 
-// Rows of x times a block of columns; `sums` [rows][32].
+// A product of some rows of x and a block of columns. `sums` is [rows][32].
 struct BlockProduct {
   const float* x;
   int64_t stride;
   const float* w;
-  int64_t depth;  // words of a row or column
+  int64_t depth;  // words of a row of x or a column of W
   float* sums;
 };
 
+// Computes a product with a constant number of rows. The whole inner dimension is one part.
 template <typename Words, int64_t rows>
 [[gnu::noinline]] void multiply_rows(const BlockProduct& block) {
   const BlockShape shape = {.k = block.depth, .lda = block.stride, .ldb = kStripe, .ldc = kColumns};
@@ -180,7 +188,7 @@ template <typename Words, int64_t rows>
   }
 }
 
-// `rows` in [1, most].
+// Computes a product with `rows` rows, from 1 to `most`.
 template <typename Words, int64_t most = kRows>
 void multiply_rows(const BlockProduct& block, int64_t rows) {
   if constexpr (most > 1) {
@@ -189,8 +197,9 @@ void multiply_rows(const BlockProduct& block, int64_t rows) {
   multiply_rows<Words, most>(block);
 }
 
-// The columns of W one block after the other for some rows of x, so that these stay in the first
-// cache, and as many columns for all rows of a panel as stay in the second.
+// Computes a panel. kRows rows of x are multiplied with all blocks of columns of a group, so that
+// these rows stay in the first-level cache. All rows of the panel are multiplied with one group
+// before the next group, so that the group stays in the second-level cache.
 template <typename Format, Epilogue epilogue>
 class PanelProduct {
   using T = typename Format::Element;
@@ -221,18 +230,18 @@ class PanelProduct {
   }
 
  private:
-  // Rows of x that are multiplied with a block of columns.
+  // The rows of x that are multiplied with a block of columns.
   struct BlockRows {
     const float* words;
     int64_t stride;
-    int64_t row;  // of the panel
+    int64_t row;  // number of the first row in the panel
     int64_t count;
   };
 
   const std::byte* packed(int64_t block) const { return weight_.data + block * block_bytes_; }
   float* widened_rows() const { return scratch_ + widened_columns<Format>(weight_); }
 
-  // Blocks of a widened format one behind the other, in the order that they are stored in.
+  // Converts the blocks of a group to float32 words, in the order in which they are stored.
   void widen_columns(int64_t first, int64_t end) const {
     const T* from = reinterpret_cast<const T*>(packed(first));
     const int64_t words = (end - first) * block_words_;
@@ -282,7 +291,7 @@ class PanelProduct {
     }
   }
 
-  // A function from sixteen sums of a row to sixteen numbers.
+  // Returns a function that turns sixteen sums of a row into sixteen results without their bias.
   auto results_of(const std::byte* scales, int64_t vector) const {
     if constexpr (Format::kScaled) {
       const auto part = vector * kLanes * kWordBytes;

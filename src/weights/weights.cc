@@ -1,6 +1,8 @@
 #include "weights/weights.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,19 +17,17 @@ namespace encode {
 namespace {
 
 std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  return text + "]";
+  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
 std::string expected_text(const std::vector<Dim>& shape) {
   std::vector<int64_t> sizes;
-  std::string reasons;
+  std::vector<std::string> labels;
   for (const Dim& dim : shape) {
     sizes.push_back(dim.size);
-    reasons += (reasons.empty() ? "" : ", ") + dim.label;
+    labels.push_back(dim.label);
   }
-  return shape_text(sizes) + "  = " + reasons;
+  return fmt::format("{}  = {}", shape_text(sizes), fmt::join(labels, ", "));
 }
 
 std::optional<at::ScalarType> scalar_type(const std::string& dtype) {
@@ -37,6 +37,7 @@ std::optional<at::ScalarType> scalar_type(const std::string& dtype) {
   return std::nullopt;
 }
 
+// See Weights::expect_all_taken().
 bool matches(const std::string& name, const std::string& pattern) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
   return name.ends_with(pattern);
@@ -48,7 +49,7 @@ at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
   throw Error(
       {.exit_code = ExitCode::kConfig,
        .code = "model.dtype",
-       .what = "tensor '" + name + "' has a type that cannot be computed with",
+       .what = fmt::format("encode cannot compute with the type of tensor '{}'", name),
        .where = info.file,
        .expected = "F32, F16 or BF16",
        .found = info.dtype,
@@ -83,20 +84,20 @@ Weights::Weights(const std::map<std::string, TensorInfo>& tensors, at::ScalarTyp
     : tensors_(tensors), dtype_(dtype), origin_(std::move(origin)) {}
 
 WeightScope Weights::root(const std::string& probe, const std::vector<std::string>& prefixes) {
-  std::string tried;
+  std::vector<std::string> tried;
   for (const std::string& prefix : prefixes) {
     if (tensors_.contains(prefix + probe)) return {*this, prefix};
-    tried.append(tried.empty() ? "'" : ", '").append(prefix).append(probe).append("'");
+    tried.push_back(fmt::format("'{}{}'", prefix, probe));
   }
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "model.tensor",
-       .what = "the checkpoint does not hold this architecture",
-       .where = origin_,
-       .expected = "one of the tensors " + tried,
-       .found = std::to_string(tensors_.size()) + " tensors" +
-                (tensors_.empty() ? "" : ", the first is '" + tensors_.begin()->first + "'"),
-       .hint = "check that config.json and the .safetensors files belong together"});
+  std::string found = fmt::format("{} tensors", tensors_.size());
+  if (!tensors_.empty()) found += fmt::format("; the first is '{}'", tensors_.begin()->first);
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "model.tensor",
+               .what = "the checkpoint does not have the tensors of this architecture",
+               .where = origin_,
+               .expected = fmt::format("one of the tensors {}", fmt::join(tried, ", ")),
+               .found = std::move(found),
+               .hint = "check that config.json and the .safetensors files belong together"});
 }
 
 const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>& shape) {
@@ -105,11 +106,11 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
     throw Error(
         {.exit_code = ExitCode::kConfig,
          .code = "model.tensor",
-         .what = "tensor '" + name + "' is missing",
+         .what = fmt::format("tensor '{}' is missing", name),
          .where = origin_,
          .expected = expected_text(shape),
-         .found = "no tensor of that name among " + std::to_string(tensors_.size()),
-         .hint = "the download may be incomplete, or config.json belongs to another model"});
+         .found = fmt::format("{} tensors, none of which has this name", tensors_.size()),
+         .hint = "the download may be incomplete, or config.json may belong to another model"});
   }
   const bool fits =
       std::equal(shape.begin(), shape.end(), found->second.shape.begin(), found->second.shape.end(),
@@ -117,7 +118,7 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
   if (!fits) {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "model.shape",
-                 .what = "tensor '" + name + "' does not fit config.json",
+                 .what = fmt::format("tensor '{}' does not fit config.json", name),
                  .where = found->second.file,
                  .expected = expected_text(shape),
                  .found = shape_text(found->second.shape),
@@ -128,25 +129,27 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
 }
 
 void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const {
-  std::string unknown;
+  constexpr int64_t kMostNamed = 5;
+  std::vector<std::string> unknown;
   int64_t count = 0;
   for (const auto& [name, info] : tensors_) {
     const bool ignored =
         std::any_of(ignorable.begin(), ignorable.end(),
                     [&n = name](const std::string& pattern) { return matches(n, pattern); });
     if (taken_.contains(name) || ignored) continue;
-    if (++count <= 5) unknown += (unknown.empty() ? "'" : ", '") + name + "'";
+    if (++count <= kMostNamed) unknown.push_back(fmt::format("'{}'", name));
   }
   if (count == 0) return;
   throw Error(
       {.exit_code = ExitCode::kConfig,
        .code = "model.tensor",
-       .what =
-           std::to_string(count) + " tensors of the checkpoint are not part of this architecture",
+       .what = fmt::format("{} of the checkpoint's tensors {} not part of this architecture", count,
+                           count == 1 ? "is" : "are"),
        .where = origin_,
        .expected = "only tensors that the model uses",
-       .found = unknown + (count > 5 ? ", ..." : ""),
-       .hint = "using the rest alone would give other vectors than the model's makers meant"});
+       .found = fmt::format("{}{}", fmt::join(unknown, ", "), count > kMostNamed ? ", ..." : ""),
+       .hint = "config.json may describe another model; the vectors would be wrong without these "
+               "tensors"});
 }
 
 }  // namespace encode

@@ -1,8 +1,9 @@
-// The tensors of a model, asked for by scoped name with the shape that config.json implies.
+// The tensors of a model. A model reads each tensor by its name within a scope and states the shape
+// that config.json implies:
 //
-//   WeightScope layer = weights.root().scope("encoder.layer.0");
-//   at::Tensor w = layer.take("attention.self.query.weight", {{"hidden_size", 384}, {"hidden_size",
-//   384}});
+//   WeightScope layer = weights.root(probe, prefixes).scope("encoder.layer.0");
+//   at::Tensor weight = layer.take("attention.self.query.weight",
+//                                  {{"hidden_size", 384}, {"hidden_size", 384}});
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace encode {
 
-// One dimension of an expected shape with the reason for its size, for the message when it does not
-// fit.
+// One dimension of an expected shape. The label says where the size comes from, for the error
+// message if a tensor has another shape.
 struct Dim {
   std::string label;  // "hidden_size", "num_attention_heads 16 x head_dim 128"
   int64_t size = 0;
@@ -26,7 +27,8 @@ struct Dim {
 
 class Weights;
 
-// A view of the tensors under a dotted prefix. Cheap to copy; must not outlive its Weights.
+// The tensors with names that begin with a prefix such as "encoder.layer.0.". Cheap to copy; must
+// not outlive its Weights.
 class WeightScope {
  public:
   WeightScope(Weights& weights, std::string prefix)
@@ -34,12 +36,13 @@ class WeightScope {
 
   WeightScope scope(const std::string& name) const { return {*weights_, prefix_ + name + "."}; }
   bool has(const std::string& name) const;
-  // Reads one tensor from its file, in the compute type, on the CPU. Throws Error
-  // (ExitCode::kConfig, "model.tensor" or "model.shape") where it is missing or its shape is not
-  // `shape`.
+  // Returns a copy of a tensor in the compute type, on the CPU. Throws Error kConfig:
+  // - "model.tensor" if the tensor does not exist;
+  // - "model.shape" if its shape is not `shape`;
+  // - "model.dtype" if it is not float32, float16 or bfloat16.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
-  // The same for a tensor that is repacked or moved at once: it may be the file's own pages, which
-  // must not be kept (see MappedRange).
+  // The same without a copy, if the tensor has the compute type: the result is then the mapped
+  // pages of the file. The caller must repack or move it at once and not keep it (see MappedRange).
   at::Tensor view(const std::string& name, const std::vector<Dim>& shape) const;
 
  private:
@@ -47,29 +50,32 @@ class WeightScope {
   std::string prefix_;
 };
 
-// Loads tensors one by one, so that at no time more than one tensor exists twice in host memory.
-// One thread.
+// The tensors of a model, which are loaded one by one. So at most one tensor exists twice in host
+// memory at any time. Only one thread may use it.
 class Weights {
  public:
-  // `origin` names the model in messages. `dtype` is the type in which tensors are handed out.
+  // `tensors` must outlive this object. `dtype` is the compute type, in which tensors are returned.
+  // `origin` names the model in error messages.
   Weights(const std::map<std::string, TensorInfo>& tensors, at::ScalarType dtype,
           std::string origin);
 
-  // The scope in which `probe` (a tensor that every checkpoint of the architecture has) exists: hub
-  // checkpoints carry prefixes such as "bert." or "model." that base models are saved without.
-  // Throws Error naming what was tried.
+  // Returns the scope for the first of `prefixes` with which the tensor `probe` exists. Every
+  // checkpoint of the architecture must have `probe`. Many checkpoints have a prefix such as
+  // "bert." or "model.", which a checkpoint of the base model does not have. Throws Error kConfig
+  // "model.tensor" with the names that were tried if none exists.
   WeightScope root(const std::string& probe, const std::vector<std::string>& prefixes);
 
-  // Refuses a checkpoint with tensors that were neither taken nor named in `ignorable` (suffixes or
-  // prefixes ending in
-  // '*'): a tensor nobody asked for usually means that config.json describes another model.
+  // Throws Error kConfig "model.tensor" if the checkpoint has a tensor that was not read and does
+  // not match a pattern in `ignorable`. A pattern that ends in '*' is a prefix; any other pattern
+  // is a suffix. A tensor that the model does not read usually means that config.json describes
+  // another model.
   void expect_all_taken(const std::vector<std::string>& ignorable) const;
 
   at::ScalarType dtype() const { return dtype_; }
 
  private:
   friend class WeightScope;
-  // Checks name and shape, and marks the tensor as used.
+  // Checks the name and the shape of a tensor and marks it as read.
   const TensorInfo& find(const std::string& name, const std::vector<Dim>& shape);
 
   const std::map<std::string, TensorInfo>& tensors_;

@@ -1,5 +1,5 @@
-// Any bytes as a config: a run or an Error, nothing else; and what loads also prints and loads
-// again to the same run.
+// Reads any bytes as a config. The result must be a run or an Error. A run must be printed as a
+// config that loads as the same run.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (error.exit_code() != encode::ExitCode::kConfig) std::abort();
     return 0;
   }
-  // Not caught: a printed config that is refused is a finding.
+  // An Error is not caught here, because the program must accept the config that it printed.
   if (!(load(encode::print_config(loaded)).run == loaded.run)) std::abort();
   return 0;
 }

@@ -1,5 +1,6 @@
-// Any bytes as one JSON file of a model directory that is sound otherwise: an Error, or a directory
-// whose effective result makes sense. The first byte chooses the file.
+// Reads any bytes as one JSON file of a model directory with valid other files. The result must be
+// an Error, or a directory with an effective result within the limits. The first byte chooses the
+// file.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -53,7 +54,7 @@ std::string make_directory() {
   using encode::testing::safetensors_bytes;
   using encode::testing::zeros_tensor;
   std::string path = "/dev/shm/fuzz_model_dir_XXXXXX";
-  require(::mkdtemp(path.data()) != nullptr, "a folder in memory");
+  require(::mkdtemp(path.data()) != nullptr, "a folder in memory can be made");
   std::filesystem::create_directory(path + "/1_Pooling");
   std::filesystem::create_directory(path + "/2_Dense");
   for (const File& file : kFiles) write(path + "/" + file.name, file.sound);
@@ -75,20 +76,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const encode::ModelDirectory model = encode::open_model_directory(directory);
     const encode::EffectiveResult result = encode::effective_result(model, {});
-    require(result.dim >= 1 && result.dim <= 6 * 16384, "a width within the limits");
-    require(result.max_length >= 1, "a length within the limits");
+    require(result.dim >= 1 && result.dim <= 6 * 16384, "the width is within the limits");
+    require(result.max_length >= 1, "the length is at least 1");
     require(model.position_limit == 0 || result.max_length <= model.position_limit,
-            "within the positions");
+            "the length is within the positions");
     require(model.modules.front().kind == encode::SentenceModule::Kind::kPooling,
-            "the pooling is first");
+            "the pooling is the first module");
     for (const encode::ModelFile& opened : model.files) {
       require(
           opened.name.find("..") == std::string::npos || opened.name.find('/') == std::string::npos,
-          "no file outside the directory");
+          "every file is inside the directory");
     }
   } catch (const encode::Error& error) {
     require(!error.detail().code.empty() && !error.detail().what.empty(),
-            "an Error says what and has a code");
+            "an Error has a code and says what happened");
   }
   write(path, file.sound);
   return 0;

@@ -1,5 +1,6 @@
-// Any bytes as a safetensors file: an Error, or tensors that tile the file. Bytes are read the way
-// the program reads them, from a descriptor; the length field is the input's own.
+// Reads any bytes as a safetensors file. The result must be an Error, or tensors that fill the file
+// without holes. As in the program, the bytes come from a file descriptor. The input contains the
+// length field.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -22,35 +23,36 @@ void require(bool holds, const char* property) {
   std::abort();
 }
 
-// Independent of the parser's own order: sorted ranges must follow one another up to the end of the
-// file.
+// Checks the tensors without relying on the order of the parser: the sorted ranges must follow one
+// another up to the end of the file.
 void require_tiling(const encode::TensorMap& tensors, int64_t file_bytes) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const auto& [name, info] : tensors) {
     require(encode::checked_bytes(info.shape, info.dtype, name) == info.size_bytes,
-            "the size is the shape's");
+            "the size matches the shape");
     ranges.emplace_back(info.offset_bytes, info.offset_bytes + info.size_bytes);
   }
   std::sort(ranges.begin(), ranges.end());
-  require(!ranges.empty(), "at least one tensor");
-  require(ranges.front().first >= 10, "after the header");
+  require(!ranges.empty(), "there is at least one tensor");
+  require(ranges.front().first >= 10, "the tensors begin after the header");
   for (size_t i = 1; i < ranges.size(); ++i)
-    require(ranges[i - 1].second == ranges[i].first, "no hole, no overlap");
-  require(ranges.back().second == file_bytes, "up to the end of the file");
+    require(ranges[i - 1].second == ranges[i].first, "there is no hole and no overlap");
+  require(ranges.back().second == file_bytes, "the tensors end at the end of the file");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const encode::UniqueFd file(::memfd_create("fuzz", MFD_CLOEXEC));
-  require(file && ::ftruncate(file.get(), static_cast<off_t>(size)) == 0, "a file in memory");
+  require(file && ::ftruncate(file.get(), static_cast<off_t>(size)) == 0,
+          "a file in memory can be made");
   require(::pwrite(file.get(), data, size, 0) == static_cast<ssize_t>(size),
-          "the input in the file");
+          "the input can be written");
   try {
     require_tiling(encode::read_safetensors(file, "fuzz.safetensors"), static_cast<int64_t>(size));
   } catch (const encode::Error& error) {
     require(!error.detail().code.empty() && !error.detail().what.empty(),
-            "an Error says what and has a code");
+            "an Error has a code and says what happened");
   }
   return 0;
 }

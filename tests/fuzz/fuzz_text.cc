@@ -1,10 +1,13 @@
-// Any bytes, read as any format under any policy: rows or an Error, never anything else. What must
-// hold besides: rows_in = rows + rejected, every text is UTF-8, and neither the block size nor a
-// seek changes a row.
+// Reads any bytes in any format with any policies. The result must be rows or an Error. Three more
+// properties must hold:
+// - rows_in = rows + rejected;
+// - every text is valid UTF-8;
+// - the size of a block and a seek do not change the rows.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -22,8 +25,8 @@ using encode::InputScan;
 using encode::RowReader;
 
 constexpr size_t kChoiceBytes = 3;
-constexpr size_t kWholeBytes =
-    8192;  // a block that holds most inputs, and costs less than the usual one
+// A block of this size contains most inputs and costs less than a block of the usual size.
+constexpr size_t kWholeBytes = 8192;
 
 void require(bool holds, const char* property) {
   if (holds) return;
@@ -31,13 +34,14 @@ void require(bool holds, const char* property) {
   std::abort();
 }
 
-// The reader takes files by name, and the name tells the compression: one file in memory for each.
+// Writes the data into a file in memory and returns its path. The suffix of the path tells the
+// reader the compression, so each compression has its own file.
 std::string store(const uint8_t* data, size_t size, int compression) {
   static constexpr const char* kSuffixes[] = {"", ".gz", ".zst"};
   static std::string folder;
   if (folder.empty()) {
     std::string pattern = "/dev/shm/fuzz_text_XXXXXX";
-    require(::mkdtemp(pattern.data()) != nullptr, "a folder in memory");
+    require(::mkdtemp(pattern.data()) != nullptr, "a folder in memory can be made");
     folder = pattern;
     std::atexit([] {
       for (const char* suffix : kSuffixes) ::unlink((folder + "/in" + suffix).c_str());
@@ -47,7 +51,7 @@ std::string store(const uint8_t* data, size_t size, int compression) {
   const std::string path = folder + "/in" + kSuffixes[compression];
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   require(fd >= 0 && ::write(fd, data, size) == static_cast<ssize_t>(size) && ::close(fd) == 0,
-          "a file in memory");
+          "a file in memory can be written");
   return path;
 }
 
@@ -74,7 +78,7 @@ std::vector<std::string> rest_of(RowReader& reader) {
   std::vector<std::string> rows;
   for (encode::Text text; reader.next(text);) {
     require(encode::is_valid_utf8(text.utf8), "every text is UTF-8");
-    rows.push_back(std::to_string(text.row) + "@" + std::to_string(text.line) + " " + text.utf8);
+    rows.push_back(fmt::format("{}@{} {}", text.row, text.line, text.utf8));
   }
   return rows;
 }
@@ -86,12 +90,12 @@ void check(const InputOptions& options, size_t block_bytes, size_t seek_choice) 
   const std::vector<std::string> rows = rest_of(whole);
   require(static_cast<int64_t>(rows.size()) == scan.rows, "the scan counts the rows");
   RowReader cut(options, RowReader::Purpose::kRead, block_bytes);
-  require(rest_of(cut) == rows, "blocks change no row");
+  require(rest_of(cut) == rows, "the size of a block does not change the rows");
   const size_t row = seek_choice % (rows.size() + 1);
   cut.seek(static_cast<int64_t>(row), scan);
   require(rest_of(cut) ==
               std::vector<std::string>(rows.begin() + static_cast<std::ptrdiff_t>(row), rows.end()),
-          "seek equals reading from the start");
+          "reading after a seek gives the same rows");
 }
 
 }  // namespace
@@ -105,10 +109,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check(options, 1 + data[2] % 64U, data[1]);
   } catch (const encode::Error& error) {
     require(!error.detail().code.empty() && !error.detail().where.empty(),
-            "an error says what and where");
+            "an Error has a code and says where");
     require(error.exit_code() == encode::ExitCode::kData ||
                 error.exit_code() == encode::ExitCode::kConfig,
-            "bad bytes are bad data");
+            "the exit code is for bad data or a bad config");
   }
   return 0;
 }

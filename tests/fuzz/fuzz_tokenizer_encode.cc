@@ -1,7 +1,11 @@
-// Any text between two recorded ones, and a special token at each border: before and after it stand
-// the ids that Hugging Face `tokenizers` gave for the recorded texts (tests/data/tokenizer), every
-// id is within the vocabulary, a warm word cache changes nothing, and a truncated row is the whole
-// one cut where the header says, whether or not the lost tokens are counted.
+// Encodes any text between two recorded texts, with a special token at each border. These
+// properties must hold:
+// - the ids before and after the text are the ids that Hugging Face `tokenizers` gave for the
+//   recorded texts (tests/data/tokenizer);
+// - every id is within the vocabulary;
+// - a second call, with a warm word cache, gives the same ids;
+// - a truncated row has the length and the lost tokens that encode/tokenizer.h describes, and its
+//   ids are the same whether or not the lost tokens are counted.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,7 +24,7 @@ namespace {
 
 struct Family {
   const char* name;
-  const char* separator;  // an added token that takes no white space along
+  const char* separator;  // an added token that leaves the white space around it alone
 };
 constexpr std::array<Family, 10> kFamilies = {{{"wordpiece", "[SEP]"},
                                                {"gpt2", "<|endoftext|>"},
@@ -80,7 +84,8 @@ const Subject& subject_of(size_t index) {
   return subject;
 }
 
-// Where the recorded text's ids have to be: at the begin or at the end of `ids`.
+// Requires that `ids` begin with the ids of `before` and the separator, and end with the separator
+// and the ids of `after`.
 void require_recorded(const Subject& subject, const Recorded& before, const Ids& ids,
                       const Recorded& after) {
   Ids head = before.ids;

@@ -1,5 +1,5 @@
-// A tokenizer.json of any content is loaded or refused with an Error. What loads must be able to
-// encode.
+// Loads any bytes as a tokenizer.json. The result must be an Error or a tokenizer that can encode
+// a text.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (id < 0 || id >= tokenizer->vocab_size()) __builtin_trap();
     }
   } catch (const encode::Error&) {
-    // refused, as it should be
+    // The tokenizer refuses the input.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Memory at an address that the kernels take.
+// Memory with the alignment that the kernels need.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace encode::kernels {
 
-// Owns `bytes` bytes that begin at a multiple of 64; their values are not defined.
+// Owns `bytes` uninitialized bytes, aligned to 64 bytes.
 class AlignedMemory {
  public:
   explicit AlignedMemory(int64_t bytes)

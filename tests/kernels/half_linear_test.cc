@@ -1,5 +1,5 @@
-// The kernels of linear.h that take 16-bit numbers, against float64, at sizes that fill their
-// blocks and sizes that do not.
+// Compares the kernels of linear.h for 16-bit numbers with float64. Some sizes fill the blocks of
+// the kernels and others do not.
 #include "linear_problem.h"
 
 namespace encode::kernels {
@@ -7,7 +7,7 @@ namespace {
 
 class HalfLinear : public LinearKernels {
  protected:
-  // body(T{}) with the type of the kernel's numbers.
+  // Calls body(T{}) with the type of the numbers of the kernel.
   template <typename Body>
   static void with_type(const Body& body) {
     if (GetParam() == LinearKernel::kFloat16Vectors) return body(Float16{});
@@ -21,13 +21,15 @@ INSTANTIATE_TEST_SUITE_P(Kernels, HalfLinear,
                                          LinearKernel::kFloat16Vectors),
                          param_name);
 
-// Bits behind the point, and the exponent of the smallest number that has all of them.
+// The precision of a type:
+// - kBits: the bits after the binary point;
+// - kLowest: the exponent of the smallest normal number;
+// - kFormula: the largest error of the formula of an activation, relative to 1 + |x|.
 template <typename T>
 struct Precision {
   static constexpr int kBits = 7;
   static constexpr int kLowest = -126;
-  static constexpr double kFormula =
-      4e-6;  // of an activation, of 1 + the magnitude of its argument
+  static constexpr double kFormula = 4e-6;
 };
 template <>
 struct Precision<Float16> {
@@ -36,8 +38,8 @@ struct Precision<Float16> {
   static constexpr double kFormula = 4e-7;
 };
 
-// The error is half a unit in the last bit, beside what sums and an activation's formula are off
-// by.
+// Expects an error of at most half a unit in the last place, in addition to the errors of the sum
+// and of the formula of the activation.
 template <typename T>
 void expect_rounded_once(const Problem<T>& problem, Epilogue epilogue, bool add) {
   using P = Precision<T>;
@@ -76,8 +78,9 @@ TEST_P(HalfLinear, TheResidualIsAdded) {
   });
 }
 
-// 1 + half a unit lies between two numbers, of which 1 is the even one; 1 + one and a half units
-// goes up. A residual that is smaller than any unit decides where the sum is not rounded before.
+// 1 + half a unit is halfway between two numbers, and 1 is the even one. 1 + one and a half units
+// is rounded up. In the third column a tiny residual moves the sum above the tie; this works only
+// if the sum is not rounded before the residual is added.
 TEST_P(HalfLinear, ATieGoesToTheEvenNumber) {
   with_type([](auto type) {
     using T = decltype(type);
@@ -106,7 +109,7 @@ TEST_P(HalfLinear, WeightsTakeTwoBytesEach) {
   EXPECT_EQ(weight.packed_bytes(), 2 * 96 * 64);
 }
 
-// The job encodes such rows once more, in float32.
+// A job encodes rows with infinite values once more in float32.
 TEST(Float16Linear, WhatIsTooLargeIsInfinite) {
   if (!usable(LinearKernel::kFloat16Vectors)) GTEST_SKIP() << "this processor has no AVX2";
   Problem<Float16> problem = {.size = {1, 2, 1}, .kernel = LinearKernel::kFloat16Vectors};

@@ -1,5 +1,5 @@
-// A product for the kernels of linear.h, and what float64 says of its result. For the tests that
-// include it; the numbers are those of values.h.
+// A product for the tests of the kernels of linear.h, and its result in float64. values.h makes the
+// numbers.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ struct Size {
   int64_t out_features;
 };
 
-// 129 and 513 rows are one more than there are in a panel; the columns of the last size are more
-// than the second cache holds at a time.
+// 129 and 513 rows are one more than a panel has. The columns of the last size are more than one
+// group, which fills the second-level cache.
 inline const std::vector<Size> kSizes = {
     {1, 1, 1},      {2, 31, 17},    {16, 32, 32},  {33, 33, 33},   {31, 64, 15},   {129, 40, 1},
     {130, 384, 70}, {257, 100, 48}, {513, 99, 48}, {513, 100, 48}, {129, 2600, 9}, {10, 2600, 140}};
 
-// One product with everything that belongs to it.
+// A product with its operands.
 template <typename T>
 struct Problem {
   Size size;
@@ -65,7 +65,7 @@ struct Problem {
     return y;
   }
 
-  // The sum at (row, column), and the sum of its terms' magnitudes.
+  // Returns the sum at (row, column), and the sum of the magnitudes of its terms.
   std::pair<double, double> exact(int64_t row, int64_t column) const {
     double sum = bias[static_cast<size_t>(column)];
     double magnitude = std::abs(sum);
@@ -120,7 +120,7 @@ inline std::string name_of(LinearKernel kernel) {
   return "";
 }
 
-// GoogleTest finds it by its name.
+// GoogleTest calls this function to print a kernel.
 inline void PrintTo(LinearKernel kernel, std::ostream* to) { *to << name_of(kernel); }
 
 inline std::string param_name(const testing::TestParamInfo<LinearKernel>& info) {
@@ -132,8 +132,8 @@ class LinearKernels : public testing::TestWithParam<LinearKernel> {
   void SetUp() override {
     restart_values();
     if (!usable(GetParam())) {
-      GTEST_SKIP() << "this processor, held to " << to_string(capability()) << ", has no "
-                   << name_of(GetParam());
+      GTEST_SKIP() << "this processor, limited to " << to_string(capability())
+                   << ", does not have the kernel " << name_of(GetParam());
     }
   }
 };
@@ -145,7 +145,7 @@ struct Sample {
   double magnitude;
 };
 
-// body(Sample) for some elements of the result.
+// Calls body(Sample) for some elements of the result.
 template <typename T, typename Body>
 void for_samples(const Problem<T>& problem, Epilogue epilogue, bool add, const Body& body) {
   const auto y = widened(problem.run(epilogue, add));
@@ -166,6 +166,7 @@ void for_samples(const Problem<T>& problem, Epilogue epilogue, bool add, const B
 inline constexpr Epilogue kActivations[] = {Epilogue::kGelu, Epilogue::kGeluTanh, Epilogue::kRelu,
                                             Epilogue::kSilu};
 
+// Expects that each row has the same bits when it is computed alone.
 template <typename T>
 void expect_rows_alone(LinearKernel kernel) {
   const Problem<T> all = {{600, 70, 50}, kernel};
@@ -180,7 +181,8 @@ void expect_rows_alone(LinearKernel kernel) {
   }
 }
 
-// `sums_infinity`: where infinity goes through a sum, an activation may take it to a number.
+// Expects that a row with NaN or infinity has no finite result, and that all other rows are finite.
+// If `sums_infinity`, a sum can be infinite, and an activation may turn that into a finite number.
 template <typename T>
 void expect_not_finite(LinearKernel kernel, bool sums_infinity) {
   Problem<T> problem = {{40, 50, 20}, kernel};

@@ -1,14 +1,13 @@
-// The kernels of linear.h that take float32 numbers, against float64, at sizes that fill their
-// blocks and sizes that do not.
+// Compares the kernels of linear.h for float32 numbers with float64. Some sizes fill the blocks of
+// the kernels and others do not.
 #include "linear_problem.h"
 
 namespace encode::kernels {
 namespace {
 
-// As good as float32 arithmetic; int8 quantization; both.
-class ExactLinear : public LinearKernels {};
-class Int8Linear : public LinearKernels {};
-class FloatLinear : public LinearKernels {};
+class ExactLinear : public LinearKernels {};  // kernels as exact as float32 arithmetic
+class Int8Linear : public LinearKernels {};   // kernels with int8 quantization
+class FloatLinear : public LinearKernels {};  // all kernels for float32 numbers
 
 constexpr auto kOneDigitTiles = LinearKernel::kOneDigitTiles;
 constexpr auto kTwoDigitTiles = LinearKernel::kTwoDigitTiles;
@@ -25,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, FloatLinear,
                                          kFloat32Vectors, kInt8Vectors),
                          param_name);
 
-// The largest error as a share of what the terms' magnitudes allow.
+// Returns the largest error, divided by the sum of the magnitudes of the terms and of the result.
 double worst_error(const Problem<float>& problem, Epilogue epilogue, bool add) {
   double worst = 0;
   for_samples(problem, epilogue, add, [&](const Sample& s) {
@@ -55,7 +54,8 @@ TEST(TwoDigitLinear, KeepsFifteenBitsOfARowsLargest) {
   EXPECT_GT(worst, 0x1p-22) << "three digits were used";
 }
 
-// Int8 quantization: an element is off by half a unit in 127 of its row's largest at most.
+// With int8 quantization the error of an element is at most half a unit. 127 units are the largest
+// element of its row.
 TEST_P(Int8Linear, QuantizesRowsOfBoth) {
   const Problem<float> problem = {{65, 130, 70}, GetParam()};
   const auto largest = [](const std::vector<float>& values) {
@@ -83,8 +83,8 @@ TEST_P(Int8Linear, QuantizesRowsOfBoth) {
   EXPECT_GT(worst, 1e-3) << "more digits were used";
 }
 
-// In every second row, so that both kinds are in every tile's reach; with weights that take the
-// outlier out of the result, only what is left of the other elements counts.
+// Returns the worst error if every second row has an outlier, so that each tile meets both kinds of
+// rows. The weights of the outlier are zero, so only the precision of the other elements counts.
 template <typename Outlier>
 double error_beside_outliers(LinearKernel kernel, const Outlier& outlier) {
   Problem<float> problem = {{600, 384, 48}, kernel};
@@ -100,7 +100,7 @@ TEST_P(ExactLinear, AnOutlierDoesNotSpoilItsRow) {
   EXPECT_LT(error_beside_outliers(GetParam(), [](float x) { return x * 1000; }), 0x1p-21);
 }
 
-// The worst that three digits take, before there are four.
+// This is the largest outlier that three digits have to represent. A larger one needs four digits.
 TEST_P(ExactLinear, AnOutlierBelowTheFourthDigitTakesTwoBitsMore) {
   const double error = GetParam() == kFloat32Vectors ? 0x1p-22 : 0x1p-19;
   EXPECT_LT(error_beside_outliers(GetParam(), [](float) { return 60.0F; }), error);
@@ -117,14 +117,14 @@ TEST_P(ExactLinear, RowsOfAnySizeKeepTheirDigits) {
     EXPECT_NEAR(y[i], plain[i] * factors[i / 40], 1e-5 * factors[i / 40]) << i;
 }
 
-// Every digit of a one is as large as it can be.
+// Each digit of 1.0 has its largest value here.
 TEST_P(FloatLinear, TheWidestSumsFit) {
   constexpr int64_t kWidest = PackedWeight::kMaxInFeatures;
   Problem<float> problem = {{17, kWidest, 3}, GetParam()};
   problem.x.assign(problem.x.size(), 1.0F);
   problem.weight.assign(problem.weight.size(), 1.0F);
   problem.bias.assign(problem.bias.size(), 0.0F);
-  // Two digits leave the product of the second ones out.
+  // With two digits the product of the second digits is left out.
   const double left_out = GetParam() == kTwoDigitTiles ? std::pow(double{0x7F} / 0x7F7F, 2) : 0;
   for (const float y : problem.run(Epilogue::kNone, false))
     EXPECT_NEAR(y, static_cast<double>(kWidest) * (1 - left_out), 1e-2);
@@ -144,7 +144,7 @@ TEST_P(ExactLinear, TheResidualIsAdded) {
   EXPECT_LT(worst_error(problem, Epilogue::kNone, true), 0x1p-21);
 }
 
-// Of what the same product gives without an activation.
+// The formula is applied to the result of the same product without an activation.
 TEST_P(Int8Linear, EveryEpilogueIsItsFormula) {
   const Problem<float> problem = {{40, 3, 50}, GetParam()};
   const std::vector<float> sums = problem.run(Epilogue::kNone, false);

@@ -1,4 +1,4 @@
-// Small products of bfloat16 pairs, on tiles and on vector registers, against float64.
+// Compares small products of bfloat16 pairs, on tiles and on vector registers, with float64.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace encode::kernels {
 namespace {
 
-// Rows of A may lie anywhere, B's rows lie in pairs.
+// Expects C = A x B, and that nothing beyond the columns of C is written.
 template <typename Multiply>
 void expect_product(const Product& p, const Multiply& multiply, double error) {
   const auto a = stored<BFloat16>(random_values(p.m * p.lda));
@@ -44,7 +44,7 @@ TEST(PairProducts, OnTilesAreThoseOfTheirElements) {
 
 TEST(PairProducts, OnVectorRegistersAreThoseOfTheirElements) {
   const KernelSets usable = usable_kernels();
-  constexpr double kOneChain = 4e-5;  // of additions, where tiles have several
+  constexpr double kOneChain = 4e-5;  // larger than on tiles, which add in several chains
   int tested = 0;
   for (int i = 0; i < usable.count; ++i) {
     if (usable.sets[i]->multiply_pairs == nullptr) continue;

@@ -1,4 +1,4 @@
-// Every instruction set that this processor can run, against float64.
+// Compares the row kernels of all instruction sets that this processor has with float64.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -35,9 +35,10 @@ std::vector<float> random_row(int64_t n, float spread = 1) {
 
 TEST(RowKernels, TheBestSetIsTheLast) {
   EXPECT_STREQ(sets().front()->instruction_set, "baseline");
-  EXPECT_EQ(&kernels(), sets().back()) << "ENCODE_CPU_CAPABILITY is not set here";
+  EXPECT_EQ(&kernels(), sets().back()) << "ENCODE_CPU_CAPABILITY must not be set for this test";
   std::string names;
-  for (const Kernels* set : sets()) names += std::string(" ") + set->instruction_set;
+  for (const Kernels* set : sets())
+    names.append(names.empty() ? "" : " ").append(set->instruction_set);
   RecordProperty("instruction_sets", names);
 }
 
@@ -46,7 +47,7 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
     for (const int64_t n : kSizes) {
       const std::vector<float> scores = random_row(n, 30);
       std::vector<float> got(scores.size());
-      constexpr float kScale = 0.25;  // exact, so that only the difference to the top is rounded
+      constexpr float kScale = 0.25;  // exact, so that only the subtraction of the top rounds
       const float sum = set->exp_scores(scores.data(), n, kScale, got.data());
       const float top = kScale * *std::max_element(scores.begin(), scores.end());
       double expected_sum = 0;
@@ -60,7 +61,7 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
   }
 }
 
-// An element of a product, in float64.
+// Returns an element of a product in float64.
 double product_of(const Product& p, const std::vector<float>& a, const std::vector<float>& b,
                   std::array<int64_t, 2> at) {
   double sum = 0;
@@ -96,7 +97,8 @@ TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
   }
 }
 
-// So attention's bits do not depend on how many queries and keys go through it together.
+// Because of this property the bits of attention do not depend on the number of queries and keys
+// that are computed together.
 TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
   constexpr Product kWhole = {32, 50, 200, 200, 50, 50};
   constexpr Product kPart = {16, 17, 200, 200, 50, 50};
@@ -125,7 +127,8 @@ TEST(RowKernels, ExpScoresInBfloat16AreThoseRounded) {
       const float sum = set->exp_scores(scores.data(), n, 0.25, exact.data());
       EXPECT_NEAR(set->exp_scores_bfloat16(scores.data(), n, 0.25, got.data()), sum, 1e-5 * sum);
       const std::vector<float> rounded = widened(got);
-      constexpr float kHalfUnit = 1.0F / 256;  // and a little: 1e-5 may move a number to the next
+      // The error of 1e-5 before rounding may move a result to the next bfloat16 number.
+      constexpr float kHalfUnit = 1.0F / 256;
       for (size_t i = 0; i < got.size(); ++i) {
         EXPECT_NEAR(rounded[i], exact[i], (kHalfUnit + 1e-5F) * exact[i] + 2e-38F)
             << set->instruction_set << " at " << i;
@@ -136,7 +139,7 @@ TEST(RowKernels, ExpScoresInBfloat16AreThoseRounded) {
 
 TEST(RowKernels, TransposeWritesSixteenColumnsAndNothingElse) {
   constexpr int64_t kColumns = 32;
-  constexpr int64_t kStrideBytes = 150;  // rows at any address
+  constexpr int64_t kStrideBytes = 150;  // rows are not aligned
   constexpr uint32_t kUntouched = 0xDEADBEEF;
   std::vector<std::byte> memory(16 * kStrideBytes);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 % 251);
@@ -188,8 +191,8 @@ TEST(RowKernels, ExpScoresDoesNotHideNotANumber) {
   }
 }
 
-// The nearest number of a format with `fraction` bits after the point and exponents from `lowest`
-// to `highest`; ties go to the even one.
+// A floating-point format with `fraction` bits after the binary point and exponents from `lowest`
+// to `highest`. nearest() rounds to the nearest number, ties to even.
 struct Format {
   int fraction;
   int lowest;
@@ -213,7 +216,7 @@ std::vector<float> numbers_of_every_size() {
   while (values.size() < 20000) {
     const auto value = std::bit_cast<float>(bits(generator));
     if (!std::isnan(value)) values.push_back(value);
-    // As many of them where float16 lives.
+    // Adds as many numbers in the range of float16.
     values.push_back(std::ldexp(static_cast<float>(bits(generator)) - 0x1p31F,
                                 static_cast<int>(bits(generator) % 45) - 60));
   }

@@ -1,4 +1,4 @@
-// Numbers to try kernels on.
+// Numbers for the tests of the kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline std::mt19937& generator() {
   static std::mt19937 of_all;
   return of_all;
 }
-// So that a test's numbers do not depend on the tests before it.
+// Restarts the random numbers, so that the numbers of a test do not depend on the tests before it.
 inline void restart_values() { generator().seed(11); }
 
 inline std::vector<float> random_values(int64_t n) {
@@ -23,6 +23,7 @@ inline std::vector<float> random_values(int64_t n) {
   return values;
 }
 
+// Converts numbers to T and back, with the kernels.
 template <typename T>
 std::vector<T> stored(const std::vector<float>& values) {
   std::vector<T> to(values.size());

@@ -1,4 +1,4 @@
-"""docs/adding-a-model.md: every piece of code in it is in the file that it names, and so is every name."""
+"""Tests docs/adding-a-model.md: its quoted code is in the files that it names, and its names exist in the sources."""
 import pathlib
 import re
 import unittest
@@ -8,7 +8,7 @@ TEXT = (ROOT / "docs/adding-a-model.md").read_text()
 
 
 def quoted_code(text):
-    """[(path, code)] of the blocks that open with a language and a path."""
+    """Returns [(path, code)] of the blocks that begin with a language and a path."""
     return re.findall(r"^```\w+ (\S+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
@@ -17,7 +17,7 @@ def sources(*folders):
 
 
 def files_that_name(model):
-    """The sources in which an architecture is named: its model_type, its file or its loader."""
+    """Returns the sources that name an architecture: its model_type, its file or its loader."""
     name = re.compile(rf"(?<![\w-])(load_)?{model}\b")
     return {str(path.relative_to(ROOT)) for folder in ("src", "tests/models", "scripts/golden")
             for path in (ROOT / folder).rglob("*")
@@ -47,7 +47,7 @@ class AddingAModel(unittest.TestCase):
         self.assertEqual(len(listed), 1 + 6)
 
     def test_a_file_that_is_not_listed_is_noticed(self):
-        # jina_bert is no architecture of its own: bert.cc names its loader too.
+        # bert.cc names the loader of jina_bert, because jina_bert has no model_type of its own.
         self.assertIn("src/models/bert.cc", files_that_name("jina_bert"))
 
     def test_names_exist(self):

@@ -1,4 +1,4 @@
-"""scripts/bench/: wrong output is no result, and a limit that is missed is a failure."""
+"""Tests scripts/bench/: wrong output is refused, and a missed limit is a failure."""
 import contextlib
 import io
 import pathlib
@@ -99,8 +99,8 @@ class Parts(unittest.TestCase):
         results = [{"dtype": "float32", "share": {"median": 0.75}}, {"dtype": "int8", "share": None}]
         self.assertEqual(stages.missed(["float32=0.7"], results), [])
         self.assertEqual(stages.missed(["float32=0.8", "int8=0.1"], results),
-                         ["float32: 0.75 of the products alone, wanted are 0.8",
-                          "int8: no share of the products alone, wanted are 0.1"])
+                         ["float32: 0.75 of the products alone, below --min-share 0.8",
+                          "int8: no share of the products alone, below --min-share 0.1"])
 
     def test_batches_hold_every_row_once_the_longest_first(self):
         batches = []

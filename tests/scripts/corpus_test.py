@@ -1,4 +1,4 @@
-"""scripts/make_corpus.py: what counts as one text."""
+"""Tests how scripts/make_corpus.py cuts sources and changelogs into texts."""
 import pathlib
 import sys
 import tempfile

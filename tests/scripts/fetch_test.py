@@ -1,4 +1,4 @@
-"""scripts/deps/fetch.py: a download goes on where it was cut, and nothing but the pinned bytes is accepted."""
+"""Tests scripts/deps/fetch.py: a download resumes where it was cut off, and only the pinned bytes are accepted."""
 import hashlib
 import http.server
 import pathlib
@@ -17,7 +17,7 @@ NAME = "demo-1.0-py3-none-any.whl"
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENT with byte ranges; the first `cuts` answers break off in the middle."""
+    """Serves `content` with byte ranges. The first `cuts` answers stop in the middle."""
     cuts = 0
     content = CONTENT
     starts = []

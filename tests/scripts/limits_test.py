@@ -1,4 +1,4 @@
-"""scripts/lint/limits.py finds what it is there for, and lets pass what it should."""
+"""Tests scripts/lint/limits.py: it finds what breaks a rule and accepts the rest."""
 import pathlib
 import sys
 import unittest
@@ -12,7 +12,7 @@ def found(path, text):
 
 
 def function(lines, head="int f() {"):
-    """A function whose body has so many lines, its braces included."""
+    """Returns a function with a body of so many lines, braces included."""
     return head + "\n" + "  g();\n" * (lines - 2) + "}\n"
 
 

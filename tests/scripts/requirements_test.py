@@ -1,4 +1,4 @@
-"""docs/requirements.md: every test and every file that it names exists, and every need of the list has its row."""
+"""Tests docs/requirements.md: every test and file that it names exists, and every requirement has one row."""
 import fnmatch
 import pathlib
 import re
@@ -11,13 +11,13 @@ NEEDS = {"A": 15, "B": 9, "C": 10, "D": 3, "E": 6}
 
 
 def defined_tests():
-    """`Suite.Case` of every test in the sources."""
+    """Returns `Suite.Case` of every test in the sources."""
     macro = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
     return {".".join(match) for path in (ROOT / "tests").rglob("*.cc") for match in macro.findall(path.read_text())}
 
 
 def named(text):
-    """(tests, files): what stands between backticks and looks like one or the other."""
+    """Returns the names between backticks that look like tests, and those that look like files."""
     quoted = [word for words in re.findall(r"`([^`\n]+)`", text) for word in words.split()[:1]]
     files = {word for word in quoted if word.split("/")[0] in FOLDERS}
     tests = {word for word in quoted if re.fullmatch(r"[A-Z]\w*\.[\w*]+", word)}

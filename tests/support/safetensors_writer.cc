@@ -1,6 +1,8 @@
 #include "support/safetensors_writer.h"
 
 #include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -21,19 +23,16 @@ TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape) {
 }
 
 std::string safetensors_bytes(const std::vector<TestTensor>& tensors) {
-  std::string header = "{";
+  std::vector<std::string> entries;
   std::string data;
   for (const TestTensor& tensor : tensors) {
-    std::string shape;
-    for (const int64_t dim : tensor.shape)
-      shape += (shape.empty() ? "" : ",") + std::to_string(dim);
-    header += header.size() > 1 ? "," : "";
-    header += "\"" + tensor.name + "\":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[" + shape +
-              "],\"data_offsets\":[" + std::to_string(data.size()) + "," +
-              std::to_string(data.size() + tensor.bytes.size()) + "]}";
+    const size_t begin = data.size();
     data += tensor.bytes;
+    entries.push_back(fmt::format(R"("{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                                  tensor.name, tensor.dtype, fmt::join(tensor.shape, ","), begin,
+                                  data.size()));
   }
-  return safetensors_raw(header + "}", data);
+  return safetensors_raw(fmt::format("{{{}}}", fmt::join(entries, ",")), data);
 }
 
 std::string safetensors_raw(std::string_view header, std::string_view data) {

@@ -1,4 +1,4 @@
-// Tiny safetensors files for tests, sound and broken.
+// Writes tiny safetensors files for tests. The files can be valid or broken.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ struct TestTensor {
 TestTensor f32_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values);
 TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape);  // F32
 
-// A sound file: the tensors' bytes in the given order.
+// Returns a valid file with the bytes of the tensors in the given order.
 std::string safetensors_bytes(const std::vector<TestTensor>& tensors);
-// Length prefix, header as it is, data as it is: whatever a test wants to be wrong.
+// Returns a file of the length of `header`, `header` and `data`. Nothing is checked, so the file
+// can be broken.
 std::string safetensors_raw(std::string_view header, std::string_view data);
 
 }  // namespace encode::testing

@@ -1,4 +1,5 @@
-// Linked into a test program: LibTorch's random numbers are the same in every run of a test.
+// A test program that links this file gets the same random numbers of LibTorch in every run of a
+// test.
 #include <memory>
 
 #include <ATen/Context.h>

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -12,7 +13,7 @@ namespace encode::testing {
 TempDir::TempDir() {
   std::string pattern = (std::filesystem::temp_directory_path() / "encode_test_XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr)
-    throw std::runtime_error("mkdtemp failed for " + pattern);
+    throw std::runtime_error("cannot create a directory " + pattern);
   path_ = pattern;
 }
 
@@ -41,9 +42,9 @@ void write_bytes(const std::string& path, std::string_view content) {
 }
 
 std::string test_data(std::string_view name) {
-  // A test that runs on another machine than the one it was built on is told.
+  // The variable is set if a test runs on another machine than the one on which it was built.
   const char* moved = std::getenv("ENCODE_TEST_DATA");
-  return std::string(moved != nullptr ? moved : ENCODE_TEST_DATA) + "/" + std::string(name);
+  return fmt::format("{}/{}", moved != nullptr ? moved : ENCODE_TEST_DATA, name);
 }
 
 }  // namespace encode::testing

@@ -1,4 +1,4 @@
-// A directory that exists for the length of a test.
+// Temporary directories and files for tests.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 namespace encode::testing {
 
+// Makes a directory, and removes it with its content when it is destroyed.
 class TempDir {
  public:
   TempDir();
@@ -15,7 +16,7 @@ class TempDir {
 
   const std::string& path() const { return path_; }
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  // Writes a file (its folders made as needed) and returns its path.
+  // Writes a file, makes the folders that it needs, and returns its path.
   std::string write(std::string_view name, std::string_view content) const;
 
  private:
@@ -24,6 +25,6 @@ class TempDir {
 
 std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, std::string_view content);
-std::string test_data(std::string_view name);  // tests/data/<name>
+std::string test_data(std::string_view name);  // returns the path of tests/data/<name>
 
 }  // namespace encode::testing

@@ -17,8 +17,8 @@ using cpu_attention::FloatOperands;
 using cpu_attention::HeadRows;
 using cpu_attention::PairedOperands;
 
-// Rows of one product: enough to use a loaded block of keys well, few enough that the scores of
-// long sequences stay in cache.
+// The queries of one product. They are enough to use each loaded block of keys well, and few enough
+// that the scores of long sequences stay in cache.
 constexpr int64_t kQueryBlock = 32;
 
 constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -30,12 +30,13 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
+// Returns the keys that a query sees.
 Range seen_by(int64_t query, const AttentionWindow& window, int64_t length) {
   return {window.left < 0 ? 0 : std::max<int64_t>(0, query - window.left),
           window.right < 0 ? length : std::min(length, query + window.right + 1)};
 }
 
-// Working memory that is never cleared.
+// Working memory, which is not initialized.
 template <typename T>
 class Buffer {
  public:
@@ -47,7 +48,17 @@ class Buffer {
   std::unique_ptr<T[]> data_;
 };
 
-// T: of the input; Out: of the result and of the terms that depend on the distance.
+// Attention of one batch. T is the type of the input. Out is the type of the result and of the
+// terms that depend on the distance.
+//
+// For each head, the keys are transposed and the values are packed once. Blocks of kQueryBlock
+// queries are then multiplied with all the keys that they see. The scores of a block become weights
+// in place or in weights_room_, and the weights are multiplied with the values. At the end each row
+// of the result is multiplied by the reciprocal of the sum of its weights.
+//
+// Queries and keys are filled up to whole tiles with zeros. A weight outside the window of its
+// query is zero. A score is one chain of multiply-adds over head_dim, and an element of the result
+// is one chain over the keys. On tiles TDPBF16PS defines the order within a step.
 template <typename T, typename Out, typename Operands>
 class CpuAttention {
   using Operand = typename Operands::Operand;
@@ -108,7 +119,7 @@ class CpuAttention {
     }
   }
 
-  // scores = queries x keys, unscaled.
+  // scores = queries x keys, without the scale.
   void score(int64_t head, Range queries, Range keys) {
     const int64_t padded = round_up(queries.size(), kQueryTile);
     HeadRows<Operand> a =
@@ -123,7 +134,8 @@ class CpuAttention {
                        a.first, keys_.get() + keys.begin * Operands::kPacked, scores_.get());
   }
 
-  // One row of scores -> unnormalized weights, zero outside the window.
+  // Turns row i of the scores into weights. They are not normalized, and they are zero outside the
+  // window.
   void soften(int64_t head, int64_t query, Range keys, int64_t i) {
     float* row = scores_.get() + i * keys.size();
     Range seen = seen_by(query, options_.window, length_);
@@ -147,14 +159,14 @@ class CpuAttention {
     return options.relative != nullptr && options.relative->bias.defined();
   }
 
-  // The column of a distance.
+  // Returns the column of a distance in the tables of RelativePositions.
   int64_t column(int64_t distance) const {
     const std::vector<int32_t>& columns = options_.relative->column;
     const auto reach = static_cast<int64_t>(columns.size() / 2);
     return columns[static_cast<size_t>(std::clamp(distance, -reach, reach) + reach)];
   }
 
-  // bias_[length_ + distance], for every distance in the sequence.
+  // Fills bias_[length_ + distance] for every distance in the sequence.
   void lay_out_bias(int64_t head) {
     const at::Tensor& bias = options_.relative->bias;
     const float* of_head = bias.const_data_ptr<float>() + head * bias.stride(0);
@@ -162,7 +174,7 @@ class CpuAttention {
       bias_.get()[length_ + distance] = of_head[column(distance)];
   }
 
-  // A row of scores: of one query with the keys from `first_key` on.
+  // A row of scores: the scores of one query with the keys from `first_key` on.
   struct ScoreRow {
     float* scores;
     int64_t head;
@@ -170,7 +182,7 @@ class CpuAttention {
     int64_t first_key;
   };
 
-  // Scales the scores that are seen and adds the terms that depend on the distance.
+  // Scales the scores of the keys that are seen and adds the terms that depend on the distance.
   void adjust(const ScoreRow& place, Range seen) const {
     const RelativePositions* relative = options_.relative;
     float* row = place.scores;
@@ -189,7 +201,7 @@ class CpuAttention {
     for (int64_t j = seen.begin; j < seen.end; ++j) row[j] += bias[j];
   }
 
-  // `token`: whose terms they are, or -1 for each key's own.
+  // Adds the terms of `token`, or the terms of each key itself if `token` is -1.
   void add_terms(const at::Tensor& terms, int64_t token, const ScoreRow& place, Range seen) const {
     if (!terms.defined()) return;
     for (int64_t j = seen.begin; j < seen.end; ++j) {
@@ -210,7 +222,7 @@ class CpuAttention {
     }
   }
 
-  // attended = weights x values.
+  // attended = weights x values, without the division by the sums of the weights.
   void average(Range queries, Range keys) {
     const int64_t padded = round_up(queries.size(), kQueryTile);
     std::fill(weights_of(queries.size(), keys), weights_of(padded, keys), Operand{});
@@ -236,18 +248,18 @@ class CpuAttention {
   const AttentionOptions& options_;
   int64_t head_dim_;
   int64_t group_;
-  Buffer<Operand> room_;    // [longest, head_dim], for rows on their way
-  Buffer<Operand> keys_;    // [head_dim, columns_]
-  Buffer<Operand> values_;  // [columns_, head_dim]
-  Buffer<Operand> queries_;
-  Buffer<float> scores_;  // [query block, keys seen]
-  Buffer<Operand> weights_room_;
-  Buffer<float> bias_;  // of one head, by distance
-  Buffer<float> attended_;
-  float sums_[kQueryBlock] = {};
-  int64_t begin_ = 0;    // of the sequence at hand, in tokens
-  int64_t length_ = 0;   // of it
-  int64_t columns_ = 0;  // its length in whole tiles
+  Buffer<Operand> room_;          // [longest, head_dim]: keys before they are transposed
+  Buffer<Operand> keys_;          // [head_dim, columns_]
+  Buffer<Operand> values_;        // [columns_, head_dim]
+  Buffer<Operand> queries_;       // [kQueryBlock, head_dim]
+  Buffer<float> scores_;          // [kQueryBlock, keys seen]
+  Buffer<Operand> weights_room_;  // [kQueryBlock, keys seen], if weights do not replace scores
+  Buffer<float> bias_;            // the bias of one head for each distance
+  Buffer<float> attended_;        // [kQueryBlock, head_dim]
+  float sums_[kQueryBlock] = {};  // the sum of the weights of each query
+  int64_t begin_ = 0;             // first token of the current sequence
+  int64_t length_ = 0;            // tokens of the current sequence
+  int64_t columns_ = 0;           // length_ rounded up to whole tiles
 };
 
 template <typename T, typename Out, typename Operands>
@@ -257,13 +269,13 @@ void attend_all(const AttentionInput& input, const PackedInput& batch,
   CpuAttention<T, Out, Operands>(input, options, batch.max_seqlen).run(batch, out);
 }
 
-// x [T, heads, head_dim] in bfloat16: itself if it is.
+// Returns x [T, heads, head_dim] in bfloat16, which is x itself if x has this type.
 at::Tensor in_bfloat16(const at::Tensor& x) {
   if (x.scalar_type() == at::kBFloat16) return x;
   at::Tensor rounded = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
   const auto scale = kernels::kernels().bfloat16.scale;
   const bool dense = x.stride(1) == x.size(2);
-  const int64_t rows = dense ? 1 : x.size(1);  // of a token that are not one behind the other
+  const int64_t rows = dense ? 1 : x.size(1);  // pieces of a token that are dense in memory
   const int64_t width = x.size(1) * x.size(2) / rows;
   auto* to = rows_of<kernels::BFloat16>(rounded);
   for (int64_t token = 0; token < x.size(0); ++token) {
@@ -274,7 +286,8 @@ at::Tensor in_bfloat16(const at::Tensor& x) {
   return rounded;
 }
 
-// Attention with bfloat16 operands. Returns false if the processor or the size has no such path.
+// Computes attention with bfloat16 operands. Returns false, and does nothing, if the processor has
+// no products of bfloat16 pairs or head_dim is not a multiple of a tile.
 template <typename Out>
 bool attend_in_pairs(const AttentionInput& input, const PackedInput& batch,
                      const AttentionOptions& options, at::Tensor& out) {

@@ -1,12 +1,13 @@
-// Attention on CPU: per head, blocks of queries against all the keys they see.
+// Attention on CPU. For each head, blocks of queries are multiplied with all keys that they see.
 #pragma once
 
 #include "nn/layers/attention.h"
 
 namespace encode {
 
-// See varlen_attention(). Exact softmax, not the online form: the scores of a block of queries fit
-// the core's cache at every length that models take. Single-threaded.
+// varlen_attention() states the contract. The softmax has all scores of a query at once, unlike the
+// online softmax of FlashAttention: the scores of a block of queries fit into the cache of a core
+// at every length that models allow. Runs on the calling thread.
 at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
                          const AttentionOptions& options);
 

@@ -1,5 +1,5 @@
-// What the products of CPU attention multiply, and in which order it lies. Included by
-// nn/cpu/attention.cc alone.
+// The operands of the products in CPU attention, and their order in memory. Only
+// nn/cpu/attention.cc includes this header.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace encode::cpu_attention {
 
 using kernels::BFloat16;
 
-// Rows of one head of a packed projection.
+// The rows of one head of a packed projection. `stride` is the distance between two rows.
 template <typename T>
 struct HeadRows {
   const T* first;
@@ -31,7 +31,8 @@ struct HeadRows {
   const T* row(int64_t i) const { return first + i * stride; }
 };
 
-// to [rows.width, columns]: the rows side by side, zero beyond the last.
+// Transposes rows to `to` [rows.width, columns], with zeros in the columns beyond the last row.
+// `columns` is a multiple of sixteen.
 inline void transpose(kernels::WordRows rows, int64_t columns, void* to) {
   constexpr int64_t kRows = 16;
   kernels::WordRows some = rows;
@@ -52,8 +53,8 @@ kernels::WordRows words_of(const HeadRows<T>& rows) {
           .width = rows.head_dim * kBytes / static_cast<int64_t>(sizeof(uint32_t))};
 }
 
-// The rows in the type of the operands: the rows themselves if they have that type, else a copy in
-// `room`.
+// Returns the rows in the type of the operands: the rows themselves if they have this type, else a
+// copy in `room`.
 template <typename Operand, typename T>
 HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   if constexpr (std::is_same_v<T, Operand>) {
@@ -67,7 +68,8 @@ HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   }
 }
 
-// [padded, head_dim] dense at `to`, zero beyond the rows, which may lie there already.
+// Copies the rows to `to` [padded, head_dim] and sets the missing rows to zero. The rows may
+// already be at `to`.
 template <typename Operand>
 HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operand* to) {
   if (rows.first != to) {
@@ -78,14 +80,14 @@ HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operan
   return {to, rows.head_dim, padded, rows.head_dim};
 }
 
-// float32 products.
+// The operands of float32 products.
 struct FloatOperands {
   using Operand = float;
-  struct Session {};  // lives while products run
-  // Queries and keys of a product are rounded up to whole ones.
+  struct Session {};  // exists while products run
+  // The numbers of queries and keys in a product are rounded up to multiples of these.
   static constexpr int64_t kQueryTile = 8;
   static constexpr int64_t kKeyTile = 16;
-  static constexpr int64_t kPacked = 1;  // rows of the inner dimension side by side
+  static constexpr int64_t kPacked = 1;  // rows of the inner dimension that are interleaved
 
   template <typename T>
   static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to) {
@@ -94,7 +96,7 @@ struct FloatOperands {
   static float exp_scores(const float* scores, int64_t n, float scale, float* to) {
     return kernels::kernels().exp_scores(scores, n, scale, to);
   }
-  // The weights of scores take their place.
+  // The weights replace the scores in memory.
   static float* weights(float* scores, float* /*room*/) { return scores; }
   static constexpr int64_t weights_room(int64_t /*size*/) { return 0; }
   static void multiply(const kernels::Product& product, const float* a, const float* b, float* c) {
@@ -102,7 +104,7 @@ struct FloatOperands {
   }
 };
 
-// bfloat16 products, which take two consecutive values of the inner dimension side by side.
+// The operands of bfloat16 products. Two consecutive rows of the inner dimension are interleaved.
 struct PairedOperands {
   using Operand = BFloat16;
   static constexpr int64_t kQueryTile = 16;
@@ -124,7 +126,7 @@ struct PairedOperands {
   static constexpr int64_t weights_room(int64_t size) { return size; }
 };
 
-// On vector registers.
+// bfloat16 products on vector registers.
 struct VectorPairs : PairedOperands {
   struct Session {};
   static bool usable() { return kernels::kernels().multiply_pairs != nullptr; }
@@ -135,7 +137,7 @@ struct VectorPairs : PairedOperands {
 };
 
 #ifdef ENCODE_X86_64
-// On AMX.
+// bfloat16 products on AMX tiles.
 struct TilePairs : PairedOperands {
   using Session = kernels::amx::TileSession;
   static bool usable() { return kernels::capability() == kernels::Capability::kAmx; }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// Working memory of one thread, kept from call to call.
+// The working memory of one thread, which is kept from call to call.
 class Scratch {
  public:
   std::byte* of_size(int64_t bytes) {
@@ -38,20 +38,21 @@ class Scratch {
   int64_t size_ = 0;
 };
 
-// Written once and read for the life of the model: in huge pages, a page fault for two megabytes
-// instead of one for every four kilobytes.
+// Allocates memory for a packed weight, in huge pages if it is large enough. A huge page needs one
+// page fault for 2 MB instead of one for every 4 kB.
 std::shared_ptr<std::byte> allocate_packed(int64_t size) {
   constexpr size_t kHugePageBytes = size_t{2} << 20;
   const auto bytes = static_cast<size_t>(size);
   const auto alignment = bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kAlignment;
   std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
                                     [alignment](std::byte* p) { ::operator delete(p, alignment); });
-  // Only advice: if the kernel does not follow it, small pages serve.
+  // This is only advice. Without huge pages the memory works as well.
   if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
   return memory;
 }
 
-// The matrices themselves if they can be packed one behind the other, else their concatenation.
+// Returns the matrices themselves if their packed forms can be stacked, else their concatenation.
+// See PackedWeight::kBlockColumns.
 std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   const bool whole_blocks =
       std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {
@@ -60,7 +61,7 @@ std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   return whole_blocks ? weights : std::vector<at::Tensor>{at::cat(weights)};
 }
 
-// Returns the bytes of `to` that were filled.
+// Packs a weight into `to` on all threads. Returns the number of bytes that it filled.
 template <typename T>
 int64_t pack_parallel(const at::Tensor& weight, kernels::LinearKernel kernel, std::byte* to) {
   const at::Tensor dense = weight.contiguous();
@@ -90,7 +91,7 @@ kernels::Epilogue epilogue_for(Activation activation) {
   return kernels::Epilogue::kNone;
 }
 
-// The first of them that can be had.
+// Returns the first of the kernels that can be used.
 std::optional<kernels::LinearKernel> first_usable(
     std::initializer_list<kernels::LinearKernel> wanted) {
   for (const kernels::LinearKernel kernel : wanted)

@@ -1,4 +1,4 @@
-// y = x W^T + b by the kernels of kernels/linear.h.
+// y = x W^T + b with the kernels of kernels/linear.h.
 #pragma once
 
 #include <cstddef>
@@ -16,31 +16,34 @@ namespace encode {
 
 enum class Activation;
 
-// Immutable; any number of threads. A row's result does not depend on how many rows there are.
+// Immutable; any number of threads may use it. The result for a row does not depend on the number
+// of rows.
 class PackedLinear {
  public:
-  // Nothing where the device, the processor or the width has no such path. weights [..,
-  // in_features] in the format's compute type, stacked to [out_features, in_features]; bias
-  // [out_features] or undefined.
+  // Packs weights. Returns nullopt if the weights are not on the CPU, if the processor has no
+  // kernel for the format, or if in_features is too large. Each weight is [.., in_features] in the
+  // compute type of the format, and together they are stacked to [out_features, in_features]. bias
+  // is [out_features] or undefined.
   static std::optional<PackedLinear> make(const std::vector<at::Tensor>& weights,
                                           const at::Tensor& bias, ProductFormat format);
 
-  // x [T, in_features] and residual [T, out_features] or undefined, in the weight's type.
+  // Returns activation(x W^T + b) + residual. x is [T, in_features]; residual is [T, out_features]
+  // or undefined. Both have the type of the weights.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
                         Activation activation) const;
 
-  bool quantizes() const;  // x and W to 8 bits
+  bool quantizes() const;  // whether x and W are quantized to 8 bits
 
  private:
   PackedLinear() = default;
 
-  std::shared_ptr<std::byte> packed_;  // weight_.data
+  std::shared_ptr<std::byte> packed_;  // owns weight_.data
   kernels::PackedWeight weight_ = {};
   at::Tensor bias_;  // float32 or undefined
   at::ScalarType type_ = at::kFloat;
 };
 
-// The kernel for products of a format on this processor; nullopt if it has none.
+// Returns the kernel for products of a format on this processor, or nullopt if there is none.
 std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format);
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// From tensors to the element types of the row kernels.
+// Access to tensors with the element types of the row kernels.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,12 +8,14 @@
 
 namespace encode {
 
+// Returns the elements of a tensor. T must have the size of the tensor's elements.
 template <typename T>
 T* rows_of(const at::Tensor& tensor) {
   return static_cast<T*>(tensor.data_ptr());
 }
 
-// Calls body(T{}) with the row type of a CPU tensor's element type.
+// Calls body(T{}) with the row type for a tensor's element type. Throws c10::Error if the row
+// kernels do not have the type.
 template <typename Body>
 void with_row_type(at::ScalarType type, const Body& body) {
   switch (type) {
@@ -27,7 +29,7 @@ void with_row_type(at::ScalarType type, const Body& body) {
       body(kernels::Float16{});
       return;
     default:
-      TORCH_CHECK(false, "no CPU kernel for ", type);
+      TORCH_CHECK(false, "there is no CPU kernel for elements of type ", type);
   }
 }
 

@@ -1,14 +1,15 @@
-// 8-bit floats as rows of them are made, on the host and on a GPU: nn/fp8/rows.h.
+// The constants of 8-bit floats for the host and for CUDA code. nn/fp8/rows.h describes the format.
 #pragma once
 
 #include <cstdint>
 
 namespace encode {
 
-inline constexpr float kFp8Largest = 448;  // of e4m3
-// The least value that a row's largest magnitude is taken for, as in a row of zeros.
+inline constexpr float kFp8Largest = 448;  // the largest e4m3 number
+// If the largest magnitude of a row is smaller than this, as in a row of zeros, this number
+// replaces it. So a scale is never zero.
 inline constexpr float kFp8LeastMagnitude = 0x1p-100F;
-// Both widths of a product must be multiples of this.
+// in_features and out_features of a product must be multiples of this.
 inline constexpr int64_t kFp8WidthStep = 16;
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// y = x W^T + b in 8-bit floats; see nn/fp8/rows.h.
+// y = x W^T + b in 8-bit floats. nn/fp8/rows.h describes the format.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,22 @@
 
 namespace encode {
 
-// Immutable; any number of threads. W and x are quantized row by row: one scale an output feature,
-// one a token. Sums are at least as wide as the device's units make them (about 14 bits between
-// float32 partial sums on sm_90). On CUDA LibTorch's scaled product, which wants a device with
-// 8-bit floats; on CPU, for tests, float32 products of the same values.
+// Immutable; any number of threads may use it. W and x are quantized row by row, so there is one
+// scale for each output feature and one for each token. On CUDA the product is LibTorch's scaled
+// product, which needs a device with 8-bit floats. The device determines the precision of the sums:
+// on sm_90 they keep about 14 bits between float32 partial sums. On CPU, for tests, the product is
+// a float32 product of the same values.
 class Fp8Linear {
  public:
-  // Nothing if a width is no multiple of 16, which the units need. weights [.., in_features],
-  // stacked to [out_features, in_features]; bias [out_features] or undefined, of their type, which
-  // on CUDA is bfloat16.
+  // Quantizes weights. Returns nullopt if in_features or out_features is not a multiple of
+  // kFp8WidthStep, which the tensor cores need. Each weight is [.., in_features], and together they
+  // are stacked to [out_features, in_features]. bias is [out_features] or undefined. Weights and
+  // bias have the same type, which is bfloat16 on CUDA.
   static std::optional<Fp8Linear> make(const std::vector<at::Tensor>& weights,
                                        const at::Tensor& bias);
 
-  // x [T, in_features], plain rows in the weights' type -> [T, out_features] in that type.
-  // `launch_rows`: see ProductOptions.
+  // Returns x W^T + b, [T, out_features] in the type of the weights. x is [T, in_features]; its
+  // plain rows have the type of the weights. ProductOptions describes `launch_rows`.
   at::Tensor operator()(const LinearInput& x, int64_t launch_rows = 0) const;
 
  private:
@@ -36,9 +38,9 @@ class Fp8Linear {
   at::ScalarType type_ = at::kBFloat16;
 };
 
-// The scaled product on `device` against float32 products of the same values, on small random
-// input; "" if it agrees within rounding, else why it may not be used. A fault of the device is
-// thrown as c10::Error. Waits for the device.
+// Compares the scaled product on `device` with float32 products of the same values, for small
+// random input. Returns "" if they agree within rounding, else the reason why the scaled product
+// must not be used. Waits for the device. Throws c10::Error if the device fails.
 std::string check_fp8_product(at::Device device);
 
 }  // namespace encode

@@ -13,9 +13,9 @@ Fp8Rows quantize_rows_by_operations(const at::Tensor& x) {
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor largest =
       at::amax(at::abs(wide), {1}, /*keepdim=*/true).clamp_min(kFp8LeastMagnitude);
-  // A tensor, not a number: LibTorch divides by a number through its reciprocal.
+  // `bound` is a tensor, because LibTorch divides by a number by multiplying with its reciprocal.
   const at::Tensor bound = at::full({1}, kFp8Largest, largest.options());
-  // The result is 448 and a rounding error at most, which is rounded to 448.
+  // The largest result is 448 with a rounding error, and it is rounded to 448.
   return {wide.mul(bound.div(largest)).to(at::kFloat8_e4m3fn), largest.div(bound)};
 }
 

@@ -1,4 +1,4 @@
-// The element-wise functions between a transformer's products.
+// The element-wise functions between the products of a transformer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,16 +9,17 @@ namespace encode {
 
 enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
-// The activation alone, element by element. kGelu is the exact erf form.
+// Applies the activation to each element. kGelu is the exact form with erf.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
-// The same, over a product that nobody else holds: the result may lie where x did.
+// The same for a tensor that only the caller holds. The result may overwrite x.
 at::Tensor activate_product(at::Tensor x, Activation activation);
-// The same for a product that takes 8-bit floats: quantized if one kernel does both.
+// The same for a result that is the input of a product in 8-bit floats. One kernel of the CUDA
+// plugin computes and quantizes the result if it may be used.
 LinearInput activate_for_product(at::Tensor x, Activation activation);
 
-// The gate of a GLU (Shazeer 2020): gate_up [T, 2 x n] -> activation(gate_up[:, :n]) x
-// gate_up[:, n:], [T, n].
+// The gate of a GLU (Shazeer 2020). Returns activation(gate_up[:, :n]) x gate_up[:, n:], [T, n],
+// for gate_up [T, 2 x n]. apply_gate_for_product() quantizes as activate_for_product() does.
 at::Tensor apply_gate(const at::Tensor& gate_up, Activation activation);
 LinearInput apply_gate_for_product(const at::Tensor& gate_up, Activation activation);
 

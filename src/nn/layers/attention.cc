@@ -33,7 +33,8 @@ at::Tensor attention_flash(const AttentionInput& input, const PackedInput& batch
   return std::get<0>(result).flatten(1);
 }
 
-// float32, and processors before Ampere. The kernel wants as many key heads as query heads.
+// LibTorch's memory-efficient kernel, for float32 and for GPUs before Ampere. The kernel needs as
+// many key heads as query heads, so key heads are repeated.
 at::Tensor attention_efficient(const AttentionInput& input, const PackedInput& batch,
                                const AttentionOptions& options) {
   const int64_t heads = input.query.size(1);
@@ -56,18 +57,18 @@ at::Tensor attention_efficient(const AttentionInput& input, const PackedInput& b
   return std::get<0>(result).squeeze(0).flatten(1);
 }
 
-// key - query for every pair of a sequence, [length, length].
+// Returns key - query for every pair of tokens of a sequence, [length, length].
 at::Tensor distances(int64_t length, at::Device device) {
   const at::Tensor positions =
       at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
   return positions.unsqueeze(0).sub(positions.unsqueeze(1));
 }
 
-// The terms of RelativePositions for one sequence, [heads, length, length]: before scaling, then
-// after it. Undefined if there are none.
+// The terms of RelativePositions for one sequence, [heads, length, length], or undefined if there
+// are none.
 struct RelativeTerms {
-  at::Tensor unscaled;
-  at::Tensor scaled;
+  at::Tensor unscaled;  // added before scaling
+  at::Tensor scaled;    // added after scaling
 };
 
 RelativeTerms relative_terms(const RelativePositions& relative, const at::Tensor& distance,
@@ -93,7 +94,8 @@ RelativeTerms relative_terms(const RelativePositions& relative, const at::Tensor
   return terms;
 }
 
-// Plain products in float32, one sequence after the other: for what no fused kernel offers.
+// Attention with plain products in float32, one sequence after the other. It supports the options
+// that no fused kernel has.
 at::Tensor attention_by_products(const AttentionInput& input, const PackedInput& batch,
                                  const AttentionOptions& options) {
   const int64_t groups = input.query.size(1) / input.key.size(1);

@@ -1,13 +1,14 @@
-// Products in launches of one size.
+// Products that run in launches of one size.
 #pragma once
 
 #include <cstdint>
 
 namespace encode {
 
-// Calls body(begin, rows) for each launch of `launch_rows` of `rows` rows. A number of rows that is
-// no multiple of it is one launch: such a product has a fixed number of rows of its own (Linear's
-// blocks). See BatchPlan::launch_tokens.
+// Splits `rows` rows into launches of `launch_rows` rows and calls body(begin, rows) for each
+// launch. If `rows` is not a multiple of `launch_rows`, all rows are one launch: the caller then
+// has a fixed number of rows of its own, such as a block of Linear. BatchPlan::launch_tokens
+// explains launches.
 template <typename Body>
 void for_each_launch(int64_t rows, int64_t launch_rows, const Body& body) {
   if (launch_rows <= 0 || rows % launch_rows != 0) return body(int64_t{0}, rows);

@@ -25,7 +25,7 @@
 namespace encode {
 namespace {
 
-// oneDNN's prepacked linear has no at:: function; it is reached through the dispatcher by name.
+// Calls an operator by its name. The prepacked linear operators of oneDNN have no at:: function.
 at::Tensor call_boxed(const char* name, const char* overload, torch::jit::Stack arguments) {
   const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
   op.callBoxed(arguments);
@@ -79,7 +79,8 @@ at::Tensor packed_linear_add(const at::Tensor& x, const at::Tensor& residual,
                     {x, residual, weight, optional_tensor(bias), std::string("add")});
 }
 
-// LibTorch's float32 precision is "high" while one exists: cuBLAS may take TF32.
+// Sets LibTorch's float32 precision to "high" while an object of this class exists, so that cuBLAS
+// may use TF32.
 class HighPrecision {
  public:
   HighPrecision() { at::globalContext().setFloat32MatmulPrecision("high"); }
@@ -93,7 +94,7 @@ void note(const ProductOptions& options, const Linear& linear, const LinearInput
   if (options.trace != nullptr) options.trace->note(linear, x, call);
 }
 
-// Only kernels of a GPU leave plain rows out.
+// Returns whether the input is on the CPU. Rows without a plain form come from a GPU kernel.
 bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device().is_cpu(); }
 
 }  // namespace
@@ -106,7 +107,8 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
     if (!fp8_) options_.format = format_of(weights.front().scalar_type());
   }
   TORCH_CHECK(fp8_ || weights.front().scalar_type() == compute_type(options_.format),
-              "weights of another type than their products: ", weights.front().scalar_type());
+              "weights of type ", weights.front().scalar_type(),
+              " do not have the compute type of their product format");
   if (!fp8_) ours_ = PackedLinear::make(weights, bias, options_.format);
   for (const at::Tensor& weight : weights) out_features_ += weight.size(0);
   if (fp8_ || ours_) return;
@@ -138,7 +140,8 @@ at::Tensor Linear::plain_product(const at::Tensor& x) const {
   return activated_by_product() ? y : activate_product(y, activation_);
 }
 
-// The product itself applies these two, in float32; the exact GELU is none of cuBLAS's.
+// Returns whether the product applies the activation itself, in float32. cuBLAS can do this for
+// ReLU and for the tanh form of GELU.
 bool Linear::activated_by_product() const {
   return bias_.defined() &&
          (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh);
@@ -196,7 +199,8 @@ int64_t whole_blocks(int64_t tokens) {
   return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
 }
 
-// On CUDA the engine fills batches up to whole launches, which do what blocks do on CPU.
+// On CUDA no blocks are needed here, because the engine fills batches up to whole launches of one
+// size.
 at::Tensor Linear::operator()(const LinearInput& x) const {
   return is_on_cpu(x) ? blocks(x.rows, {}) : product(x);
 }

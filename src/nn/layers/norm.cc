@@ -14,14 +14,15 @@
 namespace encode {
 namespace {
 
-// What a norm is made of; `bias` is undefined for an RMS norm.
+// The parameters of a norm. `bias` is undefined for an RMS norm.
 struct NormParameters {
   const at::Tensor& weight;
   const at::Tensor& bias;
   double eps;
 };
 
-// The norm of each row of x [T, n] by the kernel that `pick` takes from the table of x's type.
+// Returns the norm of each row of x [T, n]. `pick` selects the kernel from the table for the type
+// of x.
 template <typename Pick>
 at::Tensor for_each_row(const at::Tensor& x, const NormParameters& norm, const Pick& pick) {
   const at::Tensor in = x.contiguous();
@@ -41,9 +42,9 @@ at::Tensor for_each_row(const at::Tensor& x, const NormParameters& norm, const P
   return y;
 }
 
-// The norm of the whole sum in one kernel, into what `call` has room for; false, with nothing done,
-// where the plugin has none for it. `keep`: the sum is then in x.sum, and the memory of the term,
-// which nobody else holds.
+// Computes the norm of the whole sum with one kernel of the plugin, and writes the outputs that
+// `call` asks for. If `keep`, x.sum is then the whole sum; it takes over the memory of the term,
+// which nobody else holds. Returns false, and does nothing, if the plugin has no such kernel.
 bool run_fused(CudaKernel kind, CudaNorm& call, ResidualSum& x, bool keep) {
   call.x = x.sum;
   if (x.term.defined()) {
@@ -63,15 +64,16 @@ bool may_fuse(const ResidualSum& x) { return x.sum.device().is_cuda() && x.sum.i
 Norm::Norm(CudaKernel kind, at::Tensor weight, at::Tensor bias, double eps)
     : kind_(kind), weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
 
-// Undefined if the plugin has no kernel for it.
+// Returns the norm, or an undefined tensor if the plugin has no kernel for it.
 at::Tensor Norm::fused(ResidualSum& x, bool keep) const {
   if (!may_fuse(x)) return {};
   CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_, .y = at::empty_like(x.sum)};
   return run_fused(kind_, call, x, keep) ? call.y : at::Tensor();
 }
 
-// The norm, quantized for `next`; nothing if `next` does not take 8-bit floats or the plugin has no
-// kernel for it. Plain rows are made too if the sum is not kept, because the residual needs them.
+// Returns the norm, quantized for `next`, or nullopt if `next` does not need 8-bit floats or the
+// plugin has no kernel for it. If the sum is not kept, the result also has plain rows, because the
+// next residual is the norm itself.
 std::optional<LinearInput> Norm::fused_fp8(ResidualSum& x, bool keep, const Linear& next) const {
   if (!next.takes_fp8() || !may_fuse(x)) return std::nullopt;
   CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
@@ -97,7 +99,7 @@ at::Tensor Norm::layer_norm(const at::Tensor& x) const {
 at::Tensor Norm::rms_norm(const at::Tensor& x) const {
   if (x.scalar_type() != weight_.scalar_type())
     return (*this)(x.to(weight_.scalar_type())).to(x.scalar_type());
-  // On CPU LibTorch composes it of five passes over memory.
+  // On CPU LibTorch would make five passes over memory.
   if (!x.device().is_cpu()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight_, eps_));
   return for_each_row(x, {weight_, {}, eps_}, [](const auto& rows) { return rows.rms_norm; });
 }

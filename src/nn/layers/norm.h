@@ -13,14 +13,19 @@ namespace encode {
 class Linear;
 enum class CudaKernel;
 
-// Statistics are computed in float32 in every compute type. Immutable; any number of threads.
+// A norm over the last dimension. The mean and the variance are computed in float32 for every
+// compute type. Immutable; any number of threads may use it.
 class Norm {
  public:
-  at::Tensor operator()(const at::Tensor& x) const;  // [..., n] -> the same shape
-  at::Tensor operator()(ResidualSum x) const;        // of the whole sum, [T, n]
-  at::Tensor settle(ResidualSum& x) const;           // the same, and no term waits in x any more
-  // The two above for a product to read, quantized by the same kernel where it takes 8-bit floats;
-  // the rows themselves are kept for the first, which a residual needs too.
+  // Returns the norm of x [..., n].
+  at::Tensor operator()(const at::Tensor& x) const;
+  // Returns the norm of the whole sum, [T, n].
+  at::Tensor operator()(ResidualSum x) const;
+  // The same. Afterwards x.sum is the whole sum, and x has no term.
+  at::Tensor settle(ResidualSum& x) const;
+  // The two functions above, with a result for the product `next`. If `next` needs 8-bit floats,
+  // one kernel computes the norm and quantizes it. for_product() then returns the plain rows as
+  // well, because they are the next residual.
   LinearInput for_product(ResidualSum x, const Linear& next) const;
   LinearInput settle_for_product(ResidualSum& x, const Linear& next) const;
 
@@ -46,16 +51,17 @@ class Norm {
 
 class LayerNorm : public Norm {
  public:
-  // weight [n]; bias the same, or undefined.
+  // weight is [n]; bias is [n] or undefined.
   LayerNorm(at::Tensor weight, at::Tensor bias, double eps);
 };
 
 class RmsNorm : public Norm {
  public:
-  // weight [n]. A float32 weight keeps rows of 16 bits in float32 until the end (Gemma); one of the
-  // rows' own type multiplies what has been rounded to that type (Llama, T5).
+  // weight is [n]. With a float32 weight, rows of 16 bits stay in float32 until the end (Gemma). A
+  // weight of the type of the rows is applied after the rounding to this type (Llama, T5).
   RmsNorm(at::Tensor weight, double eps);
-  void in_place(const at::Tensor& x) const;  // x [T, heads, n], a view
+  // Replaces x [T, heads, n], which may be a view, by its norm.
+  void in_place(const at::Tensor& x) const;
 };
 
 }  // namespace encode

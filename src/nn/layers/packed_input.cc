@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-// `values`, then zeros up to `size`, as a tensor of T.
+// Returns `values`, filled up with zeros to `size`, as a tensor of T on `device`.
 template <typename T, typename Value>
 at::Tensor upload(const std::vector<Value>& values, int64_t size, at::Device device) {
   const bool pinned = device.is_cuda();
@@ -42,8 +42,7 @@ PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device
   input.input_ids = upload<int64_t>(batch.input_ids, slots, device);
   input.position_ids = upload<int64_t>(batch.position_ids, slots, device);
   input.cu_seqlens = batch.cu_seqlens;
-  // FlashAttention takes another path if the longest sequence is one token, and a row's bits
-  // would tell.
+  // FlashAttention has another path, with other bits, if the longest sequence has one token.
   input.max_seqlen = std::max(batch.max_seqlen, 2);
   input.prompt_tokens = batch.prompt_tokens;
   if (device.is_cuda()) input.cu_seqlens_device = to_device(batch.cu_seqlens, device);

@@ -15,7 +15,7 @@
 namespace encode {
 namespace {
 
-// The one token of each sequence that cls or the last token reads.
+// Returns the token of each sequence that the mode kCls or kLastToken reads.
 std::vector<int64_t> token_rows(const PackedInput& batch, PoolingMode mode) {
   std::vector<int64_t> rows;
   for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b) {
@@ -40,7 +40,7 @@ class Segments {
       const auto skipped = static_cast<double>(std::min(prompt_tokens_, length));
       const auto n = static_cast<double>(length);
       counts_.push_back(static_cast<float>(n - skipped));
-      // Sum of the positions, counted from 1, that are kept.
+      // The sum of the positions that are kept, counted from 1.
       position_sums_.push_back(static_cast<float>((n * (n + 1) - skipped * (skipped + 1)) / 2));
     }
     offsets_ = on_device(offsets);
@@ -70,7 +70,7 @@ class Segments {
   at::Tensor on_device(const std::vector<T>& values) const {
     return to_device(values, tokens_.device());
   }
-  // [B, 1], never zero: what it divides is zero then.
+  // Returns [B, 1]. A divisor is never zero: if no token is kept, the dividend is zero.
   at::Tensor divisors(const std::vector<float>& values) const {
     return on_device(values).clamp_min_(1e-9).unsqueeze(1);
   }
@@ -99,7 +99,8 @@ class Segments {
   std::vector<float> position_sums_;
 };
 
-// All modes on a CUDA device, a kernel each; undefined if the plugin has none for it.
+// Pools on a CUDA device, with one kernel for each mode. Returns an undefined tensor if the plugin
+// does not have the kernels.
 at::Tensor pool_by_kernel(const at::Tensor& hidden_states, const PackedInput& batch,
                           const std::vector<PoolingMode>& modes) {
   if (!hidden_states.device().is_cuda()) return {};
@@ -131,7 +132,7 @@ at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat
   const auto count = static_cast<int64_t>(rows.size());
   rows.resize(
       static_cast<size_t>(device.is_cuda() ? whole_blocks(count) : cpu_slots(count, format)));
-  // Whether it pays must not depend on the batch where it changes the bits.
+  // On a GPU the choice may change the bits, so it must not depend on the size of the batch.
   if (device.is_cpu() && static_cast<int64_t>(rows.size()) >= batch.tokens()) return {};
   return to_device(rows, device);
 }

@@ -1,4 +1,4 @@
-// Token embeddings -> sentence embeddings, with the definitions of sentence-transformers.
+// Turns token embeddings into sentence embeddings, with the definitions of sentence-transformers.
 #pragma once
 
 #include <vector>
@@ -12,25 +12,28 @@
 
 namespace encode {
 
-// hidden_states [T, hidden_size], or [P, hidden_size] with batch.pooled_rows, in any compute type
-// -> [B, modes.size() x hidden_size] float32, the modes side by side in the order given. Sums run
-// in float32 in token order, so a row's bits do not depend on its batch. A sequence whose tokens
-// are all part of the prompt (batch.prompt_tokens) pools to zero, except cls and lasttoken.
-// {kNone} -> [tokens of the sequences, hidden_size].
+// Pools hidden_states [T, hidden_size], or [P, hidden_size] if batch.pooled_rows is defined, in any
+// compute type. Returns [B, modes.size() x hidden_size] float32, with the modes side by side in the
+// order of `modes`. For {kNone} it returns the vectors of all tokens of the sequences, [tokens,
+// hidden_size].
+//
+// Sums are computed in float32 in the order of the tokens, so the bits of a row do not depend on
+// its batch. If all tokens of a sequence belong to the prompt (batch.prompt_tokens), the result is
+// zero, except for cls and lasttoken.
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 
-// Whether `modes` read one token of each sequence (cls or the last token), so that the model can be
-// asked for batch.pooled_rows alone.
+// Returns whether `modes` read only one token of each sequence (cls or the last token). The model
+// then needs to compute only the rows batch.pooled_rows in its last layer.
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
-// The rows that such a mode reads, for PackedInput::pooled_rows, filled up to whole blocks where a
-// product of this format needs them (nn/layers/linear.h); undefined on CPU where that would be no
-// fewer than all tokens.
+// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. The rows are filled up to
+// whole blocks if a product of this format needs them (nn/layers/linear.h). On CPU the result is
+// undefined if the rows would not be fewer than all tokens.
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
-// Each row divided by its Euclidean norm, at least 1e-12 (torch.nn.functional.normalize), in place.
-// x [B, dim] float32.
+// Divides each row of x [B, dim] float32 in place by its Euclidean norm, or by 1e-12 if the norm is
+// smaller (torch.nn.functional.normalize).
 void l2_normalize(at::Tensor& x);
 
 }  // namespace encode

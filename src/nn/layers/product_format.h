@@ -1,5 +1,5 @@
-// What the operands of a layer's product are. A layer is told its format when it is made, and
-// nothing else decides it.
+// The formats of the operands of products. A layer gets its format when it is constructed, and
+// nothing else changes the format.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,17 @@
 
 namespace encode {
 
-// The operands of a product; sums are float32, except that products of 8-bit integers are summed
-// exactly.
+// The operands of a product. The sums are float32, but sums of 8-bit integers are exact.
 enum class ProductFormat {
   kFloat32,      // as exact as float32 arithmetic
-  kFloat32High,  // float32 with fewer bits: two digits on AMX, TF32 on a GPU, else kFloat32
+  kFloat32High,  // float32 with fewer bits: two digits on AMX, TF32 on a GPU, else as kFloat32
   kBFloat16,
   kFloat16,
-  kInt8,  // float32 that is quantized row by row; CPU alone, if linear_kernel() has one
-  kFp8,   // quantized row by row, see Fp8Linear; a product whose widths do not fit: kBFloat16
+  kInt8,  // float32 that is quantized row by row; only on a CPU for which linear_kernel() has it
+  kFp8,   // quantized row by row (Fp8Linear); kBFloat16 if the widths of the product do not fit
 };
 
-// The type of the weights and activations around such products.
+// The type of the weights and of the activations around a product of the format.
 inline at::ScalarType compute_type(ProductFormat format) {
   switch (format) {
     case ProductFormat::kBFloat16:
@@ -35,7 +34,7 @@ inline at::ScalarType compute_type(ProductFormat format) {
   return at::kFloat;
 }
 
-// The format whose operands are the numbers of `type`, float32 or a type of 16 bits, as they are.
+// The format with operands of `type`, which is float32, bfloat16 or float16.
 inline ProductFormat format_of(at::ScalarType type) {
   if (type == at::kBFloat16) return ProductFormat::kBFloat16;
   return type == at::kHalf ? ProductFormat::kFloat16 : ProductFormat::kFloat32;
@@ -43,13 +42,13 @@ inline ProductFormat format_of(at::ScalarType type) {
 
 class ProductTrace;
 
-// How all layers of a model multiply.
+// The options of the products of all layers of a model.
 struct ProductOptions {
   ProductFormat format = ProductFormat::kFloat32;
-  // Above 0: a product on a GPU runs in launches of exactly this many rows, and the rows that it is
-  // given are a multiple of it. See BatchPlan::launch_tokens.
+  // If above 0, a product on a GPU runs in launches of exactly this number of rows, and its number
+  // of rows is a multiple of it. BatchPlan::launch_tokens explains launches.
   int64_t launch_rows = 0;
-  ProductTrace* trace = nullptr;  // is told of each product; must outlive the layers
+  ProductTrace* trace = nullptr;  // records each product; must outlive the layers
 };
 
 }  // namespace encode

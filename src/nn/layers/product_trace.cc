@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace encode {
+
 std::vector<TracedProduct> ProductTrace::stop() {
   recording_ = false;
   return std::exchange(products_, {});

@@ -1,4 +1,4 @@
-// Which matrix products a forward pass makes, so that they can be run and timed by themselves.
+// A record of the matrix products of a forward pass, so that they can be run and timed alone.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace encode {
 // One product of a Linear.
 struct TracedProduct {
   enum class Call {
-    kWhole,        // operator() on a GPU; add() there too, which leaves the sum to others
+    kWhole,        // operator() and add() on a GPU; add() leaves the addition to the next norm
     kInBlocks,     // in_blocks(), and operator() on CPU
     kAddInBlocks,  // add() on CPU
   };
 
   Linear linear;  // shares its weight with the model
   Call call = Call::kInBlocks;
-  at::ScalarType type = at::kFloat;  // of its input [rows, in_features] before any quantization
+  at::ScalarType type = at::kFloat;  // of the input [rows, in_features] before any quantization
   int64_t rows = 0;
   int64_t in_features = 0;
 
@@ -28,22 +28,24 @@ struct TracedProduct {
   }
 };
 
-// Notes the products of the Linears that were made with it (ProductOptions::trace) from start() to
-// stop(). A model's Linears are given its trace when they are loaded, because a trace that came
-// with each forward pass would be a parameter of every function between the model and its products.
+// Records products from start() to stop(). It records the products of the Linears that were
+// constructed with it (ProductOptions::trace). A Linear gets the trace at construction, because a
+// trace for each forward pass would be a parameter of every function between the model and its
+// products.
 //
-// One thread at a time runs the model from start() to stop(); at other times any number of threads
-// may, and note() does nothing.
+// From start() to stop(), only one thread may run the model. At other times any number of threads
+// may run it, and note() does nothing.
 class ProductTrace {
  public:
   ProductTrace() = default;
-  ProductTrace(const ProductTrace&) = delete;  // Linears point to it
+  ProductTrace(const ProductTrace&) = delete;  // Linears hold pointers to it
   ProductTrace& operator=(const ProductTrace&) = delete;
 
   void start() { recording_ = true; }
-  std::vector<TracedProduct> stop();  // the products since start(), in order
+  std::vector<TracedProduct> stop();  // returns the products since start(), in order
 
-  void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);  // for Linear
+  // Records a product. Only Linear calls it.
+  void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);
 
  private:
   bool recording_ = false;

@@ -16,8 +16,9 @@
 namespace encode {
 namespace {
 
-// -reach to reach. Buckets are computed with the tensor operations of the reference, since the
-// rounding of a float32 logarithm decides on which side of a border a distance falls.
+// Returns the distances from -reach to reach. Buckets are computed with the same tensor operations
+// as in Hugging Face Transformers, because the rounding of a float32 logarithm decides the bucket
+// of a distance at a border.
 at::Tensor distances(int64_t reach) { return at::arange(-reach, reach + 1, at::kLong); }
 
 std::vector<int32_t> to_columns(const at::Tensor& columns) {
@@ -26,9 +27,10 @@ std::vector<int32_t> to_columns(const at::Tensor& columns) {
   return {data, data + dense.numel()};
 }
 
-// The slopes for a power of two of heads are a geometric sequence from 2^(-8/heads); other counts
-// take every second slope of the next power of two for the heads beyond (the authors'
-// get_slopes()).
+// If the number of heads is a power of two, the slopes are a geometric sequence with the first term
+// and the ratio 2^(-8/heads). Otherwise the first heads have the slopes of the next lower power of
+// two. The other heads have every second slope of the next higher power of two. This is
+// get_slopes() of the authors.
 std::vector<float> alibi_slopes(int64_t heads) {
   int64_t power = 1;
   while (power * 2 <= heads) power *= 2;
@@ -45,7 +47,7 @@ std::vector<float> alibi_slopes(int64_t heads) {
 }  // namespace
 
 RelativePositions bucket_bias(const at::Tensor& table, int64_t max_distance) {
-  const int64_t buckets = table.size(0) / 2;  // for each side
+  const int64_t buckets = table.size(0) / 2;  // for each sign of the distance
   const int64_t exact = buckets / 2;
   const at::Tensor distance = distances(max_distance);
   const at::Tensor away = at::abs(distance);

@@ -1,4 +1,4 @@
-// Makers of RelativePositions: the position terms of T5 and MPNet, DeBERTa, and ALiBi.
+// Functions that make RelativePositions: the position terms of T5 and MPNet, DeBERTa, and ALiBi.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 namespace encode {
 
-// Learned biases for logarithmic buckets of the distance (T5, Raffel et al. 2020). `table`
-// [num_buckets, heads] in any float type; distances from max_distance on share a bucket.
+// Returns learned biases for logarithmic buckets of the distance (T5, Raffel et al. 2020). `table`
+// is [num_buckets, heads] in any float type. All distances from max_distance on share one bucket on
+// each side.
 RelativePositions bucket_bias(const at::Tensor& table, int64_t max_distance);
 
-// A penalty that grows with the distance, with a slope for each head (ALiBi, Press et al. 2022), to
-// both sides. For texts of up to `positions` tokens.
+// Returns a penalty that grows with the distance on both sides, with one slope for each head
+// (ALiBi, Press et al. 2022). Texts have at most `positions` tokens.
 RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device);
 
-// DeBERTa's columns (He et al. 2021, section 3.1): the distance query - key shifted by `span`, in
-// logarithmic buckets beyond span / 2 where `max_distance` is above 0. P = 2 x span. For texts of
-// up to `positions` tokens.
+// Returns the columns of DeBERTa (He et al. 2021, section 3.1): the distance query - key, shifted
+// by `span`. If `max_distance` is above 0, distances beyond span / 2 are in logarithmic buckets.
+// There are 2 x span columns. Texts have at most `positions` tokens.
 std::vector<int32_t> disentangled_columns(int64_t span, int64_t max_distance, int64_t positions);
 
 }  // namespace encode

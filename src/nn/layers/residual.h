@@ -1,17 +1,18 @@
-// The running sum that the layers of a pre-norm transformer add to.
+// The sum to which the layers of a transformer add their results.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace encode {
 
-// sum + term. On CPU a product adds the residual itself and no term is ever left. On CUDA the last
-// product waits in `term` until the kernel of the next norm adds it, which has to read both anyway.
+// The value sum + term. On CPU a product adds the residual itself, so there is no term. On CUDA the
+// last product stays in `term` until the kernel of the next norm adds it. This kernel reads both
+// tensors in any case.
 struct ResidualSum {
   at::Tensor sum;        // [T, hidden_size]
-  at::Tensor term = {};  // the same shape, held by nobody else; undefined: none waits
+  at::Tensor term = {};  // the same shape, with no other owner; undefined if there is no term
 
-  // The whole sum, added up now if a term waits.
+  // Adds the term to the sum, if there is one, and returns the sum.
   const at::Tensor& total() {
     if (term.defined()) {
       sum = term.add_(sum);

@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-// base^(2i / head_dim), the reciprocals of the frequencies.
+// Returns base^(2i / head_dim), the reciprocals of the frequencies.
 at::Tensor periods(const at::Tensor& base, int64_t head_dim) {
   const at::Tensor exponents =
       at::arange(0, head_dim, 2, at::kFloat).div(static_cast<double>(head_dim));
@@ -36,15 +36,15 @@ at::Tensor dynamic_frequencies(const RopeParameters& rope, int64_t length) {
   return at::reciprocal(periods(base, rope.head_dim));
 }
 
-// The base times the factor, and the frequencies over factor^(2 / head_dim), so that the lowest of
-// them is stretched by the whole factor (https://kexue.fm/archives/9706).
+// The base is multiplied by the factor, and the frequencies are divided by factor^(2 / head_dim),
+// so that the lowest frequency is divided by the whole factor (https://kexue.fm/archives/9706).
 at::Tensor ntk_frequencies(const RopeParameters& rope) {
   const at::Tensor base = at::scalar_tensor(rope.theta * rope.factor, at::kFloat);
   return at::reciprocal(periods(base, rope.head_dim))
       .div(std::pow(rope.factor, 2 / static_cast<double>(rope.head_dim)));
 }
 
-// The dimension whose frequency makes `rotations` turns within the trained length.
+// Returns the dimension with a frequency that makes `rotations` turns within the trained length.
 double turning_dimension(const RopeParameters& rope, double rotations) {
   const auto length = static_cast<double>(rope.original_max_position_embeddings);
   return static_cast<double>(rope.head_dim) *
@@ -60,7 +60,7 @@ at::Tensor yarn_frequencies(const RopeParameters& rope) {
   }
   low = std::max(low, 0.0);
   high = std::min(high, static_cast<double>(rope.head_dim - 1));
-  if (low == high) high += 0.001;  // the reference's guard against a division by zero
+  if (low == high) high += 0.001;  // against a division by zero, as in Hugging Face Transformers
   const at::Tensor interpolated =
       at::arange(rope.head_dim / 2, at::kFloat).sub(low).div(high - low).clamp(0, 1);
   const at::Tensor kept = interpolated.neg().add(1);

@@ -1,5 +1,5 @@
-// Rotary position embedding (RoFormer, Su et al. 2021) in the half-split form of GPT-NeoX and
-// Llama.
+// Rotary position embedding (RoFormer, Su et al. 2021), in the form of GPT-NeoX and Llama: element
+// i of a head is paired with element head_dim / 2 + i.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 
 namespace encode {
 
-// Cosines and sines of the tokens of one batch, the same for every layer: [T, head_dim / 2]
-// float32.
+// The cosines and sines of the tokens of one batch, [T, head_dim / 2] float32. They are the same
+// for every layer with the same parameters.
 struct RotaryAngles {
   at::Tensor cos;
   at::Tensor sin;
 };
 
-// Tables of cos and sin for positions [0, positions). Immutable; any number of threads.
+// The tables of cos and sin for positions [0, positions). Immutable; any number of threads may use
+// it.
 class Rotary {
  public:
   Rotary(const RopeParameters& rope, int64_t positions, at::Device device);
 
-  // Every position of the batch must be below `positions`. With dynamic scaling a text longer than
-  // the model was trained with gets the frequencies of its own length, whatever its neighbours are.
+  // Returns the angles of a batch. Every position of the batch must be below `positions`. With
+  // dynamic scaling, a text that is longer than the trained length gets the frequencies for its own
+  // length. Other texts of the batch do not affect them.
   RotaryAngles angles(const PackedInput& batch) const;
 
  private:

@@ -1,4 +1,4 @@
-// Rows and products in 8-bit floats, by LibTorch's operations on CPU.
+// Tests rows and products in 8-bit floats on CPU, which LibTorch's operations compute.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -34,20 +34,21 @@ std::vector<int> bits_of(const at::Tensor& e4m3) {
   return {bytes.const_data_ptr<uint8_t>(), bytes.const_data_ptr<uint8_t>() + bytes.numel()};
 }
 
-// By hand from the format's definition: the largest element makes the scale 1.
+// The expected bits are computed by hand from the definition of the format. The largest element
+// makes the scale 1.
 TEST(Fp8Rows, AreRoundedToTheNearestValue) {
   const Fp8Rows rows = quantize_rows(row_of({
       448,         // 0.1111.110, the largest
       1,           // 0.0111.000
       -1.125F,     // 1.0111.001
-      1.0625F,     // between 1 and 1.125: to the even one, 1
-      1.1875F,     // between 1.125 and 1.25: to the even one, 1.25
+      1.0625F,     // halfway between 1 and 1.125, goes to 1, which is even
+      1.1875F,     // halfway between 1.125 and 1.25, goes to 1.25, which is even
       0x1p-6F,     // 0.0001.000, the least normal
       0x1p-9F,     // 0.0000.001, the least subnormal
-      0x1p-10F,    // between 0 and that: to 0
-      0x1.8p-10F,  // above the middle
-      -0x1p-12F,   // to -0
-      431.9F,      // below the middle of 416 and 448
+      0x1p-10F,    // halfway between 0 and 0x1p-9, goes to 0
+      0x1.8p-10F,  // nearer to 0x1p-9 than to 0
+      -0x1p-12F,   // goes to -0
+      431.9F,      // nearer to 416 than to 448
       0,
   }));
   EXPECT_EQ(rows.scale.item<float>(), 1);
@@ -84,7 +85,8 @@ TEST(Fp8Rows, AreThoseOfTheDefinition) {
   }
 }
 
-// A largest element whose quotient is rounded up stays the largest value; it never becomes NaN.
+// The quotient of the largest element may be rounded above 448. The result is still the largest
+// value, and never NaN.
 TEST(Fp8Rows, TheLargestElementIsTheLargestValue) {
   const at::Tensor x = at::randn({5000, 1}).mul_(1000);
   const at::Tensor values = at::abs(quantize_rows(x).values.to(at::kFloat));
@@ -103,8 +105,8 @@ TEST(Fp8Rows, ZeroAndTinyRowsStayFinite) {
 
 constexpr ProductOptions kFp8 = {.format = ProductFormat::kFp8};
 
-// What is not finite stays so through a product, and only in its own row: the redo in a wider type
-// finds it there.
+// A row that is not finite gives a row of the product that is not finite, and no other row. So a
+// job can find the rows that it has to compute again in a wider type.
 TEST(Fp8Linear, ARowThatIsNotFiniteGivesNothingFinite) {
   for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
     const at::Tensor x = at::randn({4, 32}).to(at::kBFloat16);
@@ -135,7 +137,7 @@ TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
   EXPECT_LT(largest_error(Linear({weight}, bias, Activation::kGelu, kFp8)(x),
                           activate(expected, Activation::kGelu)),
             1e-5);
-  // The control: these are not the products that were asked for, but near them.
+  // The control: the results differ from the unquantized product, but not by much.
   const double error = largest_error(linear(x), at::linear(x, weight, bias));
   EXPECT_GT(error, 0.01);
   EXPECT_LT(error, 0.5);
@@ -159,10 +161,11 @@ TEST(Fp8Linear, IsMadeOfWidthsThatFit) {
   const at::Tensor weight = at::randn({48, 24});
   const Linear linear({weight}, {}, Activation::kNone, kFp8);
   EXPECT_FALSE(linear.takes_fp8());
-  EXPECT_LT(largest_error(linear(x), at::linear(x, weight)), 1e-4) << "as it is";
+  EXPECT_LT(largest_error(linear(x), at::linear(x, weight)), 1e-4) << "must not be quantized";
 }
 
-// LibTorch's scaled product for CPU takes one scale a tensor: it must be found out, not trusted.
+// LibTorch's scaled product on CPU supports only one scale for a tensor. The check must find that
+// it cannot be used.
 TEST(Fp8Linear, AProductThatIsNotThereIsFoundOut) {
   EXPECT_THAT(check_fp8_product(at::kCPU), ::testing::HasSubstr("per-tensor"));
 }

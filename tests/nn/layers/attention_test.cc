@@ -1,4 +1,4 @@
-// Packed attention on CPU against the formula in float64, written out element by element.
+// Compares packed attention on CPU with its formula in float64, element by element.
 #include "nn/layers/attention.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ PackedInput packed(const Shape& shape) {
   return batch;
 }
 
-// Slices of one fused projection, as models make them.
+// Returns slices of one fused projection, as models have them.
 AttentionInput random_input(const Shape& shape, at::ScalarType type) {
   const int64_t all = shape.heads + 2 * shape.key_value_heads;
   const at::Tensor qkv = at::randn({total(shape), all, shape.head_dim}).to(type);
@@ -60,7 +60,8 @@ double relative_score(const at::Tensor& table, int64_t token, int64_t head, int6
   return table.defined() ? table[token][head][column].item<double>() : 0;
 }
 
-// The score of one pair of tokens, or nothing where the query does not see the key.
+// Returns the score of a pair of tokens: `pair` is the first token of the sequence, the position of
+// the query and the position of the key.
 double score(const AttentionInput& in, const AttentionOptions& options, int64_t head,
              std::array<int64_t, 3> pair) {
   const auto [begin, query, key] = pair;
@@ -179,7 +180,7 @@ TEST(Attention, HalfWidthTypesRoundTheirInputsAndOutputsAlone) {
   EXPECT_LT(error(shape, scaled(shape), at::kBFloat16), 2e-2);
 }
 
-// As far from the formula as bfloat16 rows are, with nothing but the operands rounded.
+// Only the operands are rounded, so the error is at most the error of bfloat16 rows.
 TEST(Attention, RoundsOperandsWhereAskedTo) {
   for (const int64_t head_dim : {20, 32, 64}) {
     const Shape shape = {.lengths = {1, 15, 33, 70}, .heads = 4, .head_dim = head_dim};
@@ -207,8 +208,8 @@ TEST(Attention, ASequencesBitsDoNotDependOnItsNeighbours) {
   }
 }
 
-// Both products of such a head have one shape, which is where a library that remembers its tiles
-// would not set them up again.
+// Both products of this head have the same shape. An implementation that remembers the
+// configuration of the tiles could then fail to configure them again after another product.
 TEST(Attention, AlternatesWithProductsOnTheSameTiles) {
   const Shape shape = {.lengths = {32}};
   const AttentionInput input = random_input(shape, at::kBFloat16);

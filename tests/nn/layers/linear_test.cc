@@ -27,8 +27,8 @@ double max_difference(const at::Tensor& a, const at::Tensor& b) {
   return at::max(at::abs(a.to(at::kFloat).sub(b.to(at::kFloat)))).item<double>();
 }
 
-// The property that everything rests on: a row's bits do not depend on the rows beside it or on
-// their number.
+// The bits of a row do not depend on the other rows or on their number. The reproducibility of a
+// job depends on this property.
 class RowBits
     : public ::testing::TestWithParam<std::tuple<at::ScalarType, std::pair<int64_t, int64_t>>> {};
 
@@ -73,7 +73,7 @@ TEST(Linear, MatchesLibTorchWithEachActivation) {
   EXPECT_LT(max_difference(Linear(w, b, Activation::kSilu)(x), at::silu(plain)), 1e-5);
 }
 
-// Wider than 32-bit sums of digits' products could hold.
+// At this width the sums of products of digits do not fit into 32 bits.
 TEST(Linear, TakesInputsOfAnyWidth) {
   const c10::InferenceMode inference;
   const at::Tensor w = at::ones({32, 60000});
@@ -81,8 +81,8 @@ TEST(Linear, TakesInputsOfAnyWidth) {
   EXPECT_LT(max_difference(Linear(w, {})(x), at::full({3, 32}, 60000)), 0.1);
 }
 
-// The control of MatchesLibTorchWithEachActivation: were erf replaced by its approximation, it
-// would see it.
+// This is the control of MatchesLibTorchWithEachActivation. It shows that the test can tell the two
+// forms of GELU apart.
 TEST(Linear, ExactAndApproximateGeluDiffer) {
   const at::Tensor x = at::randn({40, 64}).mul(2);
   EXPECT_GT(max_difference(activate(x, Activation::kGelu), activate(x, Activation::kGeluTanh)),
@@ -116,7 +116,8 @@ TEST(Linear, HighPrecisionIsLessExactWhereThatIsFaster) {
   }
 }
 
-// LibTorch's setting is one for the process: whatever it is, a Linear's format alone decides.
+// LibTorch has one precision for the whole process. The result of a Linear depends on its own
+// format and not on this setting.
 TEST(Linear, AProcessWideSettingChangesNothing) {
   const c10::InferenceMode inference;
   const at::Tensor w = at::randn({96, 384});
@@ -139,7 +140,8 @@ TEST(Linear, RefusesWeightsOfAnotherTypeThanItsFormat) {
       c10::Error);
 }
 
-// Half a unit in the last bit of a result, beside what float32 sums are off by.
+// Expects an error of at most half a unit in the last place, in addition to the error of float32
+// sums.
 TEST(Linear, RoundsA16BitResultOnce) {
   const c10::InferenceMode inference;
   for (const auto& [type, half_unit] :

@@ -35,7 +35,8 @@ Example make_example(const std::vector<int32_t>& lengths, int64_t prompt_tokens)
   return {to_device(batch, slots, at::kCPU), at::randn({slots, kWidth})};
 }
 
-// The definition, in double, one number at a time. `skip` tokens of the prompt are left out.
+// Returns the pooled value of one column by the definition of the mode, in float64 and without the
+// first `skip` tokens.
 double expected(const at::Tensor& tokens, int64_t skip, PoolingMode mode, int64_t column) {
   const int64_t n = tokens.size(0);
   const auto value = [&](int64_t t) { return tokens[t][column].item<double>(); };

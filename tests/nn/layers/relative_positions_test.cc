@@ -1,4 +1,4 @@
-// Buckets and slopes against the values that the papers and the makers' code give.
+// Compares buckets and slopes with the values of the papers and of the authors' code.
 #include "nn/layers/relative_positions.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace encode {
 namespace {
 
-// The column of key - query == distance.
+// Returns the column of the distance key - query.
 int32_t column(const std::vector<int32_t>& columns, int64_t distance) {
   return columns[static_cast<size_t>(distance + static_cast<int64_t>(columns.size() / 2))];
 }
@@ -37,7 +37,7 @@ TEST(BucketBias, IsT5sTableOf32Buckets) {
 }
 
 TEST(AlibiBias, HasTheAuthorsSlopes) {
-  // Six heads: four of a geometric sequence, then every second one of the sequence for eight.
+  // Six heads have the four slopes for four heads, and then every second slope for eight heads.
   const RelativePositions relative = alibi_bias(6, 10, at::kCPU);
   const double powers[] = {-2, -4, -6, -8, -1, -3};
   for (int64_t head = 0; head < 6; ++head) {
@@ -63,7 +63,7 @@ TEST(DisentangledColumns, HaveOneForEachDistanceWithoutBuckets) {
   const std::vector<int32_t> columns = disentangled_columns(8, 0, 20);
   for (const int64_t distance : {-8, -7, 0, 5, 8})
     EXPECT_EQ(column(columns, distance), std::min<int64_t>(15, 8 - distance));
-  EXPECT_EQ(column(columns, 19), 0) << "clamped";
+  EXPECT_EQ(column(columns, 19), 0) << "the distance must be clamped";
 }
 
 }  // namespace
