@@ -34,10 +34,14 @@ struct AttentionWindow {
 // for a bucket of T5 or MPNet, for a logarithmic bucket of DeBERTa, or for the magnitude of the
 // distance with ALiBi. A table that is undefined adds nothing.
 struct RelativePositions {
-  std::vector<int32_t> column;  // [2R + 1], values in [0, P)
-  at::Tensor bias = {};         // [heads, P] float32, added after scaling
-  at::Tensor of_query = {};     // [T, heads, P] in the compute type, added before scaling
-  at::Tensor of_key = {};       // the same, but the row is the token of the key
+  std::vector<int32_t> column;    // [2R + 1], values in [0, P)
+  at::Tensor column_device = {};  // the same as int64 on the device of the model
+  at::Tensor bias = {};           // [heads, P] float32, added after scaling
+  at::Tensor of_query = {};       // [T, heads, P] in the compute type, added before scaling
+  at::Tensor of_key = {};         // the same, but the row is the token of the key
+  // pair_bias() (nn/cuda/attention.h) for the batch, if several layers share it. If it is
+  // undefined, a CUDA device computes it in each call.
+  at::Tensor pairs = {};
 };
 
 struct AttentionOptions {
@@ -56,9 +60,9 @@ struct AttentionOptions {
 // zero on CPU and undefined on CUDA.
 //
 // On CUDA the kernel is FlashAttention-2 for bfloat16 and float16, if the compute capability is at
-// least 8.0 and head_dim is a multiple of 8 up to 256. Otherwise it is LibTorch's memory-efficient
-// kernel. Softcap, relative positions, and windows that the kernel does not support use plain
-// products, sequence by sequence.
+// least 8.0, head_dim is at most 256 and no score depends on relative positions. Otherwise it is
+// LibTorch's memory-efficient kernel. Softcap, of_query and of_key use plain products, sequence by
+// sequence.
 at::Tensor varlen_attention(const AttentionInput& input, const PackedInput& batch,
                             const AttentionOptions& options);
 

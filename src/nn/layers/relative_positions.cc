@@ -21,10 +21,12 @@ namespace {
 // of a distance at a border.
 at::Tensor distances(int64_t reach) { return at::arange(-reach, reach + 1, at::kLong); }
 
-std::vector<int32_t> to_columns(const at::Tensor& columns) {
+// Returns positions with these columns and without terms.
+RelativePositions with_columns(const at::Tensor& columns, at::Device device) {
   const at::Tensor dense = columns.to(at::kInt).contiguous();
   const auto* data = dense.const_data_ptr<int32_t>();
-  return {data, data + dense.numel()};
+  return {.column = {data, data + dense.numel()},
+          .column_device = dense.to(device, at::kLong)};
 }
 
 // If the number of heads is a power of two, the slopes are a geometric sequence with the first term
@@ -61,21 +63,20 @@ RelativePositions bucket_bias(const at::Tensor& table, int64_t max_distance) {
           .clamp_max(buckets - 1);
   const at::Tensor column =
       distance.gt(0).to(at::kLong).mul(buckets).add(at::where(away.lt(exact), away, large));
-  return {.column = to_columns(column),
-          .bias = table.t().to(at::kFloat).contiguous(),
-          .of_query = {},
-          .of_key = {}};
+  RelativePositions relative = with_columns(column, table.device());
+  relative.bias = table.t().to(at::kFloat).contiguous();
+  return relative;
 }
 
 RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device) {
   const at::Tensor slopes = at::tensor(alibi_slopes(heads), at::kFloat);
-  return {.column = to_columns(at::abs(distances(positions - 1))),
-          .bias = at::outer(slopes.neg(), at::arange(positions, at::kFloat)).to(device),
-          .of_query = {},
-          .of_key = {}};
+  RelativePositions relative = with_columns(at::abs(distances(positions - 1)), device);
+  relative.bias = at::outer(slopes.neg(), at::arange(positions, at::kFloat)).to(device);
+  return relative;
 }
 
-std::vector<int32_t> disentangled_columns(int64_t span, int64_t max_distance, int64_t positions) {
+RelativePositions disentangled_positions(int64_t span, int64_t max_distance, int64_t positions,
+                                         at::Device device) {
   at::Tensor distance = distances(positions - 1).neg();  // query - key
   if (max_distance > 0) {
     const int64_t middle = span / 2;
@@ -90,7 +91,7 @@ std::vector<int32_t> disentangled_columns(int64_t span, int64_t max_distance, in
                                   .mul(at::sign(distance));
     distance = at::where(away.le(middle), distance.to(at::kFloat), bucket).to(at::kLong);
   }
-  return to_columns(distance.add(span).clamp(0, 2 * span - 1));
+  return with_columns(distance.add(span).clamp(0, 2 * span - 1), device);
 }
 
 }  // namespace encode

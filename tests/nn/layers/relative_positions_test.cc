@@ -50,7 +50,7 @@ TEST(AlibiBias, HasTheAuthorsSlopes) {
 }
 
 TEST(DisentangledColumns, AreExactNearbyAndLogarithmicFarAway) {
-  const std::vector<int32_t> columns = disentangled_columns(8, 40, 40);
+  const std::vector<int32_t> columns = disentangled_positions(8, 40, 40, at::kCPU).column;
   for (int64_t distance = -4; distance <= 4; ++distance)
     EXPECT_EQ(column(columns, distance), 8 - distance);
   EXPECT_EQ(column(columns, -39), 15);
@@ -60,7 +60,7 @@ TEST(DisentangledColumns, AreExactNearbyAndLogarithmicFarAway) {
 }
 
 TEST(DisentangledColumns, HaveOneForEachDistanceWithoutBuckets) {
-  const std::vector<int32_t> columns = disentangled_columns(8, 0, 20);
+  const std::vector<int32_t> columns = disentangled_positions(8, 0, 20, at::kCPU).column;
   for (const int64_t distance : {-8, -7, 0, 5, 8})
     EXPECT_EQ(column(columns, distance), std::min<int64_t>(15, 8 - distance));
   EXPECT_EQ(column(columns, 19), 0) << "the distance must be clamped";

@@ -1,0 +1,219 @@
+#include "nn/cuda/attention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <ATen/TensorIndexing.h>
+#include <ATen/ops/_efficient_attention_forward.h>
+#include <ATen/ops/_flash_attention_forward.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+
+#include "nn/cuda/device.h"
+
+namespace encode {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+// The tensor cores read rows of 16 bytes: 8 numbers of 16 bits.
+constexpr int64_t kHalfLane = 8;
+// FlashAttention-2 has no kernel for longer heads.
+constexpr int64_t kMaxFlashHeadDim = 256;
+
+bool is_half(const at::Tensor& tensor) { return tensor.scalar_type() != at::kFloat; }
+
+int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
+                 const AttentionOptions& options) {
+  const AttentionWindow& window = options.window;
+  // The kernel ignores a side of the window that is at least as long as the longest sequence, and
+  // then adds in another order. A row's bits would depend on the other rows of the batch, so the
+  // longest sequence is always longer than the window.
+  const int64_t longest = std::max({batch.max_seqlen, window.left + 1, window.right + 1});
+  const auto result = at::_flash_attention_forward(
+      input.query, input.key, input.value, batch.cu_seqlens_device, batch.cu_seqlens_device,
+      longest, longest, /*dropout_p=*/0.0, /*is_causal=*/window.right == 0,
+      /*return_debug_mask=*/false, options.scale, window.left, window.right);
+  return std::get<0>(result);
+}
+
+// The kernel needs as many key heads as query heads, so key heads are repeated.
+at::Tensor repeat_heads(const at::Tensor& packed, int64_t heads) {
+  const int64_t groups = heads / packed.size(1);
+  if (groups == 1) return packed;
+  return packed.unsqueeze(2)
+      .expand({packed.size(0), packed.size(1), groups, packed.size(2)})
+      .flatten(1, 2);
+}
+
+// LibTorch's memory-efficient kernel (Rabe & Staats 2021). `bias` is pair_bias() or undefined.
+at::Tensor efficient(const AttentionInput& input, const PackedInput& batch,
+                     const AttentionOptions& options, const at::Tensor& bias) {
+  constexpr int64_t kNoMask = 0;
+  constexpr int64_t kCausalFromTopLeft = 1;
+  const int64_t heads = input.query.size(1);
+  const bool causal = !bias.defined() && options.window.right == 0;
+  const auto result = at::_efficient_attention_forward(
+      input.query.unsqueeze(0), repeat_heads(input.key, heads).unsqueeze(0),
+      repeat_heads(input.value, heads).unsqueeze(0),
+      bias.defined() ? std::optional(bias) : std::nullopt, batch.cu_seqlens_device,
+      batch.cu_seqlens_device, batch.max_seqlen, batch.max_seqlen, /*dropout_p=*/0.0,
+      causal ? kCausalFromTopLeft : kNoMask, /*compute_log_sumexp=*/false, options.scale);
+  return std::get<0>(result).squeeze(0);
+}
+
+// key - query for queries 0 to `queries` - 1 and keys 0 to `keys` - 1.
+at::Tensor distances(int64_t queries, int64_t keys, at::Device device) {
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
+  return at::arange(keys, options).unsqueeze(0).sub(at::arange(queries, options).unsqueeze(1));
+}
+
+void mask_window(at::Tensor& scores, const at::Tensor& distance, const AttentionWindow& window) {
+  if (window.left >= 0) scores.masked_fill_(distance.lt(-window.left), kMinusInfinity);
+  if (window.right >= 0) scores.masked_fill_(distance.gt(window.right), kMinusInfinity);
+}
+
+// The column of each distance in the tables of `relative`.
+at::Tensor columns_of(const RelativePositions& relative, const at::Tensor& distance) {
+  const int64_t reach = relative.column_device.size(0) / 2;
+  return relative.column_device.index_select(
+      0, distance.clamp(-reach, reach).add(reach).flatten());
+}
+
+// The terms of RelativePositions for one sequence, [heads, length, length], or undefined if there
+// are none.
+struct RelativeTerms {
+  at::Tensor unscaled;  // added before scaling
+  at::Tensor scaled;    // added after scaling
+};
+
+RelativeTerms relative_terms(const RelativePositions& relative, const at::Tensor& distance,
+                             int64_t begin, int64_t heads) {
+  const int64_t length = distance.size(0);
+  const at::Tensor column = columns_of(relative, distance).view({length, length});
+  RelativeTerms terms;
+  const auto add = [&terms](const at::Tensor& term) {
+    terms.unscaled = terms.unscaled.defined() ? terms.unscaled.add(term) : term;
+  };
+  const auto of_token = [&](const at::Tensor& table) {  // [heads, length, P]
+    return table.narrow(0, begin, length).transpose(0, 1).to(at::kFloat);
+  };
+  const auto every_head = [&](const at::Tensor& index) {
+    return index.unsqueeze(0).expand({heads, length, length});
+  };
+  if (relative.of_query.defined()) add(of_token(relative.of_query).gather(2, every_head(column)));
+  if (relative.of_key.defined())
+    add(of_token(relative.of_key).gather(2, every_head(column.t())).transpose(1, 2));
+  if (relative.bias.defined()) terms.scaled = relative.bias.index({at::indexing::Slice(), column});
+  return terms;
+}
+
+// Attention with plain products in float32, one sequence after the other. It supports the options
+// that no fused kernel has.
+at::Tensor by_products(const AttentionInput& input, const PackedInput& batch,
+                       const AttentionOptions& options) {
+  const int64_t heads = input.query.size(1);
+  at::Tensor out = at::zeros(input.query.sizes(), input.query.options());
+  for (int64_t b = 0; b < batch.sequences(); ++b) {
+    const int64_t begin = batch.cu_seqlens[static_cast<size_t>(b)];
+    const int64_t length = batch.cu_seqlens[static_cast<size_t>(b) + 1] - begin;
+    const auto heads_first = [&](const at::Tensor& packed) {
+      return packed.narrow(0, begin, length)
+          .transpose(0, 1)
+          .to(at::kFloat)
+          .repeat_interleave(heads / packed.size(1), 0);
+    };
+    const at::Tensor distance = distances(length, length, input.query.device());
+    at::Tensor scores = at::bmm(heads_first(input.query), heads_first(input.key).transpose(1, 2));
+    const RelativeTerms terms =
+        options.relative != nullptr ? relative_terms(*options.relative, distance, begin, heads)
+                                    : RelativeTerms{};
+    if (terms.unscaled.defined()) scores.add_(terms.unscaled);
+    scores.mul_(options.scale);
+    if (options.softcap > 0) scores = scores.div_(options.softcap).tanh_().mul_(options.softcap);
+    if (terms.scaled.defined()) scores.add_(terms.scaled);
+    mask_window(scores, distance, options.window);
+    const at::Tensor attended = at::bmm(at::softmax(scores, -1), heads_first(input.value));
+    out.narrow(0, begin, length).copy_(attended.transpose(0, 1));
+  }
+  return out;
+}
+
+// The kernels for 16 bits need heads of whole 16-byte rows. Zeros at the end of a head change
+// neither a score nor the other numbers of a value.
+AttentionInput pad_heads(const AttentionInput& input) {
+  const int64_t head_dim = input.query.size(2);
+  const int64_t missing = round_up(head_dim, kHalfLane) - head_dim;
+  const auto padded = [missing](const at::Tensor& packed) {
+    return at::constant_pad_nd(packed, {0, missing});
+  };
+  return {.query = padded(input.query), .key = padded(input.key), .value = padded(input.value)};
+}
+
+// [T, heads, head_dim]
+at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
+                  const AttentionOptions& options) {
+  const RelativePositions* relative = options.relative;
+  const bool of_tokens =
+      relative != nullptr && (relative->of_query.defined() || relative->of_key.defined());
+  if (options.softcap > 0 || of_tokens) return by_products(input, batch, options);
+  const int64_t head_dim = input.query.size(2);
+  if (is_half(input.query) && head_dim % kHalfLane != 0)
+    return attend(pad_heads(input), batch, options).narrow(2, 0, head_dim);
+  if (relative == nullptr && is_half(input.query) && head_dim <= kMaxFlashHeadDim &&
+      supports_flash_attention(input.query.device())) {
+    return flash(input, batch, options);
+  }
+  const AttentionWindow& window = options.window;
+  const bool causal_or_all = window.left < 0 && window.right <= 0;
+  if (relative == nullptr && causal_or_all) return efficient(input, batch, options, {});
+  const bool is_made = relative != nullptr && relative->pairs.defined();
+  return efficient(input, batch, options,
+                   is_made ? relative->pairs : pair_bias(options, batch, input.query));
+}
+
+}  // namespace
+
+// The kernel has one matrix of biases for each sequence and head, with the size of the whole batch.
+// All sequences share a matrix here, because it depends on distances alone: the distance between
+// two sequences' matrices is 0, and the rows beyond the longest sequence are room that the view
+// needs and that the kernel does not read.
+at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
+                     const at::Tensor& like) {
+  constexpr int64_t kRowStep = 16;  // the kernel reads rows in vectors of 16 bytes
+  const int64_t length = batch.max_seqlen;
+  const int64_t width = round_up(length, kRowStep);
+  const int64_t tokens = like.size(0);
+  const int64_t heads = like.size(1);
+  const RelativePositions* relative = options.relative;
+  const int64_t matrices = relative != nullptr ? heads : 1;
+  const at::Tensor room = at::empty({matrices * length + tokens, width}, like.options());
+  at::Tensor pairs = room.narrow(0, 0, matrices * length).view({matrices, length, width});
+  const at::Tensor distance = distances(length, width, like.device());
+  if (relative != nullptr) {
+    const at::Tensor column = columns_of(*relative, distance);
+    // Head by head, because all heads in float32 would take a multiple of the result's memory.
+    for (int64_t head = 0; head < heads; ++head) {
+      pairs.select(0, head).copy_(
+          relative->bias.select(0, head).index_select(0, column).view({length, width}));
+    }
+  } else {
+    pairs.zero_();
+  }
+  mask_window(pairs, distance, options.window);
+  const int64_t head_stride = relative != nullptr ? length * width : 0;
+  return room.as_strided({1, heads, tokens, tokens}, {0, head_stride, width, 1});
+}
+
+at::Tensor attention_cuda(const AttentionInput& input, const PackedInput& batch,
+                          const AttentionOptions& options) {
+  return attend(input, batch, options).flatten(1);
+}
+
+}  // namespace encode

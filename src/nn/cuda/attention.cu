@@ -1,0 +1,264 @@
+// Attention over packed sequences with the terms that no fused kernel of LibTorch has: capped
+// scores, and position terms that depend on a token (DeBERTa). The sums over keys are computed in
+// one pass (Milakov & Gimelshein 2018; Dao et al. 2022).
+#include "launchers.h"
+#include "vectors.cuh"
+
+namespace encode::cuda {
+namespace {
+
+// A warp computes kWarpQueries queries of one head. Lane i has the score of key i of a tile, and the
+// numbers i, i + 32, ... of the results. All warps of a block share the tile.
+constexpr int kWarpQueries = 4;
+constexpr int kTileKeys = kWarpThreads;
+constexpr int kMaxHeadDim = 256;
+constexpr int kMaxOwn = kMaxHeadDim / kWarpThreads;  // numbers of a result that one lane has
+constexpr int64_t kMaxSharedBytes = 48 * 1024;       // what a block has without asking for more
+
+// Shared memory: the queries of the block, then a tile of keys, which values replace. A row of the
+// tile has one more vector than a head, so that the lanes read from different banks.
+struct SharedShape {
+  int vectors;  // of a head
+  int warps;
+
+  __host__ __device__ int queries() const { return warps * kWarpQueries; }
+  __host__ __device__ int tile_stride() const { return vectors + 1; }
+  int64_t bytes() const {
+    return static_cast<int64_t>(sizeof(uint4)) * (queries() * vectors + kTileKeys * tile_stride());
+  }
+};
+
+// Where a block works.
+struct Place {
+  int64_t begin;   // first token of the sequence
+  int64_t length;  // of the sequence
+  int64_t head;
+  int64_t first_query;  // of the block, in the sequence
+};
+
+__device__ float warp_max(float x) {
+#pragma unroll
+  for (int distance = kWarpThreads / 2; distance > 0; distance /= 2)
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, distance));
+  return x;
+}
+
+__device__ float warp_sum(float x) {
+#pragma unroll
+  for (int distance = kWarpThreads / 2; distance > 0; distance /= 2)
+    x += __shfl_xor_sync(0xffffffffu, x, distance);
+  return x;
+}
+
+// Copies `rows` rows of a head from device memory. Rows beyond `valid` become zero, so that what a
+// tile holds beyond the sequence can be multiplied by 0.
+template <typename T>
+__device__ void load_rows(const T* from, int64_t token_stride, int64_t valid, int rows, uint4* to,
+                          int to_stride, int vectors) {
+  const int threads = static_cast<int>(blockDim.x * blockDim.y);
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  for (int i = thread; i < rows * vectors; i += threads) {
+    const int row = i / vectors;
+    const int vector = i % vectors;
+    uint4 bits = {0, 0, 0, 0};
+    if (row < valid)
+      bits = *reinterpret_cast<const uint4*>(from + row * token_stride + vector * kLane<T>);
+    to[row * to_stride + vector] = bits;
+  }
+}
+
+// The scores of this lane's key and the warp's queries.
+template <typename T>
+__device__ void multiply(const uint4* queries, const uint4* key, int vectors,
+                         float (&score)[kWarpQueries]) {
+#pragma unroll
+  for (int q = 0; q < kWarpQueries; ++q) score[q] = 0;
+  for (int vector = 0; vector < vectors; ++vector) {
+    const Lane<T> k = unpack<T>(key[vector]);
+#pragma unroll
+    for (int q = 0; q < kWarpQueries; ++q) {
+      const Lane<T> x = unpack<T>(queries[q * vectors + vector]);
+#pragma unroll
+      for (int j = 0; j < kLane<T>; ++j) score[q] = fmaf(x.values[j], k.values[j], score[q]);
+    }
+  }
+}
+
+// softcap(scale x (q k + of_query + of_key)) + bias; -inf for a key that the query does not see.
+template <typename T>
+__device__ float finish_score(const EncodeCudaAttention& args, const Place& place, int64_t query,
+                              int64_t key, float score) {
+  const int64_t distance = key - query;
+  const bool hidden = key >= place.length || (args.left >= 0 && distance < -args.left) ||
+                      (args.right >= 0 && distance > args.right);
+  if (hidden || query >= place.length) return -INFINITY;
+  int64_t column = 0;
+  if (args.column != nullptr) {
+    const int64_t near =
+        distance < -args.reach ? -args.reach : (distance > args.reach ? args.reach : distance);
+    column = args.column[near + args.reach];
+  }
+  const auto of_token = [&](const void* table, int64_t token) {
+    const int64_t row = (place.begin + token) * args.heads + place.head;
+    return widen(static_cast<const T*>(table)[row * args.columns + column]);
+  };
+  if (args.of_query != nullptr) score += of_token(args.of_query, query);
+  if (args.of_key != nullptr) score += of_token(args.of_key, key);
+  score *= args.scale;
+  if (args.softcap > 0) score = tanhf(score / args.softcap) * args.softcap;
+  if (args.bias != nullptr) score += args.bias[place.head * args.columns + column];
+  return score;
+}
+
+// The softmax so far of one query, and its weighted values.
+struct Result {
+  float largest = -INFINITY;
+  float sum = 0;
+  float values[kMaxOwn] = {};
+
+  // Takes a tile's scores; returns the weight of this lane's key.
+  __device__ float weigh(float score) {
+    const float now = fmaxf(largest, warp_max(score));
+    const float base = now == -INFINITY ? 0.0f : now;  // no key has been seen yet
+    const float correction = expf(largest - base);
+    const float weight = expf(score - base);
+    sum = sum * correction + warp_sum(weight);
+#pragma unroll
+    for (int i = 0; i < kMaxOwn; ++i) values[i] *= correction;
+    largest = now;
+    return weight;
+  }
+};
+
+template <typename T>
+__device__ void add_values(const T* tile, int row_elements, int head_dim,
+                           const float (&weight)[kWarpQueries], Result (&results)[kWarpQueries]) {
+  const int lane = static_cast<int>(threadIdx.x);
+  for (int key = 0; key < kTileKeys; ++key) {
+    float of_key[kWarpQueries];
+#pragma unroll
+    for (int q = 0; q < kWarpQueries; ++q)
+      of_key[q] = __shfl_sync(0xffffffffu, weight[q], key);
+    const T* row = tile + key * row_elements;
+#pragma unroll
+    for (int i = 0; i < kMaxOwn; ++i) {
+      const int element = lane + i * kWarpThreads;
+      if (element >= head_dim) break;
+      const float value = widen(row[element]);
+#pragma unroll
+      for (int q = 0; q < kWarpQueries; ++q)
+        results[q].values[i] = fmaf(of_key[q], value, results[q].values[i]);
+    }
+  }
+}
+
+template <typename T>
+__device__ void store_result(const EncodeCudaAttention& args, const Place& place, int64_t query,
+                             const Result& result) {
+  if (query >= place.length) return;
+  T* y = static_cast<T*>(args.y) +
+         ((place.begin + query) * args.heads + place.head) * args.head_dim;
+#pragma unroll
+  for (int i = 0; i < kMaxOwn; ++i) {
+    const int64_t element = threadIdx.x + static_cast<int64_t>(i) * kWarpThreads;
+    if (element < args.head_dim) y[element] = narrow<T>(result.values[i] / result.sum);
+  }
+}
+
+// The keys that a query of the block can see, [first, last). `first` is the first key of a tile.
+// Tiles are counted from the start of the sequence, so a query's sums do not depend on the block.
+struct KeyRange {
+  int64_t first;
+  int64_t last;
+};
+
+__device__ KeyRange keys_of(const EncodeCudaAttention& args, const Place& place, int queries) {
+  KeyRange keys = {0, place.length};
+  if (args.left >= 0 && place.first_query > args.left)
+    keys.first = (place.first_query - args.left) / kTileKeys * kTileKeys;
+  const int64_t last_seen = place.first_query + queries + args.right;
+  if (args.right >= 0 && last_seen < keys.last) keys.last = last_seen;
+  return keys;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttention args) {
+  const SharedShape shape = {static_cast<int>(args.head_dim / kLane<T>),
+                             static_cast<int>(blockDim.y)};
+  const int64_t begin = args.cu_seqlens[blockIdx.x];
+  const Place place = {begin, args.cu_seqlens[blockIdx.x + 1] - begin, blockIdx.y,
+                       static_cast<int64_t>(blockIdx.z) * shape.queries()};
+  if (place.first_query >= place.length) return;
+  const int64_t key_head = place.head / (args.heads / args.key_heads);
+  const auto row_of = [&](const void* rows, int64_t stride, int64_t head, int64_t token) {
+    return static_cast<const T*>(rows) + (place.begin + token) * stride + head * args.head_dim;
+  };
+  uint4* queries = dynamic_shared();
+  uint4* tile = queries + shape.queries() * shape.vectors;
+  load_rows(row_of(args.query, args.query_stride, place.head, place.first_query),
+            args.query_stride, place.length - place.first_query, shape.queries(), queries,
+            shape.vectors, shape.vectors);
+  const int own_query = static_cast<int>(threadIdx.y) * kWarpQueries;
+  Result results[kWarpQueries];
+  const KeyRange keys = keys_of(args, place, shape.queries());
+  for (int64_t first = keys.first; first < keys.last; first += kTileKeys) {
+    const int64_t valid = place.length - first;
+    __syncthreads();  // all warps have read the values of the tile before
+    load_rows(row_of(args.key, args.key_stride, key_head, first), args.key_stride, valid, kTileKeys,
+              tile, shape.tile_stride(), shape.vectors);
+    __syncthreads();
+    float weight[kWarpQueries];
+    multiply<T>(queries + own_query * shape.vectors, tile + threadIdx.x * shape.tile_stride(),
+                shape.vectors, weight);
+#pragma unroll
+    for (int q = 0; q < kWarpQueries; ++q) {
+      weight[q] = results[q].weigh(finish_score<T>(
+          args, place, place.first_query + own_query + q, first + threadIdx.x, weight[q]));
+    }
+    __syncthreads();  // all warps have read the keys
+    load_rows(row_of(args.value, args.value_stride, key_head, first), args.value_stride, valid,
+              kTileKeys, tile, shape.tile_stride(), shape.vectors);
+    __syncthreads();
+    add_values(reinterpret_cast<const T*>(tile), shape.tile_stride() * kLane<T>,
+               static_cast<int>(args.head_dim), weight, results);
+  }
+#pragma unroll
+  for (int q = 0; q < kWarpQueries; ++q)
+    store_result<T>(args, place, place.first_query + own_query + q, results[q]);
+}
+
+bool is_supported(const EncodeCudaAttention& args) {
+  const int lane = lane_of(args.type);
+  return args.head_dim % lane == 0 && args.head_dim <= kMaxHeadDim &&
+         args.query_stride % lane == 0 && args.key_stride % lane == 0 &&
+         args.value_stride % lane == 0 && args.sequences <= kMaxBlocks &&
+         all_aligned(args.query, args.key, args.value);
+}
+
+// As many warps as the shared memory of a block has room for, up to 8.
+SharedShape shape_for(const EncodeCudaAttention& args) {
+  SharedShape shape = {static_cast<int>(args.head_dim / lane_of(args.type)), 8};
+  while (shape.warps > 1 && shape.bytes() > kMaxSharedBytes) shape.warps /= 2;
+  return shape;
+}
+
+}  // namespace
+
+int attention(const EncodeCudaAttention* args) {
+  constexpr int64_t kMaxPlaces = 65535;  // of a grid's second and third dimension
+  if (!is_supported(*args)) return kEncodeCudaUnsupported;
+  const SharedShape shape = shape_for(*args);
+  const int64_t tiles = (args->max_seqlen + shape.queries() - 1) / shape.queries();
+  if (tiles > kMaxPlaces || args->heads > kMaxPlaces) return kEncodeCudaUnsupported;
+  if (args->sequences == 0 || tiles == 0) return 0;
+  return launch_for(args->type, [&](auto type) {
+    const LaunchShape launch_shape = {
+        dim3(static_cast<unsigned>(args->sequences), static_cast<unsigned>(args->heads),
+             static_cast<unsigned>(tiles)),
+        dim3(kWarpThreads, static_cast<unsigned>(shape.warps)),
+        static_cast<size_t>(shape.bytes())};
+    return launch(attention_kernel<decltype(type)>, launch_shape, args->stream, *args);
+  });
+}
+
+}  // namespace encode::cuda
