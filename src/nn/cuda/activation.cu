@@ -66,10 +66,8 @@ template <EncodeCudaActivation kKind, bool kGated>
 int launch_fp8(const EncodeCudaElementwise& args) {
   const SharedRowShape shape(args.width, args.type);
   if (!takes_fp8(args.type, args.width) || shape.threads == 0) return kEncodeCudaUnsupported;
-  fp8_activation_kernel<kKind, kGated, __nv_bfloat16>
-      <<<static_cast<unsigned>(args.rows), shape.threads, shape.bytes, stream_of(args.stream)>>>(
-          args);
-  return static_cast<int>(cudaGetLastError());
+  return launch(fp8_activation_kernel<kKind, kGated, __nv_bfloat16>,
+                {static_cast<unsigned>(args.rows), shape.threads, shape.bytes}, args.stream, args);
 }
 
 template <EncodeCudaActivation kKind, bool kGated>
@@ -80,13 +78,13 @@ int launch_kind(const EncodeCudaElementwise& args) {
   const auto threads = static_cast<unsigned>(warps * kWarpThreads < kThreads ? warps * kWarpThreads
                                                                              : int64_t{kThreads});
   return launch_for(args.type, [&](auto type) {
-    activation_kernel<kKind, kGated, decltype(type)>
-        <<<static_cast<unsigned>(args.rows), threads, 0, stream_of(args.stream)>>>(args);
+    return launch(activation_kernel<kKind, kGated, decltype(type)>,
+                  {static_cast<unsigned>(args.rows), threads}, args.stream, args);
   });
 }
 
 template <bool kGated>
-int launch(const EncodeCudaElementwise& args) {
+int launch_any(const EncodeCudaElementwise& args) {
   if (args.width % lane_of(args.type) != 0 || args.rows > kMaxBlocks ||
       !all_aligned(args.x, args.y, args.fp8.values)) {
     return kEncodeCudaUnsupported;
@@ -107,7 +105,7 @@ int launch(const EncodeCudaElementwise& args) {
 
 }  // namespace
 
-int activation(const EncodeCudaElementwise* args) { return launch<false>(*args); }
-int gated(const EncodeCudaElementwise* args) { return launch<true>(*args); }
+int activation(const EncodeCudaElementwise* args) { return launch_any<false>(*args); }
+int gated(const EncodeCudaElementwise* args) { return launch_any<true>(*args); }
 
 }  // namespace encode::cuda

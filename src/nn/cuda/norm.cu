@@ -37,17 +37,14 @@ __global__ void __launch_bounds__(kMaxRowThreads)
 
 template <bool kCentered, bool kFp8, typename T>
 int launch_rows(const EncodeCudaNorm& args, const RowShape& shape, int64_t blocks) {
-  with_lanes(shape.lanes, [&](auto lanes) {
-    norm_kernel<kCentered, kFp8, T, lanes()>
-        <<<static_cast<unsigned>(blocks),
-           dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.rows)), 0,
-           stream_of(args.stream)>>>(args, shape.vectors);
+  return with_lanes(shape.lanes, [&](auto lanes) {
+    return launch(norm_kernel<kCentered, kFp8, T, lanes()>,
+                  {static_cast<unsigned>(blocks), shape.block()}, args.stream, args, shape.vectors);
   });
-  return static_cast<int>(cudaGetLastError());
 }
 
 template <bool kCentered>
-int launch(const EncodeCudaNorm& args) {
+int launch_any(const EncodeCudaNorm& args) {
   const int lane = lane_of(args.type);
   const RowShape shape = shape_of(args.width, args.type);
   const int64_t blocks = (args.rows + shape.rows - 1) / shape.rows;
@@ -62,13 +59,13 @@ int launch(const EncodeCudaNorm& args) {
   if (args.fp8.values != nullptr)
     return launch_rows<kCentered, true, __nv_bfloat16>(args, shape, blocks);
   return launch_for(args.type, [&](auto type) {
-    launch_rows<kCentered, false, decltype(type)>(args, shape, blocks);
+    return launch_rows<kCentered, false, decltype(type)>(args, shape, blocks);
   });
 }
 
 }  // namespace
 
-int layer_norm(const EncodeCudaNorm* args) { return launch<true>(*args); }
-int rms_norm(const EncodeCudaNorm* args) { return launch<false>(*args); }
+int layer_norm(const EncodeCudaNorm* args) { return launch_any<true>(*args); }
+int rms_norm(const EncodeCudaNorm* args) { return launch_any<false>(*args); }
 
 }  // namespace encode::cuda

@@ -64,9 +64,12 @@ __device__ void join(Lane<T>& into, const Lane<T>& value, float weight) {
   }
 }
 
+struct PoolPartials;  // names the shared memory of pool_kernel()
+
 template <bool kMax, typename T>
 __global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const EncodeCudaPool args) {
-  __shared__ Lane<T> partial[kTokenRows][kColumns];
+  using TokenRow = Lane<T>[kColumns];
+  TokenRow* partial = shared_array<PoolPartials, TokenRow, kTokenRows>();
   const int64_t sequence = blockIdx.x;
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * kColumns + threadIdx.x) * kLane<T>;
   const bool inside = column < args.width;
@@ -106,13 +109,12 @@ int pool(const EncodeCudaPool* args) {
   }
   if (args->sequences == 0 || args->width == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    const dim3 blocks(static_cast<unsigned>(args->sequences), static_cast<unsigned>(column_blocks));
-    const dim3 threads(kColumns, kTokenRows);
-    if (args->mode == kEncodeCudaPoolMax) {
-      pool_kernel<true, decltype(type)><<<blocks, threads, 0, stream_of(args->stream)>>>(*args);
-    } else {
-      pool_kernel<false, decltype(type)><<<blocks, threads, 0, stream_of(args->stream)>>>(*args);
-    }
+    const LaunchShape shape = {
+        dim3(static_cast<unsigned>(args->sequences), static_cast<unsigned>(column_blocks)),
+        dim3(kColumns, kTokenRows)};
+    return args->mode == kEncodeCudaPoolMax
+               ? launch(pool_kernel<true, decltype(type)>, shape, args->stream, *args)
+               : launch(pool_kernel<false, decltype(type)>, shape, args->stream, *args);
   });
 }
 

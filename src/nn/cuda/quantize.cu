@@ -23,8 +23,9 @@ int quantize_rows(const EncodeCudaQuantize* args) {
     return kEncodeCudaUnsupported;
   if (args->rows == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    quantize_kernel<decltype(type)><<<static_cast<unsigned>(args->rows), shape.threads, shape.bytes,
-                                      stream_of(args->stream)>>>(*args);
+    return launch(quantize_kernel<decltype(type)>,
+                  {static_cast<unsigned>(args->rows), shape.threads, shape.bytes}, args->stream,
+                  *args);
   });
 }
 

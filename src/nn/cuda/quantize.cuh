@@ -55,10 +55,12 @@ __device__ uint32_t larger(uint32_t magnitude, const Lane<T>& lane) {
   return magnitude;
 }
 
+struct ScalePartials;  // names the shared memory of settle_scale()
+
 // From the largest magnitude of this thread's part of a row: writes the row's scale, returns what
 // its elements are multiplied with. Every thread of the block must call it.
 __device__ inline float settle_scale(uint32_t magnitude, bool writes, float* scale) {
-  __shared__ uint32_t partial[kMaxRowWarps];
+  uint32_t* partial = shared_array<ScalePartials, uint32_t, kMaxRowWarps>();
   const auto larger_of = [](uint32_t a, uint32_t b) { return max(a, b); };
   const float largest = __uint_as_float(
       max(row_reduce(magnitude, partial, larger_of), __float_as_uint(kFp8LeastMagnitude)));
@@ -84,7 +86,7 @@ constexpr int kSharedRowThreads = 256;
 
 template <typename T, typename LaneAt>
 __device__ void quantize_shared(int64_t width, const LaneAt& lane_at, const Fp8Row& to) {
-  extern __shared__ uint4 waiting[];
+  uint4* waiting = dynamic_shared();
   const int64_t vectors = width / kLane<T>;
   uint32_t magnitude = 0;
   for (int64_t vector = threadIdx.x; vector < vectors; vector += blockDim.x) {

@@ -46,8 +46,8 @@ int rotary(const EncodeCudaRotary* args) {
   }
   if (args->tokens == 0 || args->heads == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    rotary_kernel<decltype(type)>
-        <<<static_cast<unsigned>(args->tokens), kThreads, 0, stream_of(args->stream)>>>(*args);
+    return launch(rotary_kernel<decltype(type)>, {static_cast<unsigned>(args->tokens), kThreads},
+                  args->stream, *args);
   });
 }
 

@@ -22,6 +22,8 @@ struct RowShape {
   int rows = 1;         // of one block
   int lanes = 0;        // vectors that one thread keeps: 1, or kMostLanes
   int64_t vectors = 0;  // of a row
+
+  dim3 block() const { return {static_cast<unsigned>(threads), static_cast<unsigned>(rows)}; }
 };
 
 inline RowShape shape_of(int64_t width, EncodeCudaType type) {
@@ -38,14 +40,11 @@ inline RowShape shape_of(int64_t width, EncodeCudaType type) {
   return shape;
 }
 
-// Calls launch with the number of vectors a thread keeps as a constant.
+// Returns launch() of RowShape::lanes as a constant.
 template <typename Launch>
-void with_lanes(int lanes, const Launch& launch) {
-  if (lanes == 1) {
-    launch(std::integral_constant<int, 1>{});
-  } else {
-    launch(std::integral_constant<int, kMostLanes>{});
-  }
+int with_lanes(int lanes, const Launch& launch) {
+  if (lanes == 1) return launch(std::integral_constant<int, 1>{});
+  return launch(std::integral_constant<int, kMostLanes>{});
 }
 
 // The values of the threads of this thread's row (all threadIdx.x of one threadIdx.y) combined, in
@@ -107,13 +106,15 @@ struct NormWeights {
   }
 };
 
+struct NormPartials;  // names the shared memory of normalize()
+
 // row = norm(row). kCentered: layer normalization (Ba et al. 2016); else root mean square
 // normalization (Zhang & Sennrich 2019). Every thread of the block must call it; `vectors` 0 for a
 // thread without a row.
 template <bool kCentered, typename T, int kLanes>
 __device__ void normalize(Row<T, kLanes>& row, int64_t vectors, const NormWeights& weights,
                           float eps) {
-  __shared__ float partial[kMaxRowWarps];
+  float* partial = shared_array<NormPartials, float, kMaxRowWarps>();
   const float count = static_cast<float>(vectors * kLane<T>);
   float mean = 0;
   if constexpr (kCentered) {

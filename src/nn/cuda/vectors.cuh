@@ -5,8 +5,8 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
+#include "launch.cuh"
 #include "plugin.h"
 
 namespace encode::cuda {
@@ -105,26 +105,18 @@ inline int lane_of(EncodeCudaType type) { return type == kEncodeCudaFloat32 ? 4 
 // The number of blocks of a grid's first dimension has this limit.
 constexpr int64_t kMaxBlocks = INT32_MAX;
 
-// Calls launch(T{}) with the element type that `type` names, then says whether the launch went
-// well.
+// Returns launch(T{}) for the element type T that `type` names.
 template <typename Launch>
 int launch_for(EncodeCudaType type, const Launch& launch) {
   switch (type) {
     case kEncodeCudaFloat32:
-      launch(float{});
-      break;
+      return launch(float{});
     case kEncodeCudaFloat16:
-      launch(__half{});
-      break;
+      return launch(__half{});
     case kEncodeCudaBFloat16:
-      launch(__nv_bfloat16{});
-      break;
-    default:
-      return kEncodeCudaUnsupported;
+      return launch(__nv_bfloat16{});
   }
-  return static_cast<int>(cudaGetLastError());
+  return kEncodeCudaUnsupported;
 }
-
-inline cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 
 }  // namespace encode::cuda
