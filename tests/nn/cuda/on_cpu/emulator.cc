@@ -49,8 +49,8 @@ struct Thread {
 };
 
 bool same_place(const std::source_location& a, const std::source_location& b) {
-  return a.line() == b.line() && a.column() == b.column() &&
-         std::string_view(a.file_name()) == b.file_name();
+  if (a.line() != b.line() || a.column() != b.column()) return false;
+  return a.file_name() == b.file_name() || std::string_view(a.file_name()) == b.file_name();
 }
 
 class Emulator {
@@ -59,6 +59,7 @@ class Emulator {
   void run(const Grid& grid, const std::function<void()>& body);
   void run_current();
   void wait(State state, std::source_location where);
+  [[noreturn]] void fail_current(const std::string& text) { fail(current_, text); }
 
   Thread& current() { return *threads_[current_]; }
   unsigned own_lane() const { return current_ % kWarp; }
@@ -191,9 +192,6 @@ bool Emulator::settle_lanes(unsigned first) {
     const Thread& self = *threads_[first + lane];
     if (self.state != State::kAtLanes) continue;
     const uint32_t mask = self.exchange.mask;
-    if ((mask >> lane & 1U) == 0)
-      fail(first + lane,
-           fmt::format("the mask {:#010x} lacks the thread's own lane {}", mask, lane));
     const auto arrived = [&](unsigned other) {
       const bool exists = other < lanes;
       return exists && threads_[first + other]->state == State::kAtLanes &&
@@ -224,8 +222,7 @@ void Emulator::exchange(unsigned first, unsigned lane) {
     Exchange& own = threads_[first + reader]->exchange;
     const int source = own.source_lane;
     if (source < 0 || source >= static_cast<int>(kWarp) || (mask >> source & 1U) == 0)
-      fail(first + reader,
-           fmt::format("lane {} reads lane {}, which takes no part", reader, source));
+      fail(first + reader, fmt::format("reads lane {}, which takes no part", source));
     own.result = threads_[first + static_cast<unsigned>(source)]->exchange.value;
   }
   for (unsigned reader = 0; reader < kWarp; ++reader) {
@@ -254,9 +251,9 @@ std::string Emulator::place_of(const Thread& thread) const {
 
 void Emulator::fail(unsigned thread, const std::string& text) {
   const uint3 index = threads_[thread]->index;
-  throw KernelError(fmt::format("{}: thread ({}, {}, {}) of block ({}, {}, {}) {}",
+  throw KernelError(fmt::format("{}: thread ({}, {}, {}) of block ({}, {}, {}), lane {}, {}",
                                 describe(threads_[thread]->where), index.x, index.y, index.z,
-                                blockIdx.x, blockIdx.y, blockIdx.z, text));
+                                blockIdx.x, blockIdx.y, blockIdx.z, thread % kWarp, text));
 }
 
 }  // namespace
@@ -273,6 +270,9 @@ void wait_for_lanes(uint32_t mask, std::source_location where) {
 
 uint64_t shuffle(uint32_t mask, uint64_t value, int source_lane, std::source_location where) {
   Thread& self = emulator().current();
+  self.where = where;
+  if ((mask >> emulator().own_lane() & 1U) == 0)
+    emulator().fail_current(fmt::format("is not in its own mask {:#010x}", mask));
   self.exchange = {.mask = mask, .value = value, .source_lane = source_lane};
   emulator().wait(State::kAtLanes, where);
   return self.exchange.result;
@@ -284,9 +284,8 @@ void* shared_array(const void* key, size_t bytes, std::source_location where) {
   return emulator().shared().array(key, bytes, where);
 }
 
-void* dynamic_shared() {
-  return emulator().shared().array(&kDynamic, emulator().shared_bytes(),
-                                   std::source_location::current());
+void* dynamic_shared(std::source_location where) {
+  return emulator().shared().array(&kDynamic, emulator().shared_bytes(), where);
 }
 
 }  // namespace encode::emulator

@@ -59,6 +59,6 @@ int own_lane();  // in its warp
 // every floating-point type.
 void* shared_array(const void* key, size_t bytes, std::source_location where);
 
-void* dynamic_shared();  // Grid::shared_bytes large
+void* dynamic_shared(std::source_location where);  // Grid::shared_bytes large
 
 }  // namespace encode::emulator

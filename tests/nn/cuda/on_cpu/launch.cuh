@@ -86,6 +86,8 @@ T* shared_array(std::source_location where = std::source_location::current()) {
   return static_cast<T*>(emulator::shared_array(&key, kCount * sizeof(T), where));
 }
 
-inline uint4* dynamic_shared() { return static_cast<uint4*>(emulator::dynamic_shared()); }
+inline uint4* dynamic_shared(std::source_location where = std::source_location::current()) {
+  return static_cast<uint4*>(emulator::dynamic_shared(where));
+}
 
 }  // namespace encode::cuda

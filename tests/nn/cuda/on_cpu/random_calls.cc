@@ -90,8 +90,8 @@ class Call {
 
 void Call::pick_shape() {
   // Around the bounds at which the shape of a launch changes.
-  int64_t vectors = pick({1,   2,   3,   31,  32,  33,  48,  64,   65,   96,  127,
-                          128, 129, 192, 511, 512, 513, 640, 1120, 2047, 2048});
+  int64_t vectors =
+      pick({1, 2, 3, 31, 32, 33, 48, 64, 65, 96, 127, 128, 129, 511, 512, 513, 1120, 2048});
   if (kernel_.to_fp8 && vectors % 2 != 0) ++vectors;
   width_ = vectors * lane();
   rows_ = vectors > 200 ? pick({1, 2, 3}) : pick({0, 1, 2, 3, 4, 5, 7, 9, 13});

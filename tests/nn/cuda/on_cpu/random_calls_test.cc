@@ -9,7 +9,7 @@
 namespace encode {
 namespace {
 
-constexpr int kCalls = 12;
+constexpr int kCalls = 20;
 
 using Parameters = std::tuple<testing::KernelUnderTest, emulator::Schedule>;
 
