@@ -1,4 +1,4 @@
-// The activations, alone over a product's output and as the gate of a GLU (Shazeer 2020).
+// The activation functions, alone and as the gate of a gated linear unit (Shazeer 2020).
 #include "launchers.h"
 #include "quantize.cuh"
 #include "vectors.cuh"
@@ -17,13 +17,13 @@ __device__ float activated(float x) {
     constexpr float kSqrtTwoOverPi = 0.79788456080286535588f;
     return 0.5f * x * (1.0f + tanhf(kSqrtTwoOverPi * (x + 0.044715f * x * x * x)));
   } else if constexpr (kKind == kEncodeCudaRelu) {
-    return x < 0.0f ? 0.0f : x;  // a NaN stays one
+    return x < 0.0f ? 0.0f : x;  // A NaN stays NaN.
   } else {
     return x / (1.0f + expf(-x));
   }
 }
 
-// The result's vector that begins at `element`; `in` is the whole row of x.
+// Returns the lane of the result that begins at `element`. `in` is the row of x.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
   Lane<T> lane = load(in + element);
@@ -37,7 +37,7 @@ __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
   return lane;
 }
 
-// One block a row.
+// One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaElementwise args) {
   const int64_t row = blockIdx.x;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaEl
   }
 }
 
-// The same, quantized.
+// Quantizes the result rows. One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     fp8_activation_kernel(const EncodeCudaElementwise args) {

@@ -1,4 +1,5 @@
-// Token ids -> the sum of their embeddings, normalized: what BERT does before its first layer.
+// Looks up and adds the embeddings of each token, and normalizes the sum, as BERT does before its
+// first layer.
 #include "launchers.h"
 #include "rows.cuh"
 

@@ -1,11 +1,11 @@
-// Rows to 8-bit floats in one pass over memory.
+// Quantizes rows to 8-bit floats in one pass over memory.
 #include "launchers.h"
 #include "quantize.cuh"
 
 namespace encode::cuda {
 namespace {
 
-// One block a row.
+// One block quantizes one row.
 template <typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     quantize_kernel(const EncodeCudaQuantize args) {

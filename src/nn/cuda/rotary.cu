@@ -1,5 +1,5 @@
-// Rotary position embedding (RoFormer, Su et al. 2021), half-split, in place on the fused
-// projection.
+// Rotary position embedding (RoFormer, Su et al. 2021), in place on the fused projection. The two
+// elements of a pair are half a head apart.
 #include "launchers.h"
 #include "vectors.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// One block a token; a thread turns the same vector of both halves of a head.
+// One block rotates one token. A thread rotates the same vector of both halves of a head.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) rotary_kernel(const EncodeCudaRotary args) {
   const int half = static_cast<int>(args.head_dim) / 2;

@@ -80,9 +80,10 @@ std::string check_fp8_product(at::Device device) {
   at::Generator generator = at::detail::createCPUGenerator(/*seed=*/20240607);
   const auto random = [&](at::IntArrayRef shape) { return at::randn(shape, generator).to(device); };
   // Powers of two, so that a scale at the wrong row or none shows, and dividing by them is exact.
+  // They are computed on the CPU, because LibTorch compiles at::exp2() at run time on CUDA.
   const auto powers = [&](int64_t count, int64_t period) {
-    const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kFloat)).to(device);
-    return at::exp2(at::remainder(index, period)).unsqueeze(1);
+    const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kFloat));
+    return at::exp2(at::remainder(index, period)).unsqueeze(1).to(device);
   };
   const at::Tensor x_powers = powers(kRows, 7);
   const at::Tensor w_powers = powers(kOut, 5);

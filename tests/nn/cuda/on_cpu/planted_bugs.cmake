@@ -30,7 +30,7 @@ function(planted_bug name source changed_file old new)
 endfunction()
 
 planted_bug(no_barrier_before_partials norm.cu rows.cuh
-  "__syncthreads();  // the partial values before these have been read" "")
+  "__syncthreads();  // Another thread may still read the partial values of the previous call." "")
 planted_bug(no_barrier_after_partials norm.cu rows.cuh
   "own[threadIdx.x / kWarpThreads] = value;\n  __syncthreads();" "own[threadIdx.x / kWarpThreads] = value;")
 planted_bug(no_barrier_in_pool pooling.cu pooling.cu "__syncthreads();" "")
