@@ -1,14 +1,21 @@
 // A test program that links this file gets the same random numbers of LibTorch in every run of a
 // test.
 #include <memory>
+#include <mutex>
 
-#include <ATen/Context.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
 namespace {
 
 class SeedEveryTest : public ::testing::EmptyTestEventListener {
-  void OnTestStart(const ::testing::TestInfo& /*test*/) override { at::manual_seed(1); }
+  // at::manual_seed() would also ask for a GPU. LibTorch keeps the answer, which is "none" until
+  // open_device() has opened the CUDA library.
+  void OnTestStart(const ::testing::TestInfo& /*test*/) override {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard lock(generator.mutex());
+    generator.set_current_seed(1);
+  }
 };
 
 [[maybe_unused]] const bool kInstalled = [] {

@@ -1,4 +1,4 @@
-// The activations, alone over a product's output and as the gate of a GLU (Shazeer 2020).
+// The activation functions, alone and as the gate of a gated linear unit (Shazeer 2020).
 #include "launchers.h"
 #include "quantize.cuh"
 #include "vectors.cuh"
@@ -17,13 +17,13 @@ __device__ float activated(float x) {
     constexpr float kSqrtTwoOverPi = 0.79788456080286535588f;
     return 0.5f * x * (1.0f + tanhf(kSqrtTwoOverPi * (x + 0.044715f * x * x * x)));
   } else if constexpr (kKind == kEncodeCudaRelu) {
-    return x < 0.0f ? 0.0f : x;  // a NaN stays one
+    return x < 0.0f ? 0.0f : x;  // A NaN stays NaN.
   } else {
     return x / (1.0f + expf(-x));
   }
 }
 
-// The result's vector that begins at `element`; `in` is the whole row of x.
+// Returns the lane of the result that begins at `element`. `in` is the row of x.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
   Lane<T> lane = load(in + element);
@@ -37,7 +37,7 @@ __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
   return lane;
 }
 
-// One block a row.
+// One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaElementwise args) {
   const int64_t row = blockIdx.x;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaEl
   }
 }
 
-// The same, quantized.
+// Quantizes the result rows. One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     fp8_activation_kernel(const EncodeCudaElementwise args) {
@@ -66,10 +66,8 @@ template <EncodeCudaActivation kKind, bool kGated>
 int launch_fp8(const EncodeCudaElementwise& args) {
   const SharedRowShape shape(args.width, args.type);
   if (!takes_fp8(args.type, args.width) || shape.threads == 0) return kEncodeCudaUnsupported;
-  fp8_activation_kernel<kKind, kGated, __nv_bfloat16>
-      <<<static_cast<unsigned>(args.rows), shape.threads, shape.bytes, stream_of(args.stream)>>>(
-          args);
-  return static_cast<int>(cudaGetLastError());
+  return launch(fp8_activation_kernel<kKind, kGated, __nv_bfloat16>,
+                {static_cast<unsigned>(args.rows), shape.threads, shape.bytes}, args.stream, args);
 }
 
 template <EncodeCudaActivation kKind, bool kGated>
@@ -80,13 +78,13 @@ int launch_kind(const EncodeCudaElementwise& args) {
   const auto threads = static_cast<unsigned>(warps * kWarpThreads < kThreads ? warps * kWarpThreads
                                                                              : int64_t{kThreads});
   return launch_for(args.type, [&](auto type) {
-    activation_kernel<kKind, kGated, decltype(type)>
-        <<<static_cast<unsigned>(args.rows), threads, 0, stream_of(args.stream)>>>(args);
+    return launch(activation_kernel<kKind, kGated, decltype(type)>,
+                  {static_cast<unsigned>(args.rows), threads}, args.stream, args);
   });
 }
 
 template <bool kGated>
-int launch(const EncodeCudaElementwise& args) {
+int launch_any(const EncodeCudaElementwise& args) {
   if (args.width % lane_of(args.type) != 0 || args.rows > kMaxBlocks ||
       !all_aligned(args.x, args.y, args.fp8.values)) {
     return kEncodeCudaUnsupported;
@@ -107,7 +105,7 @@ int launch(const EncodeCudaElementwise& args) {
 
 }  // namespace
 
-int activation(const EncodeCudaElementwise* args) { return launch<false>(*args); }
-int gated(const EncodeCudaElementwise* args) { return launch<true>(*args); }
+int activation(const EncodeCudaElementwise* args) { return launch_any<false>(*args); }
+int gated(const EncodeCudaElementwise* args) { return launch_any<true>(*args); }
 
 }  // namespace encode::cuda

@@ -1,4 +1,5 @@
-// Token ids -> the sum of their embeddings, normalized: what BERT does before its first layer.
+// Looks up and adds the embeddings of each token, and normalizes the sum, as BERT does before its
+// first layer.
 #include "launchers.h"
 #include "rows.cuh"
 
@@ -48,11 +49,10 @@ int embedding(const EncodeCudaEmbedding* args) {
   }
   if (args->tokens == 0 || args->width == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    with_lanes(shape.lanes, [&](auto lanes) {
-      embedding_kernel<decltype(type), lanes()>
-          <<<static_cast<unsigned>(blocks),
-             dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.rows)), 0,
-             stream_of(args->stream)>>>(*args, shape.vectors);
+    return with_lanes(shape.lanes, [&](auto lanes) {
+      return launch(embedding_kernel<decltype(type), lanes()>,
+                    {static_cast<unsigned>(blocks), shape.block()}, args->stream, *args,
+                    shape.vectors);
     });
   });
 }

@@ -1,4 +1,4 @@
-// The launchers of the plugin's kernels, one file a group; plugin.h says what each computes.
+// The launchers of the plugin's kernels. plugin.h says what each kernel computes.
 #pragma once
 
 #include "plugin.h"

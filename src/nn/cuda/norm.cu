@@ -1,4 +1,4 @@
-// Residual sum and norm in one pass over memory: the sum is read from registers by the norm.
+// Adds a residual and normalizes, in one pass over memory.
 #include "launchers.h"
 #include "quantize.cuh"
 #include "rows.cuh"
@@ -10,7 +10,7 @@ template <bool kCentered, bool kFp8, typename T, int kLanes>
 __global__ void __launch_bounds__(kMaxRowThreads)
     norm_kernel(const EncodeCudaNorm args, const int64_t row_vectors) {
   const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  // A thread without a row goes on: the sums of the block's other rows wait for it.
+  // A thread without a row goes on, because the other threads wait for it at the barriers.
   const int64_t vectors = index < args.rows ? row_vectors : 0;
   const int64_t begin = args.inner_rows == 1 ? index * args.outer_stride
                                              : index / args.inner_rows * args.outer_stride +
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kMaxRowThreads)
     lane = load(static_cast<const T*>(args.x) + begin + element);
     if (args.residual == nullptr) return;
     const Lane<T> residual = load(static_cast<const T*>(args.residual) + begin + element);
-    // Rounded as it is stored: the norm sees what the next residual sum will see.
+    // The norm reads the rounded sum, which is also what the next residual sum reads.
 #pragma unroll
     for (int j = 0; j < kLane<T>; ++j)
       lane.values[j] = widen(narrow<T>(lane.values[j] + residual.values[j]));
@@ -37,17 +37,14 @@ __global__ void __launch_bounds__(kMaxRowThreads)
 
 template <bool kCentered, bool kFp8, typename T>
 int launch_rows(const EncodeCudaNorm& args, const RowShape& shape, int64_t blocks) {
-  with_lanes(shape.lanes, [&](auto lanes) {
-    norm_kernel<kCentered, kFp8, T, lanes()>
-        <<<static_cast<unsigned>(blocks),
-           dim3(static_cast<unsigned>(shape.threads), static_cast<unsigned>(shape.rows)), 0,
-           stream_of(args.stream)>>>(args, shape.vectors);
+  return with_lanes(shape.lanes, [&](auto lanes) {
+    return launch(norm_kernel<kCentered, kFp8, T, lanes()>,
+                  {static_cast<unsigned>(blocks), shape.block()}, args.stream, args, shape.vectors);
   });
-  return static_cast<int>(cudaGetLastError());
 }
 
 template <bool kCentered>
-int launch(const EncodeCudaNorm& args) {
+int launch_any(const EncodeCudaNorm& args) {
   const int lane = lane_of(args.type);
   const RowShape shape = shape_of(args.width, args.type);
   const int64_t blocks = (args.rows + shape.rows - 1) / shape.rows;
@@ -62,13 +59,13 @@ int launch(const EncodeCudaNorm& args) {
   if (args.fp8.values != nullptr)
     return launch_rows<kCentered, true, __nv_bfloat16>(args, shape, blocks);
   return launch_for(args.type, [&](auto type) {
-    launch_rows<kCentered, false, decltype(type)>(args, shape, blocks);
+    return launch_rows<kCentered, false, decltype(type)>(args, shape, blocks);
   });
 }
 
 }  // namespace
 
-int layer_norm(const EncodeCudaNorm* args) { return launch<true>(*args); }
-int rms_norm(const EncodeCudaNorm* args) { return launch<false>(*args); }
+int layer_norm(const EncodeCudaNorm* args) { return launch_any<true>(*args); }
+int rms_norm(const EncodeCudaNorm* args) { return launch_any<false>(*args); }
 
 }  // namespace encode::cuda

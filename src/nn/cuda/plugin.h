@@ -1,13 +1,15 @@
-// The C interface of libencode_cuda.so, the part of the program that is compiled by nvcc. It holds
-// no LibTorch and is opened with dlopen, so that the programs themselves run where no CUDA library
-// exists.
+// The C interface of libencode_cuda.so. nvcc compiles this library, and the program opens it with
+// dlopen(), so the program also runs on machines without CUDA. The library does not use LibTorch.
 //
-// Every kernel computes in float32 and rounds once, when it stores. Nothing is added with atomics
-// and no sum depends on the number of rows, so a row's bits depend on the row alone. Pointers are
-// device memory, strides count elements, `stream` is a cudaStream_t. A launcher returns at once: 0,
-// kEncodeCudaUnsupported for a shape or an alignment that it has no code for (nothing was launched
-// then), or a cudaError_t. Rows are read and written 16 bytes at a time: pointers must be multiples
-// of 16 bytes, widths and strides of 16 / sizeof(element).
+// Rules for all launchers:
+// - Pointers are device memory, strides count elements, and `stream` is a cudaStream_t.
+// - A launcher does not wait for its kernel. It returns 0, a cudaError_t, or kEncodeCudaUnsupported
+//   if it has no code for a shape or an alignment. It then launches nothing.
+// - Rows are read and written 16 bytes at a time. Pointers must be multiples of 16 bytes. Widths
+//   and strides must be multiples of 16 / sizeof(element).
+// - A kernel computes in float32 and rounds once, when it stores.
+// - The bits of a result row depend only on the input of this row. No kernel adds with atomics, and
+//   the order of a sum does not depend on the number of rows.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ struct EncodeCudaDevice {
   int64_t total_memory_bytes;
 };
 
-// 0, or a cudaError_t. `device` is an ordinal of the CUDA runtime.
+// Returns 0 or a cudaError_t. `device` is an ordinal of the CUDA runtime.
 int encode_cuda_device(int device, EncodeCudaDevice* out);
 
 enum { kEncodeCudaUnsupported = -1 };
@@ -49,23 +51,23 @@ enum EncodeCudaPooling : int32_t {
   kEncodeCudaPoolWeightedMean = 5,
 };
 
-// Where a kernel puts rows of e4m3 values with a float32 scale each: nn/fp8/rows.h says which.
+// Quantized rows: e4m3 values with one float32 scale for each row. nn/fp8/rows.h defines them.
 struct EncodeCudaFp8Rows {
-  void* values;  // [rows, width] dense, a multiple of 16 wide
+  void* values;  // [rows, width] dense; width is a multiple of 16
   float* scale;  // [rows]
 };
 
-// s = x + residual; y = norm(s). Row r of x, residual, sum and y begins at
-// (r / inner_rows) * outer_stride + (r % inner_rows) * inner_stride, so the rows may be the heads
+// s = x + residual; y = norm(s). In x, residual, sum and y, row r begins at
+// (r / inner_rows) * outer_stride + (r % inner_rows) * inner_stride. A row can therefore be a head
 // inside a fused projection. sum and y may be x.
 struct EncodeCudaNorm {
   const void* x;
   const void* residual;   // null: s = x
-  void* sum;              // receives s, rounded to the type; null: it is not kept
+  void* sum;              // receives s, rounded to `type`; null: s is not stored
   const void* weight;     // [width]
-  const void* bias;       // [width], null: none
-  void* y;                // null with fp8: it is not kept
-  EncodeCudaFp8Rows fp8;  // receives y as it is rounded, quantized; bfloat16 only. Null: none
+  const void* bias;       // [width]; null: no bias
+  void* y;                // may be null if fp8 is given: y is then not stored
+  EncodeCudaFp8Rows fp8;  // receives the rounded y, quantized; bfloat16 only; null: not wanted
   int64_t rows;
   int64_t width;
   int64_t inner_rows;  // at least 1
@@ -73,15 +75,16 @@ struct EncodeCudaNorm {
   int64_t inner_stride;
   float eps;
   EncodeCudaType type;
-  EncodeCudaType weight_type;  // of weight and bias: `type` or float32
+  EncodeCudaType weight_type;  // type of weight and bias: `type` or float32
   void* stream;
 };
 
-// Half-split rotation in place of the first `heads` heads of each row of qkv.
+// Rotates the first `heads` heads of each row of qkv in place. The two elements of a pair are
+// head_dim / 2 apart.
 struct EncodeCudaRotary {
-  void* qkv;         // [tokens, >= heads, head_dim], heads side by side
+  void* qkv;         // [tokens, >= heads, head_dim]; the heads of a token are dense
   const float* cos;  // [tokens, head_dim / 2]
-  const float* sin;
+  const float* sin;  // [tokens, head_dim / 2]
   int64_t tokens;
   int64_t heads;
   int64_t head_dim;
@@ -90,11 +93,13 @@ struct EncodeCudaRotary {
   void* stream;
 };
 
-// y = activation(x); gated: y = activation(x[:, :width]) * x[:, width:], x being twice as wide.
+// activation: y = f(x), for x [rows, width].
+// gated: y = f(x[:, :width]) * x[:, width:], for x [rows, 2 * width].
 struct EncodeCudaElementwise {
-  const void* x;
-  void* y;                // [rows, width] dense; x itself where not gated
-  EncodeCudaFp8Rows fp8;  // receives y as it would be rounded, in its stead; bfloat16 only. Null: y
+  const void* x;          // dense
+  void* y;                // [rows, width] dense; for `activation` it may be x
+  EncodeCudaFp8Rows fp8;  // receives the rounded y, quantized, in place of y; bfloat16 only;
+                          // null: y receives the result
   int64_t rows;
   int64_t width;
   EncodeCudaActivation activation;
@@ -105,13 +110,13 @@ struct EncodeCudaElementwise {
 // y = LayerNorm(words[ids] + segment + positions[position_ids]).
 struct EncodeCudaEmbedding {
   const void* words;            // [vocab_size, width]
-  const void* segment;          // [width], null: none
-  const void* positions;        // [.., width], null: none
-  const void* weight;           // of the norm, [width]; null: no norm
-  const void* bias;             // [width], null: none
+  const void* segment;          // [width]; null: no segment
+  const void* positions;        // [.., width]; null: no positions
+  const void* weight;           // [width]; null: no normalization
+  const void* bias;             // [width]; null: no bias
   const int64_t* ids;           // [tokens]
   const int64_t* position_ids;  // [tokens]
-  void* y;                      // [tokens, width]
+  void* y;                      // [tokens, width] dense
   int64_t tokens;
   int64_t width;
   float eps;
@@ -119,22 +124,22 @@ struct EncodeCudaEmbedding {
   void* stream;
 };
 
-// One vector a sequence from its token rows; what a sequence wholly inside the prompt pools to is
-// 0, except for cls and the last token.
+// Pools the token rows of each sequence into one vector. If a sequence has only prompt tokens, the
+// result is 0, except for cls and for the last token.
 struct EncodeCudaPool {
   const void* hidden;         // [tokens, width] dense
   const int32_t* cu_seqlens;  // [sequences + 1]
-  float* y;                   // row b at b * y_stride
+  float* y;                   // [sequences, width]; row b begins at b * y_stride
   int64_t sequences;
   int64_t width;
   int64_t y_stride;
-  int64_t prompt_tokens;  // leading tokens of each sequence that are left out
+  int64_t prompt_tokens;  // number of leading tokens of each sequence that are left out
   EncodeCudaPooling mode;
   EncodeCudaType type;
   void* stream;
 };
 
-// Row r of y.values times y.scale[r] = row r of x, rounded.
+// Quantizes each row: row r of y.values times y.scale[r] is row r of x, rounded.
 struct EncodeCudaQuantize {
   const void* x;  // [rows, width] dense
   EncodeCudaFp8Rows y;
@@ -155,6 +160,6 @@ struct EncodeCudaKernels {
   int (*quantize_rows)(const EncodeCudaQuantize*);
 };
 
-// The launchers above; no pointer in it is null. Never fails.
+// Returns a table without null pointers. Never fails.
 const EncodeCudaKernels* encode_cuda_kernels(void);
 }

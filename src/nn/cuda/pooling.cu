@@ -1,19 +1,21 @@
-// Token rows -> one float32 vector a sequence.
+// Pools the token rows of each sequence into one float32 vector.
 #include "launchers.h"
 #include "vectors.cuh"
 
 namespace encode::cuda {
 namespace {
 
-// One block pools kColumns vectors of columns of one sequence. Thread row r takes the tokens
-// r, r + kTokenRows, ... of the sequence; the rows' results are then joined in their order. Both
-// depend on the length of the sequence alone.
+// One block pools kColumns vectors of each token row of one sequence. The threads with
+// threadIdx.y = r join the tokens r, r + kTokenRows, and so on, counted from the first token that
+// counts. Then the threads with threadIdx.y = 0 join the kTokenRows results. The order of a sum
+// therefore depends only on the number of tokens.
 constexpr int kColumns = 32;
 constexpr int kTokenRows = 8;
 
-// The tokens that count: [first, last) of the whole batch.
+// The tokens of a sequence that count are [first, last). All three are rows of
+// EncodeCudaPool::hidden.
 struct Range {
-  int64_t begin;  // of the sequence
+  int64_t begin;  // the first token of the sequence
   int64_t first;
   int64_t last;
 };
@@ -31,7 +33,7 @@ __device__ Range range_of(const EncodeCudaPool& args, int64_t sequence) {
   return {begin, begin + prompt, end};
 }
 
-// What the sum is divided by, 1 where nothing is.
+// Returns the number that the sum is divided by.
 __device__ float divisor_of(const EncodeCudaPool& args, const Range& range) {
   const auto count = static_cast<float>(range.last - range.first);
   switch (args.mode) {
@@ -40,7 +42,7 @@ __device__ float divisor_of(const EncodeCudaPool& args, const Range& range) {
     case kEncodeCudaPoolMeanSqrtLen:
       return sqrtf(count);
     case kEncodeCudaPoolWeightedMean: {
-      // Positions, counted from 1, of the tokens in [first, last).
+      // The sum of the positions in [first, last), counted from 1.
       const int64_t n = range.last - range.begin;
       const int64_t skipped = range.first - range.begin;
       return static_cast<float>((n * (n + 1) - skipped * (skipped + 1)) / 2);
@@ -56,7 +58,7 @@ __device__ void join(Lane<T>& into, const Lane<T>& value, float weight) {
   for (int j = 0; j < kLane<T>; ++j) {
     const float x = value.values[j];
     if constexpr (kMax) {
-      // Not fmaxf, which would drop a NaN.
+      // fmaxf() would lose a NaN.
       into.values[j] = (x > into.values[j] || x != x) ? x : into.values[j];
     } else {
       into.values[j] += weight * x;
@@ -64,9 +66,12 @@ __device__ void join(Lane<T>& into, const Lane<T>& value, float weight) {
   }
 }
 
+struct PoolPartials;  // Names the shared memory of pool_kernel().
+
 template <bool kMax, typename T>
 __global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const EncodeCudaPool args) {
-  __shared__ Lane<T> partial[kTokenRows][kColumns];
+  using TokenRow = Lane<T>[kColumns];
+  TokenRow* partial = shared_array<PoolPartials, TokenRow, kTokenRows>();
   const int64_t sequence = blockIdx.x;
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * kColumns + threadIdx.x) * kLane<T>;
   const bool inside = column < args.width;
@@ -99,20 +104,19 @@ __global__ void __launch_bounds__(kColumns* kTokenRows) pool_kernel(const Encode
 int pool(const EncodeCudaPool* args) {
   const int lane = lane_of(args->type);
   const int64_t column_blocks = (args->width / lane + kColumns - 1) / kColumns;
-  constexpr int64_t kMaxColumnBlocks = 65535;  // of a grid's second dimension
+  constexpr int64_t kMaxColumnBlocks = 65535;  // limit of the second dimension of a grid
   if (args->width % lane != 0 || args->sequences > kMaxBlocks || column_blocks > kMaxColumnBlocks ||
       !all_aligned(args->hidden)) {
     return kEncodeCudaUnsupported;
   }
   if (args->sequences == 0 || args->width == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    const dim3 blocks(static_cast<unsigned>(args->sequences), static_cast<unsigned>(column_blocks));
-    const dim3 threads(kColumns, kTokenRows);
-    if (args->mode == kEncodeCudaPoolMax) {
-      pool_kernel<true, decltype(type)><<<blocks, threads, 0, stream_of(args->stream)>>>(*args);
-    } else {
-      pool_kernel<false, decltype(type)><<<blocks, threads, 0, stream_of(args->stream)>>>(*args);
-    }
+    const LaunchShape shape = {
+        dim3(static_cast<unsigned>(args->sequences), static_cast<unsigned>(column_blocks)),
+        dim3(kColumns, kTokenRows)};
+    return args->mode == kEncodeCudaPoolMax
+               ? launch(pool_kernel<true, decltype(type)>, shape, args->stream, *args)
+               : launch(pool_kernel<false, decltype(type)>, shape, args->stream, *args);
   });
 }
 

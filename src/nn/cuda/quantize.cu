@@ -1,11 +1,11 @@
-// Rows to 8-bit floats in one pass over memory.
+// Quantizes rows to 8-bit floats in one pass over memory.
 #include "launchers.h"
 #include "quantize.cuh"
 
 namespace encode::cuda {
 namespace {
 
-// One block a row.
+// One block quantizes one row.
 template <typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     quantize_kernel(const EncodeCudaQuantize args) {
@@ -23,8 +23,9 @@ int quantize_rows(const EncodeCudaQuantize* args) {
     return kEncodeCudaUnsupported;
   if (args->rows == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    quantize_kernel<decltype(type)><<<static_cast<unsigned>(args->rows), shape.threads, shape.bytes,
-                                      stream_of(args->stream)>>>(*args);
+    return launch(quantize_kernel<decltype(type)>,
+                  {static_cast<unsigned>(args->rows), shape.threads, shape.bytes}, args->stream,
+                  *args);
   });
 }
 

@@ -1,4 +1,4 @@
-// Rows in registers to 8-bit floats; nn/fp8/rows.h says which.
+// Quantizes rows to 8-bit floats, as nn/fp8/rows.h defines.
 #pragma once
 
 #include <type_traits>
@@ -10,19 +10,20 @@
 
 namespace encode::cuda {
 
-// What kernels quantize beside their own work: rows of bfloat16, the type around fp8 products.
+// Tells whether norms and activations can quantize their result rows. They do so for bfloat16 only,
+// because this is the type of the rows around fp8 products.
 inline bool takes_fp8(EncodeCudaType type, int64_t width) {
   return type == kEncodeCudaBFloat16 && width % kFp8WidthStep == 0;
 }
 
-// As it would be stored, so that a row has the same bits whether it is quantized at once or later.
+// Rounds the lane to T. A row then quantizes to the same bits as a row that was stored first.
 template <typename T>
 __device__ void round_lane(Lane<T>& lane) {
 #pragma unroll
   for (int j = 0; j < kLane<T>; ++j) lane.values[j] = widen(narrow<T>(lane.values[j]));
 }
 
-// Row r's `width` e4m3 values at values + r * width, its scale at scale[r].
+// One row of EncodeCudaFp8Rows.
 struct Fp8Row {
   uint8_t* values;
   float* scale;
@@ -31,6 +32,7 @@ struct Fp8Row {
       : values(static_cast<uint8_t*>(rows.values) + row * width), scale(rows.scale + row) {}
 };
 
+// Stores the lane, multiplied by `inverse`, as e4m3 values.
 template <typename T>
 __device__ void store_fp8(uint8_t* to, const Lane<T>& lane, float inverse) {
   __nv_fp8x2_storage_t pairs[kLane<T> / 2];
@@ -45,8 +47,9 @@ __device__ void store_fp8(uint8_t* to, const Lane<T>& lane, float inverse) {
   *reinterpret_cast<decltype(bits)*>(to) = bits;
 }
 
-// The largest magnitude so far, as bits. In that form magnitudes are in order, and above them all
-// are infinity and the NaNs: fmaxf() would lose a NaN.
+// Returns the larger of `magnitude` and the largest magnitude in the lane, both as the bits of a
+// float. These bits have the order of the magnitudes, with NaNs above infinity. fmaxf() would lose
+// a NaN.
 template <typename T>
 __device__ uint32_t larger(uint32_t magnitude, const Lane<T>& lane) {
 #pragma unroll
@@ -55,10 +58,13 @@ __device__ uint32_t larger(uint32_t magnitude, const Lane<T>& lane) {
   return magnitude;
 }
 
-// From the largest magnitude of this thread's part of a row: writes the row's scale, returns what
-// its elements are multiplied with. Every thread of the block must call it.
+struct ScalePartials;  // Names the shared memory of settle_scale().
+
+// Takes the largest magnitude in this thread's part of a row. Writes the scale of the row if
+// `writes` is true, and returns the factor that the elements of the row are multiplied by. Every
+// thread of the block must call it.
 __device__ inline float settle_scale(uint32_t magnitude, bool writes, float* scale) {
-  __shared__ uint32_t partial[kMaxRowWarps];
+  uint32_t* partial = shared_array<ScalePartials, uint32_t, kMaxRowWarps>();
   const auto larger_of = [](uint32_t a, uint32_t b) { return max(a, b); };
   const float largest = __uint_as_float(
       max(row_reduce(magnitude, partial, larger_of), __float_as_uint(kFp8LeastMagnitude)));
@@ -66,8 +72,8 @@ __device__ inline float settle_scale(uint32_t magnitude, bool writes, float* sca
   return __fdiv_rn(kFp8Largest, largest);
 }
 
-// A row in registers. Every thread of the block must call it; `vectors` 0 for a thread without a
-// row.
+// Quantizes a row in registers. Every thread of the block must call it; a thread without a row
+// passes 0 `vectors`.
 template <typename T, int kLanes>
 __device__ void quantize(Row<T, kLanes>& row, int64_t vectors, const Fp8Row& to) {
   uint32_t magnitude = 0;
@@ -77,14 +83,16 @@ __device__ void quantize(Row<T, kLanes>& row, int64_t vectors, const Fp8Row& to)
            [&](Lane<T>& lane, int64_t element) { store_fp8(to.values + element, lane, inverse); });
 }
 
-// Rows that one block makes each, vector by vector, may be this wide: they wait in shared memory,
-// as they would be stored, until their scale is known.
+// The largest row that quantize_shared() can keep in shared memory. A block has 48 KiB, and
+// settle_scale() needs some of it.
 constexpr int64_t kMostSharedBytes = 48 * 1024 - 1024;
 constexpr int kSharedRowThreads = 256;
 
+// Quantizes the row of lane_at(element), with one block for the row. The row, rounded to T, waits
+// in shared memory until its scale is known.
 template <typename T, typename LaneAt>
 __device__ void quantize_shared(int64_t width, const LaneAt& lane_at, const Fp8Row& to) {
-  extern __shared__ uint4 waiting[];
+  uint4* waiting = dynamic_shared();
   const int64_t vectors = width / kLane<T>;
   uint32_t magnitude = 0;
   for (int64_t vector = threadIdx.x; vector < vectors; vector += blockDim.x) {
@@ -92,14 +100,15 @@ __device__ void quantize_shared(int64_t width, const LaneAt& lane_at, const Fp8R
     magnitude = larger(magnitude, unpack<T>(waiting[vector]));
   }
   const float inverse = settle_scale(magnitude, threadIdx.x == 0, to.scale);
-  for (int64_t vector = threadIdx.x; vector < vectors; vector += blockDim.x)  // its own again
+  // Needs no barrier, because each thread reads only what it wrote.
+  for (int64_t vector = threadIdx.x; vector < vectors; vector += blockDim.x)
     store_fp8(to.values + vector * kLane<T>, unpack<T>(waiting[vector]), inverse);
 }
 
-// How to launch that.
+// The launch of a kernel that calls quantize_shared().
 struct SharedRowShape {
-  unsigned threads = 0;  // 0: the row is too wide
-  size_t bytes = 0;
+  unsigned threads = 0;  // threads of a block; 0: there is no code for this width
+  size_t bytes = 0;      // shared memory
 
   SharedRowShape(int64_t width, EncodeCudaType type) {
     const int64_t vectors = width / lane_of(type);

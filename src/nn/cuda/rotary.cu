@@ -1,5 +1,5 @@
-// Rotary position embedding (RoFormer, Su et al. 2021), half-split, in place on the fused
-// projection.
+// Rotary position embedding (RoFormer, Su et al. 2021), in place on the fused projection. The two
+// elements of a pair are half a head apart.
 #include "launchers.h"
 #include "vectors.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// One block a token; a thread turns the same vector of both halves of a head.
+// One block rotates one token. A thread rotates the same vector of both halves of a head.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) rotary_kernel(const EncodeCudaRotary args) {
   const int half = static_cast<int>(args.head_dim) / 2;
@@ -46,8 +46,8 @@ int rotary(const EncodeCudaRotary* args) {
   }
   if (args->tokens == 0 || args->heads == 0) return 0;
   return launch_for(args->type, [&](auto type) {
-    rotary_kernel<decltype(type)>
-        <<<static_cast<unsigned>(args->tokens), kThreads, 0, stream_of(args->stream)>>>(*args);
+    return launch(rotary_kernel<decltype(type)>, {static_cast<unsigned>(args->tokens), kThreads},
+                  args->stream, *args);
   });
 }
 

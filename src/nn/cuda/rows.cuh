@@ -1,5 +1,5 @@
-// One row a group of warps, kept in registers: the shape of a launch, sums over a row, and the two
-// norms.
+// Kernels in which a group of warps keeps one row in registers: the shape of their launch, sums
+// over a row, and the two normalizations.
 #pragma once
 
 #include <type_traits>
@@ -10,18 +10,20 @@ namespace encode::cuda {
 
 constexpr int kMaxRowThreads = 512;
 constexpr int kMaxRowWarps = kMaxRowThreads / kWarpThreads;
-// Vectors that one thread keeps of a row for which one each is not enough.
+// The number of vectors that one thread keeps of a wide row. Of other rows it keeps one.
 constexpr int kMostLanes = 4;
-// Narrow rows share a block, so that a block is never much smaller than this.
+// Several narrow rows share a block, so that a block has about this number of threads.
 constexpr int kWishedBlockThreads = 128;
 
-// How a row of `width` elements is cut up. It depends on the width alone, and the order of every
-// sum with it.
+// How the threads of a block share its rows. It depends only on the type and the width of a row,
+// and so does the order of every sum.
 struct RowShape {
-  int threads = 0;      // of one row, a multiple of a warp; 0: the row is too wide
-  int rows = 1;         // of one block
-  int lanes = 0;        // vectors that one thread keeps: 1, or kMostLanes
-  int64_t vectors = 0;  // of a row
+  int threads = 0;      // threads of one row, a multiple of kWarpThreads; 0: the row is too wide
+  int rows = 1;         // rows of one block
+  int lanes = 0;        // vectors that one thread keeps: 1 or kMostLanes
+  int64_t vectors = 0;  // vectors of one row
+
+  dim3 block() const { return {static_cast<unsigned>(threads), static_cast<unsigned>(rows)}; }
 };
 
 inline RowShape shape_of(int64_t width, EncodeCudaType type) {
@@ -38,19 +40,16 @@ inline RowShape shape_of(int64_t width, EncodeCudaType type) {
   return shape;
 }
 
-// Calls launch with the number of vectors a thread keeps as a constant.
+// Returns launch(lanes), with `lanes` as an integral_constant.
 template <typename Launch>
-void with_lanes(int lanes, const Launch& launch) {
-  if (lanes == 1) {
-    launch(std::integral_constant<int, 1>{});
-  } else {
-    launch(std::integral_constant<int, kMostLanes>{});
-  }
+int with_lanes(int lanes, const Launch& launch) {
+  if (lanes == 1) return launch(std::integral_constant<int, 1>{});
+  return launch(std::integral_constant<int, kMostLanes>{});
 }
 
-// The values of the threads of this thread's row (all threadIdx.x of one threadIdx.y) combined, in
-// every one of them. Every thread of the block must call it. `partial` [kMaxRowWarps] is shared
-// memory: a block has no more warps than that, whether they work on one row or on several.
+// Combines the values of all threads of a row, which have the same threadIdx.y. Each of them gets
+// the result. Every thread of the block must call it. `partial` [kMaxRowWarps] is shared memory; no
+// block has more warps.
 template <typename Value, typename Combine>
 __device__ Value row_reduce(Value value, Value* partial, const Combine& combine) {
 #pragma unroll
@@ -59,7 +58,7 @@ __device__ Value row_reduce(Value value, Value* partial, const Combine& combine)
   const int warps = static_cast<int>(blockDim.x) / kWarpThreads;
   if (warps == 1) return value;
   Value* own = partial + threadIdx.y * warps;
-  __syncthreads();  // the partial values before these have been read
+  __syncthreads();  // Another thread may still read the partial values of the previous call.
   if (threadIdx.x % kWarpThreads == 0) own[threadIdx.x / kWarpThreads] = value;
   __syncthreads();
   Value all = own[0];
@@ -67,12 +66,13 @@ __device__ Value row_reduce(Value value, Value* partial, const Combine& combine)
   return all;
 }
 
-// A row in registers: this thread has the vectors threadIdx.x, threadIdx.x + blockDim.x, ...
+// The part of a row that this thread keeps in registers: the vectors threadIdx.x,
+// threadIdx.x + blockDim.x, and so on.
 template <typename T, int kLanes>
 struct Row {
   Lane<T> lanes[kLanes];
 
-  // Calls body(lane, first element of it) for the lanes that lie inside the row.
+  // Calls body(lane, index of its first element) for each lane inside the row.
   template <typename Body>
   __device__ void each(int64_t vectors, const Body& body) {
 #pragma unroll
@@ -82,7 +82,7 @@ struct Row {
     }
   }
 
-  // The sum of f(element), over the whole row.
+  // Returns the sum of f(element) over the whole row. Every thread of the block must call it.
   template <typename Function>
   __device__ float sum(int64_t vectors, float* partial, const Function& f) {
     float own = 0;
@@ -94,11 +94,10 @@ struct Row {
   }
 };
 
-// Weights of a norm, in the rows' type or in float32.
 struct NormWeights {
   const void* weight;
-  const void* bias;  // null: none
-  bool is_float;
+  const void* bias;  // null: no bias
+  bool is_float;     // true: weight and bias are float32; false: they have the type of the rows
 
   template <typename T>
   __device__ Lane<T> read(const void* from, int64_t element) const {
@@ -107,13 +106,15 @@ struct NormWeights {
   }
 };
 
-// row = norm(row). kCentered: layer normalization (Ba et al. 2016); else root mean square
-// normalization (Zhang & Sennrich 2019). Every thread of the block must call it; `vectors` 0 for a
-// thread without a row.
+struct NormPartials;  // Names the shared memory of normalize().
+
+// Normalizes a row in place: layer normalization (Ba et al. 2016) if kCentered, else root mean
+// square normalization (Zhang & Sennrich 2019). Every thread of the block must call it; a thread
+// without a row passes 0 `vectors`.
 template <bool kCentered, typename T, int kLanes>
 __device__ void normalize(Row<T, kLanes>& row, int64_t vectors, const NormWeights& weights,
                           float eps) {
-  __shared__ float partial[kMaxRowWarps];
+  float* partial = shared_array<NormPartials, float, kMaxRowWarps>();
   const float count = static_cast<float>(vectors * kLane<T>);
   float mean = 0;
   if constexpr (kCentered) {

@@ -1,28 +1,30 @@
-// Rows of any element type as 16-byte vectors of float32.
+// Reads and writes 16 bytes of a row at a time, and converts them to float32 and back.
 #pragma once
 
 #include <cstdint>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 
+#include "launch.cuh"
 #include "plugin.h"
 
 namespace encode::cuda {
 
 constexpr int kWarpThreads = 32;
 
-// How many elements one thread reads at once.
+// The number of elements in 16 bytes.
 template <typename T>
 constexpr int kLane = static_cast<int>(16 / sizeof(T));
 
+// 16 bytes of a row, as they are in memory.
 template <typename T>
 struct Packed {
   T values[kLane<T>];
 };
 static_assert(sizeof(Packed<__half>) == sizeof(uint4) && sizeof(Packed<float>) == sizeof(uint4));
 
+// The same elements as float32.
 template <typename T>
 struct Lane {
   float values[kLane<T>];
@@ -74,11 +76,11 @@ __device__ uint4 pack(const Lane<T>& lane) {
 
 template <typename T>
 __device__ void store(T* to, const Lane<T>& lane) {
-  // As one instruction: left to itself the compiler takes some of these stores apart.
+  // __stwb() stores 16 bytes with one instruction. Without it the compiler splits some stores.
   __stwb(reinterpret_cast<uint4*>(to), pack(lane));
 }
 
-// As many floats as a vector of T has elements.
+// Reads kLane<T> floats.
 template <typename T>
 __device__ Lane<T> load_floats(const float* from) {
   Lane<T> lane;
@@ -100,31 +102,24 @@ bool all_aligned(Pointers... pointers) {
   return (is_aligned(pointers) && ...);
 }
 
+// Returns kLane of the type.
 inline int lane_of(EncodeCudaType type) { return type == kEncodeCudaFloat32 ? 4 : 8; }
 
-// The number of blocks of a grid's first dimension has this limit.
+// The largest number of blocks in the first dimension of a grid.
 constexpr int64_t kMaxBlocks = INT32_MAX;
 
-// Calls launch(T{}) with the element type that `type` names, then says whether the launch went
-// well.
+// Returns launch(T{}) for the element type T that `type` names.
 template <typename Launch>
 int launch_for(EncodeCudaType type, const Launch& launch) {
   switch (type) {
     case kEncodeCudaFloat32:
-      launch(float{});
-      break;
+      return launch(float{});
     case kEncodeCudaFloat16:
-      launch(__half{});
-      break;
+      return launch(__half{});
     case kEncodeCudaBFloat16:
-      launch(__nv_bfloat16{});
-      break;
-    default:
-      return kEncodeCudaUnsupported;
+      return launch(__nv_bfloat16{});
   }
-  return static_cast<int>(cudaGetLastError());
+  return kEncodeCudaUnsupported;
 }
-
-inline cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
 
 }  // namespace encode::cuda

@@ -1,0 +1,47 @@
+// A kernel's input or output with guard zones before and after it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "nn/cuda/plugin.h"
+
+namespace encode::testing {
+
+size_t bytes_of(EncodeCudaType type);
+
+// `count` elements, aligned to 16 bytes. The guard zones hold 0xff, which is NaN in every type;
+// with AddressSanitizer no code may touch them.
+class GuardedBuffer {
+ public:
+  // The elements are 0xff as well.
+  GuardedBuffer(size_t count, size_t element_bytes);
+  GuardedBuffer(const GuardedBuffer& other);
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+  ~GuardedBuffer();
+
+  // Elements of the type, from the normal distribution.
+  static GuardedBuffer random(int64_t count, EncodeCudaType type, std::mt19937_64& random);
+
+  void* data() const { return begin_; }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data());
+  }
+  size_t bytes() const { return bytes_; }
+  float get(EncodeCudaType type, size_t index) const;
+  void set(EncodeCudaType type, size_t index, float value);
+
+  bool intact() const;  // nobody has written into the guard zones
+
+ private:
+  size_t bytes_;
+  size_t room_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::byte* begin_;
+};
+
+}  // namespace encode::testing

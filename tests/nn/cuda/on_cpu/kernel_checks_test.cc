@@ -1,0 +1,38 @@
+// The program's own check of the kernels, with the plugin's kernels on the CPU.
+#include "nn/cuda/kernel_checks.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "nn/cuda/plugin.h"
+#include "schedules.h"
+
+namespace encode {
+namespace {
+
+using Parameters = std::tuple<at::ScalarType, emulator::Schedule>;
+
+class KernelChecks : public ::testing::TestWithParam<Parameters> {};
+
+TEST_P(KernelChecks, TrustEveryKernel) {
+  const auto& [type, schedule] = GetParam();
+  emulator::set_schedule(schedule);
+  at::set_num_threads(1);  // the emulator has one, and idle ones of LibTorch would slow it down
+  const std::vector<KernelFinding> findings = check_kernels(*encode_cuda_kernels(), at::kCPU, type);
+  EXPECT_EQ(findings.size(), type == at::kBFloat16 ? 12U : 8U);
+  for (const KernelFinding& finding : findings)
+    EXPECT_TRUE(finding.passed) << to_string(finding.kernel) << ": " << finding.reason;
+}
+
+std::string test_name(const ::testing::TestParamInfo<Parameters>& info) {
+  const auto& [type, schedule] = info.param;
+  return std::string(at::toString(type)) + "_" + testing::name_of(schedule);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, KernelChecks,
+                         ::testing::Combine(::testing::Values(at::kFloat, at::kHalf, at::kBFloat16),
+                                            ::testing::ValuesIn(testing::kSchedules)),
+                         test_name);
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,37 @@
+// The plugin's kernels on the CPU against the host's reference, in three schedules.
+#include "random_calls.h"
+
+#include <gtest/gtest.h>
+
+#include "emulator.h"
+#include "schedules.h"
+
+namespace encode {
+namespace {
+
+constexpr int kCalls = 20;
+
+using Parameters = std::tuple<testing::KernelUnderTest, emulator::Schedule>;
+
+class RandomCalls : public ::testing::TestWithParam<Parameters> {};
+
+TEST_P(RandomCalls, GiveTheResultsOfTheReference) {
+  const auto& [kernel, schedule] = GetParam();
+  emulator::set_schedule(schedule);
+  std::mt19937_64 random(1);
+  for (int call = 0; call < kCalls; ++call)
+    EXPECT_EQ(testing::difference_of_a_random_call(*encode_cuda_kernels(), kernel, random), "");
+}
+
+std::string test_name(const ::testing::TestParamInfo<Parameters>& info) {
+  const auto& [kernel, schedule] = info.param;
+  return testing::name_of(kernel) + "_" + testing::name_of(schedule);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, RandomCalls,
+                         ::testing::Combine(::testing::ValuesIn(testing::kernels_under_test()),
+                                            ::testing::ValuesIn(testing::kSchedules)),
+                         test_name);
+
+}  // namespace
+}  // namespace encode
