@@ -1,10 +1,10 @@
-// A libencode_cuda.so of plain loops on the host, for tests in which the programs matter and the kernels
-// do not: the CPU build of the real kernels takes a hundred times as long.
+// A libencode_cuda.so of plain loops on the host, for tests in which the programs matter and the
+// kernels do not: the CPU build of the real kernels takes a hundred times as long.
 #include <cstdio>
 #include <cstdlib>
 
-#include "nn/cuda/plugin.h"
 #include "host_kernels.h"
+#include "nn/cuda/plugin.h"
 
 extern "C" int encode_cuda_device(int /*device*/, EncodeCudaDevice* out) {
   const char* capability = std::getenv("STAND_IN_CAPABILITY");

@@ -72,8 +72,8 @@ TEST_P(SteadyState, LaunchesDoNotGrowWithTheRowsOfABatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SteadyState,
-                         ::testing::Values("bert", "qwen2", "modernbert", "mpnet", "t5", "jina_bert",
-                                           "deberta_v2", "gemma2", "nomic_bert_moe"));
+                         ::testing::Values("bert", "qwen2", "modernbert", "mpnet", "t5",
+                                           "jina_bert", "deberta_v2", "gemma2", "nomic_bert_moe"));
 
 }  // namespace
 }  // namespace encode

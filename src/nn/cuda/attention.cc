@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "nn/cuda/device.h"
+#include "nn/cuda/kernels.h"
 
 namespace encode {
 namespace {
@@ -82,8 +83,7 @@ void mask_window(at::Tensor& scores, const at::Tensor& distance, const Attention
 // The column of each distance in the tables of `relative`.
 at::Tensor columns_of(const RelativePositions& relative, const at::Tensor& distance) {
   const int64_t reach = relative.column_device.size(0) / 2;
-  return relative.column_device.index_select(
-      0, distance.clamp(-reach, reach).add(reach).flatten());
+  return relative.column_device.index_select(0, distance.clamp(-reach, reach).add(reach).flatten());
 }
 
 // The terms of RelativePositions for one sequence, [heads, length, length], or undefined if there
@@ -114,37 +114,6 @@ RelativeTerms relative_terms(const RelativePositions& relative, const at::Tensor
   return terms;
 }
 
-// Attention with plain products in float32, one sequence after the other. It supports the options
-// that no fused kernel has.
-at::Tensor by_products(const AttentionInput& input, const PackedInput& batch,
-                       const AttentionOptions& options) {
-  const int64_t heads = input.query.size(1);
-  at::Tensor out = at::zeros(input.query.sizes(), input.query.options());
-  for (int64_t b = 0; b < batch.sequences(); ++b) {
-    const int64_t begin = batch.cu_seqlens[static_cast<size_t>(b)];
-    const int64_t length = batch.cu_seqlens[static_cast<size_t>(b) + 1] - begin;
-    const auto heads_first = [&](const at::Tensor& packed) {
-      return packed.narrow(0, begin, length)
-          .transpose(0, 1)
-          .to(at::kFloat)
-          .repeat_interleave(heads / packed.size(1), 0);
-    };
-    const at::Tensor distance = distances(length, length, input.query.device());
-    at::Tensor scores = at::bmm(heads_first(input.query), heads_first(input.key).transpose(1, 2));
-    const RelativeTerms terms =
-        options.relative != nullptr ? relative_terms(*options.relative, distance, begin, heads)
-                                    : RelativeTerms{};
-    if (terms.unscaled.defined()) scores.add_(terms.unscaled);
-    scores.mul_(options.scale);
-    if (options.softcap > 0) scores = scores.div_(options.softcap).tanh_().mul_(options.softcap);
-    if (terms.scaled.defined()) scores.add_(terms.scaled);
-    mask_window(scores, distance, options.window);
-    const at::Tensor attended = at::bmm(at::softmax(scores, -1), heads_first(input.value));
-    out.narrow(0, begin, length).copy_(attended.transpose(0, 1));
-  }
-  return out;
-}
-
 // The kernels for 16 bits need heads of whole 16-byte rows. Zeros at the end of a head change
 // neither a score nor the other numbers of a value.
 AttentionInput pad_heads(const AttentionInput& input) {
@@ -162,7 +131,12 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
   const RelativePositions* relative = options.relative;
   const bool of_tokens =
       relative != nullptr && (relative->of_query.defined() || relative->of_key.defined());
-  if (options.softcap > 0 || of_tokens) return by_products(input, batch, options);
+  if (options.softcap > 0 || of_tokens) {
+    const at::Tensor out = at::empty(input.query.sizes(), input.query.options());
+    return cuda_kernels().attend(input, batch, options, out)
+               ? out
+               : attention_by_products(input, batch, options);
+  }
   const int64_t head_dim = input.query.size(2);
   if (is_half(input.query) && head_dim % kHalfLane != 0)
     return attend(pad_heads(input), batch, options).narrow(2, 0, head_dim);
@@ -209,6 +183,35 @@ at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
   mask_window(pairs, distance, options.window);
   const int64_t head_stride = relative != nullptr ? length * width : 0;
   return room.as_strided({1, heads, tokens, tokens}, {0, head_stride, width, 1});
+}
+
+at::Tensor attention_by_products(const AttentionInput& input, const PackedInput& batch,
+                                 const AttentionOptions& options) {
+  const int64_t heads = input.query.size(1);
+  at::Tensor out = at::zeros(input.query.sizes(), input.query.options());
+  for (int64_t b = 0; b < batch.sequences(); ++b) {
+    const int64_t begin = batch.cu_seqlens[static_cast<size_t>(b)];
+    const int64_t length = batch.cu_seqlens[static_cast<size_t>(b) + 1] - begin;
+    const auto heads_first = [&](const at::Tensor& packed) {
+      return packed.narrow(0, begin, length)
+          .transpose(0, 1)
+          .to(at::kFloat)
+          .repeat_interleave(heads / packed.size(1), 0);
+    };
+    const at::Tensor distance = distances(length, length, input.query.device());
+    at::Tensor scores = at::bmm(heads_first(input.query), heads_first(input.key).transpose(1, 2));
+    const RelativeTerms terms = options.relative != nullptr
+                                    ? relative_terms(*options.relative, distance, begin, heads)
+                                    : RelativeTerms{};
+    if (terms.unscaled.defined()) scores.add_(terms.unscaled);
+    scores.mul_(options.scale);
+    if (options.softcap > 0) scores = scores.div_(options.softcap).tanh_().mul_(options.softcap);
+    if (terms.scaled.defined()) scores.add_(terms.scaled);
+    mask_window(scores, distance, options.window);
+    const at::Tensor attended = at::bmm(at::softmax(scores, -1), heads_first(input.value));
+    out.narrow(0, begin, length).copy_(attended.transpose(0, 1));
+  }
+  return out;
 }
 
 at::Tensor attention_cuda(const AttentionInput& input, const PackedInput& batch,

@@ -7,8 +7,8 @@
 namespace encode::cuda {
 namespace {
 
-// A warp computes kWarpQueries queries of one head. Lane i has the score of key i of a tile, and the
-// numbers i, i + 32, ... of the results. All warps of a block share the tile.
+// A warp computes kWarpQueries queries of one head. Lane i has the score of key i of a tile, and
+// the numbers i, i + 32, ... of the results. All warps of a block share the tile.
 constexpr int kWarpQueries = 4;
 constexpr int kTileKeys = kWarpThreads;
 constexpr int kMaxHeadDim = 256;
@@ -137,8 +137,7 @@ __device__ void add_values(const T* tile, int row_elements, int head_dim,
   for (int key = 0; key < kTileKeys; ++key) {
     float of_key[kWarpQueries];
 #pragma unroll
-    for (int q = 0; q < kWarpQueries; ++q)
-      of_key[q] = __shfl_sync(0xffffffffu, weight[q], key);
+    for (int q = 0; q < kWarpQueries; ++q) of_key[q] = __shfl_sync(0xffffffffu, weight[q], key);
     const T* row = tile + key * row_elements;
 #pragma unroll
     for (int i = 0; i < kMaxOwn; ++i) {
@@ -156,8 +155,8 @@ template <typename T>
 __device__ void store_result(const EncodeCudaAttention& args, const Place& place, int64_t query,
                              const Result& result) {
   if (query >= place.length) return;
-  T* y = static_cast<T*>(args.y) +
-         ((place.begin + query) * args.heads + place.head) * args.head_dim;
+  T* y =
+      static_cast<T*>(args.y) + ((place.begin + query) * args.heads + place.head) * args.head_dim;
 #pragma unroll
   for (int i = 0; i < kMaxOwn; ++i) {
     const int64_t element = threadIdx.x + static_cast<int64_t>(i) * kWarpThreads;
@@ -195,9 +194,9 @@ __global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttentio
   };
   uint4* queries = dynamic_shared();
   uint4* tile = queries + shape.queries() * shape.vectors;
-  load_rows(row_of(args.query, args.query_stride, place.head, place.first_query),
-            args.query_stride, place.length - place.first_query, shape.queries(), queries,
-            shape.vectors, shape.vectors);
+  load_rows(row_of(args.query, args.query_stride, place.head, place.first_query), args.query_stride,
+            place.length - place.first_query, shape.queries(), queries, shape.vectors,
+            shape.vectors);
   const int own_query = static_cast<int>(threadIdx.y) * kWarpQueries;
   Result results[kWarpQueries];
   const KeyRange keys = keys_of(args, place, shape.queries());
@@ -212,8 +211,8 @@ __global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttentio
                 shape.vectors, weight);
 #pragma unroll
     for (int q = 0; q < kWarpQueries; ++q) {
-      weight[q] = results[q].weigh(finish_score<T>(
-          args, place, place.first_query + own_query + q, first + threadIdx.x, weight[q]));
+      weight[q] = results[q].weigh(finish_score<T>(args, place, place.first_query + own_query + q,
+                                                   first + threadIdx.x, weight[q]));
     }
     __syncthreads();  // all warps have read the keys
     load_rows(row_of(args.value, args.value_stride, key_head, first), args.value_stride, valid,
@@ -255,8 +254,7 @@ int attention(const EncodeCudaAttention* args) {
     const LaunchShape launch_shape = {
         dim3(static_cast<unsigned>(args->sequences), static_cast<unsigned>(args->heads),
              static_cast<unsigned>(tiles)),
-        dim3(kWarpThreads, static_cast<unsigned>(shape.warps)),
-        static_cast<size_t>(shape.bytes())};
+        dim3(kWarpThreads, static_cast<unsigned>(shape.warps)), static_cast<size_t>(shape.bytes())};
     return launch(attention_kernel<decltype(type)>, launch_shape, args->stream, *args);
   });
 }

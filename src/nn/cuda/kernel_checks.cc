@@ -6,9 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/abs.h>
-#include <ATen/ops/amax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
@@ -17,14 +14,14 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/max.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/randn.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+
+#include "nn/cuda/kernel_check.h"
 
 namespace encode {
 namespace {
@@ -32,80 +29,6 @@ namespace {
 constexpr int64_t kTokens = 37;    // no multiple of the rows of a block
 constexpr int64_t kFewTokens = 3;  // the same, where rows are wide
 constexpr double kEps = 1e-6;
-constexpr double kFloatTolerance = 1e-5;
-
-double tolerance_of(at::ScalarType type) {
-  if (type == at::kBFloat16) return 0x1p-7;
-  return type == at::kHalf ? 0x1p-10 : kFloatTolerance;
-}
-
-// Input for the kernels of one type, and the comparison of what they make of it.
-class Bench {
- public:
-  Bench(const EncodeCudaKernels& table, at::Device device, at::ScalarType type)
-      : kernels_(&table), device_(device), type_(type) {
-    for (const CudaKernel kernel : kCudaKernels) kernels_.trust(kernel, type);
-  }
-
-  const CudaKernels& kernels() const { return kernels_; }
-  at::Tensor random(at::IntArrayRef shape) { return random(shape, type_); }
-  at::Tensor random(at::IntArrayRef shape, at::ScalarType type) {
-    return at::randn(shape, generator_, at::TensorOptions().dtype(at::kFloat)).to(device_, type);
-  }
-  at::Tensor indices(const std::vector<int64_t>& values) const {
-    return at::tensor(values, at::kLong).to(device_);
-  }
-  at::Device device() const { return device_; }
-
-  // `ran` is what the kernel returned. `reference` is float32.
-  void compare(bool ran, const at::Tensor& found, const at::Tensor& reference) {
-    if (!ran) return refuse("it does not take a shape that it should");
-    const at::ScalarType type = found.scalar_type();
-    const at::Tensor rounded = reference.to(type).to(at::kDouble);
-    const at::Tensor allowed = at::abs(rounded).clamp_min(1).mul(tolerance_of(type));
-    note(at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)));
-  }
-
-  // Of what a kernel quantized; `reference` [T, n] float32 is the rows that it made for it.
-  void compare(bool ran, const Fp8Rows& found, const at::Tensor& reference) {
-    if (!ran) return refuse("it does not take a shape that it should");
-    const at::Tensor plain = reference.to(type_).to(at::kDouble);
-    const at::Tensor scale = found.scale.to(at::kDouble);
-    const at::Tensor expected_scale =
-        at::amax(at::abs(plain), {1}, /*keepdim=*/true).div(kFp8Largest);
-    const at::Tensor half_steps = at::abs(plain).mul(0x1p-4).add(scale.mul(0x1p-10));
-    const at::Tensor roundings = at::abs(plain).add(scale).mul(tolerance_of(type_));
-    note(at::max(at::abs(found.values.to(at::kDouble).mul(scale).sub(plain))
-                     .div(half_steps.add(roundings))));
-    note(at::max(at::abs(scale.div(expected_scale).sub(1)).div(tolerance_of(type_))));
-  }
-
-  KernelFinding finding(CudaKernel kernel) const {
-    KernelFinding finding = {.kernel = kernel, .difference = difference_, .reason = reason_};
-    finding.passed = reason_.empty() && difference_ <= 1;
-    if (!finding.passed && reason_.empty()) {
-      finding.reason = "it differs from LibTorch by " + std::to_string(difference_) +
-                       " times what rounding explains";
-    }
-    return finding;
-  }
-  void refuse(std::string reason) { reason_ = std::move(reason); }
-
- private:
-  void note(const at::Tensor& share_of_tolerance) {
-    const auto worst = share_of_tolerance.item<double>();
-    // A NaN is no agreement either, and nothing that agrees later makes it one.
-    if (!std::isnan(difference_) && !(worst <= difference_)) difference_ = worst;
-  }
-
-  CudaKernels kernels_;
-  at::Device device_;
-  at::ScalarType type_;
-  at::Generator generator_ = at::detail::createCPUGenerator(/*seed=*/20240607);
-  double difference_ = 0;
-  std::string reason_;
-};
-
 at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& call) {
   const at::Tensor weight = call.weight.to(at::kFloat);
   if (kind == CudaKernel::kLayerNorm)
@@ -113,42 +36,42 @@ at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& 
   return x.mul(at::rsqrt(x.mul(x).mean(-1, /*keepdim=*/true).add(call.eps))).mul(weight);
 }
 
-void check_norm(Bench& bench, CudaKernel kind) {
+void check_norm(KernelCheck& check, CudaKernel kind) {
   // One vector a thread, and several.
   for (const int64_t width : {384, 5120}) {
-    CudaNorm call = {.x = bench.random({kTokens, width}),
-                     .residual = bench.random({kTokens, width}),
-                     .weight = bench.random({width}),
+    CudaNorm call = {.x = check.random({kTokens, width}),
+                     .residual = check.random({kTokens, width}),
+                     .weight = check.random({width}),
                      .eps = kEps};
-    if (kind == CudaKernel::kLayerNorm) call.bias = bench.random({width});
+    if (kind == CudaKernel::kLayerNorm) call.bias = check.random({width});
     call.y = at::empty_like(call.x);
     const at::Tensor sum = call.x.to(at::kFloat).add(call.residual.to(at::kFloat));
     const at::Tensor rounded = sum.to(call.x.scalar_type()).to(at::kFloat);
     const at::Tensor expected = norm_reference(kind, rounded, call);
     call.sum = call.x;
-    const bool ran = bench.kernels().norm(kind, call);
-    bench.compare(ran, call.y, expected);
-    bench.compare(ran, call.sum, sum);
+    const bool ran = check.kernels().norm(kind, call);
+    check.compare(ran, call.y, expected);
+    check.compare(ran, call.sum, sum);
   }
   // The heads of a fused projection in place, with a float32 weight, as Gemma and Qwen3 have them.
-  const at::Tensor projection = bench.random({kTokens, 8, 64});
+  const at::Tensor projection = check.random({kTokens, 8, 64});
   CudaNorm call = {
-      .x = projection.narrow(1, 2, 5), .weight = bench.random({64}, at::kFloat), .eps = kEps};
-  if (kind == CudaKernel::kLayerNorm) call.bias = bench.random({64}, at::kFloat);
+      .x = projection.narrow(1, 2, 5), .weight = check.random({64}, at::kFloat), .eps = kEps};
+  if (kind == CudaKernel::kLayerNorm) call.bias = check.random({64}, at::kFloat);
   call.y = call.x;
   const at::Tensor before = projection.to(at::kFloat);
   const at::Tensor expected =
       at::cat({before.narrow(1, 0, 2), norm_reference(kind, before.narrow(1, 2, 5), call),
                before.narrow(1, 7, 1)},
               1);
-  bench.compare(bench.kernels().norm(kind, call), projection, expected);
+  check.compare(check.kernels().norm(kind, call), projection, expected);
 }
 
-void check_rotary(Bench& bench) {
+void check_rotary(KernelCheck& check) {
   constexpr int64_t kHeads = 5;  // of 7: the rest are values and stay
   for (const int64_t head_dim : {64, 128}) {
-    const at::Tensor qkv = bench.random({kTokens, 7, head_dim});
-    const at::Tensor angle = bench.random({kTokens, head_dim / 2}, at::kFloat);
+    const at::Tensor qkv = check.random({kTokens, 7, head_dim});
+    const at::Tensor angle = check.random({kTokens, head_dim / 2}, at::kFloat);
     const at::Tensor cos = angle.cos();
     const at::Tensor sin = angle.sin();
     const at::Tensor wide = qkv.to(at::kFloat);
@@ -159,34 +82,34 @@ void check_rotary(Bench& bench) {
     const at::Tensor turned =
         at::cat({first.mul(c).sub(second.mul(s)), second.mul(c).add(first.mul(s))}, 2);
     const at::Tensor expected = at::cat({turned, wide.narrow(1, kHeads, 2)}, 1);
-    bench.compare(bench.kernels().rotate(qkv, kHeads, cos, sin), qkv, expected);
+    check.compare(check.kernels().rotate(qkv, kHeads, cos, sin), qkv, expected);
   }
 }
 
 constexpr Activation kActivations[] = {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu,
                                        Activation::kSilu};
 
-void check_activation(Bench& bench) {
+void check_activation(KernelCheck& check) {
   for (const Activation kind : kActivations) {
-    const at::Tensor x = bench.random({kTokens, 3072});
+    const at::Tensor x = check.random({kTokens, 3072});
     const at::Tensor expected = activate(x.to(at::kFloat), kind);
-    bench.compare(bench.kernels().activate(x, kind, x), x, expected);
+    check.compare(check.kernels().activate(x, kind, x), x, expected);
   }
 }
 
-void check_gated(Bench& bench) {
+void check_gated(KernelCheck& check) {
   constexpr int64_t kWidth = 1544;  // ends within a warp
   for (const Activation kind : kActivations) {
-    const at::Tensor x = bench.random({kTokens, 2 * kWidth});
+    const at::Tensor x = check.random({kTokens, 2 * kWidth});
     const at::Tensor y = at::empty({kTokens, kWidth}, x.options());
     const at::Tensor wide = x.to(at::kFloat);
     const at::Tensor expected =
         activate(wide.narrow(1, 0, kWidth), kind).mul(wide.narrow(1, kWidth, kWidth));
-    bench.compare(bench.kernels().gate(x, kind, y), y, expected);
+    check.compare(check.kernels().gate(x, kind, y), y, expected);
   }
 }
 
-void check_embedding(Bench& bench) {
+void check_embedding(KernelCheck& check) {
   constexpr int64_t kWidth = 768;
   constexpr int64_t kVocabulary = 50;
   std::vector<int64_t> ids;
@@ -195,23 +118,23 @@ void check_embedding(Bench& bench) {
     ids.push_back((t * 7 + 3) % kVocabulary);
     positions.push_back(t % 11);
   }
-  CudaEmbedding call = {.words = bench.random({kVocabulary, kWidth}),
-                        .segment = bench.random({kWidth}),
-                        .positions = bench.random({11, kWidth}),
-                        .weight = bench.random({kWidth}),
-                        .bias = bench.random({kWidth}),
-                        .ids = bench.indices(ids),
-                        .position_ids = bench.indices(positions),
+  CudaEmbedding call = {.words = check.random({kVocabulary, kWidth}),
+                        .segment = check.random({kWidth}),
+                        .positions = check.random({11, kWidth}),
+                        .weight = check.random({kWidth}),
+                        .bias = check.random({kWidth}),
+                        .ids = check.indices(ids),
+                        .position_ids = check.indices(positions),
                         .eps = kEps};
   call.y = at::empty({kTokens, kWidth}, call.words.options());
   const at::Tensor words = at::embedding(call.words.to(at::kFloat), call.ids);
   const at::Tensor sum = words.add(call.segment.to(at::kFloat))
                              .add(at::embedding(call.positions.to(at::kFloat), call.position_ids));
-  bench.compare(
-      bench.kernels().embed(call), call.y,
+  check.compare(
+      check.kernels().embed(call), call.y,
       at::layer_norm(sum, {kWidth}, call.weight.to(at::kFloat), call.bias.to(at::kFloat), kEps));
   call.segment = call.positions = call.weight = call.bias = at::Tensor();
-  bench.compare(bench.kernels().embed(call), call.y, words);
+  check.compare(check.kernels().embed(call), call.y, words);
 }
 
 // nn/layers/pooling.h for one sequence: tokens [n, width] float32 -> [width].
@@ -230,13 +153,13 @@ at::Tensor pooled(const at::Tensor& tokens, int64_t prompt_tokens, PoolingMode m
   return body.mul(weight).sum(0).div(weight.sum());
 }
 
-void check_pool(Bench& bench) {
+void check_pool(KernelCheck& check) {
   constexpr int64_t kWidth = 384;
   const std::vector<int64_t> lengths = {1, 7, 100, 33, 9};
   std::vector<int32_t> ends = {0};
   for (const int64_t length : lengths) ends.push_back(ends.back() + static_cast<int32_t>(length));
-  const at::Tensor hidden = bench.random({ends.back() + 3, kWidth});  // and some filler
-  const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(bench.device());
+  const at::Tensor hidden = check.random({ends.back() + 3, kWidth});  // and some filler
+  const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(check.device());
   const at::Tensor wide = hidden.to(at::kFloat);
   for (const PoolingMode mode :
        {PoolingMode::kCls, PoolingMode::kMean, PoolingMode::kMax, PoolingMode::kLastToken,
@@ -247,103 +170,105 @@ void check_pool(Bench& bench) {
       std::vector<at::Tensor> expected;
       for (size_t b = 0; b < lengths.size(); ++b)
         expected.push_back(pooled(wide.narrow(0, ends[b], lengths[b]), prompt_tokens, mode));
-      const bool ran = bench.kernels().pool({.hidden = hidden,
+      const bool ran = check.kernels().pool({.hidden = hidden,
                                              .cu_seqlens = cu_seqlens,
                                              .mode = mode,
                                              .prompt_tokens = prompt_tokens,
                                              .y = y});
-      bench.compare(ran, y, at::stack(expected));
+      check.compare(ran, y, at::stack(expected));
     }
   }
 }
 
 // The same values: both sides multiply and round as nn/fp8/rows.h says.
-void check_quantize(Bench& bench) {
+void check_quantize(KernelCheck& check) {
   constexpr int64_t kRows = 9;
-  const auto vector = static_cast<int64_t>(16 / bench.random({1}).element_size());
+  const auto vector = static_cast<int64_t>(16 / check.random({1}).element_size());
   for (const int64_t vectors : {48, 196, 2368}) {
-    const at::Tensor x = bench.random({kRows, vectors * vector});
+    const at::Tensor x = check.random({kRows, vectors * vector});
     x.select(0, 5).zero_();
     x.select(0, 6).mul_(0x1p-12);             // subnormal in float16
     x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // one large element: the others are subnormal in e4m3
     x.select(0, 7).select(0, 0).fill_(100);
     const Fp8Rows expected = quantize_rows_by_operations(x);
     const Fp8Rows found = {at::empty_like(expected.values), at::empty_like(expected.scale)};
-    const bool ran = bench.kernels().quantize(x, found);
-    bench.compare(ran, found.values.to(at::kFloat), expected.values.to(at::kFloat));
-    bench.compare(ran, found.scale.div(expected.scale), at::ones_like(expected.scale));
+    const bool ran = check.kernels().quantize(x, found);
+    check.compare(ran, found.values.to(at::kFloat), expected.values.to(at::kFloat));
+    check.compare(ran, found.scale.div(expected.scale), at::ones_like(expected.scale));
   }
-  const at::Tensor x = bench.random({2, 384});
+  const at::Tensor x = check.random({2, 384});
   x.select(0, 0).select(0, 200).fill_(NAN);
   x.select(0, 1).select(0, 100).fill_(-INFINITY);
   const Fp8Rows found = {at::empty_like(x, at::kFloat8_e4m3fn),
                          at::empty({2, 1}, x.options().dtype(at::kFloat))};
-  const bool ran = bench.kernels().quantize(x, found);
-  bench.compare(ran, at::isfinite(found.scale).to(at::kFloat), at::zeros_like(found.scale));
+  const bool ran = check.kernels().quantize(x, found);
+  check.compare(ran, at::isfinite(found.scale).to(at::kFloat), at::zeros_like(found.scale));
 }
 
-void check_fp8_norm(Bench& bench, CudaKernel kind) {
+void check_fp8_norm(KernelCheck& check, CudaKernel kind) {
   for (const int64_t width : {384, 5120}) {  // one vector a thread, and several
     for (const bool keeps_rows : {false, true}) {
-      CudaNorm call = {.x = bench.random({kFewTokens, width}),
-                       .residual = bench.random({kFewTokens, width}),
-                       .weight = bench.random({width}),
+      CudaNorm call = {.x = check.random({kFewTokens, width}),
+                       .residual = check.random({kFewTokens, width}),
+                       .weight = check.random({width}),
                        .eps = kEps};
-      if (kind == CudaKernel::kLayerNorm) call.bias = bench.random({width});
+      if (kind == CudaKernel::kLayerNorm) call.bias = check.random({width});
       call.fp8 = empty_fp8_rows(call.x.sizes(), call.x);
       if (keeps_rows) call.y = at::empty_like(call.x);
       const at::Tensor sum = call.x.to(at::kFloat).add(call.residual.to(at::kFloat));
       const at::Tensor rounded = sum.to(call.x.scalar_type()).to(at::kFloat);
       const at::Tensor expected = norm_reference(kind, rounded, call);
       call.sum = call.x;
-      const bool ran = bench.kernels().norm(kind, call);
-      bench.compare(ran, *call.fp8, expected);
-      bench.compare(ran, call.sum, sum);
-      if (keeps_rows) bench.compare(ran, call.y, expected);
+      const bool ran = check.kernels().norm(kind, call);
+      check.compare(ran, *call.fp8, expected);
+      check.compare(ran, call.sum, sum);
+      if (keeps_rows) check.compare(ran, call.y, expected);
     }
   }
 }
 
-void check_fp8_activation(Bench& bench, bool gated) {
+void check_fp8_activation(KernelCheck& check, bool gated) {
   for (const int64_t width : {384, 18944}) {  // one vector a thread, and many (Qwen2-7B)
     for (const Activation kind : kActivations) {
-      const at::Tensor x = bench.random({kFewTokens, gated ? 2 * width : width});
+      const at::Tensor x = check.random({kFewTokens, gated ? 2 * width : width});
       const at::Tensor wide = x.to(at::kFloat);
       const at::Tensor left = activate(wide.narrow(1, 0, width), kind);
       const at::Tensor expected = gated ? left.mul(wide.narrow(1, width, width)) : left;
       const Fp8Rows y = empty_fp8_rows({kFewTokens, width}, x);
       const bool ran =
-          gated ? bench.kernels().gate(x, kind, y) : bench.kernels().activate(x, kind, y);
-      bench.compare(ran, y, expected);
+          gated ? check.kernels().gate(x, kind, y) : check.kernels().activate(x, kind, y);
+      check.compare(ran, y, expected);
     }
   }
 }
 
-void check_kernel(Bench& bench, CudaKernel kernel) {
+void check_kernel(KernelCheck& check, CudaKernel kernel) {
   switch (kernel) {
     case CudaKernel::kLayerNorm:
     case CudaKernel::kRmsNorm:
-      return check_norm(bench, kernel);
+      return check_norm(check, kernel);
     case CudaKernel::kRotary:
-      return check_rotary(bench);
+      return check_rotary(check);
     case CudaKernel::kActivation:
-      return check_activation(bench);
+      return check_activation(check);
     case CudaKernel::kGated:
-      return check_gated(bench);
+      return check_gated(check);
     case CudaKernel::kEmbedding:
-      return check_embedding(bench);
+      return check_embedding(check);
     case CudaKernel::kPool:
-      return check_pool(bench);
+      return check_pool(check);
     case CudaKernel::kQuantize:
-      return check_quantize(bench);
+      return check_quantize(check);
+    case CudaKernel::kAttention:
+      return check_attention(check);
     case CudaKernel::kFp8LayerNorm:
-      return check_fp8_norm(bench, CudaKernel::kLayerNorm);
+      return check_fp8_norm(check, CudaKernel::kLayerNorm);
     case CudaKernel::kFp8RmsNorm:
-      return check_fp8_norm(bench, CudaKernel::kRmsNorm);
+      return check_fp8_norm(check, CudaKernel::kRmsNorm);
     case CudaKernel::kFp8Activation:
-      return check_fp8_activation(bench, /*gated=*/false);
+      return check_fp8_activation(check, /*gated=*/false);
     case CudaKernel::kFp8Gated:
-      return check_fp8_activation(bench, /*gated=*/true);
+      return check_fp8_activation(check, /*gated=*/true);
   }
 }
 
@@ -354,13 +279,13 @@ std::vector<KernelFinding> check_kernels(const EncodeCudaKernels& table, at::Dev
   std::vector<KernelFinding> findings;
   for (const CudaKernel kernel : kCudaKernels) {
     if (!is_for(kernel, type)) continue;
-    Bench bench(table, device, type);
+    KernelCheck check(table, device, type);
     try {
-      check_kernel(bench, kernel);
+      check_kernel(check, kernel);
     } catch (const CudaLaunchError& error) {
-      bench.refuse(error.msg());
+      check.refuse(error.msg());
     }
-    findings.push_back(bench.finding(kernel));
+    findings.push_back(check.finding(kernel));
   }
   return findings;
 }

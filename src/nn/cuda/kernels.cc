@@ -8,27 +8,14 @@
 #include <string_view>
 
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "nn/cuda/device.h"
+#include "nn/cuda/kernel_arguments.h"
 #include "nn/cuda/kernel_checks.h"
 #include "nn/cuda/plugin.h"
 
 namespace encode {
 namespace {
-
-std::optional<EncodeCudaType> type_of(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return kEncodeCudaFloat32;
-    case at::kHalf:
-      return kEncodeCudaFloat16;
-    case at::kBFloat16:
-      return kEncodeCudaBFloat16;
-    default:
-      return std::nullopt;
-  }
-}
 
 std::optional<EncodeCudaActivation> activation_of(Activation activation) {
   switch (activation) {
@@ -65,28 +52,6 @@ EncodeCudaPooling pooling_of(PoolingMode mode) {
   return kEncodeCudaPoolWeightedMean;
 }
 
-void* pointer(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
-
-// The cudaStream_t that LibTorch's own operations on the tensor go to; none on CPU, where the tests
-// run tables of their own. A launch wants the stream's device to be the current one, hence the
-// guards below.
-void* current_stream(const at::Tensor& tensor) {
-  if (!tensor.device().is_cuda()) return nullptr;
-  const c10::impl::VirtualGuardImpl device(tensor.device().type());
-  return device.getStreamNativeHandle(device.getStream(tensor.device()));
-}
-
-bool launched(CudaKernel kernel, int status) {
-  if (status == kEncodeCudaUnsupported) return false;
-  if (status != 0) {
-    throw CudaLaunchError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
-                          std::string("kernel ") + to_string(kernel) +
-                              " of libencode_cuda.so: CUDA error " + std::to_string(status) +
-                              "; ENCODE_CUDA_KERNELS=off does without the project's kernels");
-  }
-  return true;
-}
-
 bool same_layout(const at::Tensor& other, const at::Tensor& x) {
   return !other.defined() || (other.sizes() == x.sizes() && other.strides() == x.strides() &&
                               other.scalar_type() == x.scalar_type());
@@ -116,6 +81,17 @@ bool is_fp8(const Fp8Rows& y, int64_t rows, int64_t width) {
 
 }  // namespace
 
+bool launched(CudaKernel kernel, int status) {
+  if (status == kEncodeCudaUnsupported) return false;
+  if (status != 0) {
+    throw CudaLaunchError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+                          std::string("kernel ") + to_string(kernel) +
+                              " of libencode_cuda.so: CUDA error " + std::to_string(status) +
+                              "; ENCODE_CUDA_KERNELS=off does without the project's kernels");
+  }
+  return true;
+}
+
 const char* to_string(CudaKernel kernel) {
   switch (kernel) {
     case CudaKernel::kLayerNorm:
@@ -134,6 +110,8 @@ const char* to_string(CudaKernel kernel) {
       return "pool";
     case CudaKernel::kQuantize:
       return "quantize_rows";
+    case CudaKernel::kAttention:
+      return "attention";
     case CudaKernel::kFp8LayerNorm:
       return "layer_norm to fp8";
     case CudaKernel::kFp8RmsNorm:

@@ -16,6 +16,7 @@
 
 #include "nn/fp8/rows.h"
 #include "nn/layers/activation.h"
+#include "nn/layers/attention.h"
 
 struct EncodeCudaKernels;
 
@@ -30,17 +31,19 @@ enum class CudaKernel {
   kEmbedding,
   kPool,
   kQuantize,
+  kAttention,
   // The launchers above when they also quantize their result; for rows of bfloat16 alone.
   kFp8LayerNorm,
   kFp8RmsNorm,
   kFp8Activation,
   kFp8Gated
 };
-inline constexpr std::array<CudaKernel, 12> kCudaKernels = {
-    CudaKernel::kLayerNorm,  CudaKernel::kRmsNorm,       CudaKernel::kRotary,
-    CudaKernel::kActivation, CudaKernel::kGated,         CudaKernel::kEmbedding,
-    CudaKernel::kPool,       CudaKernel::kQuantize,      CudaKernel::kFp8LayerNorm,
-    CudaKernel::kFp8RmsNorm, CudaKernel::kFp8Activation, CudaKernel::kFp8Gated};
+inline constexpr std::array<CudaKernel, 13> kCudaKernels = {
+    CudaKernel::kLayerNorm,    CudaKernel::kRmsNorm,    CudaKernel::kRotary,
+    CudaKernel::kActivation,   CudaKernel::kGated,      CudaKernel::kEmbedding,
+    CudaKernel::kPool,         CudaKernel::kQuantize,   CudaKernel::kAttention,
+    CudaKernel::kFp8LayerNorm, CudaKernel::kFp8RmsNorm, CudaKernel::kFp8Activation,
+    CudaKernel::kFp8Gated};
 const char* to_string(CudaKernel kernel);
 bool is_for(CudaKernel kernel, at::ScalarType type);  // whether there is code for rows of the type
 
@@ -118,6 +121,9 @@ class CudaKernels {
   bool pool(const CudaPool& call) const;
   // quantize_rows() of x [T, width] into tensors that are there.
   bool quantize(const at::Tensor& x, const Fp8Rows& y) const;
+  // varlen_attention() with all its terms. y is [T, heads, head_dim] dense.
+  bool attend(const AttentionInput& input, const PackedInput& batch,
+              const AttentionOptions& options, const at::Tensor& y) const;
 
  private:
   bool elementwise(CudaKernel kind, const at::Tensor& x, Activation activation,

@@ -13,5 +13,6 @@ int gated(const EncodeCudaElementwise* args);       // activation.cu
 int embedding(const EncodeCudaEmbedding* args);     // embedding.cu
 int pool(const EncodeCudaPool* args);               // pooling.cu
 int quantize_rows(const EncodeCudaQuantize* args);  // quantize.cu
+int attention(const EncodeCudaAttention* args);     // attention.cu
 
 }  // namespace encode::cuda

@@ -149,6 +149,37 @@ struct EncodeCudaQuantize {
   void* stream;
 };
 
+// y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for each sequence by itself.
+// Token t of query begins at t * query_stride, and its heads follow each other without a gap. The
+// column of a pair is column[clamp(key - query, -reach, reach) + reach].
+struct EncodeCudaAttention {
+  const void* query;  // [tokens, heads, head_dim]
+  const void* key;    // [tokens, key_heads, head_dim]
+  const void* value;  // [tokens, key_heads, head_dim]
+  int64_t query_stride;
+  int64_t key_stride;
+  int64_t value_stride;
+  void* y;                    // [tokens, heads, head_dim] dense
+  const int32_t* cu_seqlens;  // [sequences + 1]
+  int64_t sequences;
+  int64_t max_seqlen;
+  int64_t heads;  // a multiple of key_heads
+  int64_t key_heads;
+  int64_t head_dim;
+  int64_t left;           // a query sees the keys from `left` before it to `right` behind it;
+  int64_t right;          // -1: all
+  const int64_t* column;  // [2 * reach + 1]; null if there are no terms
+  int64_t reach;
+  int64_t columns;       // of the tables
+  const float* bias;     // [heads, columns]; null: none
+  const void* of_query;  // [tokens, heads, columns] dense, by the token of the query; null: none
+  const void* of_key;    // the same, by the token of the key
+  float scale;
+  float softcap;  // 0: none
+  EncodeCudaType type;
+  void* stream;
+};
+
 struct EncodeCudaKernels {
   int (*layer_norm)(const EncodeCudaNorm*);
   int (*rms_norm)(const EncodeCudaNorm*);
@@ -158,6 +189,7 @@ struct EncodeCudaKernels {
   int (*embedding)(const EncodeCudaEmbedding*);
   int (*pool)(const EncodeCudaPool*);
   int (*quantize_rows)(const EncodeCudaQuantize*);
+  int (*attention)(const EncodeCudaAttention*);
 };
 
 // Returns a table without null pointers. Never fails.

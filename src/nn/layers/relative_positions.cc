@@ -25,8 +25,7 @@ at::Tensor distances(int64_t reach) { return at::arange(-reach, reach + 1, at::k
 RelativePositions with_columns(const at::Tensor& columns, at::Device device) {
   const at::Tensor dense = columns.to(at::kInt).contiguous();
   const auto* data = dense.const_data_ptr<int32_t>();
-  return {.column = {data, data + dense.numel()},
-          .column_device = dense.to(device, at::kLong)};
+  return {.column = {data, data + dense.numel()}, .column_device = dense.to(device, at::kLong)};
 }
 
 // If the number of heads is a power of two, the slopes are a geometric sequence with the first term

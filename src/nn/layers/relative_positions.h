@@ -17,8 +17,8 @@ RelativePositions bucket_bias(const at::Tensor& table, int64_t max_distance);
 RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device);
 
 // Returns the columns of DeBERTa (He et al. 2021, section 3.1) without terms: the distance query -
-// key, shifted by `span`. If `max_distance` is above 0, distances beyond span / 2 are in logarithmic
-// buckets. There are 2 x span columns. Texts have at most `positions` tokens.
+// key, shifted by `span`. If `max_distance` is above 0, distances beyond span / 2 are in
+// logarithmic buckets. There are 2 x span columns. Texts have at most `positions` tokens.
 RelativePositions disentangled_positions(int64_t span, int64_t max_distance, int64_t positions,
                                          at::Device device);
 

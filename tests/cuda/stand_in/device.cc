@@ -95,8 +95,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   void* getStreamNativeHandle(c10::Stream) const override { return nullptr; }
-  void record(void** event, const c10::Stream&, c10::DeviceIndex,
-              c10::EventFlag) const override {
+  void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
     static char recorded = 0;
     *event = &recorded;
   }
@@ -153,7 +152,8 @@ Counters& counters() {
 
 bool may_fail() {
   if (settings().fail_once.empty()) return true;
-  const int fd = ::open(settings().fail_once.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  const int fd =
+      ::open(settings().fail_once.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   ::close(fd);
   return true;

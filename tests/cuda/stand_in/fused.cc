@@ -155,8 +155,8 @@ Tensor scaled_mm(const Tensor& x, const Tensor& w, const Tensor& scale_x, const 
                  std::optional<at::ScalarType> type, bool /*use_fast_accum*/) {
   count_launch();
   TORCH_CHECK(x.stride(1) == 1 && w.stride(0) == 1, "x must be row-major and w column-major");
-  TORCH_CHECK(scale_x.is_contiguous() && scale_w.is_contiguous() &&
-                  scale_x.size(0) == x.size(0) && scale_w.size(1) == w.size(1),
+  TORCH_CHECK(scale_x.is_contiguous() && scale_w.is_contiguous() && scale_x.size(0) == x.size(0) &&
+                  scale_w.size(1) == w.size(1),
               "one scale for each row of x and each column of w");
   TORCH_CHECK(x.size(1) % 16 == 0 && w.size(1) % 16 == 0, "sizes must be multiples of 16");
   Tensor y = at::mm(on_cpu(x).to(at::kFloat), on_cpu(w).to(at::kFloat));
@@ -172,8 +172,7 @@ Tensor& scaled_mm_out(const Tensor& x, const Tensor& w, const Tensor& scale_x,
                       const Tensor& scale_w, const OptionalTensor& bias,
                       const OptionalTensor& scale_result, std::optional<at::ScalarType> type,
                       bool use_fast_accum, Tensor& out) {
-  const Tensor y =
-      scaled_mm(x, w, scale_x, scale_w, bias, scale_result, type, use_fast_accum);
+  const Tensor y = scaled_mm(x, w, scale_x, scale_w, bias, scale_result, type, use_fast_accum);
   on_cpu(out).copy_(on_cpu(y));
   return out;
 }
@@ -182,8 +181,8 @@ Tensor& scaled_mm_out(const Tensor& x, const Tensor& w, const Tensor& scale_x,
 Tensor addmm_activation(const Tensor& bias, const Tensor& x, const Tensor& w,
                         const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/, bool use_gelu) {
   count_launch();
-  const Tensor y = at::addmm(on_cpu(bias).to(at::kFloat), on_cpu(x).to(at::kFloat),
-                             on_cpu(w).to(at::kFloat));
+  const Tensor y =
+      at::addmm(on_cpu(bias).to(at::kFloat), on_cpu(x).to(at::kFloat), on_cpu(w).to(at::kFloat));
   return to_device((use_gelu ? at::gelu(y, "tanh") : at::relu(y)).to(x.scalar_type()));
 }
 

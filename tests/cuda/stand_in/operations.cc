@@ -206,8 +206,8 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("empty.memory_format", empty_memory_format);
   library.impl("empty_strided", empty_strided);
   library.impl("as_strided", at::native::as_strided_tensorimpl);
-  library.impl("view", static_cast<at::Tensor (*)(const at::Tensor&, at::IntArrayRef)>(
-                           at::native::view));
+  library.impl("view",
+               static_cast<at::Tensor (*)(const at::Tensor&, at::IntArrayRef)>(at::native::view));
   library.impl("_reshape_alias", at::native::_reshape_alias);
   library.impl("copy_", copy);
   library.impl("resize_", resize);

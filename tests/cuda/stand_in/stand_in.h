@@ -1,7 +1,7 @@
-// A stand-in for libtorch_cuda.so on machines without a GPU: LibTorch's device type "cuda" with real
-// numbers. Device memory is host memory, and every operation runs LibTorch's CPU kernel on it. What
-// is asynchronous on a GPU stays late here: a copy to pinned memory arrives at the next wait, a
-// failed launch is reported at the next wait, and fresh memory holds NaN.
+// A stand-in for libtorch_cuda.so on machines without a GPU: LibTorch's device type "cuda" with
+// real numbers. Device memory is host memory, and every operation runs LibTorch's CPU kernel on it.
+// What is asynchronous on a GPU stays late here: a copy to pinned memory arrives at the next wait,
+// a failed launch is reported at the next wait, and fresh memory holds NaN.
 //
 // The environment sets up the device. Each variable is read once, when the library is opened.
 //   STAND_IN_DEVICES            number of devices (1)
@@ -20,8 +20,8 @@ extern "C" {
 
 // What the process has asked of the device so far. All counts are totals of all devices.
 struct CudaStandInCounts {
-  int64_t launches;            // operations and kernels that a GPU would run
-  int64_t waits;               // times the host waits for the device: events, streams, pageable copies
+  int64_t launches;  // operations and kernels that a GPU would run
+  int64_t waits;     // times the host waits for the device: events, streams, pageable copies
   int64_t device_allocations;  // blocks that the caching allocator had to take from the device
   int64_t pinned_allocations;  // blocks of pinned host memory that had to be made
 };

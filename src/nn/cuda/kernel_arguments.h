@@ -1,0 +1,45 @@
+// What the arguments of the plugin's kernels are made from. Only kernels.cc and attention_kernel.cc
+// include this header.
+#pragma once
+
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "nn/cuda/kernels.h"
+#include "nn/cuda/plugin.h"
+
+namespace encode {
+
+inline std::optional<EncodeCudaType> type_of(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return kEncodeCudaFloat32;
+    case at::kHalf:
+      return kEncodeCudaFloat16;
+    case at::kBFloat16:
+      return kEncodeCudaBFloat16;
+    default:
+      return std::nullopt;
+  }
+}
+
+inline void* pointer(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.data_ptr() : nullptr;
+}
+
+// The cudaStream_t that LibTorch's own operations on the tensor go to; none on CPU, where the tests
+// run tables of their own. A launch wants the stream's device to be the current one, hence the
+// guards below.
+inline void* current_stream(const at::Tensor& tensor) {
+  if (!tensor.device().is_cuda()) return nullptr;
+  const c10::impl::VirtualGuardImpl device(tensor.device().type());
+  return device.getStreamNativeHandle(device.getStream(tensor.device()));
+}
+
+// Returns whether the kernel was launched; false if it has no code for the arguments. Throws
+// CudaLaunchError.
+bool launched(CudaKernel kernel, int status);
+
+}  // namespace encode
