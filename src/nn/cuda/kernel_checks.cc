@@ -1,7 +1,7 @@
-// Each kernel of the plugin once against LibTorch, before it may touch an embedding.
 #include "nn/cuda/kernel_checks.h"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +29,8 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kTokens = 37;    // no multiple of the rows of a block
-constexpr int64_t kFewTokens = 3;  // the same, where rows are wide
+constexpr int64_t kTokens = 37;    // not a multiple of the number of rows in a block
+constexpr int64_t kFewTokens = 3;  // for wide rows
 constexpr double kEps = 1e-6;
 constexpr double kFloatTolerance = 1e-5;
 
@@ -39,7 +39,7 @@ double tolerance_of(at::ScalarType type) {
   return type == at::kHalf ? 0x1p-10 : kFloatTolerance;
 }
 
-// Input for the kernels of one type, and the comparison of what they make of it.
+// Makes the input for the kernels of one type, and compares their results.
 class Bench {
  public:
   Bench(const EncodeCudaKernels& table, at::Device device, at::ScalarType type)
@@ -57,18 +57,19 @@ class Bench {
   }
   at::Device device() const { return device_; }
 
-  // `ran` is what the kernel returned. `reference` is float32.
+  // `ran` is the return value of CudaKernels. `reference` is float32.
   void compare(bool ran, const at::Tensor& found, const at::Tensor& reference) {
-    if (!ran) return refuse("it does not take a shape that it should");
+    if (!ran) return refuse("it does not take a shape that it should take");
     const at::ScalarType type = found.scalar_type();
     const at::Tensor rounded = reference.to(type).to(at::kDouble);
     const at::Tensor allowed = at::abs(rounded).clamp_min(1).mul(tolerance_of(type));
     note(at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)));
   }
 
-  // Of what a kernel quantized; `reference` [T, n] float32 is the rows that it made for it.
+  // Compares rows that a kernel computed and quantized. `reference` [T, n] float32 is the computed
+  // rows, not quantized.
   void compare(bool ran, const Fp8Rows& found, const at::Tensor& reference) {
-    if (!ran) return refuse("it does not take a shape that it should");
+    if (!ran) return refuse("it does not take a shape that it should take");
     const at::Tensor plain = reference.to(type_).to(at::kDouble);
     const at::Tensor scale = found.scale.to(at::kDouble);
     const at::Tensor expected_scale =
@@ -84,8 +85,8 @@ class Bench {
     KernelFinding finding = {.kernel = kernel, .difference = difference_, .reason = reason_};
     finding.passed = reason_.empty() && difference_ <= 1;
     if (!finding.passed && reason_.empty()) {
-      finding.reason = "it differs from LibTorch by " + std::to_string(difference_) +
-                       " times what rounding explains";
+      finding.reason =
+          fmt::format("it differs from LibTorch by {:f} times what rounding explains", difference_);
     }
     return finding;
   }
@@ -94,7 +95,7 @@ class Bench {
  private:
   void note(const at::Tensor& share_of_tolerance) {
     const auto worst = share_of_tolerance.item<double>();
-    // A NaN is no agreement either, and nothing that agrees later makes it one.
+    // A NaN is a difference, and it must survive later comparisons that agree.
     if (!std::isnan(difference_) && !(worst <= difference_)) difference_ = worst;
   }
 
@@ -114,8 +115,7 @@ at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& 
 }
 
 void check_norm(Bench& bench, CudaKernel kind) {
-  // One vector a thread, and several.
-  for (const int64_t width : {384, 5120}) {
+  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector, or several.
     CudaNorm call = {.x = bench.random({kTokens, width}),
                      .residual = bench.random({kTokens, width}),
                      .weight = bench.random({width}),
@@ -130,7 +130,7 @@ void check_norm(Bench& bench, CudaKernel kind) {
     bench.compare(ran, call.y, expected);
     bench.compare(ran, call.sum, sum);
   }
-  // The heads of a fused projection in place, with a float32 weight, as Gemma and Qwen3 have them.
+  // Normalizes heads of a fused projection in place with a float32 weight, as Gemma and Qwen3 do.
   const at::Tensor projection = bench.random({kTokens, 8, 64});
   CudaNorm call = {
       .x = projection.narrow(1, 2, 5), .weight = bench.random({64}, at::kFloat), .eps = kEps};
@@ -145,7 +145,7 @@ void check_norm(Bench& bench, CudaKernel kind) {
 }
 
 void check_rotary(Bench& bench) {
-  constexpr int64_t kHeads = 5;  // of 7: the rest are values and stay
+  constexpr int64_t kHeads = 5;  // The other 2 of the 7 heads must not change.
   for (const int64_t head_dim : {64, 128}) {
     const at::Tensor qkv = bench.random({kTokens, 7, head_dim});
     const at::Tensor angle = bench.random({kTokens, head_dim / 2}, at::kFloat);
@@ -175,7 +175,7 @@ void check_activation(Bench& bench) {
 }
 
 void check_gated(Bench& bench) {
-  constexpr int64_t kWidth = 1544;  // ends within a warp
+  constexpr int64_t kWidth = 1544;  // The last warp is not full.
   for (const Activation kind : kActivations) {
     const at::Tensor x = bench.random({kTokens, 2 * kWidth});
     const at::Tensor y = at::empty({kTokens, kWidth}, x.options());
@@ -214,7 +214,8 @@ void check_embedding(Bench& bench) {
   bench.compare(bench.kernels().embed(call), call.y, words);
 }
 
-// nn/layers/pooling.h for one sequence: tokens [n, width] float32 -> [width].
+// Pools one sequence, as nn/layers/pooling.h defines. `tokens` is [n, width] float32; the result is
+// [width].
 at::Tensor pooled(const at::Tensor& tokens, int64_t prompt_tokens, PoolingMode mode) {
   const int64_t n = tokens.size(0);
   const int64_t skipped = std::min(prompt_tokens, n);
@@ -235,7 +236,8 @@ void check_pool(Bench& bench) {
   const std::vector<int64_t> lengths = {1, 7, 100, 33, 9};
   std::vector<int32_t> ends = {0};
   for (const int64_t length : lengths) ends.push_back(ends.back() + static_cast<int32_t>(length));
-  const at::Tensor hidden = bench.random({ends.back() + 3, kWidth});  // and some filler
+  // The last 3 rows belong to no sequence.
+  const at::Tensor hidden = bench.random({ends.back() + 3, kWidth});
   const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(bench.device());
   const at::Tensor wide = hidden.to(at::kFloat);
   for (const PoolingMode mode :
@@ -257,15 +259,15 @@ void check_pool(Bench& bench) {
   }
 }
 
-// The same values: both sides multiply and round as nn/fp8/rows.h says.
+// Both sides multiply and round as nn/fp8/rows.h defines, so the values must be the same.
 void check_quantize(Bench& bench) {
   constexpr int64_t kRows = 9;
   const auto vector = static_cast<int64_t>(16 / bench.random({1}).element_size());
   for (const int64_t vectors : {48, 196, 2368}) {
     const at::Tensor x = bench.random({kRows, vectors * vector});
     x.select(0, 5).zero_();
-    x.select(0, 6).mul_(0x1p-12);             // subnormal in float16
-    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // one large element: the others are subnormal in e4m3
+    x.select(0, 6).mul_(0x1p-12);             // Subnormal in float16.
+    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // Subnormal in e4m3 beside the 100.
     x.select(0, 7).select(0, 0).fill_(100);
     const Fp8Rows expected = quantize_rows_by_operations(x);
     const Fp8Rows found = {at::empty_like(expected.values), at::empty_like(expected.scale)};
@@ -283,7 +285,7 @@ void check_quantize(Bench& bench) {
 }
 
 void check_fp8_norm(Bench& bench, CudaKernel kind) {
-  for (const int64_t width : {384, 5120}) {  // one vector a thread, and several
+  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector, or several.
     for (const bool keeps_rows : {false, true}) {
       CudaNorm call = {.x = bench.random({kFewTokens, width}),
                        .residual = bench.random({kFewTokens, width}),
@@ -305,7 +307,7 @@ void check_fp8_norm(Bench& bench, CudaKernel kind) {
 }
 
 void check_fp8_activation(Bench& bench, bool gated) {
-  for (const int64_t width : {384, 18944}) {  // one vector a thread, and many (Qwen2-7B)
+  for (const int64_t width : {384, 18944}) {  // A thread has one vector, or several (Qwen2-7B).
     for (const Activation kind : kActivations) {
       const at::Tensor x = bench.random({kFewTokens, gated ? 2 * width : width});
       const at::Tensor wide = x.to(at::kFloat);

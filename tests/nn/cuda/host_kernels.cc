@@ -48,7 +48,7 @@ void normalize(std::vector<double>& row, bool centered, const Weights& weights) 
   }
 }
 
-// The quantization that kernels do of what they made: of rows as they are rounded.
+// Quantizes rows, which must be rounded to the type of the kernel.
 struct Quantizer {
   EncodeCudaFp8Rows to;
   int64_t width;
@@ -158,7 +158,8 @@ int embedding(const EncodeCudaEmbedding* a) {
   return 0;
 }
 
-// One column of one sequence of n tokens, of which `skipped` are prompt; value(t) is a token's.
+// Pools one column of a sequence of n tokens. The first `skipped` tokens are the prompt. value(t)
+// is the number in the row of token t.
 template <typename Value>
 double pooled(EncodeCudaPooling mode, int64_t n, int64_t skipped, const Value& value) {
   if (mode == kEncodeCudaPoolCls) return value(std::min(skipped, n - 1));
