@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <optional>
 #include <set>
 
@@ -22,7 +23,7 @@ namespace {
 using DeviceQuery = int (*)(int, EncodeCudaDevice*);
 using KernelTable = const EncodeCudaKernels* (*)();
 
-// What libencode_cuda.so exports.
+// The exports of libencode_cuda.so.
 struct Plugin {
   DeviceQuery query = nullptr;
   const EncodeCudaKernels* kernels = nullptr;
@@ -49,7 +50,8 @@ Error unavailable(const HardwareOptions& options, std::string found, std::string
                 .hint = std::move(hint)});
 }
 
-// Never closed: LibTorch keeps pointers into its libraries until the process ends.
+// Returns the error, or nullopt. The library is never closed, because LibTorch keeps pointers into
+// its libraries until the process ends.
 std::optional<std::string> open_library(const std::string& path) {
   if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
   return std::string(::dlerror());
@@ -91,14 +93,14 @@ EncodeCudaDevice ask_device(c10::Device device) {
                  .what = "the CUDA runtime does not answer for the device",
                  .where = device.str(),
                  .expected = "",
-                 .found = "CUDA error " + std::to_string(status),
+                 .found = fmt::format("CUDA error {}", status),
                  .hint = "see nvidia-smi"});
   }
   return properties;
 }
 
-// The runtime takes milliseconds to answer, and the answer is asked for in every attention layer:
-// kept for the one device that a process uses.
+// Asks the runtime once, because it needs milliseconds to answer and every attention layer calls
+// this. A process uses only one device.
 const EncodeCudaDevice& query_device(c10::Device device) {
   static const EncodeCudaDevice properties = ask_device(device);
   return properties;
@@ -113,7 +115,7 @@ c10::DeviceAllocator& allocator(c10::Device device) {
 std::string allocator_settings(const HardwareOptions& options) {
   std::string settings;
   std::set<std::string> seen;
-  // Later sources are weaker; LibTorch would let the last mention of a key win.
+  // Keeps the first setting of a key. LibTorch would use the last one.
   const auto take = [&](const std::string& source) {
     for (size_t begin = 0; begin < source.size();) {
       const size_t end = std::min(source.find(',', begin), source.size());
@@ -137,7 +139,7 @@ c10::Device open_device(const HardwareOptions& options) {
   if (options.device == "cpu") return cpu;
   const bool required = options.device != "auto";
 
-  // Any function of libtorch_cpu tells where LibTorch lies.
+  // The address of any function of libtorch_cpu gives LibTorch's folder.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
     if (!required) return cpu;
@@ -148,14 +150,14 @@ c10::Device open_device(const HardwareOptions& options) {
   const int64_t ordinal = requested_ordinal(options);
   if (count <= ordinal) {
     if (!required) return cpu;
-    throw unavailable(options, std::to_string(count) + " CUDA devices",
+    throw unavailable(options, fmt::format("{} CUDA devices", count),
                       count == 0 ? "check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES"
                                  : "see nvidia-smi -L");
   }
   if (const auto reason = open_plugin()) {
     if (!required) return cpu;
     throw unavailable(options, *reason,
-                      "build where nvcc is found: scripts/build.sh prints whether it was");
+                      "build on a machine with nvcc; scripts/build.sh prints whether it found one");
   }
   at::globalContext().lazyInitDevice(c10::kCUDA);
   c10::CachingAllocator::setAllocatorSettings(allocator_settings(options));
@@ -173,7 +175,7 @@ const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
 std::string compute_capability(c10::Device device) {
   if (!device.is_cuda()) return "";
   const EncodeCudaDevice& properties = query_device(device);
-  return std::to_string(properties.major) + "." + std::to_string(properties.minor);
+  return fmt::format("{}.{}", properties.major, properties.minor);
 }
 
 bool supports_flash_attention(c10::Device device) {
@@ -196,7 +198,7 @@ void release_cached_memory(c10::Device device) noexcept {
   try {
     allocator(device).emptyCache();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // The next real use of the device reports what is wrong with it.
+    // A clean-up must never end a run. The next use of the device reports the error again.
   }
 }
 

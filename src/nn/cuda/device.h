@@ -1,5 +1,5 @@
-// What the program needs of a CUDA device beyond tensors. The CUDA side is opened at run time, so
-// that one build runs with and without it.
+// Opens the CUDA device and asks for its properties. LibTorch's CUDA libraries and the project's
+// own plugin are opened at run time, so one build runs with and without CUDA.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@ struct EncodeCudaKernels;
 
 namespace encode {
 
-// "auto", "cpu", "cuda", "cuda:N" -> a device that is there, ready for use: opens LibTorch's CUDA
-// libraries and the project's own, and applies the allocator settings before the first allocation.
-// Throws Error kUnavailable for a device that is asked for by name and absent, saying which of
-// driver, libraries or device is missing; "auto" falls back to CPU. Once a process, before any CUDA
-// call.
+// Returns the device for "auto", "cpu", "cuda" or "cuda:N", ready for use. For a CUDA device it
+// opens LibTorch's CUDA libraries and the plugin, and applies the allocator settings before the
+// first allocation. If there is no CUDA device, "auto" returns the CPU, and "cuda" throws Error
+// kUnavailable, which says whether the driver, a library or the device is missing. Call it once in
+// a process, before any other CUDA call.
 c10::Device open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
 std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
-bool supports_flash_attention(c10::Device device);   // compute capability >= 8.0
-bool supports_fp8(c10::Device device);               // 8.9, or >= 9.0
-// The kernels of the project's own CUDA library; null until open_device() has opened it.
+bool supports_flash_attention(c10::Device device);   // true if compute capability >= 8.0
+bool supports_fp8(c10::Device device);               // true if it is 8.9, or >= 9.0
+// Returns the plugin's kernels, or null if open_device() has not opened the plugin.
 const EncodeCudaKernels* plugin_kernels();
-void synchronize(c10::Device device);  // waits; throws c10::Error for an error on the device
-void release_cached_memory(
-    c10::Device device) noexcept;  // a failure is ignored: clean-up must never end a run
-DeviceMemory device_memory(c10::Device device);  // zeros on CPU
+// Waits for all work on the device. Throws c10::Error if the device has failed.
+void synchronize(c10::Device device);
+// Returns the allocator's unused memory to the device. Ignores errors.
+void release_cached_memory(c10::Device device) noexcept;
+DeviceMemory device_memory(c10::Device device);  // all zero on CPU
 
-// The allocator settings in force: the options merged over what PYTORCH_ALLOC_CONF says, in its
-// syntax.
+// Returns the allocator settings in the syntax of PYTORCH_ALLOC_CONF. The options come first; the
+// environment variables PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF add only other keys.
 std::string allocator_settings(const HardwareOptions& options);
 
 }  // namespace encode

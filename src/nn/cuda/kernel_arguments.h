@@ -1,4 +1,4 @@
-// What the arguments of the plugin's kernels are made from. Only kernels.cc and attention_kernel.cc
+// The arguments of the plugin's kernels from tensors. Only kernels.cc and attention_kernel.cc
 // include this header.
 #pragma once
 
@@ -29,16 +29,16 @@ inline void* pointer(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr() : nullptr;
 }
 
-// The cudaStream_t that LibTorch's own operations on the tensor go to; none on CPU, where the tests
-// run tables of their own. A launch wants the stream's device to be the current one, hence the
-// guards below.
+// Returns the cudaStream_t of LibTorch's operations on the tensor, or null for a tensor on the CPU,
+// which only tests have. The device of the stream must be the current device during a launch.
+// Therefore the functions below have a c10::DeviceGuard.
 inline void* current_stream(const at::Tensor& tensor) {
   if (!tensor.device().is_cuda()) return nullptr;
   const c10::impl::VirtualGuardImpl device(tensor.device().type());
   return device.getStreamNativeHandle(device.getStream(tensor.device()));
 }
 
-// Returns whether the kernel was launched; false if it has no code for the arguments. Throws
+// Returns true if the kernel was launched and false if it has no code for the arguments. Throws
 // CudaLaunchError.
 bool launched(CudaKernel kernel, int status);
 

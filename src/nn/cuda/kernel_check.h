@@ -26,8 +26,7 @@ inline double tolerance_of(at::ScalarType type) {
   return type == at::kHalf ? 0x1p-10 : kFloatTolerance;
 }
 
-// Makes the input of one kernel for one type, and compares the results of the kernel with those of
-// LibTorch.
+// Makes the input for the kernels of one type, and compares their results.
 class KernelCheck {
  public:
   KernelCheck(const EncodeCudaKernels& table, at::Device device, at::ScalarType type)
@@ -45,18 +44,19 @@ class KernelCheck {
   }
   at::Device device() const { return device_; }
 
-  // `ran` is what the kernel returned. `reference` is float32.
+  // `ran` is the return value of CudaKernels. `reference` is float32.
   void compare(bool ran, const at::Tensor& found, const at::Tensor& reference) {
-    if (!ran) return refuse("it does not take a shape that it should");
+    if (!ran) return refuse("it does not take a shape that it should take");
     const at::ScalarType type = found.scalar_type();
     const at::Tensor rounded = reference.to(type).to(at::kDouble);
     const at::Tensor allowed = at::abs(rounded).clamp_min(1).mul(tolerance_of(type));
     note(at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)));
   }
 
-  // Of what a kernel quantized; `reference` [T, n] float32 is the rows that it made for it.
+  // Compares rows that a kernel computed and quantized. `reference` [T, n] float32 is the computed
+  // rows, not quantized.
   void compare(bool ran, const Fp8Rows& found, const at::Tensor& reference) {
-    if (!ran) return refuse("it does not take a shape that it should");
+    if (!ran) return refuse("it does not take a shape that it should take");
     const at::Tensor plain = reference.to(type_).to(at::kDouble);
     const at::Tensor scale = found.scale.to(at::kDouble);
     const at::Tensor expected_scale =
@@ -73,7 +73,7 @@ class KernelCheck {
     finding.passed = reason_.empty() && difference_ <= 1;
     if (!finding.passed && reason_.empty()) {
       finding.reason =
-          fmt::format("it differs from LibTorch by {} times what rounding explains", difference_);
+          fmt::format("it differs from LibTorch by {:f} times what rounding explains", difference_);
     }
     return finding;
   }
@@ -82,7 +82,7 @@ class KernelCheck {
  private:
   void note(const at::Tensor& share_of_tolerance) {
     const auto worst = share_of_tolerance.item<double>();
-    // A NaN is no agreement either, and nothing that agrees later makes it one.
+    // A NaN is a difference, and it must survive later comparisons that agree.
     if (!std::isnan(difference_) && !(worst <= difference_)) difference_ = worst;
   }
 
@@ -94,6 +94,6 @@ class KernelCheck {
   std::string reason_;
 };
 
-void check_attention(KernelCheck& check);  // attention_check.cc
+void check_attention(KernelCheck& check);  // in attention_check.cc
 
 }  // namespace encode

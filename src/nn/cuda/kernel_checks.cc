@@ -1,4 +1,3 @@
-// Each kernel of the plugin once against LibTorch, before it may touch an embedding.
 #include "nn/cuda/kernel_checks.h"
 
 #include <cmath>
@@ -26,8 +25,8 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kTokens = 37;    // no multiple of the rows of a block
-constexpr int64_t kFewTokens = 3;  // the same, where rows are wide
+constexpr int64_t kTokens = 37;    // not a multiple of the number of rows in a block
+constexpr int64_t kFewTokens = 3;  // for wide rows
 constexpr double kEps = 1e-6;
 at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& call) {
   const at::Tensor weight = call.weight.to(at::kFloat);
@@ -37,8 +36,7 @@ at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& 
 }
 
 void check_norm(KernelCheck& check, CudaKernel kind) {
-  // One vector a thread, and several.
-  for (const int64_t width : {384, 5120}) {
+  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector, or several.
     CudaNorm call = {.x = check.random({kTokens, width}),
                      .residual = check.random({kTokens, width}),
                      .weight = check.random({width}),
@@ -53,7 +51,7 @@ void check_norm(KernelCheck& check, CudaKernel kind) {
     check.compare(ran, call.y, expected);
     check.compare(ran, call.sum, sum);
   }
-  // The heads of a fused projection in place, with a float32 weight, as Gemma and Qwen3 have them.
+  // Normalizes heads of a fused projection in place with a float32 weight, as Gemma and Qwen3 do.
   const at::Tensor projection = check.random({kTokens, 8, 64});
   CudaNorm call = {
       .x = projection.narrow(1, 2, 5), .weight = check.random({64}, at::kFloat), .eps = kEps};
@@ -68,7 +66,7 @@ void check_norm(KernelCheck& check, CudaKernel kind) {
 }
 
 void check_rotary(KernelCheck& check) {
-  constexpr int64_t kHeads = 5;  // of 7: the rest are values and stay
+  constexpr int64_t kHeads = 5;  // The other 2 of the 7 heads must not change.
   for (const int64_t head_dim : {64, 128}) {
     const at::Tensor qkv = check.random({kTokens, 7, head_dim});
     const at::Tensor angle = check.random({kTokens, head_dim / 2}, at::kFloat);
@@ -98,7 +96,7 @@ void check_activation(KernelCheck& check) {
 }
 
 void check_gated(KernelCheck& check) {
-  constexpr int64_t kWidth = 1544;  // ends within a warp
+  constexpr int64_t kWidth = 1544;  // The last warp is not full.
   for (const Activation kind : kActivations) {
     const at::Tensor x = check.random({kTokens, 2 * kWidth});
     const at::Tensor y = at::empty({kTokens, kWidth}, x.options());
@@ -137,7 +135,8 @@ void check_embedding(KernelCheck& check) {
   check.compare(check.kernels().embed(call), call.y, words);
 }
 
-// nn/layers/pooling.h for one sequence: tokens [n, width] float32 -> [width].
+// Pools one sequence, as nn/layers/pooling.h defines. `tokens` is [n, width] float32; the result is
+// [width].
 at::Tensor pooled(const at::Tensor& tokens, int64_t prompt_tokens, PoolingMode mode) {
   const int64_t n = tokens.size(0);
   const int64_t skipped = std::min(prompt_tokens, n);
@@ -158,7 +157,8 @@ void check_pool(KernelCheck& check) {
   const std::vector<int64_t> lengths = {1, 7, 100, 33, 9};
   std::vector<int32_t> ends = {0};
   for (const int64_t length : lengths) ends.push_back(ends.back() + static_cast<int32_t>(length));
-  const at::Tensor hidden = check.random({ends.back() + 3, kWidth});  // and some filler
+  // The last 3 rows belong to no sequence.
+  const at::Tensor hidden = check.random({ends.back() + 3, kWidth});
   const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(check.device());
   const at::Tensor wide = hidden.to(at::kFloat);
   for (const PoolingMode mode :
@@ -180,15 +180,15 @@ void check_pool(KernelCheck& check) {
   }
 }
 
-// The same values: both sides multiply and round as nn/fp8/rows.h says.
+// Both sides multiply and round as nn/fp8/rows.h defines, so the values must be the same.
 void check_quantize(KernelCheck& check) {
   constexpr int64_t kRows = 9;
   const auto vector = static_cast<int64_t>(16 / check.random({1}).element_size());
   for (const int64_t vectors : {48, 196, 2368}) {
     const at::Tensor x = check.random({kRows, vectors * vector});
     x.select(0, 5).zero_();
-    x.select(0, 6).mul_(0x1p-12);             // subnormal in float16
-    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // one large element: the others are subnormal in e4m3
+    x.select(0, 6).mul_(0x1p-12);             // Subnormal in float16.
+    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // Subnormal in e4m3 beside the 100.
     x.select(0, 7).select(0, 0).fill_(100);
     const Fp8Rows expected = quantize_rows_by_operations(x);
     const Fp8Rows found = {at::empty_like(expected.values), at::empty_like(expected.scale)};
@@ -206,7 +206,7 @@ void check_quantize(KernelCheck& check) {
 }
 
 void check_fp8_norm(KernelCheck& check, CudaKernel kind) {
-  for (const int64_t width : {384, 5120}) {  // one vector a thread, and several
+  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector, or several.
     for (const bool keeps_rows : {false, true}) {
       CudaNorm call = {.x = check.random({kFewTokens, width}),
                        .residual = check.random({kFewTokens, width}),
@@ -228,7 +228,7 @@ void check_fp8_norm(KernelCheck& check, CudaKernel kind) {
 }
 
 void check_fp8_activation(KernelCheck& check, bool gated) {
-  for (const int64_t width : {384, 18944}) {  // one vector a thread, and many (Qwen2-7B)
+  for (const int64_t width : {384, 18944}) {  // A thread has one vector, or several (Qwen2-7B).
     for (const Activation kind : kActivations) {
       const at::Tensor x = check.random({kFewTokens, gated ? 2 * width : width});
       const at::Tensor wide = x.to(at::kFloat);

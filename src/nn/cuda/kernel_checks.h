@@ -1,4 +1,4 @@
-// Whether the kernels of the CUDA plugin are right on this device.
+// Checks that the kernels of the CUDA plugin are right on this device.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,20 @@
 
 namespace encode {
 
-// Runs every kernel of the table on `device` in rows of `type`. The reference is computed in
-// float32 from the same input and rounded once. Tolerance at each element, relative to the larger
-// of 1 and the reference: one step of the type (2^-7 bfloat16, 2^-10 float16), since both round
-// once and a different order of a float32 sum moves a result across a rounding boundary; 1e-5 in
-// float32 and for pooling, whose results are float32 (sums of at most 100 numbers near 1, 2^-24
-// each). Quantized rows: the same values from the same rows; a kernel that quantizes what it makes
-// may be off by e4m3's own rounding (2^-4) too. A launch that fails is a refusal; a fault of the
-// device while a kernel runs is thrown as c10::Error, since nothing works after it. Waits for the
-// device.
+// Runs every kernel of the table on `device` with rows of `type`, and compares it with a reference
+// that LibTorch computes in float32 from the same input and rounds once. Waits for the device.
+//
+// The tolerance of an element is relative to the larger of 1 and the reference:
+// - bfloat16: 2^-7, float16: 2^-10. This is one step of the type. Both sides round once, but
+// float32
+//   sums in another order can round to the next value.
+// - float32, and all results of pooling: 1e-5. The sums have at most 100 numbers near 1, and each
+//   addition rounds by 2^-24.
+// - Quantized rows must be the same as the reference. If a norm or an activation quantizes its own
+//   result, the rounding of e4m3 (2^-4) is allowed as well.
+//
+// A kernel that cannot be launched does not pass. Throws c10::Error if the device fails while a
+// kernel runs, because nothing works after that.
 std::vector<KernelFinding> check_kernels(const EncodeCudaKernels& table, at::Device device,
                                          at::ScalarType type);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -46,7 +47,7 @@ EncodeCudaPooling pooling_of(PoolingMode mode) {
     case PoolingMode::kMeanSqrtLen:
       return kEncodeCudaPoolMeanSqrtLen;
     case PoolingMode::kWeightedMean:
-    case PoolingMode::kNone:  // never asked for
+    case PoolingMode::kNone:  // Nobody calls pool() with kNone.
       break;
   }
   return kEncodeCudaPoolWeightedMean;
@@ -57,12 +58,13 @@ bool same_layout(const at::Tensor& other, const at::Tensor& x) {
                               other.scalar_type() == x.scalar_type());
 }
 
-// Undefined, or [width] dense of the type.
+// Returns true if the tensor is undefined, or [width], dense and of the type.
 bool is_vector(const at::Tensor& tensor, int64_t width, at::ScalarType type) {
   return !tensor.defined() || (tensor.dim() == 1 && tensor.size(0) == width &&
                                tensor.is_contiguous() && tensor.scalar_type() == type);
 }
 
+// Returns true if the tensor is undefined, or [.., width], dense and of the type.
 bool is_dense_table(const at::Tensor& tensor, int64_t width, at::ScalarType type) {
   return !tensor.defined() || (tensor.dim() == 2 && tensor.size(1) == width &&
                                tensor.is_contiguous() && tensor.scalar_type() == type);
@@ -72,7 +74,7 @@ EncodeCudaFp8Rows pointers(const Fp8Rows& rows) {
   return {.values = pointer(rows.values), .scale = rows.scale.mutable_data_ptr<float>()};
 }
 
-// Room for `rows` x `width` quantized values.
+// Returns true if y has room for `rows` x `width` quantized values.
 bool is_fp8(const Fp8Rows& y, int64_t rows, int64_t width) {
   return y.values.dim() == 2 && y.values.size(0) == rows &&
          is_dense_table(y.values, width, at::kFloat8_e4m3fn) && y.scale.size(0) == rows &&
@@ -85,9 +87,9 @@ bool launched(CudaKernel kernel, int status) {
   if (status == kEncodeCudaUnsupported) return false;
   if (status != 0) {
     throw CudaLaunchError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
-                          std::string("kernel ") + to_string(kernel) +
-                              " of libencode_cuda.so: CUDA error " + std::to_string(status) +
-                              "; ENCODE_CUDA_KERNELS=off does without the project's kernels");
+                          fmt::format("kernel {} of libencode_cuda.so: CUDA error {}; "
+                                      "set ENCODE_CUDA_KERNELS=off to run without these kernels",
+                                      to_string(kernel), status));
   }
   return true;
 }
@@ -320,12 +322,12 @@ std::string CudaKernelReport::summary() const {
   if (findings.empty()) return "kernels off";
   const auto passed = std::count_if(findings.begin(), findings.end(),
                                     [](const KernelFinding& finding) { return finding.passed; });
-  return std::to_string(passed) + " of " + std::to_string(findings.size()) + " kernels";
+  return fmt::format("{} of {} kernels", passed, findings.size());
 }
 
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type) {
   static std::mutex mutex;
-  static std::map<at::ScalarType, CudaKernelReport> reports;  // its elements never move
+  static std::map<at::ScalarType, CudaKernelReport> reports;  // Its elements never move.
   const std::lock_guard lock(mutex);
   const auto [entry, fresh] = reports.try_emplace(type);
   if (fresh && !switched_off()) {

@@ -1,4 +1,4 @@
-// The kernels of the CUDA plugin on tensors, and which of them may be used.
+// Runs the kernels of the CUDA plugin on tensors, and decides which kernels may be used.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ enum class CudaKernel {
   kPool,
   kQuantize,
   kAttention,
-  // The launchers above when they also quantize their result; for rows of bfloat16 alone.
+  // The launchers above when they also quantize their result. They do so for bfloat16 only.
   kFp8LayerNorm,
   kFp8RmsNorm,
   kFp8Activation,
@@ -45,43 +45,44 @@ inline constexpr std::array<CudaKernel, 13> kCudaKernels = {
     CudaKernel::kFp8LayerNorm, CudaKernel::kFp8RmsNorm, CudaKernel::kFp8Activation,
     CudaKernel::kFp8Gated};
 const char* to_string(CudaKernel kernel);
-bool is_for(CudaKernel kernel, at::ScalarType type);  // whether there is code for rows of the type
+bool is_for(CudaKernel kernel, at::ScalarType type);  // true if the kernel has code for the type
 
-// s = x + residual; sum = s; y = norm(s), over the last dimension, which must be dense.
+// s = x + residual; sum = s; y = norm(s). The norm is over the last dimension, which must be dense.
+// residual, sum and y have the type, sizes and strides of x.
 struct CudaNorm {
   at::Tensor x = {};         // [T, width], or [T, heads, width] as a view into a fused projection
-  at::Tensor residual = {};  // strides as x; undefined: none
-  at::Tensor sum = {};       // strides as x, may be x; undefined: s is not kept
+  at::Tensor residual = {};  // undefined: s = x
+  at::Tensor sum = {};       // may be x; undefined: s is not stored
   at::Tensor weight;         // [width], of x's type or float32
-  at::Tensor bias = {};      // the same type; undefined: none
+  at::Tensor bias = {};      // [width], of weight's type; undefined: no bias
   double eps;
-  at::Tensor y = {};                // strides as x, may be x; undefined with fp8: y is not kept
-  std::optional<Fp8Rows> fp8 = {};  // receives quantize_rows(y), x being [T, width]
+  at::Tensor y = {};                // may be x; may be undefined if fp8 is given: y is not stored
+  std::optional<Fp8Rows> fp8 = {};  // receives quantize_rows(y); only for x [T, width]
 };
 
-// y = LayerNorm(words[ids] + segment + positions[position_ids]), all of one type.
+// y = LayerNorm(words[ids] + segment + positions[position_ids]). All but the ids have one type.
 struct CudaEmbedding {
   at::Tensor words;           // [vocab_size, width]
-  at::Tensor segment = {};    // [width]; undefined: none
-  at::Tensor positions = {};  // [.., width]; undefined: none
-  at::Tensor weight = {};     // [width]; undefined: no norm
-  at::Tensor bias = {};       // [width]; undefined: none
+  at::Tensor segment = {};    // [width]; undefined: no segment
+  at::Tensor positions = {};  // [.., width]; undefined: no positions
+  at::Tensor weight = {};     // [width]; undefined: no normalization
+  at::Tensor bias = {};       // [width]; undefined: no bias
   at::Tensor ids;             // [T] int64
   at::Tensor position_ids;    // [T] int64
   double eps = 0;
   at::Tensor y = {};  // [T, width]
 };
 
-// The result of an activation or a gate: dense rows [T, width] of the input's type, or quantized.
+// Receives the result of an activation or a gate: either dense rows or quantized rows.
 struct ElementwiseResult {
   ElementwiseResult(at::Tensor plain) : rows(std::move(plain)) {}
   ElementwiseResult(Fp8Rows quantized) : fp8(std::move(quantized)) {}
 
-  at::Tensor rows;             // undefined with fp8
+  at::Tensor rows;             // [T, width] dense, of the input's type; undefined if fp8 is given
   std::optional<Fp8Rows> fp8;  // receives quantize_rows() of the rows
 };
 
-// What nn/layers/pooling.h says, one mode.
+// Pools in one mode, as nn/layers/pooling.h defines.
 struct CudaPool {
   at::Tensor hidden;      // [T, width]
   at::Tensor cu_seqlens;  // [B + 1] int32
@@ -90,38 +91,39 @@ struct CudaPool {
   at::Tensor y;  // [B, width] float32, dense in the last dimension
 };
 
-// A kernel could not be started. The device may be well.
+// Thrown if a kernel could not be started. The device may still work.
 class CudaLaunchError : public c10::Error {
  public:
   using c10::Error::Error;
 };
 
-// A table of launchers and the ones of them that are trusted. A function returns false, with
-// nothing done, for a kernel that is not trusted with the type, or has no code for the shape: the
-// caller then takes LibTorch's operations. They throw CudaLaunchError if a launch fails. All
-// work goes to the current stream. trust() may run beside the others; any number of threads.
+// Runs the kernels of a table of launchers. A member function that runs a kernel returns false and
+// does nothing if the kernel is not trusted with the type of its input, or if it has no code for
+// the shape. The caller then uses LibTorch's operations. The functions throw CudaLaunchError if a
+// launch fails. They queue the kernel on LibTorch's current stream and do not wait for it. Any
+// number of threads may call any function.
 class CudaKernels {
  public:
-  // Trusts none at first. `table` must outlive the object and have no null pointer; no table at all
-  // is one that offers nothing.
+  // Trusts no kernel at first. `table` must outlive the object and have no null pointer. It may be
+  // null if trust() is never called.
   explicit CudaKernels(const EncodeCudaKernels* table) : table_(table) {}
 
   void trust(CudaKernel kernel, at::ScalarType type);
   bool trusts(CudaKernel kernel, at::ScalarType type) const;
 
-  bool norm(CudaKernel kind, const CudaNorm& call) const;  // kLayerNorm or kRmsNorm
-  // nn/layers/rotary.h: rotate().
+  bool norm(CudaKernel kind, const CudaNorm& call) const;  // `kind` is kLayerNorm or kRmsNorm
+  // Does what rotate() of nn/layers/rotary.h does.
   bool rotate(const at::Tensor& qkv, int64_t heads, const at::Tensor& cos,
               const at::Tensor& sin) const;
-  // Dense [T, width]; y may be x.
+  // x is [T, width], dense. y may be x.
   bool activate(const at::Tensor& x, Activation activation, const ElementwiseResult& y) const;
-  // gate_up twice as wide as y.
+  // gate_up is [T, 2 * width], dense, for y [T, width].
   bool gate(const at::Tensor& gate_up, Activation activation, const ElementwiseResult& y) const;
   bool embed(const CudaEmbedding& call) const;
   bool pool(const CudaPool& call) const;
-  // quantize_rows() of x [T, width] into tensors that are there.
+  // Writes quantize_rows() of x [T, width] to y.
   bool quantize(const at::Tensor& x, const Fp8Rows& y) const;
-  // varlen_attention() with all its terms. y is [T, heads, head_dim] dense.
+  // Computes varlen_attention() with all its terms. y is [T, heads, head_dim] dense.
   bool attend(const AttentionInput& input, const PackedInput& batch,
               const AttentionOptions& options, const at::Tensor& y) const;
 
@@ -130,30 +132,31 @@ class CudaKernels {
                    const ElementwiseResult& y) const;
 
   const EncodeCudaKernels* table_;
-  std::array<std::atomic<uint32_t>, kCudaKernels.size()> trusted_ = {};  // a bit a type
+  std::array<std::atomic<uint32_t>, kCudaKernels.size()> trusted_ = {};  // one bit for each type
 };
 
-// One kernel against the LibTorch operations that it replaces, on small random input.
+// The comparison of one kernel with the LibTorch operations that it replaces, on small random
+// input.
 struct KernelFinding {
   CudaKernel kernel;
   bool passed = false;
-  double difference = 0;  // the largest, as a share of the tolerance
-  std::string reason;     // of a refusal
+  double difference = 0;  // the largest difference, divided by the tolerance
+  std::string reason;     // why it has not passed; "" if it has
 };
 
-// The plugin's kernels; none trusted before open_cuda_kernels(). Only once open_device() has opened
-// the plugin.
+// Returns the plugin's kernels. open_device() must have opened the plugin before the first call. No
+// kernel is trusted before open_cuda_kernels().
 const CudaKernels& cuda_kernels();
 
-// What became of the kernels for one type.
+// What open_cuda_kernels() found for one type.
 struct CudaKernelReport {
-  std::vector<KernelFinding> findings;  // empty: switched off
+  std::vector<KernelFinding> findings;  // empty if the kernels are switched off
   std::string summary() const;          // "12 of 12 kernels", "kernels off"
 };
 
-// Checks the plugin's kernels for a type, the first time that it is asked for, and trusts those
-// that pass. ENCODE_CUDA_KERNELS=off in the environment leaves all of them out. Any number of
-// threads.
+// Checks the plugin's kernels for a type and trusts the kernels that pass. It checks each type only
+// once in a process; later calls return the same report. The environment variable
+// ENCODE_CUDA_KERNELS=off switches all kernels off. Any number of threads may call it.
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type);
 
 }  // namespace encode

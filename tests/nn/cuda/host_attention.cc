@@ -60,8 +60,7 @@ void attend(const EncodeCudaAttention& a, int64_t begin, int64_t end, int64_t qu
       value += weights[static_cast<size_t>(key - begin)] *
                read(a.value, a.type, key * a.value_stride + key_head * a.head_dim + d);
     }
-    write(a.y, a.type, (query * a.heads + head) * a.head_dim + d,
-          static_cast<float>(value / sum));
+    write(a.y, a.type, (query * a.heads + head) * a.head_dim + d, static_cast<float>(value / sum));
   }
 }
 

@@ -5,27 +5,10 @@
 #include <limits>
 #include <vector>
 
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
+#include "host_numbers.h"
 
 namespace encode::testing {
 namespace {
-
-float read(const void* from, EncodeCudaType type, int64_t i) {
-  if (type == kEncodeCudaFloat16) return static_cast<const c10::Half*>(from)[i];
-  if (type == kEncodeCudaBFloat16) return static_cast<const c10::BFloat16*>(from)[i];
-  return static_cast<const float*>(from)[i];
-}
-
-void write(void* to, EncodeCudaType type, int64_t i, float value) {
-  if (type == kEncodeCudaFloat16) {
-    static_cast<c10::Half*>(to)[i] = value;
-  } else if (type == kEncodeCudaBFloat16) {
-    static_cast<c10::BFloat16*>(to)[i] = value;
-  } else {
-    static_cast<float*>(to)[i] = value;
-  }
-}
 
 struct Weights {
   const void* weight;
@@ -48,7 +31,7 @@ void normalize(std::vector<double>& row, bool centered, const Weights& weights) 
   }
 }
 
-// The quantization that kernels do of what they made: of rows as they are rounded.
+// Quantizes rows, which must be rounded to the type of the kernel.
 struct Quantizer {
   EncodeCudaFp8Rows to;
   int64_t width;
@@ -158,7 +141,8 @@ int embedding(const EncodeCudaEmbedding* a) {
   return 0;
 }
 
-// One column of one sequence of n tokens, of which `skipped` are prompt; value(t) is a token's.
+// Pools one column of a sequence of n tokens. The first `skipped` tokens are the prompt. value(t)
+// is the number in the row of token t.
 template <typename Value>
 double pooled(EncodeCudaPooling mode, int64_t n, int64_t skipped, const Value& value) {
   if (mode == kEncodeCudaPoolCls) return value(std::min(skipped, n - 1));
@@ -236,7 +220,8 @@ EncodeCudaKernels host_kernels() {
           .gated = [](const EncodeCudaElementwise* a) { return elementwise(*a, true); },
           .embedding = embedding,
           .pool = pool,
-          .quantize_rows = quantize_rows};
+          .quantize_rows = quantize_rows,
+          .attention = host_attention};
 }
 
 }  // namespace encode::testing

@@ -1,16 +1,16 @@
-// The plugin's kernels once more, one number at a time on the host: a table for tests of what is
-// built on one.
+// The plugin's kernels in plain C++ for the CPU, one number at a time. Tests take them as
+// reference, and in place of the plugin.
 #pragma once
 
 #include "nn/cuda/plugin.h"
 
 namespace encode::testing {
 
-EncodeCudaKernels host_kernels();
+EncodeCudaKernels host_kernels();  // all launchers; their pointers are host memory
 
-// e4m3 by its definition (Micikevicius et al. 2022): sign, 4 bits of exponent with bias 7, 3 of
-// fraction; S.1111.111 is NaN, which these two know nothing of.
+// The e4m3 format (Micikevicius et al. 2022) has a sign, 4 bits of exponent with bias 7, and 3 bits
+// of fraction. These two functions do not know its NaN, S.1111.111.
 double e4m3_value(uint8_t bits);
-uint8_t nearest_e4m3(double x);  // ties to the even fraction; beyond 448 it stays 448
+uint8_t nearest_e4m3(double x);  // rounds ties to the even fraction, and more than 448 to 448
 
 }  // namespace encode::testing

@@ -1,5 +1,5 @@
-// The table of CUDA kernels and its self-check, with kernels that run on the host; and the plugin
-// itself as far as it goes without a GPU.
+// Tests CudaKernels and check_kernels() with the kernels of host_kernels.h, and the parts of the
+// plugin that need no GPU.
 #include "nn/cuda/kernels.h"
 
 #include <cmath>
@@ -41,7 +41,7 @@ TEST(KernelCheck, TrustsKernelsThatAreRight) {
     EXPECT_THAT(names_of(refusals(testing::host_kernels(), type)), IsEmpty()) << type;
 }
 
-// The right kernel, then one number of its result two steps of bfloat16 off.
+// Calls the right kernel, and then changes one number of its result by two steps of bfloat16.
 template <auto kKernel, typename Arguments>
 int slightly_wrong(const Arguments* arguments) {
   const int status = (testing::host_kernels().*kKernel)(arguments);
@@ -81,7 +81,8 @@ TEST(KernelCheck, NoticesAKernelThatDoesTooMuchOrNothing) {
   EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary", "pool"));
 }
 
-// The right kernel, then one quantized value two steps off: one can be a matter of rounding.
+// Calls the right kernel, and then changes one quantized value by two steps. One step could be
+// explained by rounding.
 template <auto kKernel, typename Arguments>
 int slightly_wrong_fp8(const Arguments* arguments) {
   const int status = (testing::host_kernels().*kKernel)(arguments);
@@ -115,7 +116,7 @@ TEST(KernelCheck, NoticesAWrongQuantization) {
   const auto refused = [&] { return names_of(refusals(table, at::kBFloat16)); };
   table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
     testing::host_kernels().quantize_rows(arguments);
-    ++static_cast<uint8_t*>(arguments->y.values)[3];  // one value a step off
+    ++static_cast<uint8_t*>(arguments->y.values)[3];  // One value is one step off.
     return 0;
   };
   EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
@@ -127,7 +128,7 @@ TEST(KernelCheck, NoticesAWrongQuantization) {
   EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
   table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
     testing::host_kernels().quantize_rows(arguments);
-    for (int64_t row = 0; row < arguments->rows; ++row)  // a NaN that is lost
+    for (int64_t row = 0; row < arguments->rows; ++row)  // The NaN is lost.
       if (!std::isfinite(arguments->y.scale[row])) arguments->y.scale[row] = 1;
     return 0;
   };
@@ -138,7 +139,7 @@ TEST(KernelCheck, NoticesANaNThatOneShapeAloneHas) {
   EncodeCudaKernels table = testing::host_kernels();
   table.rotary = [](const EncodeCudaRotary* arguments) {
     testing::host_kernels().rotary(arguments);
-    if (arguments->head_dim == 64) static_cast<float*>(arguments->qkv)[0] = NAN;  // the first
+    if (arguments->head_dim == 64) static_cast<float*>(arguments->qkv)[0] = NAN;  // the first shape
     return 0;
   };
   EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary"));
@@ -178,7 +179,7 @@ Opened open_plugin() {
   const auto path =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../lib/libencode_cuda.so";
   if (!std::filesystem::exists(path)) return {};
-  // LibTorch, which this program links, has loaded the CUDA run time that the plugin needs.
+  // This program links LibTorch, which has loaded the CUDA runtime that the plugin needs.
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(handle, nullptr) << ::dlerror();
   if (handle == nullptr) return {};
@@ -191,7 +192,8 @@ Opened open_plugin() {
 
 TEST(CudaPlugin, OffersEveryKernel) {
   const Opened plugin = open_plugin();
-  if (plugin.handle == nullptr) GTEST_SKIP() << "no libencode_cuda.so: built without nvcc";
+  if (plugin.handle == nullptr)
+    GTEST_SKIP() << "there is no libencode_cuda.so, because the build has found no nvcc";
   ASSERT_NE(plugin.table, nullptr);
   EXPECT_NE(plugin.table->layer_norm, nullptr);
   EXPECT_NE(plugin.table->rms_norm, nullptr);
@@ -203,10 +205,11 @@ TEST(CudaPlugin, OffersEveryKernel) {
   EXPECT_NE(plugin.table->quantize_rows, nullptr);
 }
 
-// Shapes are judged on the host, before anything is launched.
-TEST(CudaPlugin, DeclinesRowsThatAreNoWholeVectors) {
+// The launchers check shapes before they launch anything, so this needs no GPU.
+TEST(CudaPlugin, DeclinesShapesThatItHasNoCodeFor) {
   const Opened plugin = open_plugin();
-  if (plugin.handle == nullptr) GTEST_SKIP() << "no libencode_cuda.so: built without nvcc";
+  if (plugin.handle == nullptr)
+    GTEST_SKIP() << "there is no libencode_cuda.so, because the build has found no nvcc";
   EncodeCudaElementwise odd = {};
   odd.rows = 3;
   odd.width = 12;
@@ -227,7 +230,7 @@ TEST(CudaPlugin, DeclinesRowsThatAreNoWholeVectors) {
   ragged.width = 24;
   ragged.type = kEncodeCudaBFloat16;
   EXPECT_EQ(plugin.table->quantize_rows(&ragged), kEncodeCudaUnsupported);
-  EncodeCudaElementwise half = {};  // what quantizes its result takes bfloat16 alone
+  EncodeCudaElementwise half = {};  // Only a kernel for bfloat16 can quantize its result.
   half.rows = 3;
   half.width = 32;
   half.type = kEncodeCudaFloat16;

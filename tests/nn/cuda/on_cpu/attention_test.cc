@@ -31,10 +31,19 @@ struct Case {
 
 constexpr Case kCases[] = {
     {.name = "plain", .heads = 2, .key_heads = 2, .head_dim = 64},
-    {.name = "gemma2", .heads = 4, .key_heads = 2, .head_dim = 256, .left = 33, .right = 0,
+    {.name = "gemma2",
+     .heads = 4,
+     .key_heads = 2,
+     .head_dim = 256,
+     .left = 33,
+     .right = 0,
      .softcap = 2},
     {.name = "window", .heads = 1, .key_heads = 1, .head_dim = 40, .left = 5, .right = 9},
-    {.name = "deberta", .heads = 2, .key_heads = 2, .head_dim = 32, .of_query = true,
+    {.name = "deberta",
+     .heads = 2,
+     .key_heads = 2,
+     .head_dim = 32,
+     .of_query = true,
      .of_key = true},
     {.name = "bias", .heads = 3, .key_heads = 1, .head_dim = 72, .bias = true},
 };
