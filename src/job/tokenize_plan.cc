@@ -49,6 +49,10 @@ int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
 
 }  // namespace
 
+BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device) {
+  return plan_batches(unit.speed, unit.effective.launch_tokens, unit.effective.max_length, device);
+}
+
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches) {
   const EffectiveResult& effective = unit.effective;

@@ -22,6 +22,9 @@ struct TokenizePlan {
   int64_t threads = 1;
 };
 
+// The batches of a unit on this device.
+BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
+
 // `tokenizer` may be null, and must outlive the plan.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches);

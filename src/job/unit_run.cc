@@ -46,8 +46,7 @@ UnitRun::UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model)
       number_(unit),
       unit_(context.unit(unit)),
       model_(model),
-      plan_(plan_batches(unit_.speed, unit_.effective.launch_tokens, unit_.effective.max_length,
-                         model.encoder->device())),
+      plan_(batch_plan_of(unit_, model.encoder->device())),
       origin_(origin_of(model.encoder->device(), plan_)) {}
 
 bool UnitRun::run() {
