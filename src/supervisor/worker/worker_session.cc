@@ -95,17 +95,19 @@ void WorkerSession::output_line(std::string_view line) {
   callbacks_.on_output(line);
 }
 
-void WorkerSession::watch(const ChildProcess& child, Clock::time_point now) {
+void WorkerSession::watch(ChildProcess& child, Clock::time_point now) {
   if (stop_.number() != 0 && !term_deadline_) {
     child.signal(SIGTERM);
     term_deadline_ = now + options_.stop_grace;
   }
   if (kill_deadline_) {
     if (now < *kill_deadline_) return;
+    const pid_t pid = child.pid();
+    child.abandon();
     throw Error({.exit_code = ExitCode::kTempFail,
                  .code = "worker.stuck",
                  .what = "encode-worker cannot be killed: it is stuck in the kernel",
-                 .where = "process " + std::to_string(child.pid()),
+                 .where = "process " + std::to_string(pid),
                  .expected = "",
                  .found = "",
                  .hint = "look at the driver's log (dmesg); the machine may need a restart"});

@@ -63,7 +63,7 @@ class WorkerSession {
   void event_line(std::string_view line);
   void note_sign_of_life(const WorkerEvent& event);
   void output_line(std::string_view line);
-  void watch(const ChildProcess& child, Clock::time_point now);
+  void watch(ChildProcess& child, Clock::time_point now);
   void kill(const ChildProcess& child, Clock::time_point now);
   WorkerOutcome outcome(const ExitStatus& status) const;
   ErrorDetail cause(const ExitStatus& status) const;
