@@ -119,7 +119,7 @@ TEST(OutputDtype, ChangedOnlyRebuildsTheFinal) {
     words.insert(words.end(), {"--output-dtype", "int8"});
     const ProgramEnd end = encode_texts("static_embedding", dir, words);
     ASSERT_EQ(end.exit_code, 0) << end.err;
-    EXPECT_THAT(end.err, HasSubstr("made int8 of the float32 matrix"));
+    EXPECT_THAT(end.err, HasSubstr("converted the float32 matrix"));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("encode-worker"))) << "nothing was encoded";
     EXPECT_EQ(read_npy_header(dir.file("out.npy")).descr, "|i1");
     EXPECT_EQ(Program(dir.path(), {"verify", dir.file("out.npy")}).wait().exit_code, 0);

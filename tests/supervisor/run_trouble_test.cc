@@ -24,7 +24,7 @@ TEST_P(Recoverable, FailureOnceChangesNoByte) {
   Experiment experiment;
   const RunResult result = experiment.run(GetParam());
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
-  EXPECT_THAT(result.log, HasSubstr("starting another one"));
+  EXPECT_THAT(result.log, HasSubstr("starting another worker"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U) << "no committed chunk was encoded again";
 }
@@ -37,7 +37,7 @@ TEST(RunTrouble, UndisturbedRunNeverRestarts) {  // the control of the tests abo
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U);
-  EXPECT_THAT(result.log, Not(HasSubstr("starting another one")));
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
 }
 
 TEST(RunTrouble, StandardModeRestartsToo) {
@@ -78,7 +78,7 @@ TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
   const RunResult result = experiment.run("69:-1:1");
   EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
   EXPECT_EQ(result.error.code, "device.absent");
-  EXPECT_THAT(result.log, Not(HasSubstr("starting another one")));
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
   EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr("device.absent"));
 }
 
@@ -86,7 +86,7 @@ TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
   Experiment experiment;
   const RunResult result = experiment.run("garbage:1:1");
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
-  EXPECT_THAT(result.log, HasSubstr("a line that is no event"));
+  EXPECT_THAT(result.log, HasSubstr("a line that is not an event"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 
