@@ -13,11 +13,12 @@
 namespace encode {
 namespace {
 
-// Batches of a window whose products are timed: enough for every length of row, the longest of
-// which come first, and few enough to run the model on.
+// The number of batches whose products are timed. The batches of a window are sorted by the length
+// of their rows, so this many at even distances cover all lengths. More would take longer to
+// encode.
 constexpr size_t kTimedBatches = 8;
 
-// `count` of the batches at even distances, or all.
+// Returns `count` of the batches at even distances, or all if there are fewer.
 std::vector<PackedBatch> spread(const std::vector<PackedBatch>& batches, size_t count) {
   count = std::min(count, batches.size());
   std::vector<PackedBatch> chosen;

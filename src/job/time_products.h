@@ -1,4 +1,4 @@
-// What JobSpec::product_seconds asks for.
+// Times the matrix products of a model, for `encode bench`.
 #pragma once
 
 #include "job/worker_context.h"

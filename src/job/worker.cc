@@ -15,7 +15,7 @@ namespace encode {
 namespace {
 
 std::atomic<bool> stop_requested = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets this");
 
 void catch_stop_signals() {
   struct sigaction action = {};
@@ -26,7 +26,7 @@ void catch_stop_signals() {
 
 constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 
-// What the job says, unit by unit; false when the worker was asked to stop.
+// Returns false if the worker was asked to stop.
 bool run_job(const WorkerContext& context) {
   if (context.job.product_seconds > 0) return time_products(context);
   ModelKeeper models(context);

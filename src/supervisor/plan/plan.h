@@ -48,7 +48,8 @@ enum class PlanPurpose {
 //   kConfig  a combined matrix has a stream of token embeddings, or a stream of token ids has a
 //            prompt
 //   kData    the streams of a combined matrix have different numbers of rows
-//   other    as resolve_model(), open_model_directory(), effective_result() and scan_inputs()
+//   other    the errors of resolve_model(), open_model_directory(), effective_result() and
+//            scan_inputs()
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
 
 std::string combined_name(const CombineConfig& combine);  // "train_combined"

@@ -54,7 +54,8 @@ class StreamFinisher {
   StreamState resume(const StreamPlan& stream) const;
 
   // Must be called after a worker has ended or finished the stream. Assembles the final if every
-  // chunk is committed. Throws Stopped after a chunk if a signal came, and Error as ChunkStore.
+  // chunk is committed. Throws Stopped after a chunk if a signal came, and the errors of
+  // ChunkStore.
   StreamState finish(const StreamPlan& stream) const;
 
  private:
