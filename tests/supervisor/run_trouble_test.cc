@@ -1,4 +1,4 @@
-// What goes wrong in a worker, and what the supervisor makes of it.
+// Tests what the supervisor does when a worker, a file or the cache fails.
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ using ::testing::Not;
 
 class Recoverable : public ::testing::TestWithParam<const char*> {};
 
-// A worker that fails once, whatever the way, costs time and nothing else.
+// One failure of a worker does not change the matrix.
 TEST_P(Recoverable, FailureOnceChangesNoByte) {
   Experiment experiment;
   const RunResult result = experiment.run(GetParam());
@@ -32,7 +32,8 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                          ::testing::Values("crash:2:1", "killed:0:1", "75:3:1", "hang:2:1",
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2"));
 
-TEST(RunTrouble, UndisturbedRunNeverRestarts) {  // the control of the tests above
+// Checks that the tests above see the effects of a failure.
+TEST(RunTrouble, UndisturbedRunNeverRestarts) {
   Experiment experiment;
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
@@ -54,7 +55,7 @@ TEST(RunTrouble, ChunkThatFailsThreeTimesEndsTheRunByName) {
   EXPECT_EQ(result.error.code, "worker.poison_chunk");
   EXPECT_THAT(result.error.what, HasSubstr("train_tc chunk 3/4 (samples 10-15) failed 3 times"));
   EXPECT_THAT(result.error.found, HasSubstr("signal 11"));
-  EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two before it, once each";
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two chunks before it, once each";
 }
 
 TEST(RunTrouble, FailuresOfAChunkAreCountedAcrossRuns) {
