@@ -16,10 +16,11 @@
 namespace encode {
 namespace {
 
-// The most rows in a part of a window. A window that has this many rows takes no other chunk. This
-// is large enough to fill the batches, and small enough for the memory.
+// The maximum number of rows in a part of a window. A window with this many rows takes no other
+// chunk. The number is large enough to fill the batches, and small enough for the memory.
 constexpr int64_t kWindowRows = 4096;
-// The most chunks in a window. A stop waits until all of them are committed, one after another.
+// The maximum number of chunks in a window. A stop waits until all of them are committed, one after
+// another.
 constexpr size_t kWindowChunks = 64;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {

@@ -1,4 +1,4 @@
-// The main function of encode-worker.
+// What encode-worker does: it reads the job, encodes its units and sends events.
 #pragma once
 
 #include <string>

@@ -313,7 +313,7 @@ void Run::self_check() const {
     if (finisher_->has_final(stream)) continue;
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "run.self_check",
-                 .what = "a final matrix is not the one that this run published",
+                 .what = "a final matrix was removed or replaced during the run",
                  .where = stream.final_path,
                  .expected = "the matrix and its manifest",
                  .found = "another file, or none",

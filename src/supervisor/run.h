@@ -17,8 +17,8 @@ struct RunEnvironment {
   WorkerOptions worker;
   double first_restart_delay_seconds = 1;  // see RestartPolicy::restart_delay()
   std::string version;                     // of encode, for the log
-  // The run stops when this has received a signal. It must outlive the run. If it is null, the run
-  // catches the signals itself. `encode bench` has one StopSignal for several runs.
+  // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
+  // null, the run catches the signals itself. `encode bench` has one StopSignal for several runs.
   const StopSignal* stop = nullptr;
   // Is called with every event that the worker sends, on the thread of run_experiment().
   std::function<void(const WorkerEvent&)> on_event = [](const WorkerEvent&) {};

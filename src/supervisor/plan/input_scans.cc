@@ -23,7 +23,7 @@ std::string rejected_line(const RejectedRow& row) {
 }
 
 ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) {
-  const std::string path = cache_dir + "/" + stream.name() + ".rejected.jsonl";
+  const std::string path = fmt::format("{}/{}.rejected.jsonl", cache_dir, stream.name());
   std::optional<AtomicFile> rejected;
   ScannedInput result;
   result.scan = scan_texts(stream.input, [&](const RejectedRow& row) {

@@ -107,7 +107,7 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
   }
 }
 
-// Streams of token embeddings cannot be combined, because equal rows of two such matrices belong to
+// Streams of token embeddings cannot be combined, because row i of two such matrices belongs to
 // different tokens.
 void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
   for (const size_t i : combine.streams) {
@@ -164,7 +164,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     planned.final_path = final_path_of(config, stream.name());
     if (stream.input.path == "-") {
       planned.config.input =
-          spool_standard_input(stream.input, cache_dir + "/" + stream.name() + ".stdin");
+          spool_standard_input(stream.input, fmt::format("{}/{}.stdin", cache_dir, stream.name()));
     }
   }
   std::vector<StreamConfig> streams;

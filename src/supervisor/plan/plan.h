@@ -44,12 +44,11 @@ enum class PlanPurpose {
   kAudit,
 };
 
-// Opens the models and reads every input once, several inputs at a time. Throws Error:
-//   kConfig  a combined matrix has a stream of token embeddings, or a stream of token ids has a
-//            prompt
+// Opens the models and reads every input once, several inputs at a time. Throws the errors of
+// resolve_model(), open_model_directory(), effective_result(), spool_standard_input() and
+// scan_inputs(). Also throws Error:
+//   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows
-//   other    the errors of resolve_model(), open_model_directory(), effective_result() and
-//            scan_inputs()
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
 
 std::string combined_name(const CombineConfig& combine);  // "train_combined"

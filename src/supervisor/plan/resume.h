@@ -1,5 +1,5 @@
-// Decides at which of three levels a run resumes (a valid final, committed chunks, or from the
-// start), and makes the final from the chunks.
+// Finds out what a stream can resume from: a valid final, committed chunks or nothing. Makes the
+// final from the chunks.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Stopped {};
 // How far a stream is, according to the files on disk.
 struct StreamState {
   bool finished = false;   // the final is published
-  int64_t rows_done = 0;   // rows of committed chunks
+  int64_t rows_done = 0;   // committed rows
   int64_t chunk_rows = 0;  // rows of a whole chunk
   int64_t chunks = 0;
 };
@@ -44,18 +44,18 @@ class StreamFinisher {
   // size of the file, not its hash.
   bool has_final(const StreamPlan& stream) const;
 
-  // Must be called at the start of a run. Takes the first step that applies:
-  //   - with StoreOptions::fresh: deletes the old final and chunks
-  //   - keeps a valid final, or converts it if it is float32 and another format is wanted
-  //   - keeps the committed chunks, and assembles the final if no chunk is missing
-  //   - lets the stream start from the first row
-  // Throws Error kConfig if the final or the chunks belong to another run, naming the fields that
-  // differ.
+  // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and
+  // chunks. Otherwise it
+  //   - keeps a valid final,
+  //   - converts a valid float32 final if another format is wanted,
+  //   - keeps the committed chunks, and assembles the final if no chunk is missing.
+  // Throws Error kConfig that names the differing fields if the final or the chunks belong to
+  // another run.
   StreamState resume(const StreamPlan& stream) const;
 
-  // Must be called after a worker has ended or finished the stream. Assembles the final if every
-  // chunk is committed. Throws Stopped after a chunk if a signal came, and the errors of
-  // ChunkStore.
+  // Must be called when a worker has finished the stream or has ended. Assembles the final if every
+  // chunk is committed. Throws the errors of ChunkStore, and Stopped if a signal comes while it
+  // assembles.
   StreamState finish(const StreamPlan& stream) const;
 
  private:

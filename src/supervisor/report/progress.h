@@ -47,7 +47,7 @@ class RateMeter {
   std::deque<Sample> samples_;
 };
 
-// One thread.
+// Not thread-safe.
 class Progress {
  public:
   // Shows nothing if `enabled` is false. `terminal` and `log` must outlive the Progress.

@@ -38,8 +38,8 @@ class RunLog {
   // Writes the error that ends the program to the file and as a JSON line. It does not write to
   // standard error, because main() prints the error there.
   void final_error(const ErrorDetail& detail);
-  // Writes a result to the file and to standard output: `text`, or a JSON line of `fields` with
-  // LogOptions::json. Standard output has no text if the level is above "info".
+  // Writes `text` to the file, and to standard output if the level is not above "info". With
+  // LogOptions::json standard output gets a JSON line of `fields` instead, at any level.
   void result(std::string_view event, const std::string& text, Json fields);
 
  private:

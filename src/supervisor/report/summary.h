@@ -28,7 +28,7 @@ struct RunSummary {
   std::vector<FinishedMatrix> matrices;
   std::string mode;  // "chunked", "standard"
   double seconds = 0;
-  int64_t peak_host_bytes = 0;  // of the largest worker and encode together
+  int64_t peak_host_bytes = 0;  // the peak of encode plus the peak of the largest worker
   std::string host_memory;      // "host memory 38.7% (38.4 GB available)"
 };
 

@@ -8,20 +8,21 @@ namespace encode {
 
 using Clock = std::chrono::steady_clock;
 
-// Starts to watch at the first alive(), because a model may take any time to load. Not thread-safe.
+// A worker counts as hung if it gives no sign of life for the time patience(). The watch starts at
+// the first alive(), because a model may take any time to load. Not thread-safe.
 class HangWatch {
  public:
   // `floor` is the shortest patience.
   explicit HangWatch(Clock::duration floor) : floor_(floor) {}
 
-  // A batch has finished. Its time counts for the median, and the patience begins again.
+  // A sign of life: a batch has finished. Its time counts for the median of patience().
   void batch(Clock::time_point now);
-  // Other work has finished, for example a model was loaded. The patience begins again.
+  // A sign of life: other work has finished, for example a model was loaded.
   void alive(Clock::time_point now);
-  // Stops watching until the next alive() or batch(). Another model may be loaded meanwhile.
+  // Stops the watch until the next sign of life, because another model may be loaded now.
   void pause() { watching_ = false; }
   bool hung(Clock::time_point now) const { return watching_ && now >= deadline_; }
-  // The longest time without a sign of life: max(floor, 20 x median batch time).
+  // max(floor, 20 x the median time of the last batches).
   Clock::duration patience() const;
 
  private:

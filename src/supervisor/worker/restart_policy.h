@@ -10,8 +10,8 @@
 
 namespace encode {
 
-// Counts the failures of one chunk per stream: the chunk that failed last. The counts are in
-// <cache>/attempts.json, so that they survive when a scheduler starts the job again. The results do
+// Counts, for each stream, how often the chunk that failed last has failed. The counts are in
+// <cache>/attempts.json, so that they remain when a scheduler starts the job again. The results do
 // not depend on this file. It is therefore written without fsync, and a file that cannot be read
 // counts as empty.
 class AttemptLog {

@@ -50,7 +50,7 @@ class WorkerSession {
     std::function<void(std::string_view)> on_output;
     // Takes a line of the event pipe that is not a valid event, and why it is not.
     std::function<void(std::string_view, const std::string&)> on_garbage;
-    std::function<void(Clock::time_point)> on_tick;  // at least about ten times a second
+    std::function<void(Clock::time_point)> on_tick;  // about ten times a second, or more often
   };
 
   WorkerSession(WorkerOptions options, const StopSignal& stop, Callbacks callbacks)
