@@ -88,7 +88,7 @@ TEST(Run, GoesOnAfterTheLastCommittedChunk) {
   EXPECT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
   EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(0, 1));
   const RunResult second = experiment.run();
-  EXPECT_THAT(second.log, HasSubstr("train_tc: 2 of 4 chunks are there"));
+  EXPECT_THAT(second.log, HasSubstr("train_tc: 2 of 4 chunks are committed"));
   EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(2, 3, 0, 1, 2, 3));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
