@@ -43,7 +43,7 @@ double processor_seconds() {
 struct Case {
   RunConfig config;  // of the rows that are timed, into the scratch folder
   RunPlan plan;      // of that
-  JobSpec products;  // of the first stream: all have one model
+  JobSpec products;  // a unit for each stream; only the products of the first one are timed
   BenchResult result;
 };
 
@@ -73,6 +73,7 @@ class Bench {
   void count_inputs(const RunConfig& config);
   void plan_all_batches();
   void leave_out_equal_batches();
+  ProductSession time_case(size_t number, const JobSpec& job);
   ProductRates products(size_t number);
   BenchTurn turn(size_t number);
   BenchTurn run(const Case& timed, std::vector<StreamTimes>& streams);
@@ -101,7 +102,6 @@ BenchReport Bench::report(const std::vector<RunConfig>& configs) {
   report_.machine = host_name();
   report_.model = configs.front().streams.front().result.model;
   for (const StreamPlan& stream : plan.streams) report_.rows += stream.scan.rows;
-  products(0);
   plan_all_batches();
   leave_out_equal_batches();
   for (int64_t number = 0; number < options_.runs; ++number) {
@@ -151,19 +151,20 @@ void Bench::add_case(const RunConfig& config) {
   quiet.level = "error";
   RunLog log(quiet, err_, out);
   added.plan = make_plan(added.config, PlanPurpose::kAudit, log);
-  const StreamPlan& first = added.plan.streams.front();
   added.products = {.cache_dir = scratch_.path(),
                     .hardware = config.hardware,
                     .units = {},
                     .product_seconds = options_.product_seconds};
-  JobUnit& unit = added.products.units.emplace_back();
-  unit.identity = first.identity;
-  unit.input = first.config.input;
-  unit.scan = first.scan;
-  unit.speed = first.config.speed;
-  unit.model_path = first.model_path;
-  unit.effective = first.effective;
-  added.result.dtype = to_string(first.effective.dtype);
+  for (const StreamPlan& stream : added.plan.streams) {
+    JobUnit& unit = added.products.units.emplace_back();
+    unit.identity = stream.identity;
+    unit.input = stream.config.input;
+    unit.scan = stream.scan;
+    unit.speed = stream.config.speed;
+    unit.model_path = stream.model_path;
+    unit.effective = stream.effective;
+  }
+  added.result.dtype = to_string(added.plan.streams.front().effective.dtype);
   added.result.batch_tokens = config.streams.front().speed.batch_tokens;
   cases_.push_back(std::move(added));
 }
@@ -183,15 +184,18 @@ void Bench::count_inputs(const RunConfig& config) {
   }
 }
 
-// The device is known from the first products.
+// The worker that times the products of the first case also plans the batches of all cases.
 void Bench::plan_all_batches() {
+  JobSpec job = cases_.front().products;
+  for (size_t i = 1; i < cases_.size(); ++i) {
+    const std::vector<JobUnit>& units = cases_[i].products.units;
+    job.units.insert(job.units.end(), units.begin(), units.end());
+  }
+  const std::vector<BatchPlan> plans = time_case(0, job).plans;
+  size_t unit = 0;
   for (Case& timed : cases_) {
-    for (const StreamPlan& stream : timed.plan.streams) {
-      timed.result.batches.push_back(
-          {.stream = stream.config.name(),
-           .plan = plan_batches(stream.config.speed, stream.effective.launch_tokens,
-                                stream.effective.max_length, report_.device)});
-    }
+    for (const StreamPlan& stream : timed.plan.streams)
+      timed.result.batches.push_back({.stream = stream.config.name(), .plan = plans.at(unit++)});
   }
 }
 
@@ -215,12 +219,16 @@ void Bench::leave_out_equal_batches() {
   cases_ = std::move(kept);
 }
 
-ProductRates Bench::products(size_t number) {
-  const ProductSession session = time_products(cases_[number].products, environment_.worker, stop_);
+ProductSession Bench::time_case(size_t number, const JobSpec& job) {
+  ProductSession session = time_products(job, environment_.worker, stop_);
   report_.device = session.device;
   products_ = session.rates;
   measured_ = number;
-  return products_;
+  return session;
+}
+
+ProductRates Bench::products(size_t number) {
+  return time_case(number, cases_[number].products).rates;
 }
 
 ProductRates mean(const ProductRates& a, const ProductRates& b) {

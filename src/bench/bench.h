@@ -53,7 +53,7 @@ struct BenchTurn {
 struct BenchResult {
   std::string dtype;
   int64_t batch_tokens = 0;            // as asked for; 0: chosen for the device
-  std::vector<StreamBatches> batches;  // planned by the rule of the worker
+  std::vector<StreamBatches> batches;  // as the worker planned them
   std::vector<BenchTurn> turns;
 };
 

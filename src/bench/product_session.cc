@@ -17,6 +17,7 @@ ProductSession time_products(const JobSpec& job, WorkerOptions worker, const Sto
   ProductSession session;
   const auto on_event = [&](const WorkerEvent& event) {
     std::visit(Overloaded{[&](const ModelLoaded& loaded) { session.device = loaded.device; },
+                          [&](const UnitStarted& unit) { session.plans.push_back(unit.plan); },
                           [&](const ProductsTimed& timed) { session.rates = timed.rates; },
                           [](const auto&) {}},
                event);

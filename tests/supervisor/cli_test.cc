@@ -1,4 +1,4 @@
-// The verbs of the program, with the fake worker in place of the model.
+// Tests the verbs of `encode`, with the fake worker.
 #include <algorithm>
 #include <string>
 
@@ -60,7 +60,8 @@ TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
        {"", "run", "verify", "compare", "config", "tokenize", "models", "version"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!verb.empty()) arguments.insert(arguments.begin(), verb);
-    double best = 1;  // processor time, and the best of five: the machine may be busy
+    // Takes the best processor time of five runs, because the machine may be busy.
+    double best = 1;
     for (int i = 0; i < 5; ++i) {
       const ProgramEnd end = encode(arguments);
       EXPECT_EQ(end.exit_code, 0) << verb;
