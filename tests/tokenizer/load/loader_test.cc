@@ -211,7 +211,7 @@ std::vector<Refusal> refusals() {
              [](Json& j) { j["pre_tokenizer"] = pattern_split("[a"); }),
       edited("UnbalancedPattern", kFormat, "malformed regular expression",
              [](Json& j) { j["pre_tokenizer"] = pattern_split("(a"); }),
-      edited("PatternMatchesNothing", kUnsupported, "can match nothing",
+      edited("PatternMatchesNothing", kUnsupported, "can match the empty string",
              [](Json& j) { j["pre_tokenizer"] = pattern_split("a*"); }),
       edited("PatternOfAnotherMeaning", kUnsupported, "\\h",
              [](Json& j) { j["pre_tokenizer"] = pattern_split("\\h"); }),
