@@ -43,8 +43,9 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
 std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_t> symbols) {
   // A long word is merged in windows. This is right for the following reason. BPE gives the tokens
   // t1 .. tn for their text if and only if it gives [ti, ti+1] for the text of each two neighbours.
-  // For if there were a merge across the border of ti and ti+1, the first such merge would also
-  // happen if the two stood alone: the other symbols only add candidates that lose to it.
+  // Suppose that BPE of the whole text merges across the border of ti and ti+1. Then the first such
+  // merge also happens for these two alone, because the other symbols only add candidates that lose
+  // to it.
   //
   // So the tokens of a window are final if its first token joins with the token before it. If it
   // does not, a larger window begins at that token. Tokens that are much longer than a window can

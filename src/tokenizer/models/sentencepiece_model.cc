@@ -15,7 +15,7 @@ class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
 
-  // Returns false at the end, and if the message is malformed.
+  // Reads the next field. Returns false at the end, and if the message is malformed.
   bool next() {
     uint64_t key = 0;
     if (rest_.empty()) return false;
@@ -25,10 +25,10 @@ class Fields {
     ok_ = ok_ && read_value();
     return ok_;
   }
-  bool ok() const { return ok_; }
+  bool ok() const { return ok_; }  // false if the message is malformed
   uint32_t number() const { return number_; }
 
-  // Each of these returns false if the field has another type.
+  // These functions give the value of the field. They return false if it has another type.
   bool read(std::string_view& bytes) const {
     bytes = bytes_;
     return wire_ == kBytes;

@@ -11,12 +11,12 @@ namespace encode {
 
 struct UnigramOptions {
   int32_t unk_id = 0;
-  // Unknown characters become <0xNN> tokens if the vocabulary has all that they need.
+  // Unknown characters become <0xNN> tokens if the vocabulary has a token for each of their bytes.
   bool byte_fallback = false;
 };
 
-// `scores` are log probabilities by id, one for each token of `vocabulary`. The ids of `vocabulary`
-// are 0, 1, 2, ..
+// `scores` has the log probability of each id, and is not empty. The ids of `vocabulary` are 0, 1,
+// 2 and so on.
 std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
                                     const UnigramOptions& options);
 
