@@ -168,6 +168,9 @@ std::vector<Refusal> refusals() {
       edited(
           "WordPieceWithoutUnk", kFormat, "'unk_token'",
           [](Json& j) { j["model"]["unk_token"] = "no"; }, wordpiece),
+      edited(
+          "WordPieceWithLongWords", kFormat, "'max_input_chars_per_word'",
+          [](Json& j) { j["model"]["max_input_chars_per_word"] = 1025; }, wordpiece),
       edited("AddedTokenWrongId", kFormat, "wrong id",
              [](Json& j) { j["added_tokens"] = Json::array({added("<x>", 9)}); }),
       edited("AddedTokenTwice", kFormat, "<x>",
