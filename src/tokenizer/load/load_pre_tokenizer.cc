@@ -95,9 +95,9 @@ std::unique_ptr<PreTokenizer> load_plain(const Component& component) {
 
 using Steps = std::vector<std::unique_ptr<PreTokenizer>>;
 
-// Appends the steps of `component`, with sequences flattened. The split of "ByteLevel" is appended
-// at once, and its alphabet when the next step follows. So after the last step,
-// `ends_with_alphabet` is true if an alphabet is still to be applied.
+// Appends the steps of `component`, with sequences flattened. A "ByteLevel" becomes two steps, a
+// split and an alphabet. If it is the last component, the alphabet is not appended, and
+// `ends_with_alphabet` becomes true.
 void load_steps(const Component& component, Steps& steps, bool& ends_with_alphabet) {
   using Loader = std::unique_ptr<PreTokenizer> (*)(const Component&);
   static const std::map<std::string, Loader, std::less<>> kLoaders = {

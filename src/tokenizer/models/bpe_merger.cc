@@ -11,8 +11,8 @@ constexpr size_t kWindow = 512;  // the number of symbols in a window of a long 
 // The number of tokens at the end of a window that are merged again. They may be wrong, because the
 // window does not have the symbols after it.
 constexpr size_t kTokensToRedo = 2;
-// The limit for the symbols of all windows, for each symbol of a word. Beyond it, the word is
-// merged as a whole. Real vocabularies need up to 4, if tokens are longer than a window.
+// A word is merged as a whole if its windows together have more symbols than this number times the
+// size of the word. Real vocabularies need up to 4, if tokens are longer than a window.
 constexpr size_t kMaxWork = 16;
 constexpr uint32_t kNoNode = UINT32_MAX;
 
@@ -47,9 +47,10 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
   // merge also happens for these two alone, because the other symbols only add candidates that lose
   // to it.
   //
-  // So the tokens of a window are final if its first token joins with the token before it. If it
-  // does not, a larger window begins at that token. Tokens that are much longer than a window can
-  // repeat this without end. The word is then merged as a whole.
+  // So the tokens before a window and the tokens of the window are right if joins() is true for the
+  // two tokens at their border. If it is false, a larger window begins at the token before the
+  // border. With tokens that are much longer than a window, this could be repeated without end. So
+  // kMaxWork limits it.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;

@@ -64,8 +64,8 @@ class ByteTrie {
   void place(const Range& range, const SortedEntries& entries, std::vector<Range>& todo);
 
   LargeTable<Node> nodes_;
-  // Where the search for free nodes begins for a parent with one child, and for other parents. No
-  // node below first_gap_ is free, and few nodes below first_free_ are.
+  // The search for free nodes begins at first_gap_ if a parent has one child, and at first_free_ if
+  // it has more. Few nodes before these indices are free.
   uint32_t first_gap_ = 1;
   uint32_t first_free_ = 1;
 };

@@ -18,7 +18,7 @@ namespace encode {
 struct RangedToken {
   int32_t id;
   Piece bytes;  // counted from the first byte of the piece
-  // True if these bytes spell the token, and not the vocabulary's spelling of the id.
+  // True if the token is spelled as these bytes. Otherwise it is spelled as in the vocabulary.
   bool is_text = false;
 };
 

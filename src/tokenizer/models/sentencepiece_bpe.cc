@@ -96,8 +96,9 @@ class Builder {
     return options_.unk_id >= 0 && (has_bytes || !model_.byte_fallback);
   }
 
-  // Adds a merge for each two pieces that spell a third piece. The highest score has the lowest
-  // rank. Returns false if a character has no piece.
+  // Adds a merge for each pair of pieces that together spell a third piece. The merge with the
+  // highest score of the third piece gets the lowest rank. Returns false if a character of a piece
+  // is not a piece itself.
   bool add_merges() {
     std::vector<float> scores;
     for (const Entry& entry : model_.entries) {

@@ -28,7 +28,8 @@ class Fields {
   bool ok() const { return ok_; }  // false if the message is malformed
   uint32_t number() const { return number_; }
 
-  // These functions give the value of the field. They return false if it has another type.
+  // Each of these functions reads the value of the field. It returns false if the field has another
+  // type.
   bool read(std::string_view& bytes) const {
     bytes = bytes_;
     return wire_ == kBytes;

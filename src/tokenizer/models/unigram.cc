@@ -57,8 +57,8 @@ class Unigram final : public Model {
   std::string name() const override { return "Unigram"; }
 
  private:
-  // The best tokens for the beginning of a word up to an offset: their score, the last of them, and
-  // its begin.
+  // The best way to tokenize the beginning of a word: its score, its last token, and the begin of
+  // this token.
   struct Best {
     double score = 0;
     uint32_t begin = kNowhere;
