@@ -6,7 +6,7 @@
 namespace encode {
 namespace {
 
-// Returns the code unit of the escape "\uXXXX" at `at`, and -1 if no such escape is there.
+// Returns the code unit of the escape "\uXXXX" at `at`, and -1 if there is none.
 int escaped_unit(std::string_view json, size_t at) {
   if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return -1;
   int unit = 0;

@@ -30,7 +30,8 @@ class RowReader final : public TextReader {
   bool next(Text& text) override;
   void seek(int64_t row, const InputScan& scan) override;
 
-  // One pass over the whole input; needs Purpose::kScan and a reader that has read nothing yet.
+  // Reads the whole input. The reader must have Purpose::kScan, and must not have read anything
+  // before.
   InputScan scan(const std::function<void(const RejectedRow&)>& on_rejected);
 
  private:

@@ -8,7 +8,7 @@
 namespace encode {
 
 struct FileFormat {
-  TextFormat format = TextFormat::kAuto;  // never kAuto once resolved
+  TextFormat format = TextFormat::kAuto;  // resolve_format() never returns kAuto
   Compression compression = Compression::kNone;
 };
 

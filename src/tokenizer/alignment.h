@@ -47,7 +47,7 @@ class Rewriting {
 class AlignedText {
  public:
   explicit AlignedText(std::string_view row);
-  AlignedText slice(size_t begin, size_t end) const;  // bytes
+  AlignedText slice(size_t begin, size_t end) const;  // the bytes [begin, end)
 
   std::string_view view() const { return text_; }
   const std::vector<CodePoints>& origins() const { return origins_; }  // one entry for each byte
@@ -57,7 +57,7 @@ class AlignedText {
   void rewrite(const Rewriting& rewriting, size_t removed = 0);
   void prepend(std::string_view prefix);
   void replace(std::span<const Match> matches, std::string_view content);
-  void narrow(size_t begin, size_t end);  // bytes
+  void narrow(size_t begin, size_t end);  // keeps the bytes [begin, end)
 
   // Removes the code points for which `keeps(code_point)` is false.
   template <typename Keeps>

@@ -68,7 +68,7 @@ TEST_F(Input, EveryTruncationOfACompressedFileIsAnError) {
 
 TEST_F(Input, DamageInACompressedFileIsAnErrorWithItsPlace) {
   std::string bytes = gzip(std::string(10000, 'x') + "\n");
-  bytes[bytes.size() - 6] ^= 1;  // in the CRC
+  bytes[bytes.size() - 6] ^= 1;  // changes the CRC
   ErrorDetail error = error_of(lenient(file("a.txt.gz", bytes)));
   EXPECT_EQ(error.code, "gzip.corrupt");
   EXPECT_THAT(error.found, HasSubstr("near byte"));

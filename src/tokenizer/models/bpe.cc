@@ -43,7 +43,7 @@ struct SizedSymbols {
   void extend_last(size_t size) { sizes.back() += static_cast<uint32_t>(size); }
 };
 
-// Only the ids of the symbols.
+// Takes the place of SizedSymbols if only the ids of the symbols are needed.
 struct PlainSymbols {
   std::vector<int32_t>& ids;
 

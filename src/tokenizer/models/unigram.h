@@ -1,4 +1,4 @@
-// Unigram: a piece is cut into the tokens whose sum of scores is the highest (Viterbi's algorithm).
+// Unigram: a piece is cut into the tokens with the highest sum of scores (Viterbi's algorithm).
 #pragma once
 
 #include <memory>

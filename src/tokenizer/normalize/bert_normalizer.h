@@ -1,7 +1,7 @@
 // BertNormalizer of tokenizer.json. It has four steps: it cleans the text, puts spaces around CJK
-// characters, removes accents (NFD without Mn), and lowers the case. All four run on one stretch of
-// text before the next. Only the first and the last step can change ASCII, so ASCII characters are
-// looked up in a table.
+// characters, removes accents (NFD without Mn), and lowers the case. All four are
+// applied to a stretch of text before the next stretch. Only the first and the last step can change
+// ASCII, so ASCII characters are looked up in a table.
 #pragma once
 
 #include <memory>

@@ -178,7 +178,7 @@ class Precompiled final : public Normalizer {
   }
 
   // Returns the grapheme cluster at `i`. The end of a cluster longer than kMaxClusterBytes may be
-  // wrong, because such a cluster is looked up character by character.
+  // wrong, because that cluster is looked up character by character.
   static std::string_view cluster_at(std::string_view in, size_t i) {
     const unicode::PropertyTable& table = unicode::properties();
     const auto is_control = [&table](char32_t c) {
@@ -204,8 +204,8 @@ class Precompiled final : public Normalizer {
     return in.substr(i, static_cast<size_t>(p - begin));
   }
 
-  // Refuses a charsmap with a rule for a prepended mark. Without such a rule, a cluster that begins
-  // with such a mark is looked up character by character.
+  // Refuses a charsmap with a rule for a prepended mark. All other charsmaps look up a cluster with
+  // a prepended mark character by character.
   void refuse_prepended(const std::string& where) const {
     for (const char32_t c : kPrepended) {
       std::string utf8;

@@ -15,7 +15,7 @@ class Metaspace final : public PreTokenizer {
     unicode::append_utf8(replacement_, replacement);
   }
 
-  // WordBorder describes only borders with U+2581.
+  // Borders with another replacement than U+2581 have not been examined.
   WordBorder word_border(char /*letter*/, WordBorder /*border*/) const override {
     if (replacement_ != "\xE2\x96\x81") return WordBorder::kUnknown;
     return split_ ? WordBorder::kCut : WordBorder::kMetaspace;

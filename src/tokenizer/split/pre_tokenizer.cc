@@ -42,8 +42,8 @@ void append_merged_with_next(const std::vector<Match>& matches, std::vector<Piec
   std::reverse(pieces.begin() + first, pieces.end());
 }
 
-// Appends the pieces of one piece, which `matches` covers. If `invert`, the matches and the text
-// between them change their roles.
+// Appends the parts that one piece is split into. `matches` covers this piece. If `invert`, the
+// matches and the text between them change their roles.
 void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool invert,
                   std::vector<Piece>& pieces) {
   if (invert) {

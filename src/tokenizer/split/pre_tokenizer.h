@@ -68,7 +68,7 @@ class PreTokenizedText {
  public:
   TextBuffer text;
   std::vector<Piece> pieces;
-  // For each byte of `text`; only if offsets are asked for.
+  // The origin of each byte of `text`. It has a value only in the pass for offsets.
   std::optional<std::vector<CodePoints>> origins;
 
   // Makes all of `text` one piece. An empty text has no piece.
@@ -142,7 +142,7 @@ class PreTokenizer {
   }
 };
 
-// What a split does with its matches, with the names that tokenizer.json has for it.
+// What a split does with its matches. The names are the names in tokenizer.json.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();

@@ -45,7 +45,7 @@ class Translator {
       } else if (c == '^' || c == '$') {
         refuse("an anchor");
       } else {
-        copy(1);  // literals, | ) .
+        copy(1);  // a literal, or one of | ) .
       }
     }
     return std::move(out_);

@@ -201,7 +201,7 @@ const char* skip_o200k_word(const Reader& reader, const char* p) {
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+C|
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*C|\p{N}{1,D}|
 // ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-// where C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing.
+// Here C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing.
 template <int kMaxDigits, bool kContractions>
 void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   Reader reader(text, base, pieces);

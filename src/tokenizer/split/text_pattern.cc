@@ -19,7 +19,7 @@ class LiteralPattern final : public TextPattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
 
-  // A single byte contains no border. Longer literals are not examined.
+  // A match of one byte contains no border. Longer literals are not examined.
   bool is_local() const override { return literal_.size() == 1; }
   bool is_space() const override { return literal_ == " "; }
 

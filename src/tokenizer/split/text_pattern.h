@@ -30,11 +30,11 @@ class TextPattern {
   // Appends the same parts as pieces, without the distinction between matches and other text.
   virtual void isolate(std::string_view text, uint32_t base, std::vector<Piece>& pieces) const;
 
-  // True if no match contains both an ASCII letter and the space or U+2581 after it, and no match
-  // depends on what is beyond such a border.
+  // A border is between an ASCII letter and the space or U+2581 after it. Returns true if no match
+  // contains a border, and the matches on one side do not depend on the text on the other side.
   virtual bool is_local() const { return false; }
-  // True if, in addition, a match or a part between matches always ends after a letter that a space
-  // follows.
+  // Returns true if, in addition, a match or a part between matches always ends after a letter that
+  // a space follows.
   virtual bool ends_at_space() const { return false; }
   virtual bool is_space() const { return false; }  // the pattern matches nothing but single spaces
 };

@@ -31,7 +31,7 @@ enum Property : uint32_t {
   kNumber = 1U << 14,           // \p{N} of the regular expressions
   kUpperish = 1U << 15,         // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
   kLowerish = 1U << 16,         // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
-  kGraphemeExtend = 1U << 17,   // belongs to the grapheme cluster of the character before it
+  kGraphemeExtend = 1U << 17,   // is in the grapheme cluster of the character before it
   kGraphemeControl = 1U << 18,  // is a grapheme cluster of its own
 };
 
@@ -56,8 +56,8 @@ class PropertyTable {
 const PropertyTable& properties();
 inline int combining_class(uint32_t property_bits) { return static_cast<int>(property_bits >> 24); }
 
-// Returns the full decomposition of `c`, empty if it has none. decompose() handles Hangul
-// syllables, this function does not.
+// Returns the full decomposition of `c`, empty if it has none. It is also empty for Hangul
+// syllables; CanonicalDecomposer decomposes these.
 std::span<const uint32_t> decomposition(char32_t c, bool compatibility);
 // Returns the primary composite of two code points (Hangul included), 0 if there is none.
 char32_t compose(char32_t first, char32_t second);
