@@ -25,7 +25,7 @@ bool LineSplitter::next(Line& line) {
       return true;
     }
     scanned = view.size();
-    // A line of hold_bytes_ may have one more byte so far: the CR of its line end.
+    // One more byte is allowed, because it may be the CR of the line end.
     if (scanned > hold_bytes_ + 1) {
       skip_to_line_end(line);
       return true;

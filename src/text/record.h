@@ -63,7 +63,7 @@ std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputO
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
                                               char delimiter);
 
-// The problem of a record that is longer than `limit_bytes`.
+// Returns the problem of a record that is longer than `limit_bytes`.
 RowProblem too_long_problem(int64_t limit_bytes);
 
 }  // namespace encode

@@ -23,8 +23,8 @@ class RowReader final : public TextReader {
 
   enum class Purpose { kRead, kScan };  // kScan also hashes the file
 
-  // The input is read in blocks of `block_bytes`. The rows do not depend on it; tests use small
-  // blocks to cut records at every place.
+  // Reads the input in blocks of `block_bytes`. The rows do not depend on the size of the blocks.
+  // Tests use small blocks to cut records at every place.
   RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes = kBlockBytes);
 
   bool next(Text& text) override;

@@ -118,7 +118,7 @@ TEST_F(Input, WhatIsNotAReadableFileIsAProperError) {
 TEST_F(Input, AnUnreadableFileIsAPermissionError) {
   const InputOptions options = file("a.txt", "a\n");
   ASSERT_EQ(::chmod(options.path.c_str(), 0), 0);
-  // Root may read every file. So if root runs this test, the read happens as the user nobody.
+  // Root may read every file. So if root runs this test, it reads the file as the user nobody.
   const bool root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(root ? ::seteuid(kNobody) : 0, 0);
