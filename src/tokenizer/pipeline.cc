@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "tokenizer/aligned_encoder.h"
 #include "tokenizer/prefix_cut.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {
@@ -200,7 +201,8 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
          .found = fmt::format("{} bytes", utf8.size()),
          .hint = "split the row, or drop it with a smaller max_row_bytes and bad_row: reject"});
   }
-  if (is_valid_utf8(utf8)) return utf8;
+  // Most rows are ASCII, and this is faster to check.
+  if (unicode::ascii_prefix(utf8) == utf8.size() || is_valid_utf8(utf8)) return utf8;
   append_repaired_utf8(utf8, repaired);
   return repaired;
 }
