@@ -169,7 +169,7 @@ TEST_F(Damage, DroppedThingsAreToldInWords) {
     EXPECT_EQ(
         store->dropped()[0],
         folder_ +
-            "/chunk_0001.npy: its checksum differs from its record's; it will be encoded again");
+            "/chunk_0001.npy: its checksum is not the one in its record; it will be encoded again");
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/chunk_0001.npy"));
   });
 }
