@@ -1,4 +1,4 @@
-// The model's products alone, timed by a worker of their own.
+// Times the matrix products of a model alone, in a worker process of its own.
 #pragma once
 
 #include "encode/device.h"
@@ -15,8 +15,8 @@ struct ProductSession {
   ProductRates rates;
 };
 
-// `job` has one unit, and product_seconds above 0; its file is written into `job.cache_dir`. Throws
-// the worker's Error, whatever WorkerSession throws, and Stopped.
+// `job` must have one unit and product_seconds > 0. Writes the job file into `job.cache_dir`.
+// Throws the Error of the worker, what WorkerSession throws, and Stopped if a signal arrives.
 ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop);
 
 }  // namespace encode
