@@ -152,10 +152,10 @@ void check_row_offsets(const std::string& path, const Manifest& manifest, Findin
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
-    const int64_t rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
-    findings.check("rows", *matrix.rows == rows,
-                   {.expected = fmt::to_string(*matrix.rows), .found = fmt::to_string(rows)},
-                   "the input has another number of rows");
+    findings.check(
+        "rows", *matrix.rows == summary.input_rows,
+        {.expected = fmt::to_string(*matrix.rows), .found = fmt::to_string(summary.input_rows)},
+        "the input has another number of rows");
   }
   if (matrix.dim) {
     const int64_t dim = manifest ? manifest->identity.dim : summary.dim;
@@ -254,13 +254,15 @@ bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
     return false;
   }
   report.matrices.push_back(scan->summary);
+  MatrixSummary& summary = report.matrices.back();
   const std::optional<Manifest> manifest = check_manifest(matrix, manifest_required, findings);
+  summary.input_rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
   if (manifest) {
     check_against_manifest(scan->summary, *manifest, findings);
-    check_truncation(matrix.path, *manifest, report.matrices.back(), findings);
+    check_truncation(matrix.path, *manifest, summary, findings);
     check_row_offsets(matrix.path, *manifest, findings);
   }
-  check_expectations(matrix, scan->summary, manifest, findings);
+  check_expectations(matrix, summary, manifest, findings);
   check_values(*scan, manifest, findings);
   if (manifest) check_combined(matrix.path, *manifest, findings);
   return manifest &&
@@ -278,10 +280,10 @@ void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& rep
     const MatrixSummary* first = first_of_group.emplace(matrices[i].group, &summary).first->second;
     if (first == &summary) continue;
     Findings(matrices[i].name, report.findings)
-        .check("group_rows", first->rows == summary.rows,
-               {.expected = fmt::format("{} rows, as in {}", first->rows, first->name),
-                .found = fmt::format("{} rows", summary.rows)},
-               "all matrices of one split must have the same number of rows");
+        .check("group_rows", first->input_rows == summary.input_rows,
+               {.expected = fmt::format("{} rows, as in {}", first->input_rows, first->name),
+                .found = fmt::format("{} rows", summary.input_rows)},
+               "all inputs of one split must have the same number of rows");
   }
 }
 

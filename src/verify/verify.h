@@ -16,7 +16,7 @@ namespace encode {
 struct ExpectedMatrix {
   std::string name;  // the stream, "train_tc"; its chunks are in <cache>/train_tc_chunks
   std::string path;
-  std::string group;  // the split; matrices of one group must have equal rows; "": no group
+  std::string group;  // the split; the inputs of one group must have equal rows; "": no group
   std::optional<int64_t> rows;  // the number of rows of the input
   std::optional<int64_t> dim;
   std::optional<std::string> fingerprint;  // canonical JSON, as in StreamIdentity
@@ -51,9 +51,10 @@ struct NormSummary {
 struct MatrixSummary {
   std::string name;
   std::string path;
-  int64_t rows = 0;
-  int64_t dim = 0;    // the columns of the file; for binary and ubinary, the bytes of a row
-  std::string dtype;  // the element type of the file: "<f4", "<f2", "|i1", "|u1"
+  int64_t rows = 0;        // the rows of the file; with token embeddings, its vectors
+  int64_t input_rows = 0;  // the rows of the input, which differ from `rows` with token embeddings
+  int64_t dim = 0;         // the columns of the file; for binary and ubinary, the bytes of a row
+  std::string dtype;       // the element type of the file: "<f4", "<f2", "|i1", "|u1"
   int64_t file_bytes = 0;
   int64_t non_finite_rows = 0;
   int64_t zero_rows = 0;

@@ -197,6 +197,15 @@ TEST_F(Verify, RowsWithinASplitMustBeEqual) {
   EXPECT_THAT(failed(report), ElementsAre("group_rows"));
 }
 
+TEST_F(Verify, RowsWithinASplitAreRowsOfTheInputEvenIfTheyHaveManyVectors) {
+  FakeJob tokens = token_embeddings_job();
+  tokens.identity.name = "train_tokens";
+  run_fake_job(dir_.path(), tokens);
+  const VerifyReport report = verify_run({expected(tc_), expected(tokens)}, dir_.path(), {});
+  EXPECT_NE(report.matrices[0].rows, report.matrices[1].rows);
+  EXPECT_THAT(failed(report), IsEmpty()) << render_table(report);
+}
+
 TEST_F(Verify, NonFiniteValuesAreNamedByRow) {
   set_value(path_of(tc_), 5 * 4 + 1, std::numeric_limits<float>::quiet_NaN());
   set_value(path_of(tc_), 17 * 4, std::numeric_limits<float>::infinity());
