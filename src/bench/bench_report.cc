@@ -157,7 +157,7 @@ class Table {
     for (const auto& cells : lines_) {
       for (size_t i = 0; i < cells.size(); ++i) {
         const std::string space(widths_[i] - cells[i].size(), ' ');
-        text += i == 0 ? cells[i] + space : "  " + space + cells[i];
+        text += i == 0 ? cells[i] + space : fmt::format("  {}{}", space, cells[i]);
       }
       text.erase(text.find_last_not_of(' ') + 1);
       text += '\n';

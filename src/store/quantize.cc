@@ -94,8 +94,8 @@ void Ranges::widen(std::span<const float> rows) {
 std::string Ranges::npy_bytes() const {
   const auto dim = static_cast<int64_t>(lowest_.size());
   std::string bytes = make_npy_header(2, dim, kElementType);
-  if (!lowest_.empty() && lowest_[0] > highest_[0]) {        // widen() has seen no row
-    bytes.append(lowest_.size() * 2 * sizeof(float), '\0');  // 0.0F
+  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // widen() has seen no row: write zeros
+    bytes.append(lowest_.size() * 2 * sizeof(float), '\0');
     return bytes;
   }
   for (size_t i = 0; i < lowest_.size(); ++i) {

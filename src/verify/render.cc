@@ -24,7 +24,7 @@ std::string align(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + padding : "  " + padding + row[i];
+      text += i == 0 ? row[i] + padding : fmt::format("  {}{}", padding, row[i]);
     }
     text += '\n';
   }
@@ -157,7 +157,7 @@ std::string render_table(const CompareReport& report) {
       rows.push_back({fmt::to_string(row.row), cosine_text(row.cosine),
                       difference_text(row.max_difference), fmt::to_string(row.column)});
     }
-    text += "\n" + align(rows);
+    text += fmt::format("\n{}", align(rows));
   }
   for (const std::string& failure : report.failures) text += fmt::format("FAILED  {}\n", failure);
   return text;

@@ -1,6 +1,7 @@
 // The JSON between encode and encode-worker must keep every field, and must reject documents that
 // neither program writes.
 #include <cstdint>
+#include <fmt/format.h>
 #include <random>
 #include <string>
 
@@ -25,7 +26,7 @@ class Filler {
   std::string text() {
     static const std::string kPieces[] = {
         "a", "é", "\"", "\\", "\n", "/", "😀", std::string(1, '\0'), "Z"};
-    std::string text = "t" + std::to_string(++count_);
+    std::string text = fmt::format("t{}", ++count_);
     for (int i = 0; i < 5; ++i) text += kPieces[random_() % std::size(kPieces)];
     return text;
   }

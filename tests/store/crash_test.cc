@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
         ErrnoCase{"DeniedFromThen", EACCES, ExitCode::kNoPermission, true},
         ErrnoCase{"NoDescriptorsOnce", EMFILE, ExitCode::kOsError, false},
         ErrnoCase{"NoDescriptorsFromThen", EMFILE, ExitCode::kOsError, true},
-        // Only once: a caller retries EINTR, so a call that always fails with it would never end.
+        // EINTR only once: callers retry it, so a call that always fails with it would never end.
         ErrnoCase{"InterruptedOnce", EINTR, ExitCode::kIoError, false},
         ErrnoCase{"ShortWriteOnce", 0, ExitCode::kOk, false},
         ErrnoCase{"ShortWriteFromThen", 0, ExitCode::kOk, true}),

@@ -32,7 +32,7 @@ class Mount {
   Mount(const std::string& image, std::string directory, const std::string& options)
       : directory_(std::move(directory)) {
     fs::create_directories(directory_);
-    mounted_ = shell("mount -o loop," + options + " " + image + " " + directory_);
+    mounted_ = shell(fmt::format("mount -o loop,{} {} {}", options, image, directory_));
   }
   ~Mount() {
     if (!mounted_) return;
@@ -163,7 +163,7 @@ class ImageCut : public ::testing::Test {
   // Makes a new image file each time, because a loop device of the old one may still be in use.
   bool make_disk() {
     fs::remove(image_);
-    return shell("truncate -s 12M " + image_ + " && mkfs.ext4 -q -F " + image_);
+    return shell(fmt::format("truncate -s 12M {} && mkfs.ext4 -q -F {}", image_, image_));
   }
 
   // The kernel may write to the image during a copy, and then the copy would mix two states. So
