@@ -147,7 +147,7 @@ void Bench::add_case(const RunConfig& config) {
   Case added;
   added.config = timed_config(config);
   Terminal out(-1);
-  LogOptions quiet;  // the first run repeats the warnings of this plan
+  LogOptions quiet;  // the plan is silent here, because the first run reports the same warnings
   quiet.level = "error";
   RunLog log(quiet, err_, out);
   added.plan = make_plan(added.config, PlanPurpose::kAudit, log);

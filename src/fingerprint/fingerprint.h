@@ -20,10 +20,11 @@ struct Fingerprint {
   static constexpr int64_t kVersion = 7;
 
   InputOptions input;        // without `path`, so that the cache of a moved file stays valid
-  int64_t input_bytes = 0;   // the size of the input file on disk, compressed if it is compressed
+  int64_t input_bytes = 0;   // the size of the input file on disk, before any decompression
   std::string input_sha256;  // the SHA-256 of the same bytes, 64 hex digits
   std::vector<FileHash> model_files;  // every model file that can change a result
-  // Without paths and tensors: the hashes in model_files cover the content of the model files.
+  // The text leaves out the paths and tensors in it, because model_files has the hashes of the
+  // files.
   EffectiveResult result;
   // The external library that tokenizes, "sentencepiece 0.1.97"; "" if encode itself tokenizes.
   std::string tokenizer_library;

@@ -32,8 +32,8 @@ struct FinalSource {
 void write_final(const FinalSource& source, const std::string& matrix_path, Manifest manifest,
                  const FinalFormat& format);
 
-// Returns the bytes of the ranges file that belongs beside a final if the user gives the ranges;
-// "" for a type without ranges. Throws as Ranges::read() does.
+// Returns the bytes that the ranges file beside a final must have if the user gave the file
+// format.ranges_file; "" for a type without ranges. Throws as Ranges::read() does.
 std::string ranges_bytes_of_file(const FinalFormat& format, int64_t dim);
 
 }  // namespace encode

@@ -14,7 +14,8 @@
 
 namespace encode {
 
-// Each reader throws Error for a field that is missing or wrong; `where` names the document.
+// The from_json functions throw Error for a field that is missing or wrong. `where` names the
+// document in the error.
 Json to_json(const FileSeal& seal);
 FileSeal file_seal_from_json(const Json& json, const std::string& where);
 Json to_json(const RowStats& stats);

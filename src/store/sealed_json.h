@@ -24,8 +24,8 @@ std::string seal(const Json& object, int indent = -1);
 // checksum or a wrong one, or if it is not strict JSON. `where` names the document in the error.
 Json unseal(std::string_view text, const std::string& where);
 
-// Returns the checksum that a sealed text states, without checking it; "" if the text does not
-// begin like a sealed text.
+// Returns the checksum at the beginning of a sealed text, without checking it. Returns "" if the
+// text does not begin with a checksum.
 std::string stated_checksum(std::string_view text);
 
 // Makes the Error kData "store.damaged" for a file that is damaged or cannot be used.

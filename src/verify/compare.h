@@ -40,7 +40,7 @@ struct CompareReport {
   int64_t rows = 0;
   int64_t dim = 0;
   bool identical = false;       // every value has the same bits
-  int64_t non_finite_rows = 0;  // rows with NaN or infinity in a or b; no distribution has them
+  int64_t non_finite_rows = 0;  // rows with NaN or infinity; the distributions leave them out
   Distribution cosine;
   Distribution max_difference;
   std::vector<RowDifference> worst;   // the largest max_difference first

@@ -11,10 +11,10 @@ namespace encode {
 
 struct MatrixScan {
   MatrixSummary summary;
-  // Each `examples` holds the first few row numbers of its kind.
+  // Each list of examples holds the first few row numbers of its kind.
   std::vector<int64_t> non_finite_examples;
   std::vector<int64_t> zero_examples;
-  int64_t off_unit_rows = 0;  // rows that are not zero and differ from norm 1 by > kUnitTolerance
+  int64_t off_unit_rows = 0;  // rows with a norm other than 0 and 1 (within kUnitTolerance)
   std::vector<int64_t> off_unit_examples;
 };
 

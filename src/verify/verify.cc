@@ -276,7 +276,8 @@ void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& rep
   std::map<std::string, const MatrixSummary*> first_of_group;
   for (size_t i = 0; i < matrices.size(); ++i) {
     const MatrixSummary& summary = report.matrices[i];
-    if (matrices[i].group.empty() || summary.dim == 0) continue;  // dim 0: it could not be read
+    // The dim is 0 if the file could not be read.
+    if (matrices[i].group.empty() || summary.dim == 0) continue;
     const MatrixSummary* first = first_of_group.emplace(matrices[i].group, &summary).first->second;
     if (first == &summary) continue;
     Findings(matrices[i].name, report.findings)
