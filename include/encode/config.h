@@ -114,7 +114,7 @@ struct HardwareOptions {
   // More settings of the CUDA allocator, in the syntax of PyTorch's PYTORCH_ALLOC_CONF. They
   // override that variable and `expandable_segments`.
   std::string allocator_conf;
-  int64_t max_restarts = 5;  // how often a worker is restarted in a row without progress
+  int64_t max_restarts = 5;  // the most restarts of the worker without progress between them
 
   bool operator==(const HardwareOptions&) const = default;
 };

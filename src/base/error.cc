@@ -50,8 +50,7 @@ Error system_error(std::string_view code, std::string_view action, const std::st
                    int error_number) {
   std::string hint;
   if (error_number == ENOSPC || error_number == EDQUOT) {
-    hint =
-        "free space, then run the same command again: it continues after the last committed chunk";
+    hint = "free space, then run the same command again: it goes on after the last committed chunk";
   } else if (error_number == EACCES || error_number == EPERM) {
     hint = "check the permissions of the path and of the directories above it";
   } else if (error_number == EROFS) {

@@ -253,7 +253,7 @@ void remove_temp_files(const std::string& path) {
 AtomicFile::AtomicFile(std::string path, int64_t reserve_bytes) : path_(std::move(path)) {
   const std::string directory = parent_directory(path_);
   const std::string name = std::filesystem::path(path_).filename().string();
-  temp_path_ = directory + "/" + temp_name(name);
+  temp_path_ = fmt::format("{}/{}", directory, temp_name(name));
   fd_ = UniqueFd(
       ::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!fd_) throw create_error("io.create", "create", path_, errno);

@@ -42,10 +42,10 @@ std::string cgroup_path(const std::string& controller) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const bool match = controller.empty()
                            ? controllers == ",,"
-                           : controllers.find("," + controller + ",") != std::string::npos;
+                           : controllers.find(fmt::format(",{},", controller)) != std::string::npos;
     if (match) return line.substr(second + 1);
   }
   return "/";
@@ -91,8 +91,8 @@ GroupMemory group_memory() {
   GroupMemory memory;
   const auto take = [&memory](const std::string& directory, const char* limit_file,
                               const char* usage_file, const char* reclaimable) {
-    const auto limit = read_integer(directory + "/" + limit_file);
-    const auto usage = read_integer(directory + "/" + usage_file);
+    const auto limit = read_integer(fmt::format("{}/{}", directory, limit_file));
+    const auto usage = read_integer(fmt::format("{}/{}", directory, usage_file));
     // cgroup v1 writes "no limit" as a number near 2^63.
     if (!limit || *limit <= 0 || *limit > (int64_t{1} << 60)) return;
     memory.limit = std::min(memory.limit, *limit);

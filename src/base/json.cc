@@ -128,13 +128,15 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
   }
   // For nlohmann's parser, NUL is the end of the text, and it ignores what follows.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    refuse_document("malformed JSON", where + ":" + line_and_column(text, nul), code, "a NUL byte");
+    refuse_document("malformed JSON", fmt::format("{}:{}", where, line_and_column(text, nul)), code,
+                    "a NUL byte");
   }
   StrictBuilder builder(limits.max_depth);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
-    const std::string place = builder.position() > 0
-                                  ? where + ":" + line_and_column(text, builder.position() - 1)
-                                  : where;
+    const std::string place =
+        builder.position() > 0
+            ? fmt::format("{}:{}", where, line_and_column(text, builder.position() - 1))
+            : where;
     refuse_document("malformed JSON", place, code, builder.problem());
   }
   return builder.take();

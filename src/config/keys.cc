@@ -1,5 +1,6 @@
 // The table of keys. To add a key, add an entry here. The test that then fails says how to refresh
 // docs/config.md and configs/schema.json.
+#include <fmt/format.h>
 #include <string>
 
 #include "base/names.h"
@@ -162,7 +163,7 @@ std::vector<KeySpec> run_keys() {
       {.sections = {"semantic"},
        .name = "chunk_size",
        .value = integer_of(0, 1'000'000'000),
-       .default_text = std::to_string(kDefaultChunkRows),
+       .default_text = fmt::to_string(kDefaultChunkRows),
        .help = "The number of rows in a chunk; 0: the default.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.chunk_size = integer(v); }},
       {.sections = {"semantic"},
@@ -233,7 +234,7 @@ std::vector<KeySpec> hardware_keys() {
        .name = "max_restarts",
        .value = integer_of(0, 1000),
        .default_text = "5",
-       .help = "How often a worker is restarted in a row without progress.",
+       .help = "The most restarts of the worker without progress between them.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
       {.sections = {"hardware.allocator"},
        .name = "expandable_segments",

@@ -75,7 +75,7 @@ class Reader {
                                const std::string& path) const {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "config.key",
-                 .what = "unknown key" + (path.empty() ? "" : " in " + path),
+                 .what = path.empty() ? "unknown key" : "unknown key in " + path,
                  .where = where(key.mark),
                  .expected = valid_keys(section),
                  .found = fmt::format("'{}'", preview(key.text)),
