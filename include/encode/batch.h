@@ -6,8 +6,8 @@
 
 namespace encode {
 
-// B sequences that lie end to end in T tokens, the layout of varlen attention. Each sequence is one
-// row of a window; a window is the set of rows that are packed together.
+// B sequences, stored one after the other in T tokens. This is the layout of varlen attention. Each
+// sequence is a row of a window, and a window is the set of rows that are packed together.
 struct PackedBatch {
   std::vector<int32_t> input_ids;     // [T]
   std::vector<int32_t> position_ids;  // [T], counted from 0 within each sequence

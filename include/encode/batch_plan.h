@@ -13,7 +13,7 @@ namespace encode {
 // memory of a run, and never its result. `launch_tokens` decides the bits of the result on a GPU,
 // so it is part of the fingerprint.
 struct BatchPlan {
-  // The capacity of a batch. The batch of a longer row has room for the next multiple of it.
+  // The capacity of a batch. A longer row gets a batch with room for the next multiple of it.
   int64_t budget_tokens = 0;
   // On a GPU, every matrix product has exactly this number of rows. So the library uses the same
   // kernel for all of them, and the bits of a row do not depend on its batch. `budget_tokens` is a
@@ -44,9 +44,9 @@ BatchPlan halved(const BatchPlan& plan);
 // "batches of at most 16,384 tokens in launches of 4,096, rows of at most 512".
 std::string describe(const BatchPlan& plan);
 
-// The least number of tokens that one call of Encoder::encode() should get. At the end of a call
-// the threads wait for each other, and the last launch may not be full; with this number of tokens,
-// that costs little.
+// The least number of tokens that one call of Encoder::encode() should get. With fewer tokens, it
+// costs too much that the threads wait for each other at the end of a call, and that the last
+// launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
 }  // namespace encode

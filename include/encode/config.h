@@ -57,8 +57,8 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. It is never part of the fingerprint.
 struct SpeedOptions {
-  // A limit of the tokens in a batch, stated as a number of rows of max_length. A batch of shorter
-  // rows has as many rows as fit in these tokens. 0: no such limit.
+  // The limit of a batch, as a number of rows of max_length tokens. A batch of shorter rows has
+  // more rows: as many as fit in these tokens. 0: no such limit.
   int64_t batch_size = 0;
   int64_t batch_tokens = 0;              // the most tokens in a batch; 0: chosen for the device
   int64_t threads = 0;                   // compute threads on a CPU; 0: the container's CPU quota

@@ -37,7 +37,7 @@ struct RowStats {
   int64_t truncated_rows = 0;
   int64_t lost_tokens = 0;      // the tokens that max_length cut off
   int64_t zero_token_rows = 0;  // rows without any token, which get a vector of zeros
-  int64_t redone_rows = 0;  // rows that were not finite in a 16-bit type and so redone in float32
+  int64_t redone_rows = 0;      // rows computed again in float32: not finite in a 16-bit type
   void add(const RowStats& other);
 };
 
@@ -85,8 +85,7 @@ struct ChunkRecord {
 // An exclusive lock on a cache directory: an OFD lock on the file <cache>/LOCK. The kernel frees it
 // when the last process that inherited the descriptor ends. The supervisor passes the descriptor to
 // the worker, so that no second run can start while a worker lives. The descriptor is
-// close-on-exec, so a child inherits it only with posix_spawn_file_actions_adddup2(actions, fd,
-// fd).
+// close-on-exec. A child inherits it only after posix_spawn_file_actions_adddup2(actions, fd, fd).
 class CacheLock {
  public:
   // Creates the directory if it is missing. Throws Error: kTempFail if another run holds the lock
@@ -143,10 +142,10 @@ class ChunkStore {
   enum class Open { kResume, kFresh };
 
   // Creates the folder, or opens and checks it. The file of every record must exist with the right
-  // size and hash. Chunks that fail the check are dropped, and dropped() reports them; files
-  // without a record are deleted. An existing folder keeps its own chunk size. kFresh deletes an
-  // existing folder first. If the folder belongs to another fingerprint, kResume throws Error
-  // kConfig that names the fields that differ.
+  // size and hash. Chunks that fail the check are dropped, and dropped() reports them. Files
+  // without a record are deleted. An existing folder keeps its own chunk size. If the folder
+  // belongs to another fingerprint, kResume throws Error kConfig that names the fields that differ.
+  // kFresh deletes an existing folder first.
   static std::unique_ptr<ChunkStore> open(const std::string& cache_dir,
                                           const StreamIdentity& identity, int64_t chunk_rows,
                                           Open mode);
@@ -199,7 +198,7 @@ struct Manifest {
   int64_t file_bytes = 0;
   std::string xxh3_128 = {};  // the hash of the matrix file
   RowStats stats = {};
-  std::vector<ChunkOrigin> origins = {};  // the origins of its rows, without repetition
+  std::vector<ChunkOrigin> origins = {};  // the origins of its rows, each once
   std::vector<std::string> parts = {};    // of a combined matrix: its parts' file names
   std::optional<FileSeal> ledger = {};    // absent in a combined matrix: its parts have ledgers
   std::optional<FileSeal> offsets = {};   // present if the stream has token embeddings

@@ -39,7 +39,7 @@ struct Text {
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
 struct InputScan {
-  int64_t rows_in = 0;  // the records that were read, up to limit_rows accepted ones
+  int64_t rows_in = 0;  // the records that were read; reading stops after limit_rows accepted rows
   int64_t rows = 0;     // the accepted rows, which become the rows of the matrix
   int64_t rejected = 0;
   int64_t empty = 0;          // accepted rows with an empty text or an empty list of ids

@@ -44,8 +44,9 @@ bool has_ranges(OutputType type);                      // true for int8 and uint
 int64_t output_columns(OutputType type, int64_t dim);  // dim, or the bytes of packed bits
 
 // The precision of float32 products, with the names of torch.set_float32_matmul_precision().
-// kHighest is float32 arithmetic or better. kHigh may use fewer bits of each factor: 15 bits below
-// a row's largest value on AMX, TensorFloat-32 on CUDA. On other hardware both are the same.
+// kHighest is float32 arithmetic or better. kHigh may use fewer bits of each factor: on AMX, 15
+// bits relative to the largest value of the row; on CUDA, TensorFloat-32. On other hardware both
+// are the same.
 enum class MatmulPrecision { kHighest, kHigh };
 std::string_view to_string(MatmulPrecision precision);  // "highest", "high"
 
