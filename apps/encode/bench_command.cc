@@ -28,10 +28,11 @@ int bench(const ConfigFlags& flags, const BenchOptions& options) {
 
 Command add_bench_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "bench", "Time an experiment on its first rows, and compare with its matrix products alone");
+      "bench", "Time an experiment on its first rows, and its matrix products alone");
   const ConfigFlags flags(*app);
   const auto options = std::make_shared<BenchOptions>();
-  app->add_option("--rows", options->rows, "The number of first rows of each stream (default 1000)")
+  app->add_option("--rows", options->rows,
+                  "Rows of each stream to use, from its beginning (default 1000)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   app->add_option("--runs", options->runs, "How often each setting is timed (default 3)")
       ->check(CLI::Range(int64_t{1}, int64_t{1000}));

@@ -215,7 +215,7 @@ std::string temp_name(const std::string& target) {
 }
 
 // Reserves space for a file. Returns 0, or an errno value. Also returns 0 if the file system cannot
-// reserve space. posix_fallocate() would then write every block, so this is fallocate().
+// reserve space; posix_fallocate() would write every block in this case.
 int reserve(int fd, int64_t bytes) {
   int result = 0;
   do {

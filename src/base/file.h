@@ -1,5 +1,5 @@
-// Files: descriptors that close themselves, reads and writes without gaps, and AtomicFile, with
-// which this project publishes files.
+// Files: descriptors that close themselves, complete reads and writes, and AtomicFile, which
+// publishes all files of this project.
 #pragma once
 
 #include <cstddef>

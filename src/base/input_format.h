@@ -13,8 +13,8 @@ struct InputFormat {
 };
 
 // The suffix .gz or .zst gives the compression and is removed first. Then .txt means lines, .jsonl
-// and .ndjson mean JSONL, .csv CSV and .tsv TSV. Upper and lower case are equal. If options.format
-// is not kAuto, it overrides the name. The format of "-" is unknown.
+// and .ndjson mean JSONL, .csv CSV and .tsv TSV. Case does not matter. If options.format is not
+// kAuto, it overrides the name. The format of "-" is unknown.
 InputFormat input_format(const InputOptions& options);
 
 }  // namespace encode

@@ -24,8 +24,8 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
 Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code);
 
 // Typed access to the fields of an object, which must outlive it. The functions throw Error kConfig
-// that names the document, the field, what was expected and what was found. `min` and `max` are
-// both allowed. The functions ..._or() return `fallback` if the field is absent or null.
+// that names the document, the field, what was expected and what was found. The range includes
+// `min` and `max`. The functions ..._or() return `fallback` if the field is absent or null.
 class JsonFields {
  public:
   // Throws Error if `object` is not a JSON object.

@@ -14,7 +14,7 @@ constexpr int64_t kCpuBudgetTokens = 512;
 // This keeps the largest GPU busy even with the smallest model.
 constexpr int64_t kGpuBudgetTokens = 16384;
 // The number of batches for each thread in one call of encode(). At the end of a call a thread
-// waits for half a batch on average, which is a thirtieth of the time of 16 batches.
+// waits for half a batch on average, about a thirtieth of the time of 16 batches.
 constexpr int64_t kWindowBatches = 16;
 
 int64_t whole_launches(int64_t tokens, int64_t launch) {

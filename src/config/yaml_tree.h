@@ -19,8 +19,9 @@ struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
   YamlMark mark;
-  std::string text;     // kScalar
-  bool quoted = false;  // kScalar: the text was in quotes or in a block, so it is not a number etc.
+  std::string text;  // kScalar
+  // kScalar: the text was in quotes or in a block, so it is a text even if it looks like a number.
+  bool quoted = false;
   std::vector<YamlNode> items;     // kList
   std::vector<YamlEntry> entries;  // kMap: in the order of the file; all keys are scalars
 };

@@ -44,8 +44,8 @@ TEST(BatchPlan, WindowFeedsEveryThread) {
   EXPECT_EQ(window_tokens(plan(0, 0, gpu())), 16 * 16384);
 }
 
-// When memory runs out, the budget is halved until one launch is left. Each step is a plan that the
-// user could have configured, so committed chunks stay valid.
+// halved() can be repeated until one launch is left. Each step is a plan that the user could have
+// configured, so committed chunks would stay valid.
 TEST(BatchPlan, HalvingEndsAtOneLaunchAndKeepsTheLaunches) {
   BatchPlan now = plan(0, 100'000, gpu());
   int steps = 0;

@@ -26,7 +26,7 @@ struct Broken {
   std::string yaml;
   std::string code;
   std::string position;  // ":line:column"
-  std::string expected;  // this and the next two are parts of the fields of the error
+  std::string expected;  // `expected`, `found` and `hint` are parts of those fields of the error
   std::string found;
   std::string hint;
 };
