@@ -1,4 +1,4 @@
-// The one exception type of the project and the exit codes of its programs.
+// The only exception type of the project, and the exit codes of its programs.
 #pragma once
 
 #include <exception>

@@ -179,14 +179,14 @@ class ChunkStore {
 // Requires the CacheLock.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
-// The paths of the files in a cache directory.
+// The paths of the files in a cache directory: <cache>/<stream>_chunks,
+// <cache>/<stream>_embeddings.npy, and the files beside a matrix.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
-std::string final_path(const std::string& cache_dir,
-                       const std::string& stream_name);     // ..._embeddings.npy
-std::string manifest_path(const std::string& matrix_path);  // ....npy.manifest.json
+std::string final_path(const std::string& cache_dir, const std::string& stream_name);
+std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
 std::string ledger_path(const std::string& matrix_path);    // x.npy -> x.truncated.jsonl
 std::string offsets_path(const std::string& matrix_path);   // x.npy -> x.offsets.npy
-std::string ranges_path(const std::string& matrix_path);    // ....npy.ranges.npy
+std::string ranges_path(const std::string& matrix_path);    // x.npy -> x.npy.ranges.npy
 
 // The manifest beside a published matrix.
 struct Manifest {

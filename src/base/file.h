@@ -114,7 +114,7 @@ class AtomicFile {
   void commit();
 
   const std::string& path() const { return path_; }
-  const std::string& temp_path() const { return temp_path_; }  // where the bytes are until commit()
+  const std::string& temp_path() const { return temp_path_; }  // has the bytes until commit()
 
  private:
   std::string path_;
