@@ -45,9 +45,8 @@ std::vector<std::string> flag_names(const CLI::App& app) {
                                ? fmt::format("encode {} --help", app.get_name())
                                : "encode --help";
   const char* kind = flag ? "flag" : names.empty() ? "argument" : "command";
-  const std::string suggestion = near.empty() ? "" : fmt::format("did you mean {}? ", near);
   refuse(fmt::format("unknown {} '{}'", kind, preview(extra)),
-         fmt::format("{}See {}", suggestion, help));
+         near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help));
 }
 
 // Adds the command `run` if the arguments begin with a flag.
