@@ -42,27 +42,6 @@ class BertEmbeddings {
   std::optional<LayerNorm> norm_;
 };
 
-// The same sum without positions, under the names that the FlashAttention library's BERT gives its
-// tensors: embeddings.word_embeddings, embeddings.token_type_embeddings, emb_ln. Immutable; any
-// number of threads.
-class FlashBertEmbeddings {
- public:
-  // `root` is the scope of the whole model. Throws what Weights throws.
-  FlashBertEmbeddings(const ModuleLoader& root, const EncoderConfig& config);
-
-  // LayerNorm(words + segment 0), [T, hidden_size], in the compute type.
-  at::Tensor operator()(const PackedInput& batch) const;
-
- private:
-  at::Tensor words_;    // [vocab_size, hidden_size]
-  at::Tensor segment_;  // [hidden_size]; undefined if type_vocab_size is 0
-  LayerNorm norm_;
-};
-
-// Throws Error "model.config" if position_embedding_type is not "absolute", the only one that
-// BERT's layers have here.
-void require_absolute_positions(const JsonFields& config);
-
 // pad_token_id of RoBERTa and its descendants, behind which their positions are counted; 1
 // (RobertaConfig in transformers) if config.json has none.
 int64_t padding_token_of(const JsonFields& config);

@@ -146,7 +146,23 @@ class DisentangledAttention {
   at::Tensor position_queries_;  // the same shape
 };
 
-using DebertaLayer = PostNorm<FeedForward, DisentangledAttention>;
+struct DebertaLayer {
+  DisentangledAttention attention;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
+
+  //   x = LayerNorm(x + DisentangledAttention(x))
+  //   x = LayerNorm(x + W2 gelu(W1 x + b1) + b2)
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
 
 DebertaLayer load_layer(const ModuleLoader& layer, const DebertaConfig& config,
                         const at::Tensor& positions) {
@@ -185,8 +201,7 @@ class DebertaV2 : public Model {
         encoder.layers("layer.", config.encoder.num_hidden_layers, load_layer, config, positions);
   }
 
-  // x = LayerNorm(words + segment 0 + positions); for each layer
-  //   x = LayerNorm(x + DisentangledAttention(x)); x = LayerNorm(x + MLP(x)).
+  // x = LayerNorm(words + segment 0 + positions); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &relative_});
   }

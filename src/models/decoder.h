@@ -3,6 +3,7 @@
 // layer and says which keys a layer sees.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -55,9 +56,6 @@ struct AttentionBias {
   bool out;
 };
 
-// An RMS norm of hidden_size numbers.
-RmsNorm load_norm(const ModuleLoader& layer, const std::string& name, const DecoderConfig& config);
-
 // Grouped-query attention from q_proj, k_proj, v_proj and o_proj.
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
                              const AttentionBias& bias);
@@ -70,9 +68,6 @@ FeedForward load_gated_mlp(const ModuleLoader& mlp, const DecoderConfig& config,
 std::vector<AttentionWindow> layer_windows(const DecoderConfig& config,
                                            const std::vector<bool>& sliding,
                                            AttentionWindow sliding_window);
-// The same by the rule of Qwen's config.json: use_sliding_window turns sliding_window on, for the
-// layers that layer_types names or else for those from max_window_layers on.
-std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config);
 
 // The parts of a decoder under the names that all decoders' checkpoints have.
 template <typename Layer>
@@ -81,9 +76,9 @@ struct DecoderParts {
   std::vector<Layer> layers;
   RmsNorm norm;  // behind the last layer
 
-  // Layer i is what load_layer makes of the tensors below "layers.i".
-  DecoderParts(const ModuleLoader& root, const DecoderConfig& config,
-               Layer (*load_layer)(const ModuleLoader&, const DecoderConfig&),
+  // Layer i is what load_layer(loader, config) makes of the tensors below "layers.i".
+  template <std::invocable<const ModuleLoader&, const DecoderConfig&> Load>
+  DecoderParts(const ModuleLoader& root, const DecoderConfig& config, const Load& load_layer,
                RmsWeight norm_weight = RmsWeight::kPlain)
       : embed_tokens(
             root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
@@ -95,29 +90,5 @@ struct DecoderParts {
 ModuleLoader decoder_root(const ModelSource& source);
 // Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take.
 void expect_decoder_taken(const Weights& weights);
-
-// A decoder in Llama's order: norms before each half of a layer, one set of rotary angles for all
-// layers.
-class PreNormDecoder : public Model {
- public:
-  // windows[i]: the keys that layer i sees.
-  PreNormDecoder(DecoderParts<PreNormLayer> parts, Rotary rotary,
-                 std::vector<AttentionWindow> windows)
-      : parts_(std::move(parts)), rotary_(std::move(rotary)), windows_(std::move(windows)) {}
-
-  // x = embed_tokens[ids]; x = layer(x), layer after layer; norm(x).
-  at::Tensor forward(const PackedInput& batch) const override;
-
- private:
-  DecoderParts<PreNormLayer> parts_;
-  Rotary rotary_;
-  std::vector<AttentionWindow> windows_;
-};
-
-// A PreNormDecoder of the layers that load_layer makes.
-std::unique_ptr<Model> load_pre_norm_decoder(const ModelSource& source, const DecoderConfig& config,
-                                             PreNormLayer (*load_layer)(const ModuleLoader&,
-                                                                        const DecoderConfig&),
-                                             std::vector<AttentionWindow> windows);
 
 }  // namespace encode

@@ -38,10 +38,24 @@ ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput&
   return {x.mul_(at::scalar_tensor(scale, x.options()))};
 }
 
-// Gemma's layer:
-//   x = x + Attention(RMSNorm(x))
-//   x = x + down(gelu(gate(y)) * up(y)),  y = RMSNorm(x)
-PreNormLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+// The layer of the first Gemma.
+struct GemmaLayer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+
+  //   x = x + Attention(RMSNorm(x))
+  //   x = x + down(gelu(gate(y)) * up(y)),  y = RMSNorm(x)
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
   const auto norm = [&](const char* name) {
     return load_norm_plus_one(layer, name, config.hidden(), config);
   };
@@ -62,13 +76,12 @@ struct SandwichNormLayer {
 
   // x = x + RMSNorm(Attention(RMSNorm(x))); x = x + RMSNorm(MLP(RMSNorm(x))).
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const LinearInput to_attention = attention_norm.settle_for_product(x, attention.first());
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
       ResidualSum sum = {residual, after_attention_norm(attention.project(attended))};
-      const LinearInput to_mlp = mlp_norm.settle_for_product(sum, mlp.first());
-      return ResidualSum{sum.sum, after_mlp_norm(mlp(to_mlp))};
-    };
-    return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);
+      const LinearInput y = mlp_norm.settle_for_product(sum, mlp.first());
+      return ResidualSum{sum.sum, after_mlp_norm(mlp(y))};
+    });
   }
 };
 

@@ -19,7 +19,26 @@ Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
   return {at::cat({weight.narrow(0, inner, inner), weight.narrow(0, 0, inner)}), {}};
 }
 
-PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+struct GteLayer {
+  SelfAttention attention;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
+
+  // Queries and keys are rotated by their positions:
+  //   x = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(x + down(gelu(gate(x)) * up(x)))
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
+
+GteLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = layer.scope("attention");
   const ModuleLoader mlp = layer.scope("mlp");
@@ -45,9 +64,7 @@ class GteNew : public Model {
                 source.max_positions, source.device),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)) {}
 
-  // x = LayerNorm(words + segment 0); for each layer
-  //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
-  //   x = LayerNorm(x + down(gelu(gate(x)) * up(x)))
+  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
@@ -56,7 +73,7 @@ class GteNew : public Model {
  private:
   BertEmbeddings embeddings_;
   Rotary rotary_;
-  std::vector<PostNormLayer> layers_;
+  std::vector<GteLayer> layers_;
 };
 
 void refuse_variants(const JsonFields& json) {

@@ -1,6 +1,5 @@
-// The blocks from which the layers of the models are built: attention, feed-forward, the two orders
-// of norms, and the loop over the layers. All of them are immutable after loading; any number of
-// threads may call them.
+// The blocks from which each model's file builds its layer: attention, feed-forward, and the loop
+// over the layers. All of them are immutable after loading; any number of threads may call them.
 #pragma once
 
 #include <concepts>
@@ -98,9 +97,11 @@ class SelfAttention {
 
   // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // The product that attend() begins with: the norm before it prepares its input in the form that
-  // this product reads.
-  const Linear& first() const { return qkv_; }
+  // The same of norm(x). Adds the term that waits in x to x.sum, which is the residual of the
+  // layer.
+  at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
+    return attend(norm.settle_for_product(x, qkv_), context);
+  }
   // The output projection.
   at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
   // residual + project(attended).
@@ -127,11 +128,17 @@ class FeedForward {
 
   // [T, hidden_size] -> [T, hidden_size].
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
-  // residual + the same.
+  // residual + MLP(x).
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
-  const Linear& first() const { return up_; }  // see SelfAttention::first()
+  // x + MLP(norm(x)).
+  ResidualSum add(const Norm& norm, ResidualSum x) const {
+    const LinearInput normed = norm.settle_for_product(x, up_);
+    return add(normed, x.sum);
+  }
+  // The product that reads the input. A norm before it can then write the form that it reads.
+  const Linear& first() const { return up_; }
 
  private:
   // What down_ reads: [T, intermediate_size].
@@ -140,48 +147,6 @@ class FeedForward {
   Linear up_;
   Linear down_;
   std::optional<Activation> gate_;  // of the gated form
-};
-
-// The layer of BERT and its descendants, with norms after the residual sums. Mlp is FeedForward or
-// MixtureOfExperts. Attention is SelfAttention or a class that has its attend() and add().
-template <typename Mlp, typename Attention = SelfAttention>
-struct PostNorm {
-  Attention attention;
-  LayerNorm attention_norm;
-  Mlp mlp;
-  LayerNorm mlp_norm;
-
-  // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
-  at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
-      const LinearInput x =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(x, x.rows));
-    };
-    return finish_rows(context, attention.attend(input, context), input, finish);
-  }
-};
-
-using PostNormLayer = PostNorm<FeedForward>;
-
-// The layer with a norm before each half (Xiong et al. 2020).
-struct PreNormLayer {
-  std::optional<Norm> attention_norm;  // missing in ModernBERT's first layer
-  SelfAttention attention;
-  Norm mlp_norm;
-  FeedForward mlp;
-
-  // x += Attention(Norm(x)); x += MLP(Norm(x)).
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const LinearInput to_attention =
-        attention_norm ? attention_norm->settle_for_product(x, attention.first()) : x.total();
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
-      ResidualSum sum = attention.add(attended, residual);
-      const LinearInput to_mlp = mlp_norm.settle_for_product(sum, mlp.first());
-      return mlp.add(to_mlp, sum.sum);
-    };
-    return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);
-  }
 };
 
 }  // namespace encode

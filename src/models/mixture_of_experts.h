@@ -30,7 +30,7 @@ class MixtureOfExperts {
 
   // residual + MoE(x), [T, hidden].
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
-  const Linear& first() const { return router_; }  // see SelfAttention::first()
+  const Linear& first() const { return router_; }  // see FeedForward::first()
 
  private:
   Linear router_;

@@ -75,7 +75,24 @@ FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
           std::move(down)};
 }
 
-PreNormLayer load_layer(const ModuleLoader& block, const T5Config& config) {
+struct T5Layer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+
+  // A score is q k + bias(bucket of the distance):
+  //   x = x + Attention(RMSNorm(x))
+  //   x = x + wo(act(wi(y))), or, gated, x + wo(act(wi_0(y)) * wi_1(y)),  y = RMSNorm(x)
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+T5Layer load_layer(const ModuleLoader& block, const T5Config& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = block.scope("layer.0.SelfAttention");
   const auto norm = [&](const char* name) {
@@ -115,10 +132,7 @@ class T5Encoder : public Model {
     }
   }
 
-  // x = words; for each layer
-  //   x = x + Attention(RMSNorm(x)), with q k + bias(bucket of the distance) for scores
-  //   x = x + wo(act(wi(y))) or x + wo(act(wi_0(y)) * wi_1(y)),  y = RMSNorm(x);
-  // the result is RMSNorm(x).
+  // x = words; x = layer(x), layer after layer; the result is RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
     x = run_layers(layers_, x, [&](size_t layer) {
@@ -135,7 +149,7 @@ class T5Encoder : public Model {
   }
 
   at::Tensor words_;
-  std::vector<PreNormLayer> layers_;
+  std::vector<T5Layer> layers_;
   std::vector<RelativePositions> biases_;
   RmsNorm norm_;
 };
