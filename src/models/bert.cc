@@ -1,13 +1,13 @@
 // BERT (Devlin et al. 2019) and the models that kept its layer. These are the differences:
 //
-//   RoBERTa      positions count from pad_token_id + 1 (Liu et al. 2019); CamemBERT and XLM-RoBERTa
-//                are RoBERTa with other vocabularies
-//   DistilBERT   no segments (Sanh et al. 2019)
-//   ELECTRA      the embeddings may be narrower than the layers (Clark et al. 2020); this is the
-//                discriminator
-//   ALBERT       the embeddings are narrower, and a few layers are used repeatedly (Lan et al.
-//   2020) MPNet        RoBERTa's positions, no segments, and a bias on the scores (Song et al.
-//   2020)
+//   RoBERTa      Liu et al. 2019. Positions count from pad_token_id + 1. CamemBERT and XLM-RoBERTa
+//                are RoBERTa with other vocabularies.
+//   DistilBERT   Sanh et al. 2019. There are no segments.
+//   ELECTRA      Clark et al. 2020. The embeddings may be narrower than the layers. This is the
+//                discriminator.
+//   ALBERT       Lan et al. 2020. The embeddings have their own width, and a few layers are used
+//                repeatedly.
+//   MPNet        Song et al. 2020. Positions as in RoBERTa, no segments, and a bias on the scores.
 //
 // The checkpoints also differ in the names of their tensors. References: modeling_bert.py,
 // modeling_roberta.py, modeling_distilbert.py, modeling_electra.py, modeling_albert.py and

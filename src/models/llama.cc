@@ -3,14 +3,14 @@
 //
 //             projections with a bias           heads normalized  keys that a query sees
 //   Llama     all if attention_bias, mlp_bias   no                all up to its own
-//   Mistral   none                              no                the last sliding_window
+//   Mistral   none                              no                the last sliding_window keys
 //   Qwen2     query, key and value              no                all, or a window in some layers
 //   Qwen3     attention's if attention_bias     yes               all, or a window in some layers
 //   EuroBERT  all if attention_bias, mlp_bias   no                the whole text
 //
-// Mistral: Jiang et al. 2023. Qwen2: Yang et al. 2024. Qwen3: Yang et al. 2025. EuroBERT: Boizard
-// et al. 2025. Embedding models of the first four may be bidirectional (DecoderConfig::causal).
-// References: modeling_llama.py, modeling_mistral.py, modeling_qwen2.py, modeling_qwen3.py and
+// The first four can also be bidirectional (DecoderConfig::causal). Papers: Mistral is Jiang et al.
+// 2023, Qwen2 Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025. References:
+// modeling_llama.py, modeling_mistral.py, modeling_qwen2.py, modeling_qwen3.py and
 // modeling_eurobert.py of Hugging Face transformers.
 #include <ATen/ops/embedding.h>
 

@@ -1,13 +1,12 @@
-// NomicBERT and jina-embeddings-v3: BERT with rotary positions, under the names that the BERT of
-// the FlashAttention library gives its tensors. These are the differences:
+// NomicBERT and jina-embeddings-v3, which are BERT with rotary positions. Their tensors have the
+// names of BERT in the FlashAttention library. These are the differences:
 //
-//   NomicBERT            the MLP is gated (Nussbaum et al. 2024), or a mixture of experts in every
-//                        second layer (Nussbaum & Duderstadt 2025); biases are an option
-//   jina-embeddings-v3   the MLP is plain and every projection has a bias (Sturua et al. 2024)
+//   NomicBERT            Nussbaum et al. 2024. The MLP is gated, and biases are an option. In every
+//                        second layer it may be a mixture of experts (Nussbaum & Duderstadt 2025).
+//   jina-embeddings-v3   Sturua et al. 2024. The MLP is plain, and every projection has a bias.
 //
-// References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
-// transformers and, for the mixture of experts, the modeling code that Nomic publishes with the
-// weights.
+// References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face transformers.
+// The reference of the mixture of experts is the modeling code that Nomic publishes.
 #include <variant>
 
 #include <ATen/ops/embedding.h>
