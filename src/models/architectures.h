@@ -1,7 +1,6 @@
-// One loader for each architecture, grouped by the file that defines it. The loaders share this
-// header because registry.cc puts all of them into one table, by model_type;
-// model_dir/architectures.cc describes the same architectures without LibTorch. Each loader throws
-// what load_model() throws (models/model.h).
+// The loader of each architecture, grouped by the file that defines it. The loaders share a header
+// because registry.cc puts all of them into one table. model_dir/architectures.cc describes the
+// same architectures without LibTorch. Each loader throws what load_model() throws.
 #pragma once
 
 #include <memory>

@@ -15,12 +15,12 @@ AttentionShape read_attention(const JsonFields& json, int64_t default_head_dim) 
   shape.num_key_value_heads = json.integer_or("num_key_value_heads", heads, 1, kMaxHeads);
   if (heads % shape.num_key_value_heads != 0) {
     json.refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", heads),
-                std::to_string(shape.num_key_value_heads));
+                fmt::to_string(shape.num_key_value_heads));
   }
   shape.head_dim = json.integer_or(
       "head_dim", default_head_dim > 0 ? default_head_dim : shape.head_dim, 2, kMaxHeadDim);
   if (shape.head_dim % 2 != 0)
-    json.refuse("head_dim", "an even number", std::to_string(shape.head_dim));
+    json.refuse("head_dim", "an even number", fmt::to_string(shape.head_dim));
   shape.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
   return shape;
 }

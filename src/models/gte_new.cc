@@ -1,6 +1,8 @@
-// GTE's encoder of model_type "new" (mGTE, Zhang et al. 2024): BERT's order with rotary positions,
-// a gated MLP and fused projections. Reference: the modeling code that its makers publish as
-// Alibaba-NLP/new-impl.
+// The encoder of GTE, which has the model_type "new" (mGTE, Zhang et al. 2024). It is BERT with
+// rotary positions, a gated MLP and fused projections. Reference: the modeling code that Alibaba
+// publishes as Alibaba-NLP/new-impl.
+#include <fmt/format.h>
+
 #include <ATen/ops/cat.h>
 
 #include "model_dir/limits.h"
@@ -11,7 +13,7 @@
 namespace encode {
 namespace {
 
-// up_gate_proj makes `up` before the gate; FeedForward::gated() wants the gate first.
+// up_gate_proj has `up` before the gate, but FeedForward::gated() needs the gate first.
 Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
   const Dim rows = {"2 x intermediate_size", 2 * config.intermediate_size};
   const at::Tensor weight = mlp.table("up_gate_proj", rows, config.hidden());
@@ -79,10 +81,11 @@ class GteNew : public Model {
 void refuse_variants(const JsonFields& json) {
   if (json.string_or("position_embedding_type", "rope") != "rope") {
     json.refuse("position_embedding_type", "rope",
-                "'" + json.string("position_embedding_type") + "'");
+                fmt::format("'{}'", json.string("position_embedding_type")));
   }
   if (json.string_or("layer_norm_type", "layer_norm") != "layer_norm")
-    json.refuse("layer_norm_type", "layer_norm", "'" + json.string("layer_norm_type") + "'");
+    json.refuse("layer_norm_type", "layer_norm",
+                fmt::format("'{}'", json.string("layer_norm_type")));
   for (const char* key : {"logn_attention_scale", "logn_attention_clip1"}) {
     if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
   }

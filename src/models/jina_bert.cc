@@ -1,5 +1,8 @@
-// JinaBERT, jina-embeddings-v2 (Günther et al. 2023): BERT with ALiBi in place of learned positions
-// and a gated MLP. Reference: the modeling code that its makers publish beside the weights.
+// JinaBERT, the model of jina-embeddings-v2 (Günther et al. 2023). It is BERT with a gated MLP, and
+// with ALiBi instead of learned positions. Reference: the modeling code that Jina AI publishes with
+// the weights.
+#include <fmt/format.h>
+
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -51,7 +54,7 @@ JinaLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
 Activation gate_of(const JsonFields& json) {
   const std::string type = json.string_or("feed_forward_type", "original");
   if (type != "geglu" && type != "reglu")
-    json.refuse("feed_forward_type", "geglu or reglu", "'" + type + "'");
+    json.refuse("feed_forward_type", "geglu or reglu", fmt::format("'{}'", type));
   return type == "geglu" ? Activation::kGelu : Activation::kRelu;
 }
 

@@ -1,5 +1,5 @@
-// The blocks from which each model's file builds its layer: attention, feed-forward, and the loop
-// over the layers. All of them are immutable after loading; any number of threads may call them.
+// The parts of which each model's file builds its layer, and the loop over the layers. All of them
+// are immutable after loading, and any number of threads may call them.
 #pragma once
 
 #include <concepts>
@@ -16,46 +16,46 @@
 
 namespace encode {
 
-// The widths of an attention and how it scales its scores.
+// The widths of attention, and how it scales the scores.
 struct AttentionShape {
   int64_t hidden_size;
   int64_t num_attention_heads;
-  int64_t num_key_value_heads;  // fewer than heads: grouped-query attention (Ainslie et al. 2023)
+  int64_t num_key_value_heads;  // if fewer: grouped-query attention (Ainslie et al. 2023)
   int64_t head_dim;
   double scale;        // of the scores, usually 1 / sqrt(head_dim)
   double softcap = 0;  // see AttentionOptions
 
-  // Multi-head attention: as many key heads as query heads, each hidden_size / num_attention_heads
-  // wide, scores scaled by 1 / sqrt(head_dim).
+  // Multi-head attention has as many key heads as query heads. head_dim is hidden_size /
+  // num_attention_heads, and the scale is 1 / sqrt(head_dim).
   static AttentionShape multi_head(int64_t hidden_size, int64_t num_attention_heads);
 
-  // Widths with the fields that they follow from, for the message about a tensor that does not fit.
+  // Each width comes with the fields that determine it, for the message about a tensor of another
+  // shape.
   Dim hidden() const { return {"hidden_size", hidden_size}; }
   Dim query() const;
   Dim key_value() const;
   Dim query_key_value() const;  // queries, keys and values in one tensor
 };
 
-// What a layer needs to know about the tokens of one forward. Borrows everything that it points to.
+// The input of a layer besides the hidden states. Borrows everything that it points to.
 struct LayerContext {
   const PackedInput& batch;
   AttentionWindow window = {};
   const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
   const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
-  const at::Tensor* rows = nullptr;  // [P] int64, the tokens whose result is needed; nullptr: all
+  const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all of them
 };
 
-// The context of the last layer: if pooling reads a few tokens alone (PackedInput::pooled_rows),
-// the layer makes no more than their rows.
+// Returns the context of the last layer. If pooling reads only a few tokens
+// (PackedInput::pooled_rows), the last layer computes only their rows.
 inline LayerContext last_layer(LayerContext context) {
   if (context.batch.pooled_rows.defined()) context.rows = &context.batch.pooled_rows;
   return context;
 }
 
-// Calls finish(attended, residual), the part of a layer that follows attention, for all tokens, or
-// for context.rows alone if there are such. finish returns at::Tensor or ResidualSum. The rows go
-// through it in blocks of one size, because a product may sum in another order for another number
-// of rows.
+// Calls finish(attended, residual), the part of a layer after attention, for all tokens or only for
+// context.rows. `finish` returns at::Tensor or ResidualSum. It gets the rows in blocks of
+// kCpuBlockTokens, because a product may sum in another order for another number of rows.
 template <typename Finish>
 auto finish_rows(const LayerContext& context, const at::Tensor& attended,
                  const at::Tensor& residual, const Finish& finish)
@@ -69,8 +69,8 @@ auto finish_rows(const LayerContext& context, const at::Tensor& attended,
   return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
 }
 
-// Calls the layers one after the other, layer i with context_of(i), and returns the hidden states
-// after the last one: [T, hidden_size], or [P, hidden_size] if pooling reads P tokens alone.
+// Calls the layers one after the other, layer i with context_of(i). Returns the hidden states after
+// the last layer: [T, hidden_size], or [P, hidden_size] if pooling reads only P tokens.
 template <typename Layer, typename Hidden, std::invocable<size_t> ContextOf>
 Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const ContextOf& context_of) {
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -84,21 +84,20 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
-// Multi-head attention (Vaswani et al. 2017), with the projections to query, key and value as one
+// Multi-head attention (Vaswani et al. 2017). The projections to query, key and value are one
 // product.
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
       : qkv_(std::move(qkv)), out_(std::move(out)), shape_(shape) {}
 
-  // From now on queries and keys are normalized head by head before they are rotated (Qwen3,
-  // Gemma 3).
+  // Adds norms: q = rotate(query_norm(q)), k = rotate(key_norm(k)), head by head (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
   // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // The same of norm(x). Adds the term that waits in x to x.sum, which is the residual of the
-  // layer.
+  // Does the same for norm(x). Afterwards x.sum is the whole sum, which the layer needs as its
+  // residual.
   at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
     return attend(norm.settle_for_product(x, qkv_), context);
   }
@@ -117,16 +116,16 @@ class SelfAttention {
   AttentionShape shape_;
 };
 
-// The position-wise half of a layer: down(act(up(x))), or the gated form (Shazeer 2020).
+// The MLP of a layer: MLP(x) = down(activation(up(x))), or the gated form (Shazeer 2020).
 class FeedForward {
  public:
   // `up` was loaded with the activation.
   FeedForward(Linear up, Linear down) : up_(std::move(up)), down_(std::move(down)) {}
-  // down(activation(gate(x)) * up(x)). `gate_up` makes gate(x) and up(x) side by side, the gate
-  // first, and was loaded without an activation.
+  // MLP(x) = down(activation(gate(x)) * up(x)). `gate_up` computes gate(x) and up(x) side by side,
+  // the gate first, and was loaded without an activation.
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
-  // [T, hidden_size] -> [T, hidden_size].
+  // MLP(x): [T, hidden_size] -> [T, hidden_size].
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
   // residual + MLP(x).
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
@@ -137,16 +136,16 @@ class FeedForward {
     const LinearInput normed = norm.settle_for_product(x, up_);
     return add(normed, x.sum);
   }
-  // The product that reads the input. A norm before it can then write the form that it reads.
+  // The product that reads x. Norm::for_product() needs it to write x in the form that it reads.
   const Linear& first() const { return up_; }
 
  private:
-  // What down_ reads: [T, intermediate_size].
+  // Returns the input of down_, [T, intermediate_size].
   LinearInput inner(const LinearInput& x) const;
 
   Linear up_;
   Linear down_;
-  std::optional<Activation> gate_;  // of the gated form
+  std::optional<Activation> gate_;  // set in the gated form
 };
 
 }  // namespace encode

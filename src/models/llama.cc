@@ -38,7 +38,7 @@ struct LlamaLayer {
   }
 };
 
-// The rows of the table at the top of this file.
+// A row of the table at the top of this file.
 struct Variant {
   AttentionBias attention_bias = {.qkv = false, .out = false};
   bool mlp_bias = false;

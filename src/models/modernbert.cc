@@ -1,5 +1,5 @@
-// ModernBERT (Warner et al. 2024): pre-norm layers with rotary positions and a gated MLP. Most
-// layers see a neighbourhood, every few layers the whole text, with another rotary base. Reference:
+// ModernBERT (Warner et al. 2024), an encoder with rotary positions and a gated MLP. Attention is
+// local in most layers. Every few layers it is global, with another rotary base. Reference:
 // modeling_modernbert.py of Hugging Face transformers.
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ struct ModernBertConfig : EncoderConfig {
   bool norm_bias;
   bool attention_bias;
   bool mlp_bias;
-  int64_t reach;            // tokens that local attention sees to either side
+  int64_t reach;            // the tokens that local attention sees to either side
   std::vector<bool> local;  // for each layer, whether its attention is local
   RopeParameters global_rope;
   RopeParameters local_rope;

@@ -5,8 +5,8 @@
 //                        second layer it may be a mixture of experts (Nussbaum & Duderstadt 2025).
 //   jina-embeddings-v3   Sturua et al. 2024. The MLP is plain, and every projection has a bias.
 //
-// References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face transformers.
-// The reference of the mixture of experts is the modeling code that Nomic publishes.
+// References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
+// transformers, and for the mixture of experts the modeling code that Nomic publishes.
 #include <variant>
 
 #include <ATen/ops/embedding.h>

@@ -42,14 +42,14 @@ struct T5Config {
     const std::string form = json.string_or("feed_forward_proj", "relu");
     gated = form.starts_with("gated-");
     const Json name = {{"feed_forward_proj", gated ? form.substr(6) : form}};
-    // "gated-gelu" has always meant the tanh approximation.
+    // In T5 "gated-gelu" means the tanh approximation.
     activation = form == "gated-gelu"
                      ? Activation::kGeluTanh
                      : parse_activation(JsonFields(name, "config.json", "model.config"),
                                         "feed_forward_proj");
   }
 
-  // T5 does not scale its scores.
+  // T5 does not scale the scores.
   AttentionShape attention() const {
     return {.hidden_size = d_model,
             .num_attention_heads = num_heads,
@@ -83,7 +83,8 @@ struct T5Layer {
 
   // A score is q k + bias(bucket of the distance):
   //   x = x + Attention(RMSNorm(x))
-  //   x = x + wo(act(wi(y))), or, gated, x + wo(act(wi_0(y)) * wi_1(y)),  y = RMSNorm(x)
+  //   x = x + wo(act(wi(y))),  y = RMSNorm(x)
+  // The gated form is x = x + wo(act(wi_0(y)) * wi_1(y)).
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const at::Tensor heads = attention.attend(attention_norm, x, context);
     return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
@@ -110,7 +111,7 @@ T5Layer load_layer(const ModuleLoader& block, const T5Config& config) {
 
 class T5Encoder : public Model {
  public:
-  // T5 shares the biases of its first layer; UMT5 has a table in each.
+  // In T5 all layers use the biases of the first layer. In UMT5 each layer has its own.
   T5Encoder(const WeightScope& root, const T5Config& config, const ModelSource& source,
             bool own_biases)
       : words_(root.take(words_name(root), {{"vocab_size", config.vocab_size}, config.hidden()})
@@ -143,7 +144,7 @@ class T5Encoder : public Model {
   }
 
  private:
-  // The table has two names; a checkpoint holds one of them or both.
+  // The table has two names. A checkpoint has one of them or both.
   static const char* words_name(const WeightScope& root) {
     return root.has("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight";
   }
@@ -159,7 +160,7 @@ std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
   auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);
-  // The embeddings under their second name, and the decoder, which an embedding does not need.
+  // An embedding does not need the word embeddings under their second name, nor the decoder.
   source.weights.expect_all_taken(
       {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});
   return model;

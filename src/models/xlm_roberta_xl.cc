@@ -1,5 +1,6 @@
-// XLM-RoBERTa XL (Goyal et al. 2021): RoBERTa's embeddings without their norm, pre-norm layers, and
-// a norm behind the last layer. Reference: modeling_xlm_roberta_xl.py of Hugging Face transformers.
+// XLM-RoBERTa XL (Goyal et al. 2021). It is RoBERTa with norms before each half of a layer and
+// after the last layer, but without a norm of the embeddings. Reference: modeling_xlm_roberta_xl.py
+// of Hugging Face transformers.
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
