@@ -24,9 +24,9 @@ struct Transformer {
   EffectiveResult effective;
   int64_t vocab_size = 0;
 
-  // Returns float32 on the device: [B, width], or [T, width] with token_embeddings. The caller then
-  // calls head.finish() on the host, which makes the width effective.dim. `slots` is at least
-  // batch.tokens() (see PackedInput).
+  // Returns float32 on the device: [B, width], or [T, width] with token_embeddings. The caller
+  // copies the result to the host and calls head.finish(), which gives it effective.dim columns.
+  // `slots` is at least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
   // The number of slots that embed() should be given for a batch of `tokens` tokens. On a GPU this
   // is a multiple of effective.launch_tokens. On CPU it is the number that cpu_slots() returns.

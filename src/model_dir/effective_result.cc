@@ -56,7 +56,7 @@ void append(std::vector<SentenceModule>& modules, SentenceModule::Kind kind, int
   modules.push_back(std::move(module));
 }
 
-// Cuts the embedding, which has `dim` columns, if the result has a truncate_dim.
+// Adds the cut to result.truncate_dim columns, if it is set. `dim` is the width before the cut.
 void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
   if (!result.truncate_dim || *result.truncate_dim == dim) return;
   if (*result.truncate_dim < 1 || *result.truncate_dim > dim) {
