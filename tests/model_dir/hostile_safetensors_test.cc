@@ -117,7 +117,7 @@ std::vector<Attack> json_attacks() {
        {"model.header", "malformed JSON", "JSON", "syntax error"}},
       {"NoTensor",
        [] { return safetensors_raw("{}", ""); },
-       {"model.header", "holds no tensor", "at least one tensor", "no tensor"}},
+       {"model.header", "has no tensor", "at least one tensor", "no tensor"}},
       {"DuplicateTensor",
        [] { return safetensors_raw("{" + kGood + "," + kGood + "}", kData); },
        {"model.header", "appears twice", "unique keys", "'a' again"}},
