@@ -103,7 +103,7 @@ SandwichNormLayer load_gemma2_layer(const ModuleLoader& layer, const DecoderConf
   return load_sandwich_layer(layer, config, load_gemma_attention(layer, config));
 }
 
-// Gemma 3 normalizes the heads, whereas Gemma 2 caps the scores:
+// Gemma 3 normalizes the heads instead of capping the scores:
 //   q = rotate(RMSNorm(q)), k = rotate(RMSNorm(k))
 SandwichNormLayer load_gemma3_layer(const ModuleLoader& layer, const DecoderConfig& config) {
   const ModuleLoader self_attn = layer.scope("self_attn");

@@ -1,5 +1,5 @@
-// The parts of which each model's file builds its layer, and the loop over the layers. All of them
-// are immutable after loading, and any number of threads may call them.
+// The parts from which the file of each model builds its layer, and the loop over the layers. All
+// parts are immutable after loading, and any number of threads may call them.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@ namespace encode {
 struct AttentionShape {
   int64_t hidden_size;
   int64_t num_attention_heads;
-  int64_t num_key_value_heads;  // if fewer: grouped-query attention (Ainslie et al. 2023)
+  int64_t num_key_value_heads;  // fewer in grouped-query attention (Ainslie et al. 2023)
   int64_t head_dim;
   double scale;        // of the scores, usually 1 / sqrt(head_dim)
   double softcap = 0;  // see AttentionOptions
@@ -96,8 +96,8 @@ class SelfAttention {
 
   // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // Does the same for norm(x). Afterwards x.sum is the whole sum, which the layer needs as its
-  // residual.
+  // Attention of norm(x), also without the output projection. Afterwards x.sum is the whole sum,
+  // which the layer needs as its residual.
   at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
     return attend(norm.settle_for_product(x, qkv_), context);
   }

@@ -5,7 +5,7 @@
 //   Llama     all if attention_bias, mlp_bias   no                all up to its own
 //   Mistral   none                              no                the last sliding_window keys
 //   Qwen2     query, key and value              no                all, or a window in some layers
-//   Qwen3     attention's if attention_bias     yes               all, or a window in some layers
+//   Qwen3     attention if attention_bias       yes               all, or a window in some layers
 //   EuroBERT  all if attention_bias, mlp_bias   no                the whole text
 //
 // The first four can also be bidirectional (DecoderConfig::causal). Papers: Mistral is Jiang et al.
@@ -94,7 +94,8 @@ std::unique_ptr<Model> load(const ModelSource& source, const DecoderConfig& conf
   return model;
 }
 
-// attention_bias gives all four projections of attention a bias, and mlp_bias all three of the MLP.
+// With attention_bias all four projections of attention have a bias. With mlp_bias all three
+// projections of the MLP have one.
 Variant llama_variant(const DecoderConfig& config) {
   return {.attention_bias = {.qkv = config.attention_bias, .out = config.attention_bias},
           .mlp_bias = config.mlp_bias,

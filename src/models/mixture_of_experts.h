@@ -27,7 +27,7 @@ struct ExpertsShape {
 // Immutable. Any number of threads may call it.
 class MixtureOfExperts {
  public:
-  // `mlp` is the scope of the tensors. Throws what Weights::take() throws.
+  // `mlp` is the scope of the tensors. Throws what ModuleLoader throws.
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
   // residual + MoE(x), [T, hidden].

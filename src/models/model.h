@@ -34,10 +34,10 @@ class Model {
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
 };
 
-// The numbers of a model's products in 8-bit floats and in the compute type.
+// Counts the products of a model by their number format.
 struct Fp8Counts {
-  int64_t quantized = 0;
-  int64_t kept = 0;  // in the compute type, because a width is not a multiple of 16
+  int64_t quantized = 0;  // in 8-bit floats
+  int64_t kept = 0;       // in the compute type, because a width is not a multiple of 16
 };
 
 // The input of load_model(), which borrows it until it returns.
@@ -46,14 +46,14 @@ struct ModelSource {
   Weights& weights;
   at::Device device;
   ProductOptions products = {};  // of the layers; `weights` have the same compute type
-  Fp8Counts* fp8 = nullptr;      // counts the products that are loaded; nullptr: nobody counts
+  Fp8Counts* fp8 = nullptr;      // counts the products that are loaded; may be nullptr
   int64_t max_positions = 0;     // the length of the longest sequence, in tokens
   std::optional<bool> causal;    // overrides config.json's is_causal
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):
-//   "model.type"                    if the type is not supported; the message lists the others
-//   "model.config"                  if a field of config.json is missing or out of range
+//   "model.type"                    if the type is not supported; the message lists the supported
+//   types "model.config"                  if a field of config.json is missing or out of range
 //   "model.tensor", "model.shape"   if the tensors do not fit config.json
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
 

@@ -21,7 +21,7 @@ struct LinearOptions {
 // How a checkpoint stores the weight of an RMS norm.
 enum class RmsWeight {
   kPlain,
-  kPlusOne,  // less 1: the norm multiplies by 1 + weight, in float32 (Gemma)
+  kPlusOne,  // the norm multiplies by 1 + weight, in float32 (Gemma)
 };
 
 // Loads the layers below one scope of a checkpoint to the device. `name` is always the dotted name

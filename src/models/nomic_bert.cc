@@ -42,7 +42,7 @@ struct LayerOf {
   // Queries and keys are rotated by their positions:
   //   x = LayerNorm(x + Attention(x))
   //   x = LayerNorm(x + MLP(x))
-  // load_mlp() states MLP(x) of FeedForward, and mixture_of_experts.h that of MixtureOfExperts.
+  // load_mlp() states MLP(x) for FeedForward. mixture_of_experts.h states it for MixtureOfExperts.
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     const at::Tensor heads = attention.attend(x, context);
     return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
@@ -61,7 +61,7 @@ struct Layer {
   }
 };
 
-// MLP(x) = fc2(gelu(fc1(x))), or, gated, fc2(fc11(x) * silu(fc12(x))).
+// MLP(x) = fc2(gelu(fc1(x))). The gated form is fc2(fc11(x) * silu(fc12(x))).
 FeedForward load_mlp(const ModuleLoader& mlp, const RotaryBertConfig& config) {
   const Dim inner = config.inner();
   const Dim hidden = config.hidden();

@@ -111,7 +111,7 @@ T5Layer load_layer(const ModuleLoader& block, const T5Config& config) {
 
 class T5Encoder : public Model {
  public:
-  // In T5 all layers use the biases of the first layer. In UMT5 each layer has its own.
+  // In T5 all layers use the relative biases of the first layer. In UMT5 each layer has its own.
   T5Encoder(const WeightScope& root, const T5Config& config, const ModelSource& source,
             bool own_biases)
       : words_(root.take(words_name(root), {{"vocab_size", config.vocab_size}, config.hidden()})
@@ -160,7 +160,7 @@ std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
   auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);
-  // An embedding does not need the word embeddings under their second name, nor the decoder.
+  // An embedding does not need the decoder, nor a second copy of the word embeddings.
   source.weights.expect_all_taken(
       {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});
   return model;
