@@ -52,8 +52,8 @@ struct ModelSource {
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):
-//   "model.type"                    if the type is not supported; the message lists the supported
-//   types "model.config"                  if a field of config.json is missing or out of range
+//   "model.type"                    if the type is not supported; lists the supported types
+//   "model.config"                  if a field of config.json is missing or out of range
 //   "model.tensor", "model.shape"   if the tensors do not fit config.json
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
 
