@@ -15,8 +15,7 @@
 
 namespace encode {
 
-// The identity of a stream's matrix. Two runs share chunks exactly if the bytes of `fingerprint`
-// are equal.
+// The identity of a stream's matrix. Two runs share chunks exactly if all fields are equal.
 struct StreamIdentity {
   // "train_tc": the chunks are in <cache>/train_tc_chunks, and the final matrix is
   // <cache>/train_tc_embeddings.npy.

@@ -49,8 +49,9 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Appends one row to `rows`. `utf8` must be valid UTF-8; it may be empty and may contain NUL. If
-  // it throws, it appends nothing. Throws Error kData:
+  // Appends one row to `rows`. `utf8` may be empty and may contain NUL. Invalid UTF-8 counts as
+  // U+FFFD, once for each maximal invalid subpart. If it throws, it appends nothing. Throws Error
+  // kData:
   // - "tokenizer.too_long" for a text over 64 MiB,
   // - "tokenizer.regex" if a split pattern needs too many steps (only patterns that have no scanner
   //   of their own),

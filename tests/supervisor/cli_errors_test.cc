@@ -96,7 +96,7 @@ std::vector<Broken> broken_things() {
        {"--config", "@/c.yaml", "--cache-dir", "@/good.jsonl"},
        ""},
       {"WorkerMissing", 71, "ENCODE_WORKER", {"--config", "@/c.yaml"}, "worker"},
-      // other verbs
+      // other commands
       {"VerifyMissing", 66, "nowhere.npy", {"verify", "@/nowhere.npy"}, ""},
       {"CompareNotNpy", 65, "good.jsonl", {"compare", "@/good.jsonl", "@/good.jsonl"}, ""},
   };
