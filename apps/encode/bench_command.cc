@@ -28,21 +28,22 @@ int bench(const ConfigFlags& flags, const BenchOptions& options) {
 
 Command add_bench_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "bench", "Time an experiment on its first rows, against the model's matrix products alone");
+      "bench", "Time an experiment on its first rows, and its matrix products alone");
   const ConfigFlags flags(*app);
   const auto options = std::make_shared<BenchOptions>();
-  app->add_option("--rows", options->rows, "Rows of each stream, from its beginning (default 1000)")
+  app->add_option("--rows", options->rows,
+                  "Rows of each stream to use, from its beginning (default 1000)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  app->add_option("--runs", options->runs, "Runs of each kind (default 3)")
+  app->add_option("--runs", options->runs, "How often each setting is timed (default 3)")
       ->check(CLI::Range(int64_t{1}, int64_t{1000}));
   app->add_option("--product-seconds", options->product_seconds,
-                  "The products alone, before and after each run (default 2)")
+                  "How long the products alone are timed before and after each run (default 2)")
       ->check(CLI::Range(0.01, 3600.0));
   app->footer(
-      "--dtype and --batch-tokens may list several values with commas, which are timed turn by "
+      "--dtype and --batch-tokens may list several values, separated by commas. They are timed in "
       "turn.\n"
-      "The runs go to a temporary folder beside the cache directory; what is in that is left "
-      "alone.\n"
+      "The runs write to a temporary directory beside the cache directory, and do not touch the "
+      "cache.\n"
       "Example:\n"
       "  encode bench --config configs/experiment.yaml --dtype float32,bfloat16");
   return {app, [flags, options] { return bench(flags, *options); }};

@@ -1,5 +1,4 @@
-// The verbs of the program. Each lives in a file of its own and does nothing but turn flags into
-// calls.
+// The commands of the program. Each of them has its own file and only turns flags into calls.
 #pragma once
 
 #include <functional>
@@ -15,8 +14,8 @@
 namespace encode {
 
 struct Command {
-  CLI::App* app = nullptr;   // owned by the main CLI::App
-  std::function<int()> run;  // after parsing; returns the exit code, or throws Error
+  CLI::App* app = nullptr;   // the main CLI::App owns it
+  std::function<int()> run;  // is called after parsing; returns the exit code, or throws Error
 };
 
 Command add_run_command(CLI::App& main);
@@ -27,17 +26,19 @@ Command add_tokenize_command(CLI::App& main);
 Command add_models_command(CLI::App& main);
 Command add_bench_command(CLI::App& main);
 
-// Flags that set a key of the config, shared by the verbs that read one.
+// The flags that set keys of the config. All commands that read a config share them. `app` must
+// outlive this object and its copies.
 class ConfigFlags {
  public:
   explicit ConfigFlags(CLI::App& app);  // adds --config, --model, --input, ...
-  LoadedConfig load() const;            // with what was given
-  // The same once for every combination of the values that two flags list with commas: --dtype
-  // float32,bfloat16 and --batch-tokens 1024,4096.
+  LoadedConfig load() const;            // call it after parsing; throws what load_config() throws
+  // Loads one config for each combination of the values that --dtype and --batch-tokens list with
+  // commas: "--dtype float32,bfloat16 --batch-tokens 1024,4096" gives four.
   std::vector<LoadedConfig> load_each() const;
 
  private:
   struct Given;
+  // `instead` has the values of flags that replace the given ones, by the name of the flag.
   LoadedConfig load(const std::map<std::string, std::string>& instead) const;
 
   CLI::App* app_;

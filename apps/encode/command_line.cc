@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -36,29 +37,30 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   if (flag) {
     names = flag_names(app);
   } else {
-    for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   }
   const std::string word = extra.substr(0, extra.find('='));
   const std::string near = nearest(word, names.data(), names.size());
-  const std::string help =
-      app.get_parent() != nullptr ? "encode " + app.get_name() + " --help" : "encode --help";
-  const std::string kind = flag ? "flag" : names.empty() ? "argument" : "verb";
-  refuse("unknown " + kind + " '" + preview(extra) + "'",
-         (near.empty() ? "" : "did you mean " + near + "? ") + std::string("See ") + help);
+  const std::string help = app.get_parent() != nullptr
+                               ? fmt::format("encode {} --help", app.get_name())
+                               : "encode --help";
+  const char* kind = flag ? "flag" : names.empty() ? "argument" : "command";
+  refuse(fmt::format("unknown {} '{}'", kind, preview(extra)),
+         near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help));
 }
 
-// `encode --config X` is `encode run --config X`.
-std::vector<std::string> with_verb(std::vector<std::string> arguments) {
+// Adds the command `run` if the arguments begin with a flag.
+std::vector<std::string> with_command(std::vector<std::string> arguments) {
   const auto is_help = [](const std::string& word) {
     return word == "-h" || word == "--help" || word == "--version";
   };
-  const bool verbless =
+  const bool only_flags =
       !arguments.empty() && arguments.front().starts_with('-') && !is_help(arguments.front());
-  if (verbless) arguments.insert(arguments.begin(), "run");
+  if (only_flags) arguments.insert(arguments.begin(), "run");
   return arguments;
 }
 
-int run_verb(const std::vector<Command>& commands) {
+int run_command(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     if (command.app->parsed()) return command.run();
   }
@@ -69,7 +71,7 @@ int run_verb(const std::vector<Command>& commands) {
 
 int run_command_line(std::vector<std::string> arguments) {
   CLI::App main(
-      "Turns text files into embedding matrices, in chunks that survive anything.\n"
+      "Turns text files into embedding matrices, in chunks that survive an interruption.\n"
       "`encode --config FILE` is short for `encode run --config FILE`.",
       "encode");
   main.set_version_flag("--version", "encode " ENCODE_VERSION);
@@ -82,9 +84,9 @@ int run_command_line(std::vector<std::string> arguments) {
                         std::puts("encode " ENCODE_VERSION);
                         return 0;
                       }});
-  arguments = with_verb(std::move(arguments));
+  arguments = with_command(std::move(arguments));
   if (arguments.empty()) arguments = {"--help"};
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the arguments from the end
   try {
     main.parse(arguments);
   } catch (const CLI::ExtrasError&) {
@@ -101,7 +103,7 @@ int run_command_line(std::vector<std::string> arguments) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return main.exit(error);
     refuse(error.what(), "see encode --help");
   }
-  return run_verb(commands);
+  return run_command(commands);
 }
 
 }  // namespace encode

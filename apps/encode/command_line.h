@@ -1,4 +1,4 @@
-// From argv to a verb, with errors in the form of the project.
+// Parses the command line and runs a command.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace encode {
 
-// Parses and runs; returns the exit code. Throws Error: kUsage for a command line that makes no
-// sense, naming the nearest flag or verb, and whatever the verb throws.
+// Returns the exit code. `arguments` does not contain the name of the program. Throws Error kUsage
+// for an invalid command line, and what the command throws.
 int run_command_line(std::vector<std::string> arguments);
 
 }  // namespace encode

@@ -11,52 +11,54 @@
 namespace encode {
 namespace {
 
-// A flag with a value sets `key` to it; one without sets it to `fixed`.
+// A flag that sets a key of the config.
 struct Flag {
   const char* name;
   const char* key;
-  const char* fixed;  // nullptr: the flag takes a value
+  const char* fixed;  // the value that the flag sets; nullptr: the flag takes a value
   const char* help;
 };
 
 constexpr auto kFlags = std::to_array<Flag>({
     {"--model", "semantic.model", nullptr,
-     "Model directory, or a hub id found in the local Hugging Face cache"},
+     "Model directory, or a hub id that is in the local Hugging Face cache"},
     {"--input", "input.file", nullptr,
-     "Text file (txt, JSONL, CSV, TSV; .gz, .zst), - for standard input"},
+     "Text file (txt, JSONL, CSV, TSV; also .gz, .zst); \"-\" is standard input"},
     {"--field", "input.field", nullptr,
-     "JSONL: name or JSON pointer of the text; CSV, TSV: column"},
+     "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV: column"},
     {"--format", "input.format", nullptr, "auto, lines, jsonl, csv or tsv"},
-    {"--output", "output.file", nullptr, "Path of the final .npy"},
-    {"--cache-dir", "semantic.cache_dir", nullptr, "Where chunks, log and finals go"},
+    {"--output", "output.file", nullptr, "Path of the final matrix (.npy)"},
+    {"--cache-dir", "semantic.cache_dir", nullptr,
+     "Directory of the chunks, the log and, without --output, the final matrices"},
     {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16, float16, int8 or fp8"},
     {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr, "highest or high"},
     {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
     {"--pooling", "semantic.pooling", nullptr,
      "cls, mean, max, lasttoken, weightedmean, mean_sqrt_len_tokens or none"},
     {"--normalize", "semantic.normalize", "true", "Scale every embedding to length 1"},
-    {"--no-normalize", "semantic.normalize", "false", "Leave embeddings as the pooling gives them"},
+    {"--no-normalize", "semantic.normalize", "false", "Do not scale the embeddings to length 1"},
     {"--truncate-dim", "semantic.truncate_dim", nullptr,
-     "Columns of an embedding that are kept (Matryoshka models)"},
+     "Number of columns to keep, counted from the first one (Matryoshka models)"},
     {"--output-dtype", "semantic.output_dtype", nullptr,
-     "Type of the final: float32, float16, int8, uint8, binary or ubinary"},
+     "Type of the final matrix: float32, float16, int8, uint8, binary or ubinary"},
     {"--max-length", "semantic.max_length", nullptr,
-     "Tokens of a row at most, special tokens included"},
-    {"--prompt", "semantic.prompt", nullptr, "Text put before every row"},
-    {"--prompt-name", "semantic.prompt_name", nullptr, "One of the model's own prompts"},
+     "Most tokens of a row, special tokens included"},
+    {"--prompt", "semantic.prompt", nullptr, "Text to put before every row"},
+    {"--prompt-name", "semantic.prompt_name", nullptr, "Name of one of the model's own prompts"},
     {"--batch-size", "semantic.batch_size", nullptr,
      "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit"},
-    {"--batch-tokens", "semantic.batch_tokens", nullptr, "Tokens in a batch at most; 0: 16,384"},
+    {"--batch-tokens", "semantic.batch_tokens", nullptr, "Most tokens in a batch; 0: 16,384"},
     {"--threads", "hardware.threads", nullptr,
-     "Compute threads on CPU; 0: what the container allows"},
+     "Compute threads on a CPU; 0: as many as the container may use"},
     {"--chunk-size", "semantic.chunk_size", nullptr, "Rows in a chunk; 0: the default"},
-    {"--standard", "semantic.use_chunked_encoding", "false", "One pass without chunk files"},
+    {"--standard", "semantic.use_chunked_encoding", "false",
+     "Encode in one pass, without chunk files"},
     {"--keep-chunks", "semantic.keep_chunk_cache", "true",
-     "Keep the chunks when the final is there"},
-    {"--json", "log.json", "true", "JSON lines on standard output instead of text"},
+     "Keep the chunks after the final matrix is complete"},
+    {"--json", "log.json", "true", "Write JSON lines to standard output instead of text"},
     {"--log-level", "log.level", nullptr, "trace, debug, info, warning or error"},
-    {"--quiet", "log.level", "error", "Only errors"},
-    {"--no-progress", "log.progress", "false", "No progress bar or lines"},
+    {"--quiet", "log.level", "error", "Show only errors"},
+    {"--no-progress", "log.progress", "false", "Show no progress"},
 });
 
 }  // namespace
@@ -67,11 +69,11 @@ struct ConfigFlags::Given {
 };
 
 ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Given>()) {
-  app.add_option("--config,-c", given_->config, "Experiment in YAML; the flags below override it");
+  app.add_option("--config,-c", given_->config, "Config file (YAML); the flags below override it");
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
     if (flag.fixed != nullptr) {
-      const std::string help = flag.help;  // CLI11 2.1 takes no literal here in C++20
+      const std::string help = flag.help;  // CLI11 2.1 does not accept a literal here in C++20
       app.add_flag(flag.name, help);
     } else {
       app.add_option(flag.name, given_->values[i], flag.help);

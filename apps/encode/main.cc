@@ -1,5 +1,4 @@
-// encode: turns text files into embedding matrices. Reads the command line, calls a verb, prints
-// what went wrong.
+// encode: turns text files into embedding matrices. Runs a command and prints its error.
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -24,7 +23,7 @@ int main(int argc, char** argv) {
               .where = "",
               .expected = "",
               .found = "",
-              .hint = "allow the job more memory; committed chunks are kept"};
+              .hint = "give the job more memory; committed chunks are kept"};
   } catch (const std::exception& error) {
     detail = {.exit_code = ExitCode::kInternal,
               .code = "internal",

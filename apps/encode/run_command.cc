@@ -24,15 +24,15 @@ int run(const ConfigFlags& flags, bool fresh) {
 
 Command add_run_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
-      "run", "Encode every stream of an experiment, going on where an earlier run ended");
+      "run", "Encode every stream of an experiment, and continue where an earlier run ended");
   const ConfigFlags flags(*app);
   const auto fresh = std::make_shared<bool>(false);
-  app->add_flag("--fresh", *fresh, "Throw away what an earlier run left, and start over");
+  app->add_flag("--fresh", *fresh, "Delete what an earlier run left, and start over");
   app->footer(
       "Examples:\n"
       "  encode run --config configs/experiment.yaml\n"
       "  encode run --model DIR --input texts.jsonl --field text --output out.npy\n"
-      "Exit codes are listed in docs/errors.md; 75 means: run the same command again.");
+      "docs/errors.md lists the exit codes. After exit code 75, run the same command again.");
   return {app, [flags, fresh] { return run(flags, *fresh); }};
 }
 

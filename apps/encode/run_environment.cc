@@ -10,7 +10,6 @@
 namespace encode {
 namespace {
 
-// Beside this program, unless ENCODE_WORKER names another one.
 std::string worker_program() {
   if (const char* program = std::getenv("ENCODE_WORKER"); program != nullptr && *program != '\0')
     return program;
@@ -27,8 +26,8 @@ RunEnvironment run_environment() {
   RunEnvironment environment;
   environment.worker.program = worker_program();
   environment.version = ENCODE_VERSION;
-  // For the worker: OpenMP threads, which only load weights, would spin for a while after each
-  // turn.
+  // The worker uses OpenMP threads only to load weights. Without this, they would spin for a while
+  // after each loop.
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   return environment;
 }

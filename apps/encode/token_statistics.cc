@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "base/units.h"
 
@@ -12,14 +12,8 @@ namespace {
 constexpr int64_t kBarWidth = 40;  // characters of the longest bar
 
 std::string percent(int64_t part, int64_t whole) {
-  char text[16];
   const double share = whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
-  return text;
-}
-
-std::string padded(const std::string& text, size_t width) {
-  return std::string(width - std::min(width, text.size()), ' ') + text;
+  return fmt::format("{:.1f} %", share * 100);
 }
 
 }  // namespace
@@ -51,11 +45,11 @@ std::string TokenStatistics::render_bars() const {
     const Bucket here = bucket(static_cast<size_t>(at - bucket_rows_.begin()));
     std::string range = format_count(here.first);
     if (here.last != here.first) range += " to " + format_count(here.last);
-    text += padded(range, 20) + padded(format_count(here.rows), 12) +
-            padded(percent(here.rows, rows_), 9);
-    // A row that is there can be seen.
+    text +=
+        fmt::format("{:>20}{:>12}{:>9}", range, format_count(here.rows), percent(here.rows, rows_));
+    // Rounds up, so that a single row can be seen.
     const int64_t bar = (here.rows * kBarWidth + largest - 1) / largest;
-    if (bar > 0) text += "  " + std::string(static_cast<size_t>(bar), '#');
+    if (bar > 0) text += fmt::format("  {:#>{}}", "", bar);
     text += '\n';
   }
   return text;
@@ -64,10 +58,10 @@ std::string TokenStatistics::render_bars() const {
 std::string TokenStatistics::render(const TokenizeOptions& options,
                                     double tokenizing_seconds) const {
   const int64_t tokens = kept_tokens_ + lost_tokens_;
-  std::string text = format_count(rows_) + " rows, " + format_count(tokens) + " tokens";
+  std::string text = fmt::format("{} rows, {} tokens", format_count(rows_), format_count(tokens));
   if (rows_ > 0) {
-    text += ", mean " + format_count(tokens / rows_) + ", longest " + format_count(longest_);
-    text += "\n" + padded("tokens a row", 20) + padded("rows", 12) + padded("share", 9) + "\n";
+    text += fmt::format(", mean {}, longest {}\n{:>20}{:>12}{:>9}\n", format_count(tokens / rows_),
+                        format_count(longest_), "tokens a row", "rows", "share");
     text += render_bars();
   } else {
     text += '\n';
@@ -75,18 +69,19 @@ std::string TokenStatistics::render(const TokenizeOptions& options,
   if (options.max_length == 0) {
     text += "no truncation\n";
   } else {
-    text += "truncated at " + format_count(options.max_length) + ": " +
-            format_count(truncated_rows_) + " rows (" + percent(truncated_rows_, rows_) + "), ";
-    text += options.count_lost_tokens ? format_count(lost_tokens_) + " tokens lost (" +
-                                            percent(lost_tokens_, tokens) + ")\n"
-                                      : "lost tokens not counted\n";
+    const std::string lost = options.count_lost_tokens
+                                 ? fmt::format("{} tokens lost ({})", format_count(lost_tokens_),
+                                               percent(lost_tokens_, tokens))
+                                 : "lost tokens not counted";
+    text += fmt::format("truncated at {}: {} rows ({}), {}\n", format_count(options.max_length),
+                        format_count(truncated_rows_), percent(truncated_rows_, rows_), lost);
   }
   if (tokenizing_seconds > 0) {
-    text +=
-        "tokenizing took " + format_duration(tokenizing_seconds) + ": " +
-        format_rate(static_cast<double>(tokens) / tokenizing_seconds) + " tokens/s, " +
-        format_bytes(static_cast<int64_t>(static_cast<double>(text_bytes_) / tokenizing_seconds)) +
-        "/s, one thread\n";
+    const double token_rate = static_cast<double>(tokens) / tokenizing_seconds;
+    const double byte_rate = static_cast<double>(text_bytes_) / tokenizing_seconds;
+    text += fmt::format("tokenizing took {}: {} tokens/s, {}/s, one thread\n",
+                        format_duration(tokenizing_seconds), format_rate(token_rate),
+                        format_bytes(static_cast<int64_t>(byte_rate)));
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What `encode tokenize` tells about the rows it wrote.
+// The statistics that `encode tokenize` prints about the rows it wrote.
 #pragma once
 
 #include <array>
@@ -11,17 +11,20 @@ namespace encode {
 
 class TokenStatistics {
  public:
-  // One row: the tokens that were kept, those cut off by max_length, and the bytes of its text.
+  // Adds one row: the tokens that were kept, the tokens that max_length cut off, and the bytes of
+  // the text.
   void add(int64_t kept_tokens, int64_t lost_tokens, int64_t text_bytes);
 
-  // Lines of text: rows, lengths as bars, truncated rows, speed. `options` are those of the rows.
+  // Lines of text with the number of rows, their lengths as bars, the truncated rows and the speed.
+  // `options` are the options that the rows were tokenized with.
   std::string render(const TokenizeOptions& options, double tokenizing_seconds) const;
 
  private:
-  struct Bucket {  // of rows whose whole length is in [first, last]
+  // The number of rows that have [first, last] tokens before truncation.
+  struct Bucket {
     int64_t first, last, rows;
   };
-  static constexpr size_t kBuckets = 33;  // 0, 1, 2-3, 4-7, ..
+  static constexpr size_t kBuckets = 33;  // the buckets 0, 1, 2-3, 4-7, ..
 
   std::string render_bars() const;
   Bucket bucket(size_t i) const;

@@ -1,6 +1,7 @@
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,8 +56,8 @@ void check(const TokenizeFlags& flags) {
                  "both of them");
 }
 
-// Uses the model's limit unless the flags state another one, and adds special tokens as `encode
-// run` does for the model.
+// Truncates at the model's limit unless the flags state another one. Adds special tokens if `encode
+// run` adds them for the model.
 TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& model_dir) {
   TokenizeOptions options{.max_length = flags.max_length,
                           .add_special_tokens = !flags.no_special_tokens,
@@ -72,21 +73,19 @@ TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& 
   return options;
 }
 
-// Writes {"row":0,"input_ids":[101,7592,102]}, with the spelling of the tokens if `tokens` is true,
-// and with offsets if there are any.
+// Makes lines such as {"row":0,"input_ids":[101,7592,102]}. They contain the spelling of the tokens
+// if `tokens` is true, and the offsets if they are given.
 class LineWriter {
  public:
   LineWriter(const Tokenizer& tokenizer, bool tokens) : tokenizer_(tokenizer), tokens_(tokens) {}
 
   const std::string& line(int64_t row, std::span<const int32_t> ids,
                           const std::optional<std::vector<TokenOffset>>& offsets) {
-    line_ = "{\"row\":" + std::to_string(row) + ",\"input_ids\":[";
-    for (const int32_t id : ids) line_ += std::to_string(id) + ',';
-    close_list();
+    line_ = fmt::format("{{\"row\":{},\"input_ids\":[{}]", row, fmt::join(ids, ","));
     if (tokens_) {
       line_ += ",\"tokens\":[";
       for (const int32_t id : ids) {
-        // Byte tokens of a sentencepiece model may not be UTF-8 by themselves.
+        // A byte token of a sentencepiece model may not be valid UTF-8.
         line_ += Json(tokenizer_.token(id)).dump(-1, ' ', false, Json::error_handler_t::replace);
         line_ += ',';
       }
@@ -95,7 +94,7 @@ class LineWriter {
     if (offsets.has_value()) {
       line_ += ",\"offsets\":[";
       for (const TokenOffset& offset : *offsets) {
-        line_ += '[' + std::to_string(offset.begin) + ',' + std::to_string(offset.end) + "],";
+        line_ += fmt::format("[{},{}],", offset.begin, offset.end);
       }
       close_list();
     }
@@ -140,10 +139,10 @@ int tokenize(const TokenizeFlags& flags) {
       throw Error({.exit_code = ExitCode::kData,
                    .code = "tokenize.input_ids",
                    .what = "a row consists of token ids already",
-                   .where = flags.input + ":" + std::to_string(text.line),
+                   .where = fmt::format("{}:{}", flags.input, text.line),
                    .expected = "a text",
-                   .found = std::to_string(text.input_ids.size()) + " ids",
-                   .hint = "encode run takes token ids as they are; tokenize needs texts"});
+                   .found = fmt::format("{} ids", text.input_ids.size()),
+                   .hint = "encode run accepts token ids, but encode tokenize needs texts"});
     }
     rows.clear();
     const Clock::time_point start = Clock::now();
@@ -161,8 +160,7 @@ int tokenize(const TokenizeFlags& flags) {
   }
   output.commit();
   const double seconds = std::chrono::duration<double>(tokenizing).count();
-  std::fputs((tokenizer->description() + "\n" + statistics.render(options, seconds)).c_str(),
-             stdout);
+  fmt::print("{}\n{}", tokenizer->description(), statistics.render(options, seconds));
   return 0;
 }
 
@@ -181,7 +179,8 @@ Command add_tokenize_command(CLI::App& main) {
       "is given");
   app->add_option("--input", flags->input, "Text file of any format that encode run reads")
       ->required();
-  app->add_option("--field", flags->field, "JSONL: name or JSON pointer; CSV, TSV: column");
+  app->add_option("--field", flags->field,
+                  "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV: column");
   app->add_option("--output", flags->output,
                   "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
       ->required();
@@ -189,16 +188,18 @@ Command add_tokenize_command(CLI::App& main) {
                   "Most tokens of a row, special tokens included (default: the model's limit)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app->add_flag("--no-truncation", flags->no_truncation,
-                "Keep all tokens, also those beyond the model's limit");
+                "Keep all tokens, including the tokens beyond the model's limit");
   app->add_flag("--no-lost-count", flags->no_lost_count,
-                "Do not tokenize a row beyond its limit: this is faster, but lost tokens are not "
+                "Do not tokenize a row beyond its limit. This is faster, but lost tokens are not "
                 "counted");
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Do not add special tokens ([CLS], [SEP], <s>, ..)");
-  app->add_flag("--tokens", flags->tokens, "Write the spelling of each token too: \"tokens\":[..]");
-  app->add_flag("--offsets", flags->offsets,
-                "Write the code points [begin, end) of the text that each token comes from too, as "
-                "Hugging Face tokenizers gives them: \"offsets\":[[0,5],..]; this is slower");
+  app->add_flag("--tokens", flags->tokens,
+                "Also write the spelling of each token: \"tokens\":[..]");
+  app->add_flag(
+      "--offsets", flags->offsets,
+      "Also write the code points [begin, end) of the text that each token comes from, as "
+      "Hugging Face tokenizers does: \"offsets\":[[0,5],..]. This is slower");
   return {app, [flags] { return tokenize(*flags); }};
 }
 

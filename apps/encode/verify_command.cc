@@ -20,7 +20,7 @@ struct VerifyFlags {
   bool sha256 = false;
 };
 
-// Standard input is gone: what came through it cannot be counted again.
+// Removes the streams from standard input, because they cannot be read again.
 RunConfig without_standard_input(RunConfig config) {
   std::erase_if(config.streams,
                 [](const StreamConfig& stream) { return stream.input.path == "-"; });
@@ -28,7 +28,8 @@ RunConfig without_standard_input(RunConfig config) {
   return config;
 }
 
-// What the config, its inputs and its models say must be there.
+// The matrices that a run with this config makes. The rows and the dimension come from the inputs
+// and the models.
 std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);
@@ -88,7 +89,7 @@ Command add_verify_command(CLI::App& main) {
   const ConfigFlags config_flags(*app);
   const auto flags = std::make_shared<VerifyFlags>();
   app->add_option("files", flags->files, "Matrices (.npy) to check without a config");
-  app->add_flag("--sha256", flags->sha256, "Also print SHA-256, to hand files over");
+  app->add_flag("--sha256", flags->sha256, "Also print the SHA-256 of each file");
   return {app, [app, config_flags, flags] { return verify(*app, config_flags, *flags); }};
 }
 

@@ -1,5 +1,5 @@
-// encode-worker: the child of `encode` that loads the model and fills chunks. Started by `encode`,
-// not by people.
+// encode-worker: loads the model and encodes the chunks. `encode` starts it as a child process;
+// users do not start it.
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -20,12 +20,12 @@ int main(int argc, char** argv) {
     if (flag == "--events") std::from_chars(value.data(), value.data() + value.size(), events);
   }
   if (job.empty() || events < 0) {
-    std::fputs("encode-worker is started by encode: encode-worker --job FILE --events FD\n",
+    std::fputs("usage: encode-worker --job FILE --events FD (encode starts this program)\n",
                stderr);
     return static_cast<int>(encode::ExitCode::kUsage);
   }
   const int code = encode::run_worker(job, events);
-  // No unwinding: with a dead CUDA context the destructors of static objects throw.
+  // Skips the destructors of static objects, which throw if the CUDA context is dead.
   std::fflush(nullptr);
   ::_exit(code);
 }

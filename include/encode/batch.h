@@ -1,4 +1,4 @@
-// Sequences laid end to end, without padding.
+// A batch of token sequences without padding.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,19 @@
 
 namespace encode {
 
-// B sequences packed into T tokens, the layout of varlen attention.
+// B sequences, stored one after the other in T tokens. This is the layout of varlen attention. Each
+// sequence is a row of a window, and a window is the set of rows that are packed together.
 struct PackedBatch {
   std::vector<int32_t> input_ids;     // [T]
-  std::vector<int32_t> position_ids;  // [T], 0-based within each sequence
-  std::vector<int32_t>
-      cu_seqlens;  // [B + 1], cu_seqlens[0] = 0, cu_seqlens[B] = T; every sequence is non-empty
-  std::vector<int64_t> rows;  // [B], the window row each sequence belongs to
-  // [B], the window's tokens before that row: where its vectors go if every token keeps its own.
+  std::vector<int32_t> position_ids;  // [T], counted from 0 within each sequence
+  // [B + 1]: sequence b has the tokens [cu_seqlens[b], cu_seqlens[b + 1]). The first entry is 0 and
+  // the last entry is T. Every sequence has at least one token.
+  std::vector<int32_t> cu_seqlens;
+  std::vector<int64_t> rows;  // [B], the index of each sequence's row in the window
+  // [B], the number of tokens that the window has before that row. If every token keeps its own
+  // vector, the vectors of the row begin at this position of the output.
   std::vector<int64_t> token_offsets;
-  int32_t max_seqlen = 0;
+  int32_t max_seqlen = 0;     // the number of tokens in the longest sequence
   int32_t prompt_tokens = 0;  // leading tokens of every sequence that pooling leaves out
 
   int64_t tokens() const { return static_cast<int64_t>(input_ids.size()); }

@@ -1,4 +1,4 @@
-// How the rows of a stream become batches, and batches launches.
+// How many tokens are in a batch, and how many rows are in a matrix product.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +9,45 @@
 
 namespace encode {
 
-// All numbers are tokens. A plan changes the speed and the memory of a run and never a bit of its
-// result: `launch_tokens` is part of the fingerprint, `budget_tokens` is not.
+// All numbers are tokens, except `batches_at_once`. `budget_tokens` changes the speed and the
+// memory of a run, and never its result. `launch_tokens` decides the bits of the result on a GPU,
+// so it is part of the fingerprint.
 struct BatchPlan {
-  // A batch holds this many tokens at most. A single row that is longer gets a batch of its own.
+  // The capacity of a batch. A longer row gets a batch with room for the next multiple of it.
   int64_t budget_tokens = 0;
-  // On a GPU every matrix product has exactly this many rows, so that the library takes the same
-  // kernel for each of them, and a row's bits do not depend on its batch. The budget is a multiple
-  // of it. On a CPU a product takes any number of rows, and this is 0.
+  // On a GPU, every matrix product has exactly this number of rows. So the library uses the same
+  // kernel for all of them, and the bits of a row do not depend on its batch. `budget_tokens` is a
+  // multiple of it. On a CPU a product takes any number of rows, and this is 0.
   int64_t launch_tokens = 0;
-  int64_t longest_row_tokens = 0;  // where rows are cut: EffectiveResult::max_length
-  int64_t batches_at_once = 1;     // computed side by side: one for each CPU thread, one on a GPU
+  int64_t longest_row_tokens = 0;  // rows are cut at this length: EffectiveResult::max_length
+  int64_t batches_at_once = 1;     // computed in parallel: one for each CPU thread, one on a GPU
 
   bool operator==(const BatchPlan&) const = default;
 };
 
-// The rows of a matrix product on a GPU for a model of this width: a power of two, the same for
-// every GPU, so that it can be part of the fingerprint before a device is known.
+// The number of rows in a matrix product on a GPU, for a model of this width: a power of two from
+// 2,048 to 16,384. It is the same for every GPU, so that the fingerprint can contain it before the
+// device is known.
 int64_t launch_tokens(int64_t hidden_size);
 
-// The plan for one stream. SpeedOptions::batch_tokens is an upper bound, and batch_size is another
-// one: the tokens of that many rows of the longest length. On a CPU no batch is larger than 512
-// tokens whatever the options allow. On a GPU the budget is rounded down to whole launches, and is
-// one launch at least. `launch_tokens` and `longest_row_tokens` are those of EffectiveResult.
+// The plan for one stream. SpeedOptions::batch_tokens and SpeedOptions::batch_size both limit the
+// budget; batch_size stands for that number of rows of `longest_row_tokens`. On a CPU the budget is
+// at most 512 tokens. On a GPU it is rounded down to whole launches, but is at least one launch.
+// The caller passes `launch_tokens` and `longest_row_tokens` from EffectiveResult.
 BatchPlan plan_batches(const SpeedOptions& speed, int64_t launch_tokens, int64_t longest_row_tokens,
                        const DeviceFacts& device);
 
-// A plan with half the budget, for a device that ran out of memory: whole launches, one at least.
-// It gives `plan` back when there is nothing left to halve.
+// The plan with half the budget, for a device that ran out of memory. No caller uses it yet: see D3
+// in docs/requirements.md. The budget stays a whole number of launches. Returns `plan` unchanged if
+// the budget cannot be halved any further.
 BatchPlan halved(const BatchPlan& plan);
 
 // "batches of at most 16,384 tokens in launches of 4,096, rows of at most 512".
 std::string describe(const BatchPlan& plan);
 
-// Encoder::encode() should be given this many tokens at once, at least: at the end of a call the
-// threads wait for each other, and the last launch may not be full.
+// The least number of tokens that one call of Encoder::encode() should get. With fewer tokens, it
+// costs too much that the threads wait for each other at the end of a call, and that the last
+// launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
 }  // namespace encode

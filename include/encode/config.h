@@ -1,4 +1,5 @@
-// What a run is: read from YAML and flags by the config module, plain data from there on.
+// The description of a run. The config module makes it from YAML and flags; all other modules only
+// read it. docs/config.md describes every setting for users.
 #pragma once
 
 #include <cstdint>
@@ -10,61 +11,66 @@
 
 namespace encode {
 
-// How bytes become rows. `kAuto` goes by the file name, a compression suffix (.gz, .zst) taken off
-// first.
+// How the bytes of an input become rows. kAuto chooses by the suffix of the file name, after a
+// compression suffix (.gz, .zst) is removed.
 enum class TextFormat { kAuto, kLines, kJsonl, kCsv, kTsv };
-enum class BadRowPolicy { kError, kReject };  // kReject: dropped, listed in <name>.rejected.jsonl
+// What happens to a row that cannot be read. kError ends the run. kReject drops the row and lists
+// it in <name>.rejected.jsonl.
+enum class BadRowPolicy { kError, kReject };
 enum class EmptyRowPolicy { kKeep, kReject, kError };
-// kReplace: U+FFFD per maximal invalid subpart, counted. kError: such a row is a bad row.
+// What happens to invalid UTF-8. kReplace puts U+FFFD in place of each maximal invalid subpart, and
+// counts the row. kError makes the row a bad row.
 enum class Utf8Policy { kReplace, kError };
 
 struct InputOptions {
-  std::string path;   // "-" is standard input
-  std::string field;  // JSONL: name or JSON pointer ("/a/b"); CSV and TSV: column name; txt: empty
+  std::string path;  // "-" is standard input
+  // Where a row has its text. JSONL: a name or a JSON pointer ("/a/b"). CSV and TSV: a column name.
+  // Lines: empty.
+  std::string field;
   TextFormat format = TextFormat::kAuto;
   BadRowPolicy bad_row = BadRowPolicy::kError;
   EmptyRowPolicy empty_row = EmptyRowPolicy::kKeep;
   Utf8Policy utf8 = Utf8Policy::kReplace;
-  int64_t max_row_bytes = 1 << 20;  // 1 to 64 MiB; a longer row is a bad row
-  int64_t limit_rows = 0;           // 0: all
+  int64_t max_row_bytes = 1 << 20;  // 1 byte to 64 MiB; a longer row is a bad row
+  int64_t limit_rows = 0;           // the most rows that are accepted; 0: no limit
 
   bool operator==(const InputOptions&) const = default;
 };
 
-// Everything that changes the numbers. Part of the fingerprint, every field; a test enumerates
-// them. An empty optional means "as the model directory says".
+// Everything that changes the numbers of a result. Every field is part of the fingerprint, and a
+// test checks that none is missing there. An empty optional means "as the model directory says".
 struct ResultOptions {
-  std::string model;  // directory, or hub id found in the local Hugging Face cache
-  std::optional<std::string> revision;  // hub id only
+  std::string model;  // a directory, or a hub id that is in the local Hugging Face cache
+  std::optional<std::string> revision;  // only for a hub id
   std::optional<PoolingMode> pooling;
   std::optional<bool> normalize;
-  std::optional<int64_t> truncate_dim;     // columns that are kept (Matryoshka models)
-  std::optional<int64_t> max_length;       // tokens, special tokens included
-  std::optional<std::string> prompt;       // literal text put before every row
+  std::optional<int64_t> truncate_dim;     // the number of columns to keep (Matryoshka models)
+  std::optional<int64_t> max_length;       // in tokens, special tokens included
+  std::optional<std::string> prompt;       // literal text that is put before every row
   std::optional<std::string> prompt_name;  // a name in the model's `prompts`
   std::optional<bool> causal;              // overrides config.json's is_causal for decoder models
   ComputeType dtype = ComputeType::kFloat32;
-  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // for dtype float32
+  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // only for float32
 
   bool operator==(const ResultOptions&) const = default;
 };
 
-// Everything that changes only the speed and the memory. Never part of the fingerprint.
+// Everything that changes only the speed and the memory. It is never part of the fingerprint.
 struct SpeedOptions {
-  // A budget of tokens in the form that users know: a batch takes at most as many tokens as this
-  // many rows of max_length, filled with as many shorter rows as fit. 0: no such limit.
+  // The limit of a batch, as a number of rows of max_length tokens. A batch of shorter rows has
+  // more rows: as many as fit in these tokens. 0: no such limit.
   int64_t batch_size = 0;
-  int64_t batch_tokens = 0;              // tokens in a batch at most; 0: chosen for the device
-  int64_t threads = 0;                   // compute threads on CPU; 0: the container's CPU quota
-  int64_t tokenizer_threads = 0;         // 0: chosen
-  int64_t prefetch_bytes = 256LL << 20;  // host memory for texts and ids read ahead
+  int64_t batch_tokens = 0;              // the most tokens in a batch; 0: chosen for the device
+  int64_t threads = 0;                   // compute threads on a CPU; 0: the container's CPU quota
+  int64_t tokenizer_threads = 0;         // 0: chosen by the program
+  int64_t prefetch_bytes = 256LL << 20;  // host memory for texts and ids that are read ahead
 
   bool operator==(const SpeedOptions&) const = default;
 };
 
-// One stream of one split: one input, one final matrix.
+// One stream of one split. It has one input and one final matrix.
 struct StreamConfig {
-  std::string split;   // "train"
+  std::string split;   // "train"; "" if the run has only `input`
   std::string stream;  // "tc"
   InputOptions input;
   ResultOptions result;
@@ -75,7 +81,7 @@ struct StreamConfig {
   bool operator==(const StreamConfig&) const = default;
 };
 
-// A matrix made of the columns of several streams of one split, in this order.
+// A matrix that holds the columns of several streams of one split side by side, in this order.
 struct CombineConfig {
   std::string split;
   std::vector<std::string> streams;
@@ -83,45 +89,47 @@ struct CombineConfig {
   bool operator==(const CombineConfig&) const = default;
 };
 
-// Rows in a chunk when the user gives no number, or 0.
+// The number of rows in a chunk if the user gives no number, or 0.
 inline constexpr int64_t kDefaultChunkRows = 1000;
 
 struct StoreOptions {
-  std::string cache_dir;  // holds chunks, logs, status and, where `output` is empty, the finals
-  std::string output;     // `encode run --output FILE`: the one final's own path; else empty
-  bool use_chunked_encoding = true;
-  int64_t chunk_size = kDefaultChunkRows;  // rows; 0: kDefaultChunkRows
-  bool save_chunks = true;
-  bool keep_chunk_cache = false;
-  FinalFormat final_format;  // changes the finals only, never the chunks
-  bool fresh = false;        // throw away what an earlier, different run left
+  std::string cache_dir;  // holds chunks, logs, status and, if `output` is empty, final matrices
+  std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
+  bool use_chunked_encoding = true;        // false: the standard mode, one pass without chunk files
+  int64_t chunk_size = kDefaultChunkRows;  // in rows; 0: kDefaultChunkRows
+  bool save_chunks = true;                 // false: the standard mode too
+  bool keep_chunk_cache = false;           // true: the chunks of a finished stream are kept
+  FinalFormat final_format;                // changes only the final matrices, never the chunks
+  bool fresh = false;  // true: the run deletes what an earlier run left, and starts over
 
   bool operator==(const StoreOptions&) const = default;
 };
 
 struct HardwareOptions {
   std::string device = "auto";  // auto | cpu | cuda | cuda:N
-  // Refuses to go on with chunks of another kind of device or another version of LibTorch or the
-  // driver, whose last bits may differ; false: a warning.
+  // True: the run fails if the cache has chunks from another kind of device, or from another
+  // version of LibTorch or the driver, because their last bits may differ. False: the run warns.
   bool strict_numerics = false;
   bool expandable_segments = true;
-  std::string allocator_conf;  // merged over the above, PyTorch's PYTORCH_ALLOC_CONF syntax
-  int64_t max_restarts = 5;    // of a worker without progress
+  // More settings of the CUDA allocator, in the syntax of PyTorch's PYTORCH_ALLOC_CONF. They
+  // override that variable and `expandable_segments`.
+  std::string allocator_conf;
+  int64_t max_restarts = 5;  // the most restarts of the worker without progress between them
 
   bool operator==(const HardwareOptions&) const = default;
 };
 
 struct LogOptions {
   std::string level = "info";  // trace | debug | info | warning | error
-  std::string file;            // empty: <cache_dir>/encode.log
-  bool json = false;           // JSON lines on standard output instead of text
+  std::string file;            // "": <cache_dir>/encode.log
+  bool json = false;           // true: standard output gets JSON lines instead of text
   bool progress = true;
 
   bool operator==(const LogOptions&) const = default;
 };
 
 struct RunConfig {
-  std::string config_path;            // empty: flags only
+  std::string config_path;            // "": the run has no config file
   std::vector<StreamConfig> streams;  // in the order in which they are encoded
   std::vector<CombineConfig> combine;
   StoreOptions store;

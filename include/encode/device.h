@@ -1,4 +1,4 @@
-// What a computation ran on, as far as it decides the bits of a result.
+// The device that a computation runs on.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,16 @@ namespace encode {
 
 enum class DeviceKind { kCpu, kCuda };
 
+// A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch` and
+// `driver` can change the last bits of a result; `place` and `threads` cannot.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::kCpu;
-  // The same name for all devices that give the same bits: "cpu (avx512bf16)", "NVIDIA H200".
+  // Devices with the same name give the same bits: "cpu (avx512bf16)", "NVIDIA H200".
   std::string name = {};
   std::string place = {};     // "cpu", "cuda:0"
-  std::string libtorch = {};  // version, "2.11.0"
-  std::string driver = {};    // version of the GPU's driver, "580.65.06"; "" on a CPU
-  int64_t threads = 1;        // CPU threads that compute; 1 on a GPU
+  std::string libtorch = {};  // the version of LibTorch, "2.11.0"
+  std::string driver = {};    // the version of the GPU's driver, "580.65.06"; "" on a CPU
+  int64_t threads = 1;        // the number of CPU threads that compute; 1 on a GPU
 
   bool operator==(const DeviceFacts&) const = default;
 };
@@ -23,12 +25,14 @@ struct DeviceFacts {
 // "cpu (avx512bf16)", "cuda:0 NVIDIA H200".
 std::string describe(const DeviceFacts& device);
 
-// What memory a device holds, for the log. All numbers are bytes, and zero on a CPU.
+// The memory of a device, for the log. All numbers are bytes, and all are zero on a CPU.
+// `allocated_bytes` is in use by tensors; `reserved_bytes` also counts the free blocks that the
+// caching allocator keeps.
 struct DeviceMemory {
   int64_t allocated_bytes = 0;
   int64_t reserved_bytes = 0;
-  int64_t peak_allocated_bytes = 0;
-  int64_t total_bytes = 0;
+  int64_t peak_allocated_bytes = 0;  // the most that was allocated since the process started
+  int64_t total_bytes = 0;           // the size of the device's memory
 
   bool operator==(const DeviceMemory&) const = default;
 };

@@ -1,4 +1,4 @@
-// The one exception type of the project and the exit codes of its programs.
+// The only exception type of the project, and the exit codes of its programs.
 #pragma once
 
 #include <exception>
@@ -7,25 +7,25 @@
 
 namespace encode {
 
-// Exit codes follow sysexits.h, so that a scheduler can act on them; docs/errors.md is the table
-// for users.
+// Exit codes follow sysexits.h, so that a scheduler can act on them. docs/errors.md lists them for
+// users.
 enum class ExitCode : int {
   kOk = 0,
   kUsage = 64,         // bad command line
-  kData = 65,          // bad input rows, non-finite output, or verify found damage
+  kData = 65,          // bad input rows, values that are not finite, or damage found by verify
   kNoInput = 66,       // an input or model file is missing
   kUnavailable = 69,   // the device is absent, cannot do what was asked for, or is out of memory
   kInternal = 70,      // a defect of encode, or a chunk that failed three times
   kOsError = 71,       // the system refused a process, a file descriptor or memory
-  kCantCreate = 73,    // the output or cache directory cannot be created
-  kIoError = 74,       // read or write failed, disk full
-  kTempFail = 75,      // the same command goes on: cache in use, dead CUDA context, preempted
-  kNoPermission = 77,  // permission denied, read-only file system
-  kConfig = 78,        // config invalid, or the cache belongs to another fingerprint
+  kCantCreate = 73,    // the output or the cache directory cannot be created
+  kIoError = 74,       // a read or a write failed, or the disk is full
+  kTempFail = 75,      // run the same command again: cache in use, GPU failure, preemption
+  kNoPermission = 77,  // permission denied, or a read-only file system
+  kConfig = 78,        // the config is invalid, or the cache belongs to another fingerprint
 };
 
-// What a user needs in order to act. `code` is stable ("model.shape") and listed in docs/errors.md;
-// every other field is a short phrase, empty where it has no meaning.
+// What a user needs to know to correct an error. `code` ("model.shape") never changes its meaning,
+// and docs/errors.md lists it. Every other text is a short phrase, or "" if it does not apply.
 struct ErrorDetail {
   ExitCode exit_code = ExitCode::kInternal;
   std::string code;
@@ -36,30 +36,34 @@ struct ErrorDetail {
   std::string hint;  // the next step
 };
 
-// Thrown by every module; caught in main(), which prints render() to stderr and returns
-// exit_code().
+// Every module throws it. main() catches it, prints render() to stderr and returns exit_code().
 class Error : public std::exception {
  public:
   explicit Error(ErrorDetail detail);
 
   const ErrorDetail& detail() const { return detail_; }
   ExitCode exit_code() const { return detail_.exit_code; }
-  const char* what() const noexcept override { return rendered_.c_str(); }  // the same as render()
+  const char* what() const noexcept override { return rendered_.c_str(); }  // render(detail())
 
  private:
   ErrorDetail detail_;
   std::string rendered_;
 };
 
-// "error[model.shape]: ...\n  where     ...\n  expected  ...\n  found     ...\n  hint      ...", no
-// final newline.
+// The text of an error, without a final newline. Empty fields get no line:
+//   error[model.shape]: <what>
+//     where     <where>
+//     expected  <expected>
+//     found     <found>
+//     hint      <hint>
 std::string render(const ErrorDetail& detail);
 
-// The exit code that belongs to an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES ->
+// The exit code for an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES ->
 // kNoPermission, ...
 ExitCode exit_code_for_errno(int error_number);
 
-// An Error for a failed system call: `action` is "open", "rename", ...; `where` is the path.
+// Makes an Error for a failed system call. `action` completes "cannot ...": "open", "rename". The
+// errno value `error_number` gives the reason, the exit code and the hint.
 Error system_error(std::string_view code, std::string_view action, const std::string& where,
                    int error_number);
 

@@ -33,8 +33,9 @@ struct JobSpec {
   std::string cache_dir;
   HardwareOptions hardware;
   std::vector<JobUnit> units;
-  // Above 0: nothing is encoded. The worker times the matrix products of each unit's first batches
-  // for about as many seconds, and reports them as ProductsTimed.
+  // If this is above 0, the worker encodes nothing. It times the matrix products of the first
+  // unit's first batches for about as many seconds and sends them as ProductsTimed. It also sends
+  // UnitStarted, with the batch plan, for every unit.
   double product_seconds = 0;
 };
 

@@ -1,4 +1,5 @@
-// A Hugging Face or sentence-transformers model directory, read and checked without LibTorch.
+// A Hugging Face or sentence-transformers model directory, which is read and checked without
+// LibTorch. A model is never downloaded.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 
 namespace encode {
 
-// One tensor of a safetensors file, checked: dtype known, range inside the file, shape x size ==
-// range.
+// One tensor of a safetensors file. Its dtype is known, its bytes lie inside the file, and their
+// number fits the shape and the dtype.
 struct TensorInfo {
-  std::string file;   // path
+  std::string file;   // the path of the file
   std::string dtype;  // "F32", "F16", "BF16", "I64", ...
   std::vector<int64_t> shape;
   int64_t offset_bytes = 0;  // from the beginning of the file
@@ -24,29 +25,29 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-// The activation after a sentence-transformers Dense module: the classes of
+// The activation of a sentence-transformers Dense module. These are the classes of
 // torch.nn.modules.activation that need no argument and have no weights, with PyTorch's defaults.
 enum class DenseActivation {
   kIdentity,
   kCelu,
   kElu,
-  kGelu,  // the exact erf form
+  kGelu,  // the exact form with erf
   kHardshrink,
   kHardsigmoid,
   kHardswish,
   kHardtanh,
   kLeakyRelu,
   kLogSigmoid,
-  kLogSoftmax,  // over the row
+  kLogSoftmax,  // over the columns of a row
   kMish,
   kRelu,
   kRelu6,
-  kRrelu,  // as in inference: a fixed slope
+  kRrelu,  // the fixed slope that PyTorch uses for inference
   kSelu,
   kSigmoid,
   kSilu,
-  kSoftmax,  // over the row
-  kSoftmin,  // over the row
+  kSoftmax,  // over the columns of a row
+  kSoftmin,  // over the columns of a row
   kSoftplus,
   kSoftshrink,
   kSoftsign,
@@ -54,27 +55,28 @@ enum class DenseActivation {
   kTanhshrink,
 };
 
-// One module after the transformer, in the order of modules.json.
+// One module after the transformer. The comments name the kinds that use a field.
 struct SentenceModule {
   enum class Kind { kPooling, kDense, kLayerNorm, kNormalize, kTruncate };
   Kind kind = Kind::kPooling;
-  std::string path;                  // its folder, for messages and for a module's weights
-  std::vector<PoolingMode> pooling;  // kPooling: concatenated in this order
-  bool include_prompt = true;        // kPooling
-  int64_t in_features = 0;           // kPooling: width of the token vectors; kDense, kLayerNorm
-  int64_t out_features = 0;          // kDense; kTruncate: the first columns that are kept
+  std::string path;                  // the folder of the module, for messages
+  std::vector<PoolingMode> pooling;  // kPooling: the results are concatenated in this order
+  bool include_prompt = true;        // kPooling: the tokens of the prompt are pooled too
+  int64_t in_features = 0;           // kPooling, kDense, kLayerNorm: the width of the input
+  int64_t out_features = 0;          // kDense: the width of the output; kTruncate: columns to keep
   bool bias = true;                  // kDense
-  bool residual = false;             // kDense: what goes in is added to what comes out
+  bool residual = false;             // kDense: the input is added to the output
   DenseActivation activation = DenseActivation::kTanh;  // kDense
-  // kDense: linear.weight, linear.bias, and residual.weight where widths differ; kLayerNorm:
-  // norm.weight, norm.bias.
+  // kDense: linear.weight, linear.bias and, if the widths differ, residual.weight. kLayerNorm:
+  // norm.weight and norm.bias.
   std::map<std::string, TensorInfo> tensors;
 
   bool operator==(const SentenceModule&) const = default;
 };
 
-// ModelDirectory::model_type of a directory whose first module is a StaticEmbedding: a row for each
-// token, and their mean. It needs no config.json; one is made up from the table's shape.
+// ModelDirectory::model_type if the first module is a StaticEmbedding, which pools the rows of a
+// table without a transformer. Such a directory has no config.json, so ModelDirectory::config_json
+// is made from the shape of the table.
 inline constexpr const char* kStaticEmbedding = "static_embedding";
 
 struct ModelFile {
@@ -83,7 +85,7 @@ struct ModelFile {
   int64_t bytes = 0;
 };
 
-// The content of one of them.
+// The hash of one ModelFile.
 struct FileHash {
   std::string name;  // as ModelFile::name
   int64_t bytes = 0;
@@ -92,95 +94,108 @@ struct FileHash {
   bool operator==(const FileHash&) const = default;
 };
 
+// What a model directory says. open_model_directory() fills it.
 struct ModelDirectory {
-  std::string path;              // absolute, links resolved
-  std::string transformer_path;  // folder of config.json, weights and tokenizer: `path` or one
-                                 // level below it
-  std::string config_json;  // text of config.json of the transformer, checked to be strict JSON
+  std::string path;  // absolute, with links resolved
+  // The folder of config.json, the weights and the tokenizer: `path`, or a folder in it.
+  std::string transformer_path;
+  std::string config_json;  // the text of config.json, which is strict JSON
   std::string model_type;   // "bert", "qwen2", ...; kStaticEmbedding
-  int64_t hidden_size = 0;  // width of last_hidden_state: hidden_size, d_model, dim or n_embd
+  int64_t hidden_size = 0;  // the width of a token vector: hidden_size, d_model, dim or n_embd
   int64_t vocab_size = 0;
-  int64_t max_position_embeddings = 0;  // 0: no limit stated
-  // Tokens that fit the table of learned absolute positions (RoBERTa's starts at padding_idx + 1,
-  // which is taken off). 0: positions are rotary or relative, so longer texts can be computed.
+  int64_t max_position_embeddings = 0;  // in tokens; 0: config.json states no limit
+  // The number of tokens that have a learned absolute position. RoBERTa's table begins at
+  // padding_idx + 1, and that offset is subtracted. 0: the positions are rotary or relative, so
+  // that longer texts can be computed.
   int64_t position_limit = 0;
   bool add_special_tokens = true;  // false for a StaticEmbedding
   std::map<std::string, TensorInfo> tensors;
-  std::vector<SentenceModule> modules;  // always holds exactly one kPooling, first
-  // Tokens, as sentence-transformers 6 works it out: sentence_bert_config.json's max_seq_length,
-  // else the smaller of tokenizer_config.json's model_max_length and max_position_embeddings; at
+  // In the order of modules.json. The first module is the only kPooling.
+  std::vector<SentenceModule> modules;
+  // In tokens, as in sentence-transformers 6: max_seq_length of sentence_bert_config.json. Without
+  // it, the smaller of tokenizer_config.json's model_max_length and max_position_embeddings. At
   // most position_limit.
   std::optional<int64_t> max_seq_length;
-  std::map<std::string, std::string> prompts;
+  std::map<std::string, std::string> prompts;  // name -> text
   std::optional<std::string> default_prompt_name;
-  std::string similarity = "cosine";    // that the model was trained for: see SentenceSettings
-  std::optional<int64_t> truncate_dim;  // the directory's own
+  std::string similarity = "cosine";    // for which the model was trained: see SentenceSettings
+  std::optional<int64_t> truncate_dim;  // the number of columns that the directory keeps
   std::vector<ModelFile> files;         // every file that can change a result, sorted by name
-  std::vector<std::string> warnings;    // "no modules.json: mean pooling is assumed", ...
+  std::vector<std::string> warnings;    // one sentence each, for the user
 };
 
-// `model` is a directory, or a hub id ("org/name") that is looked up in the local Hugging Face
-// cache layout
-// ($HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub,
-// ~/.cache/huggingface/hub; refs/<revision>, "main" by default, or a commit; snapshots/<commit>).
-// An id without an organisation is looked for as sentence-transformers/<id> too. Throws Error
-// kNoInput "model.not_found" naming every place that was searched.
+// Finds the directory of a model. `model` is a directory, or a hub id ("org/name") that is looked
+// up in the local Hugging Face cache. An id without an organisation is also looked up as
+// sentence-transformers/<id>. `revision` is for hub ids: a branch, a tag or a commit; the default
+// is "main". These caches are searched, in this order:
+//   $HF_HUB_CACHE
+//   $HUGGINGFACE_HUB_CACHE
+//   $HF_HOME/hub
+//   $XDG_CACHE_HOME/huggingface/hub
+//   ~/.cache/huggingface/hub
+// Throws Error: kNoInput "model.not_found" that names every path that was searched, kConfig
+// "model.revision" if a directory is given with a revision.
 std::string resolve_model(const std::string& model, const std::optional<std::string>& revision);
 
-// Reads and checks everything but the tensors' bytes. Throws Error: kNoInput for a missing file,
-// kConfig for anything malformed or not supported (docs/errors.md lists the "model.*" codes),
-// within the limits of src/model_dir/limits.h. Without modules.json it is a plain Hugging Face
-// directory, and gets what sentence-transformers 6 gives it: mean pooling (last token for a causal
-// ...ForCausalLM), no normalization, no prompts, and a warning.
+// Reads and checks the directory, except the bytes of the tensors. A directory without modules.json
+// gets what sentence-transformers 6 gives it: mean pooling (or last-token pooling for a causal
+// ...ForCausalLM), no normalization, no prompts, and a warning. Throws Error: kNoInput if a file is
+// missing, kConfig if anything is malformed, not supported or above the limits of
+// src/model_dir/limits.h. docs/errors.md lists the "model.*" codes.
 ModelDirectory open_model_directory(const std::string& path);
 
-// The longest sequence, in tokens, of a model that states no limit, when the user states none
-// either: T5 has relative positions, so its config.json may say nothing.
+// The longest sequence, in tokens, if neither the model nor the user states a limit. T5, for
+// example, has relative positions, so its config.json may state none.
 inline constexpr int64_t kDefaultMaxLength = 32768;
 
-// `options` against the directory: every optional filled with the value that is in force.
+// The result options that are in force: `options` override what the directory says.
 struct EffectiveResult {
-  std::vector<PoolingMode> pooling;
-  bool normalize = false;  // the last step is an L2 norm
-  // Columns that are kept, as the options or else the directory say; the whole width where it is
-  // that. nullopt: nobody said anything.
+  std::vector<PoolingMode> pooling;  // at least one; kNone is never beside another mode
+  bool normalize = false;            // true: the last step scales every vector to length 1
+  // The number of columns that are kept. nullopt: neither the options nor the directory states it,
+  // and all columns are kept.
   std::optional<int64_t> truncate_dim;
-  // What runs after the transformer, in this order, overrides applied: the directory's modules with
-  // `pooling` in the first, a kTruncate where columns are cut off, and a kNormalize last exactly
-  // where `normalize` is true. Without pooling the directory's modules are for another kind of
-  // vector: only what the options ask for is done to the tokens'. A directory's Normalize stands
-  // before the cut, so that a cut row has length 1 only where the options ask for it, as in
-  // sentence-transformers' encode().
+  // The modules that run after the transformer, in this order:
+  // - the directory's modules, with `pooling` in the first of them, and without a final kNormalize
+  //   if the options refuse it,
+  // - a kTruncate, if columns are cut off,
+  // - a kNormalize, if the options ask for it and no kNormalize is last already.
+  // With PoolingMode::kNone the directory's other modules are left out, because they are made for
+  // pooled vectors. A cut vector has length 1 only if the options ask for it, as in
+  // sentence-transformers' encode(): the directory's kNormalize comes before the cut.
   std::vector<SentenceModule> modules;
-  int64_t max_length = kDefaultMaxLength;  // tokens, special tokens included; at least 1
-  std::string prompt;                      // literal, may be empty
-  bool include_prompt = true;              // false: the prompt's tokens are left out of the pooling
+  int64_t max_length = kDefaultMaxLength;  // in tokens, special tokens included; at least 1
+  std::string prompt;                      // literal text; may be empty
+  bool include_prompt = true;              // false: pooling leaves out the prompt's tokens
   ComputeType dtype = ComputeType::kFloat32;
-  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // of dtype float32
+  MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // only for float32
   std::optional<bool> causal;  // overrides config.json's is_causal
-  int64_t dim = 0;             // width of an embedding
-  // The rows of a matrix product on a GPU, which decide the bits of the result: see BatchPlan.
+  int64_t dim = 0;             // the width of an embedding
+  // The number of rows in a matrix product on a GPU. It decides the bits of the result: see
+  // BatchPlan.
   int64_t launch_tokens = 0;
 
   bool operator==(const EffectiveResult&) const = default;
-  bool is_cut() const;  // `modules` has a kTruncate
+  bool is_cut() const;  // true if `modules` has a kTruncate
   bool token_embeddings() const { return pooling.front() == PoolingMode::kNone; }
 };
-// A literal prompt goes before prompt_name, and that before default_prompt_name. Throws Error
-// (kConfig): "model.prompt_name" (lists the valid names), "model.max_length" (above
-// position_limit), "model.dim" (the pooling asked for does not fit a Dense module),
-// "model.truncate_dim" (wider than the embedding).
+// Resolves the options. A literal prompt overrides prompt_name, which overrides the directory's
+// default_prompt_name. Throws Error kConfig:
+// - "model.prompt_name" if the model has no such prompt; the error lists the valid names,
+// - "model.max_length" if it is above position_limit,
+// - "model.dim" if the pooling does not fit a Dense module,
+// - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
-// One sentence when neither the directory nor the options state a longest text, so that
-// kDefaultMaxLength is in force.
+// A warning for the user if neither the directory nor the options limit the length, so that
+// kDefaultMaxLength is in force. Empty in all other cases.
 std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options);
 
-// The content of every file in `directory.files`, in that order. `hash_cache` (may be empty) is a
-// file that remembers hashes by (device, inode, size, mtime, ctime); one that cannot be read or
-// written costs time, not correctness. Throws Error kIoError, also "model.changed" when a file
-// changes meanwhile.
+// The hashes of `directory.files`, in the same order. `hash_cache` is a file that remembers hashes
+// by (device, inode, size, mtime, ctime); "" for none. If that file cannot be read or written, all
+// files are hashed again. Throws Error kIoError, with the code "model.changed" if a file changes
+// while it is hashed.
 std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
                                        const std::string& hash_cache);
 

@@ -1,4 +1,4 @@
-// Where the time of a stream goes.
+// The time that each stage of a stream takes.
 #pragma once
 
 #include <array>
@@ -6,25 +6,29 @@
 
 namespace encode {
 
-// Wall-clock seconds. Stages of the producer's and the commit thread run beside those of the main
-// thread, whose own add up to the stream's time: rows_awaited, encode, commit_awaited.
+// Wall-clock seconds of the stages of one stream. Three threads work at the same time: the
+// producer, the main thread and the commit thread. Only the stages of the main thread add up to the
+// time of the stream.
 struct StageSeconds {
-  double read = 0;          // producer
-  double tokenize = 0;      // producer
-  double pack = 0;          // producer
-  double rows_awaited = 0;  // main thread: no window was ready
-  double encode = 0;  // main thread: from token ids to rows, copies to a GPU and back included
-  double commit_awaited = 0;  // main thread: two windows were on their way, or the end
-  double commit = 0;          // commit thread: write, sync, log
+  // The producer.
+  double read = 0;
+  double tokenize = 0;
+  double pack = 0;
+  // The main thread.
+  double rows_awaited = 0;    // waiting for the producer
+  double encode = 0;          // from token ids to vectors, including the copies to and from a GPU
+  double commit_awaited = 0;  // waiting for the commit thread, during the stream and at its end
+  // The commit thread.
+  double commit = 0;  // writing and syncing files
 
-  // From the moment the model is loaded to the last commit.
+  // The time from the loaded model to the last commit.
   double main_thread() const { return rows_awaited + encode + commit_awaited; }
   inline void add(const StageSeconds& other);
 
   bool operator==(const StageSeconds&) const = default;
 };
 
-// A stage and its name in logs and reports.
+// One stage, with its name in logs and reports.
 struct Stage {
   std::string_view name;
   double StageSeconds::*seconds;

@@ -1,16 +1,20 @@
-// Texts as a stream of rows, in bounded memory, from txt, JSONL, CSV and TSV (plain, .gz or .zst).
+// Reads rows of text in bounded memory from txt, JSONL, CSV and TSV files (plain, .gz or .zst).
 //
-// What is the same in every format: the file is UTF-8 (one byte order mark at its start is dropped;
-// UTF-16 and a compressed file without its suffix are refused), LF and CRLF end a line, a lone CR
-// and NUL are text. What a policy cannot repair ends the run: a record over 64 MiB, an open CSV
-// quote, a CSV field over 16 MiB, a damaged .gz or .zst.
-// Per format:
-// - txt: a line is a row; a final line end makes no row.
-// - JSONL: a line is a document, at most 64 levels deep. The field is a string, or an array of
-//   integers in [0, 2^31): token ids, which are taken as they are. Bad: a blank line that is not
-//   the last, and a line over 8 x max_row_bytes + 1 MiB, whatever its text.
-// - CSV, TSV: RFC 4180 with a header. Bad: quotes in the wrong place, a wrong number of fields. A
-//   blank line is an empty row where there is one column, else bad unless it is the last.
+// In every format:
+// - The file is UTF-8. One byte order mark at its start is dropped. UTF-16, and a compressed file
+//   without its suffix, are errors.
+// - LF and CRLF end a line. A CR without LF, and NUL, are text.
+// - These end the run under every policy: a record over 64 MiB, a CSV quote that is never closed, a
+//   CSV field over 16 MiB, a damaged .gz or .zst file.
+//
+// In one format:
+// - txt: A line is a row. The line end at the end of the file makes no row.
+// - JSONL: A line is a JSON document of at most 64 levels. The field is a string, or an array of
+//   integers in [0, 2^31), which are token ids. A blank line is a bad row, unless it is the last. A
+//   line over 8 x max_row_bytes + 1 MiB is a bad row, even if its text is short.
+// - CSV, TSV: The file follows RFC 4180 and has a header. Quotes in the wrong place and a wrong
+//   number of fields make a bad row. A blank line is an empty row if there is one column. If there
+//   are more, it is a bad row, unless it is the last line.
 #pragma once
 
 #include <cstdint>
@@ -24,75 +28,76 @@
 
 namespace encode {
 
-// One row. Always valid UTF-8; may contain NUL. `row` counts accepted rows from 0; `line` is the
-// 1-based physical line on which the row starts, for messages.
+// One accepted row.
 struct Text {
-  int64_t row = 0;
-  int64_t line = 0;
-  std::string utf8;
-  bool tokenized = false;          // the row came as token ids; `utf8` is empty
-  std::vector<int32_t> input_ids;  // those, each >= 0
+  int64_t row = 0;                 // the number of accepted rows before it
+  int64_t line = 0;                // the line of the file on which the row begins, counted from 1
+  std::string utf8;                // valid UTF-8, which may contain NUL
+  bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
+  std::vector<int32_t> input_ids;  // the token ids of such a row, each >= 0
 };
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
 struct InputScan {
-  int64_t rows_in = 0;  // records in the file, up to limit_rows accepted ones
-  int64_t rows = 0;     // accepted: the rows of the matrix
+  int64_t rows_in = 0;  // the records that were read; reading stops after limit_rows accepted rows
+  int64_t rows = 0;     // the accepted rows, which become the rows of the matrix
   int64_t rejected = 0;
-  int64_t empty = 0;          // accepted rows whose text, or list of ids, is empty
+  int64_t empty = 0;          // accepted rows with an empty text or an empty list of ids
   int64_t tokenized = 0;      // accepted rows that are token ids
-  int64_t utf8_replaced = 0;  // accepted rows in which something was replaced by U+FFFD
-  int64_t text_bytes = 0;     // UTF-8 bytes of accepted rows; 4 for a token id
-  int64_t longest_bytes = 0;  // of one accepted row
-  std::string sha256;         // hex, of the file's bytes as they lie on disk
+  int64_t utf8_replaced = 0;  // accepted rows in which U+FFFD replaced something
+  int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id
+  int64_t longest_bytes = 0;  // the most bytes of one accepted row
+  std::string sha256;         // hex digits, of the bytes of the file, which may be compressed
   int64_t file_bytes = 0;
 
-  // Where to start reading for row i * kCheckpointRows: offset in the decompressed bytes.
+  // A place in the file at which reading can begin.
   struct Checkpoint {
-    int64_t row = 0;
-    int64_t line = 0;
-    int64_t rows_in = 0;
-    int64_t offset_bytes = 0;
+    int64_t row = 0;           // the number of the accepted row that begins there
+    int64_t line = 0;          // the line of the file, counted from 1
+    int64_t rows_in = 0;       // the number of records before it
+    int64_t offset_bytes = 0;  // in the decompressed bytes
   };
   static constexpr int64_t kCheckpointRows = 1000;
-  std::vector<Checkpoint> checkpoints;
+  std::vector<Checkpoint> checkpoints;  // one for each row i * kCheckpointRows
 };
 
-// A record that the policy dropped.
+// A record that a policy dropped.
 struct RejectedRow {
-  int64_t record = 0;  // 0-based number of the record in the file
-  int64_t line = 0;    // 1-based
+  int64_t record = 0;  // the number of records before it in the file
+  int64_t line = 0;    // the line of the file on which it begins, counted from 1
   std::string reason;  // "bad JSON: ...", "field 'text' is missing", ...
 };
 
-// Reads rows in order. Not thread-safe; one reader per thread. Throws Error: kNoInput where the
-// file is missing, kData with file:line for a bad row under BadRowPolicy::kError, kIoError where
-// reading or decompressing fails.
+// Reads the accepted rows in order. One thread at a time. Throws Error: kNoInput if the file is
+// missing, kData with file:line for a row that a policy does not accept, kIoError if reading or
+// decompressing fails.
 class TextReader {
  public:
   virtual ~TextReader() = default;
 
-  // Fills `text` with the next accepted row (its buffer is reused) and returns true, or returns
-  // false at the end.
+  // Fills `text` with the next accepted row, reusing its buffers, and returns true. Returns false
+  // at the end of the input.
   virtual bool next(Text& text) = 0;
 
-  // Goes on at `row` (0 <= row <= rows) of the file that `scan` is of, under the same options.
-  // O(kCheckpointRows) for plain files; compressed files are decompressed up to there, from their
-  // beginning where `row` lies behind.
+  // Makes `row` the next row, with 0 <= row <= scan.rows. `scan` must come from the same file and
+  // the same options. A plain file is read from the last checkpoint before the row. A compressed
+  // file is decompressed up to the row, from the beginning if the row lies behind. Throws Error
+  // kIoError "text.changed" if the size of the file has changed.
   virtual void seek(int64_t row, const InputScan& scan) = 0;
 };
 
-// Opens an input. `options.path` must not be "-": see spool_standard_input.
+// Opens an input. `options.path` must not be "-": see spool_standard_input().
 std::unique_ptr<TextReader> open_texts(const InputOptions& options);
 
-// One pass over the whole input under the same policies that open_texts() applies: counts, SHA-256
-// and checkpoints. `on_rejected` is called for every dropped record and may be empty.
+// Reads the whole input once, under the same policies as open_texts(). Calls `on_rejected`, if it
+// is not empty, for every record that is dropped.
 InputScan scan_texts(const InputOptions& options,
                      const std::function<void(const RejectedRow&)>& on_rejected);
 
-// Copies standard input to `spool_path` (atomically) so that it can be read twice; returns the
-// options of the copy. Error kConfig where options.format is kAuto: "-" has no suffix. The suffix
-// of `spool_path` (.gz, .zst) says how the bytes are compressed.
+// Copies standard input to the file `spool_path`, so that it can be read twice, and returns the
+// options for reading the copy. The file appears only when it is complete. Its suffix (.gz, .zst)
+// says how the bytes are compressed. Throws Error kConfig if options.format is kAuto, because "-"
+// has no suffix.
 InputOptions spool_standard_input(const InputOptions& options, const std::string& spool_path);
 
 }  // namespace encode

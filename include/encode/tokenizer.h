@@ -1,5 +1,5 @@
-// Turns text into input_ids: the ids that Hugging Face `tokenizers` gives, or sentencepiece for
-// .model files, token for token.
+// Turns text into token ids. A tokenizer.json gives the same ids as Hugging Face `tokenizers`. A
+// .model file gives the same ids as the sentencepiece library.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,17 @@ namespace encode {
 struct TokenizeOptions {
   int64_t max_length = 0;  // in tokens, special tokens included; 0: no truncation
   bool add_special_tokens = true;
-  // False: text beyond max_length need not be tokenized, which saves most of the time that very
-  // long rows take. The ids stay the same, but `lost_tokens` then counts only the lost tokens that
-  // were seen.
+  // False: the text beyond max_length need not be tokenized, which saves most of the time for very
+  // long rows. The ids stay the same, but `lost_tokens` may then count too few lost tokens.
   bool count_lost_tokens = true;
 };
 
-// The ids of many rows, flat: row i is ids[offsets[i], offsets[i + 1]).
+// The ids of many rows in one array. Row i has the ids [offsets[i], offsets[i + 1]).
 struct TokenizedRows {
   std::vector<int32_t> ids;
-  std::vector<int64_t> offsets = {0};  // size() + 1 entries
-  // For each row the number of tokens that max_length cut off, 0 for a row that was not truncated.
-  // Without count_lost_tokens, a truncated row has at least 1 and at most that number.
+  std::vector<int64_t> offsets = {0};  // [size() + 1]
+  // [size()], the number of tokens that max_length cut off from each row. Without
+  // count_lost_tokens, the number of a truncated row may be too small, but is at least 1.
   std::vector<int32_t> lost_tokens;
 
   int64_t size() const { return static_cast<int64_t>(lost_tokens.size()); }
@@ -37,53 +36,57 @@ struct TokenizedRows {
   void clear();
 };
 
-// The code points [begin, end) of the text that a token comes from. (0, 0) for the special tokens
-// around the text.
+// The code points [begin, end) of the text that a token comes from. The special tokens around the
+// text have (0, 0).
 struct TokenOffset {
   int32_t begin = 0;
   int32_t end = 0;
   bool operator==(const TokenOffset&) const = default;
 };
 
-// Immutable after loading; encode() may be called from any number of threads at once.
+// A tokenizer does not change after it is loaded, so any number of threads may use it at once.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Appends one row to `rows`. `utf8` must be valid UTF-8; it may be empty and may contain NUL.
-  // Throws Error (kData), and appends nothing: "tokenizer.too_long" for a text over 64 MiB,
-  // "tokenizer.regex" if a split pattern without a scanner of its own needs too many steps, and
-  // "tokenizer.sentencepiece" if the sentencepiece library refuses the text. Nothing else fails on
-  // valid UTF-8.
+  // Appends one row to `rows`. `utf8` may be empty and may contain NUL. Invalid UTF-8 counts as
+  // U+FFFD, once for each maximal invalid subpart. If it throws, it appends nothing. Throws Error
+  // kData:
+  // - "tokenizer.too_long" for a text over 64 MiB,
+  // - "tokenizer.regex" if a split pattern needs too many steps (only patterns that have no scanner
+  //   of their own),
+  // - "tokenizer.sentencepiece" if the sentencepiece library refuses the text.
   virtual void encode(std::string_view utf8, const TokenizeOptions& options,
                       TokenizedRows& rows) const = 0;
 
-  // Appends the same row, and an offset for each of its ids: `Encoding.offsets` of Hugging Face
-  // `tokenizers`, after the post-processors that trim them (for .model files the offsets of
-  // sentencepiece). All lost tokens are counted, whatever `count_lost_tokens` says. Takes many
-  // times as long as encode(). Throws as encode() does, but "tokenizer.too_long" for a text over 8
-  // MiB, and "tokenizer.offsets" (kData) if the offsets belong to other tokens than the row's.
+  // Appends the same row as encode(), and an offset for each of its ids: `Encoding.offsets` of
+  // Hugging Face `tokenizers`, or the offsets of sentencepiece for a .model file. It counts all
+  // lost tokens, even without `count_lost_tokens`. It takes many times as long as encode(). Throws
+  // the errors of encode(), and Error kData:
+  // - "tokenizer.too_long" for a text over 8 MiB,
+  // - "tokenizer.offsets" if the offsets do not belong to the tokens of the row.
   virtual void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
                                    TokenizedRows& rows,
                                    std::vector<TokenOffset>& offsets) const = 0;
 
   // All ids that encode() can give are in [0, vocab_size()).
   virtual int64_t vocab_size() const = 0;
-  // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, .."; with the version of the
-  // sentencepiece library if that makes the ids.
+  // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". It names the version of
+  // the sentencepiece library if that library makes the ids.
   virtual std::string description() const = 0;
-  // The vocabulary's spelling of an id; "" for an id without a token.
+  // The spelling of an id in the vocabulary; "" for an id without a token.
   virtual std::string token(int32_t id) const = 0;
 };
 
-// Loads a tokenizer.json, or a sentencepiece .model file. The truncation and padding that a
-// tokenizer.json states are ignored, as sentence-transformers does. Throws Error: kNoInput if the
-// file is missing, and kConfig for anything that is malformed or not supported, with its name
-// ("normalizer type 'Foo' is not supported").
+// Loads a tokenizer.json, or a sentencepiece .model file. The truncation and the padding in a
+// tokenizer.json are ignored, as in sentence-transformers. Throws Error: kNoInput if the file is
+// missing, kConfig if something in it is malformed or not supported. The error names it:
+// "normalizer type 'Foo' is not supported".
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
-// Loads find_tokenizer_file(model_dir) of encode/tokenizer_file.h. tokenizer_config.json's
-// add_bos_token and add_eos_token apply to a sentencepiece model.
+// Loads find_tokenizer_file(model_dir), from encode/tokenizer_file.h. For a sentencepiece model,
+// add_bos_token and add_eos_token of tokenizer_config.json apply. Throws what load_tokenizer()
+// throws.
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir);
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// What the worker tells the supervisor, one JSON object a line on a pipe.
+// The messages that the worker sends to the supervisor through a pipe. Each is a line of JSON.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace encode {
 
-// `unit` is an index into JobSpec::units in all of them.
+// In all of them `unit` is an index into JobSpec::units, and `host_rss_bytes` is the resident
+// memory of the worker.
 
 struct ModelLoaded {
   int64_t unit = 0;
   DeviceFacts device;
   int64_t dim = 0;
-  double seconds = 0;
-  std::string tokenizer;  // in words; "" when every row is token ids
+  double seconds = 0;     // the time that loading took
+  std::string tokenizer;  // Tokenizer::description(); "" if every row consists of token ids
   int64_t host_rss_bytes = 0;
 };
 
@@ -37,10 +38,10 @@ struct ChunkStarted {
   RowRange rows;
 };
 
-// Sent from the result of a batch, never from a timer: the worker's sign of life.
+// Shows that the worker makes progress: it is sent after a batch, and never by a timer.
 struct BatchDone {
   int64_t unit = 0;
-  int64_t rows_done = 0;  // of the unit, encoded by this worker so far
+  int64_t rows_done = 0;  // the rows of the unit that this worker has encoded so far
   int64_t tokens_done = 0;
 };
 
@@ -50,19 +51,20 @@ struct ChunkDone {
   RowRange rows;
   std::string path;
   int64_t file_bytes = 0;
-  double seconds = 0;  // its share of the time that its windows took to encode
+  double seconds = 0;  // the chunk's share of the time that its windows took to encode
   RowStats stats;
   DeviceMemory memory;  // after the allocator's cache was released
   int64_t host_rss_bytes = 0;
 };
 
+// All numbers count only what this worker has done.
 struct UnitDone {
   int64_t unit = 0;
-  int64_t rows_done = 0;  // encoded by this worker, as are the tokens and stages below
+  int64_t rows_done = 0;
   RowStats stats;
   StageSeconds stages;
-  int64_t token_slots = 0;        // that the device computed; beyond the tokens: padding
-  int64_t device_peak_bytes = 0;  // allocated at most, since the worker began
+  int64_t token_slots = 0;        // the token positions that were computed, padding included
+  int64_t device_peak_bytes = 0;  // DeviceMemory::peak_allocated_bytes
 };
 
 struct ProductsTimed {
@@ -75,22 +77,22 @@ struct LogLine {
   std::string message;
 };
 
-// The worker exits with error.exit_code next.
+// The job has failed. The worker exits with error.exit_code next.
 struct WorkerFailed {
   ErrorDetail error;
 };
 
-// Everything that the job says is done; the worker exits with 0 next.
+// The whole job is done. The worker exits with 0 next.
 struct WorkerFinished {};
 
 using WorkerEvent = std::variant<ModelLoaded, UnitStarted, ChunkStarted, BatchDone, ChunkDone,
                                  UnitDone, ProductsTimed, LogLine, WorkerFailed, WorkerFinished>;
 
-// One line that ends in '\n'. Bytes that are not UTF-8 become U+FFFD.
+// One line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
 std::string to_json_line(const WorkerEvent& event);
 WorkerEvent worker_event_from_json(std::string_view line);  // throws Error kInternal
 
-// Several lambdas as one, for std::visit: each event goes to the lambda that takes it.
+// Joins several lambdas into one visitor for std::visit().
 template <typename... Lambdas>
 struct Overloaded : Lambdas... {
   using Lambdas::operator()...;

@@ -1,4 +1,5 @@
-// A blocking queue between two threads that remembers why its producer ended.
+// A blocking queue from a producer thread to a consumer thread, which also carries the producer's
+// failure.
 #pragma once
 
 #include <condition_variable>
@@ -11,12 +12,14 @@
 
 namespace encode {
 
+// The producer calls push() and finish(). The consumer calls pop() and abandon().
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Waits for room. False where the consumer is gone: the producer should end.
+  // Waits for room, then appends the item and returns true. Returns false if the consumer has
+  // called abandon(); the producer should then end.
   bool push(T item) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return items_.size() < capacity_ || abandoned_; });
@@ -26,7 +29,7 @@ class BoundedQueue {
     return true;
   }
 
-  // No more items will come; `failure` is thrown by pop() after those that did.
+  // Says that no more items will come. After the last item, pop() throws `failure` if it is set.
   void finish(std::exception_ptr failure = nullptr) {
     const std::lock_guard lock(mutex_);
     finished_ = true;
@@ -34,7 +37,7 @@ class BoundedQueue {
     changed_.notify_all();
   }
 
-  // Waits for an item; nullopt after the last one.
+  // Waits for an item. Returns nullopt after the last one.
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !items_.empty() || finished_; });
@@ -48,7 +51,7 @@ class BoundedQueue {
     return item;
   }
 
-  // The consumer will not pop again.
+  // Says that the consumer will not call pop() again. A push() that waits returns false.
   void abandon() {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
@@ -59,7 +62,7 @@ class BoundedQueue {
   const size_t capacity_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<T> items_;  // guarded by mutex_, as is all below
+  std::deque<T> items_;  // mutex_ guards this and all members below
   bool finished_ = false;
   bool abandoned_ = false;
   std::exception_ptr failure_;

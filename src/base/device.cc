@@ -1,9 +1,12 @@
 #include "encode/device.h"
 
+#include <fmt/format.h>
+
 namespace encode {
 
 std::string describe(const DeviceFacts& device) {
-  return device.kind == DeviceKind::kCpu ? device.name : device.place + " " + device.name;
+  if (device.kind == DeviceKind::kCpu) return device.name;
+  return fmt::format("{} {}", device.place, device.name);
 }
 
 }  // namespace encode

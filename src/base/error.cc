@@ -2,20 +2,19 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fmt/format.h>
 #include <utility>
 
 namespace encode {
 
 std::string render(const ErrorDetail& detail) {
-  std::string text = "error[" + detail.code + "]: " + detail.what;
+  std::string text = fmt::format("error[{}]: {}", detail.code, detail.what);
   const auto line = [&text](std::string_view label, const std::string& value) {
     if (value.empty()) return;
-    text += "\n  ";
-    text += label;
-    text.append(10 - label.size(), ' ');
+    text += fmt::format("\n  {:<10}", label);
     for (const char c : value) {
       text += c;
-      if (c == '\n') text.append(12, ' ');
+      if (c == '\n') text.append(12, ' ');  // the further lines of a value line up with the first
     }
   };
   line("where", detail.where);
@@ -53,7 +52,7 @@ Error system_error(std::string_view code, std::string_view action, const std::st
   if (error_number == ENOSPC || error_number == EDQUOT) {
     hint = "free space, then run the same command again: it goes on after the last committed chunk";
   } else if (error_number == EACCES || error_number == EPERM) {
-    hint = "check the permissions of the path and of the folders above it";
+    hint = "check the permissions of the path and of the directories above it";
   } else if (error_number == EROFS) {
     hint = "the file system is mounted read-only; choose another directory";
   } else if (error_number == ENOENT) {
@@ -61,7 +60,7 @@ Error system_error(std::string_view code, std::string_view action, const std::st
   }
   return Error({.exit_code = exit_code_for_errno(error_number),
                 .code = std::string(code),
-                .what = "cannot " + std::string(action) + ": " + std::strerror(error_number),
+                .what = fmt::format("cannot {}: {}", action, std::strerror(error_number)),
                 .where = where,
                 .expected = "",
                 .found = "",

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -30,12 +30,13 @@ int UniqueFd::release() { return std::exchange(fd_, -1); }
 int UniqueFd::close() {
   const int fd = release();
   if (fd < 0) return 0;
-  // After EINTR the descriptor is gone on Linux; closing again could hit another thread's file.
+  // On Linux the descriptor is closed even after EINTR. A second close() could close the file of
+  // another thread.
   return ::close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
 UniqueFd open_for_reading(const std::string& path, std::string_view code) {
-  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  // Without O_NONBLOCK, opening a FIFO would wait for a writer.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) throw system_error(code, "open", path, errno);
   struct stat info = {};
@@ -64,10 +65,10 @@ std::string read_file(const std::string& path, int64_t max_bytes, std::string_vi
   if (size > max_bytes) {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = std::string(code),
-                 .what = "file is too large",
+                 .what = "the file is too large",
                  .where = path,
-                 .expected = "at most " + std::to_string(max_bytes) + " bytes",
-                 .found = std::to_string(size) + " bytes",
+                 .expected = fmt::format("at most {} bytes", max_bytes),
+                 .found = fmt::format("{} bytes", size),
                  .hint = "check that this is the file you meant"});
   }
   std::string content(static_cast<size_t>(size), '\0');
@@ -83,14 +84,13 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw system_error("io.read", "read", path, errno);
     if (n == 0) {
-      throw Error(
-          {.exit_code = ExitCode::kIoError,
-           .code = "io.read",
-           .what = "file ends early",
-           .where = path,
-           .expected = std::to_string(to.size()) + " bytes at offset " + std::to_string(offset),
-           .found = std::to_string(done) + " bytes",
-           .hint = "the file changed while it was read, or its copy is incomplete"});
+      throw Error({.exit_code = ExitCode::kIoError,
+                   .code = "io.read",
+                   .what = "the file ends early",
+                   .where = path,
+                   .expected = fmt::format("{} bytes at offset {}", to.size(), offset),
+                   .found = fmt::format("{} bytes", done),
+                   .hint = "the file changed while it was read, or its copy is incomplete"});
     }
     done += static_cast<size_t>(n);
   }
@@ -102,10 +102,10 @@ MappedRange::MappedRange(const std::string& path, int64_t offset, int64_t size,
   if (const int64_t found = file_size(fd, path); found < offset + size) {
     throw Error({.exit_code = ExitCode::kIoError,
                  .code = std::string(code),
-                 .what = "the file is shorter than when it was looked at",
+                 .what = "the file became shorter after it was checked",
                  .where = path,
-                 .expected = std::to_string(offset + size) + " bytes",
-                 .found = std::to_string(found),
+                 .expected = fmt::format("{} bytes", offset + size),
+                 .found = fmt::format("{} bytes", found),
                  .hint = "do not change a model while it is loaded"});
   }
   if (size == 0) return;
@@ -115,7 +115,7 @@ MappedRange::MappedRange(const std::string& path, int64_t offset, int64_t size,
   pages_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd.get(),
                   offset - before);
   if (pages_ == MAP_FAILED) throw system_error(code, "map", path, errno);
-  ::madvise(pages_, mapped_bytes_, MADV_SEQUENTIAL);  // advice: reads ahead further
+  ::madvise(pages_, mapped_bytes_, MADV_SEQUENTIAL);  // makes the kernel read further ahead
   data_ = static_cast<std::byte*>(pages_) + before;
 }
 
@@ -136,7 +136,8 @@ void write_all(const UniqueFd& fd, const void* data, size_t size, const std::str
 
 namespace {
 
-// Where a file is made, a missing folder is no missing input.
+// The error for a file or a directory that cannot be created. A missing directory in its path is
+// kCantCreate, because it is not an input.
 Error create_error(std::string_view code, std::string_view action, const std::string& path,
                    int error_number) {
   ErrorDetail detail = system_error(code, action, path, error_number).detail();
@@ -171,7 +172,7 @@ void create_directories_durably(const std::string& path) {
   if (!std::filesystem::is_directory(path, ignored)) {
     throw Error({.exit_code = ExitCode::kCantCreate,
                  .code = "io.mkdir",
-                 .what = "cannot create directory: a file of that name is in the way",
+                 .what = "cannot create directory: a file of that name exists",
                  .where = path,
                  .expected = "a directory",
                  .found = "a file",
@@ -203,20 +204,18 @@ namespace {
 constexpr std::string_view kTempMark = ".tmp.";
 constexpr size_t kRandomDigits = 16;
 
-// Unique among processes and threads, also where the pid is reused on another host of a shared file
-// system.
+// The name of a temporary file, which no other process or thread uses. The random number is there
+// because two hosts that share a file system may use the same pid.
 std::string temp_name(const std::string& target) {
   uint64_t value = 0;
   if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
     value = static_cast<uint64_t>(::getpid());
   }
-  char digits[kRandomDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
-  return "." + target + std::string(kTempMark) + std::to_string(::getpid()) + "." + digits;
+  return fmt::format(".{}{}{}.{:0{}x}", target, kTempMark, ::getpid(), value, kRandomDigits);
 }
 
-// Returns errno, 0 on success and where the file system has no such thing. Not posix_fallocate: its
-// fallback writes every block twice.
+// Reserves space for a file. Returns 0, or an errno value. Also returns 0 if the file system cannot
+// reserve space; posix_fallocate() would write every block in this case.
 int reserve(int fd, int64_t bytes) {
   int result = 0;
   do {
@@ -254,15 +253,14 @@ void remove_temp_files(const std::string& path) {
 AtomicFile::AtomicFile(std::string path, int64_t reserve_bytes) : path_(std::move(path)) {
   const std::string directory = parent_directory(path_);
   const std::string name = std::filesystem::path(path_).filename().string();
-  temp_path_ = directory + "/" + temp_name(name);
+  temp_path_ = fmt::format("{}/{}", directory, temp_name(name));
   fd_ = UniqueFd(
       ::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!fd_) throw create_error("io.create", "create", path_, errno);
   if (reserve_bytes <= 0) return;
   if (const int error = reserve(fd_.get(), reserve_bytes); error != 0) {
     ::unlink(temp_path_.c_str());
-    throw system_error("io.space", "reserve " + std::to_string(reserve_bytes) + " bytes", path_,
-                       error);
+    throw system_error("io.space", fmt::format("reserve {} bytes", reserve_bytes), path_, error);
   }
 }
 
@@ -291,13 +289,14 @@ void AtomicFile::commit() {
   const auto fail = [this](const char* action, int error) {
     ::unlink(temp_path_.c_str());
     ErrorDetail detail = system_error("io.commit", action, path_, error).detail();
-    // A vanished temp file or folder is a fault of the storage, not of an input.
+    // A temporary file or a directory that has vanished is a failure of the storage. It is not a
+    // missing input.
     if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
     return Error(std::move(detail));
   };
   struct stat info = {};
   if (::fstat(fd_.get(), &info) != 0) throw fail("stat", errno);
-  // A reservation larger than what was written leaves zeros at the end.
+  // If more space was reserved than was written, the file ends with zeros.
   if (info.st_size != bytes_written_ &&
       ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
     throw fail("truncate", errno);

@@ -1,5 +1,5 @@
-// Files: owned descriptors, whole reads under a limit, and the one way in which this project
-// publishes a file.
+// Files: descriptors that close themselves, complete reads and writes, and AtomicFile, which
+// publishes all files of this project.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// Owns a file descriptor.
+// Owns a file descriptor and closes it in its destructor.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -23,33 +23,38 @@ class UniqueFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  int release();
-  // Closes now. Returns errno, 0 on success: close is where network file systems report a failed
-  // write.
+  int release();  // gives up the ownership; returns the descriptor, or -1
+  // Closes now. Returns 0, or an errno value. Check it after writing: network file systems may
+  // report a failed write only here.
   int close();
 
  private:
   int fd_ = -1;
 };
 
-// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular
-// file (a FIFO or device would block or never end), kNoPermission. `code` is the error's code.
-UniqueFd open_for_reading(const std::string& path, std::string_view code);
-int64_t file_size(const UniqueFd& fd, const std::string& path);
+// In all functions of this file, `path` beside a descriptor is for messages, and `code` is the code
+// of an Error ("io.read").
 
-// The whole file, at most `max_bytes`; a larger one is an Error (ExitCode::kConfig) naming the
-// limit.
+// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular
+// file (reading a FIFO or a device may block or never end), kNoPermission.
+UniqueFd open_for_reading(const std::string& path, std::string_view code);
+int64_t file_size(const UniqueFd& fd, const std::string& path);  // in bytes
+
+// Reads a whole file. Throws Error kConfig that names the limit if the file is larger than
+// `max_bytes`, and what open_for_reading() throws.
 std::string read_file(const std::string& path, int64_t max_bytes, std::string_view code);
 
-// Fills `to` with the bytes at `offset`, or throws Error kIoError. Retries EINTR and short reads.
+// Fills `to` with the bytes at `offset`. Retries after EINTR and short reads. Throws Error
+// kIoError, also if the file ends early.
 void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path);
 
-// A part of a file in memory, without a copy of its own; a private mapping that may be written to
-// without a change of the file. Pages come from the file as they are read: a file that is changed
-// meanwhile shows, one that is cut off ends the process (SIGBUS). So take what lasts as a copy.
+// Maps a part of a file into memory. The mapping is private: writing to it does not change the
+// file. The kernel reads a page of the file when the page is first used. So if another process
+// changes the file, the new bytes may appear here. If the file becomes shorter, reading ends this
+// process with SIGBUS. Copy what must stay.
 class MappedRange {
  public:
-  // Throws Error: as open_for_reading(); kIoError where the file ends before the range does.
+  // Throws what open_for_reading() throws, and Error kIoError if the file ends before the range.
   MappedRange(const std::string& path, int64_t offset, int64_t size, std::string_view code);
   MappedRange(const MappedRange&) = delete;
   MappedRange& operator=(const MappedRange&) = delete;
@@ -63,53 +68,53 @@ class MappedRange {
   std::byte* data_ = nullptr;
 };
 
-// All bytes, or Error kIoError. Retries EINTR and short writes.
+// Writes all bytes. Retries after EINTR and short writes. Throws Error kIoError.
 void write_all(const UniqueFd& fd, const void* data, size_t size, const std::string& path);
 
-// fsync of a directory, so that a rename or a new file in it survives power loss. File systems that
-// cannot (EINVAL, ENOTSUP) are tolerated; anything else throws Error kIoError.
+// Calls fsync() on a directory, so that a rename or a new file in it survives power loss. Ignores
+// EINVAL and ENOTSUP from file systems that cannot do this. Throws Error kIoError.
 void sync_directory(const std::string& path);
 
-// Creates the directory and its parents, each new one synced into its parent. Error kCantCreate /
+// Creates the directory and its parents, and syncs each new entry. Throws Error kCantCreate or
 // kNoPermission.
 void create_directories_durably(const std::string& path);
 
-std::string parent_directory(const std::string& path);  // "." where the path has none
+std::string parent_directory(const std::string& path);  // "." if the path has no directory
 
-// Names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
+// The names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
 std::vector<std::string> list_directory(const std::string& path);
-// Deletes a file; one that is not there is no error.
+// Deletes a file. Does nothing if it does not exist. Throws Error kIoError, kNoPermission.
 void remove_file(const std::string& path);
 
-// The file name that a temp file of AtomicFile was to get: ".a.npy.tmp.7.0123456789abcdef" ->
-// "a.npy". nullopt for any other name.
+// The file name for which AtomicFile made a temporary file: ".a.npy.tmp.7.0123456789abcdef" ->
+// "a.npy". Returns nullopt for any other name.
 std::optional<std::string> temp_file_target(std::string_view name);
-// Deletes what crashed writers of `path` left beside it. Only for who holds the lock that guards
-// `path`.
+// Deletes the temporary files that crashed writers of `path` left beside it. The caller must hold
+// the lock that guards `path`.
 void remove_temp_files(const std::string& path);
 
-// Writes a file that appears under its name whole and synced, or not at all:
-//   temp file in the same directory, write, fsync, close, rename, fsync of the directory.
-// Not yet committed when destroyed: the temp file is removed.
+// Writes a file that appears under its name complete and synced, or does not appear at all. It
+// writes a temporary file in the same directory, syncs, closes and renames it, and syncs the
+// directory. The destructor removes the temporary file if commit() was not called.
 class AtomicFile {
  public:
-  // `reserve_bytes` > 0 allocates the space first, so that a full disk is known before the work is
-  // done.
+  // With `reserve_bytes` > 0, allocates the space first, so that a full disk is an error before any
+  // work is done. Throws Error kCantCreate, kNoPermission, kIoError.
   AtomicFile(std::string path, int64_t reserve_bytes);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
   void write(const void* data, size_t size);
-  // Writes over what was written before; `offset` + `size` is within it.
+  // Replaces bytes that were written before: `offset` + `size` <= bytes_written().
   void overwrite(int64_t offset, const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
-  // On return the file survives power loss. A failed fsync is never retried on the same descriptor:
-  // the kernel may have dropped the pages and would report success.
+  // On return the file survives power loss. A failed fsync() is never retried, because the kernel
+  // may have dropped the pages, and the second fsync() would succeed without them.
   void commit();
 
   const std::string& path() const { return path_; }
-  const std::string& temp_path() const { return temp_path_; }  // where the bytes are until commit()
+  const std::string& temp_path() const { return temp_path_; }  // has the bytes until commit()
 
  private:
   std::string path_;
@@ -118,7 +123,7 @@ class AtomicFile {
   int64_t bytes_written_ = 0;
 };
 
-// AtomicFile with the whole content at hand.
+// Writes an AtomicFile with this content.
 void write_file_durably(const std::string& path, std::string_view content);
 
 }  // namespace encode

@@ -7,10 +7,10 @@ namespace {
 
 constexpr uint32_t kFloatInfinity = 0x7f800000;
 constexpr uint32_t kHalfInfinity = 0x7c00;
-constexpr int kDroppedBits = 13;                           // 23 bits of fraction become 10
-constexpr uint32_t kExponentShift = (127 - 15) << 23;      // between the two biases
-constexpr uint32_t kSmallestNormal = (127 - 14) << 23;     // 2^-14 as a float
-constexpr uint32_t kFirstInfinite = 0x477ff000;            // 65520
+constexpr int kDroppedBits = 13;                           // the fraction has 10 instead of 23 bits
+constexpr uint32_t kExponentShift = (127 - 15) << 23;      // the difference of the two biases
+constexpr uint32_t kSmallestNormal = (127 - 14) << 23;     // the bits of the float 2^-14
+constexpr uint32_t kFirstInfinite = 0x477ff000;            // the bits of the float 65520
 constexpr float kSubnormalUnit = 5.9604644775390625e-08F;  // 2^-24
 
 }  // namespace
@@ -25,7 +25,8 @@ uint16_t half_bits(float value) {
   } else if (magnitude >= kFirstInfinite) {
     half = kHalfInfinity;
   } else if (magnitude < kSmallestNormal) {
-    // Adding 0.5 leaves 24 bits below it: exactly the units of 2^-24, rounded by the addition.
+    // A subnormal half is a multiple of 2^-24. That is the unit of a float just above 0.5, so the
+    // addition of 0.5 rounds to such a multiple.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     half = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5F);
   } else {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
+#include <fmt/format.h>
 #include <vector>
 
 #include <openssl/evp.h>
@@ -48,7 +48,7 @@ Sha256::Sha256() : state_(std::make_unique<State>()) {
       EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "internal.sha256",
-                 .what = "OpenSSL offers no SHA-256",
+                 .what = "OpenSSL does not offer SHA-256",
                  .where = "",
                  .expected = "",
                  .found = "",
@@ -101,10 +101,7 @@ void Xxh3::update(const void* data, size_t size) { XXH3_128bits_update(state_->s
 
 std::string Xxh3::hex() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state_->state);
-  char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
-  return text;
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 std::string xxh3_hex(std::string_view data) {

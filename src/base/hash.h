@@ -1,4 +1,5 @@
-// SHA-256 for identity (comparable with Hub hashes), XXH3-128 for accidental damage.
+// Hashes: SHA-256 identifies files and can be compared with the hashes of the Hugging Face Hub.
+// XXH3-128 detects accidental damage.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace encode {
 
-// Streaming SHA-256 (OpenSSL).
+// SHA-256 of data that comes in pieces (OpenSSL).
 class Sha256 {
  public:
   Sha256();
@@ -16,7 +17,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
   ~Sha256();
   void update(const void* data, size_t size);
-  std::string hex();  // 64 digits; ends the hash
+  std::string hex();  // 64 digits; no other call may follow
 
  private:
   struct State;
@@ -24,9 +25,9 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view data);
-std::string sha256_file(const std::string& path);  // streams; throws Error
+std::string sha256_file(const std::string& path);  // in bounded memory; throws Error
 
-// Streaming XXH3-128 (xxHash), 32 hex digits, high half first. No protection against an attacker.
+// XXH3-128 of data that comes in pieces (xxHash). An attacker can forge it.
 class Xxh3 {
  public:
   Xxh3();
@@ -34,7 +35,7 @@ class Xxh3 {
   Xxh3& operator=(Xxh3&&) noexcept;
   ~Xxh3();
   void update(const void* data, size_t size);
-  std::string hex() const;
+  std::string hex() const;  // 32 digits, the high half first; update() may follow
 
  private:
   struct State;
@@ -42,6 +43,6 @@ class Xxh3 {
 };
 
 std::string xxh3_hex(std::string_view data);
-std::string xxh3_file(const std::string& path);  // streams; throws Error
+std::string xxh3_file(const std::string& path);  // in bounded memory; throws Error
 
 }  // namespace encode

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <fmt/format.h>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -34,26 +34,26 @@ std::optional<int64_t> read_integer(const std::string& path) {
   }
 }
 
-// The path of this process in a cgroup hierarchy: "" names the unified one (v2), else a v1
-// controller.
+// The group of this process in a cgroup hierarchy. `controller` is the name of a v1 controller, or
+// "" for the unified hierarchy (v2).
 std::string cgroup_path(const std::string& controller) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const bool match = controller.empty()
                            ? controllers == ",,"
-                           : controllers.find("," + controller + ",") != std::string::npos;
+                           : controllers.find(fmt::format(",{},", controller)) != std::string::npos;
     if (match) return line.substr(second + 1);
   }
   return "/";
 }
 
-// Calls `visit` for the process's own group and every group above it: each may set a limit, the
-// tightest counts. Inside a container the mount often shows its own group at the root, which the
-// walk reaches last.
+// Calls `visit` for the directory of the process's own group and of every group above it, because
+// each of them may set a limit. In a container the root of the mount is often the group of the
+// container, and the walk ends there.
 template <typename Visit>
 void walk_up(const std::string& mount, std::string group, const Visit& visit) {
   while (true) {
@@ -77,8 +77,8 @@ struct GroupMemory {
   int64_t left = std::numeric_limits<int64_t>::max();
 };
 
-// Page cache counts as used in a cgroup but is given back before anyone is killed, so inactive file
-// pages are taken off.
+// The inactive pages of the page cache. A cgroup counts them as used, but the kernel frees them
+// before it kills a process.
 int64_t reclaimable_bytes(const std::string& directory, const std::string& key) {
   std::ifstream file(directory + "/memory.stat");
   for (std::string line; std::getline(file, line);) {
@@ -91,8 +91,8 @@ GroupMemory group_memory() {
   GroupMemory memory;
   const auto take = [&memory](const std::string& directory, const char* limit_file,
                               const char* usage_file, const char* reclaimable) {
-    const auto limit = read_integer(directory + "/" + limit_file);
-    const auto usage = read_integer(directory + "/" + usage_file);
+    const auto limit = read_integer(fmt::format("{}/{}", directory, limit_file));
+    const auto usage = read_integer(fmt::format("{}/{}", directory, usage_file));
     // cgroup v1 writes "no limit" as a number near 2^63.
     if (!limit || *limit <= 0 || *limit > (int64_t{1} << 60)) return;
     memory.limit = std::min(memory.limit, *limit);
@@ -154,7 +154,7 @@ int64_t resident_bytes() {
   return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
-// getrusage() would count what the program that started this one had in memory when it did.
+// getrusage() would also count the memory of the program that started this one.
 int64_t peak_resident_bytes() {
   std::ifstream file("/proc/self/status");
   constexpr std::string_view kKey = "VmHWM:";
@@ -182,10 +182,8 @@ std::string host_name() {
 }
 
 std::string describe(const HostMemory& memory) {
-  char percent[16];
-  std::snprintf(percent, sizeof percent, "%.1f%%", memory.used_percent());
-  return "host memory " + std::string(percent) + " (" + format_bytes(memory.available_bytes) +
-         " available)";
+  return fmt::format("host memory {:.1f}% ({} available)", memory.used_percent(),
+                     format_bytes(memory.available_bytes));
 }
 
 }  // namespace encode

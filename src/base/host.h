@@ -1,5 +1,5 @@
-// What this process may use of the machine: the container's limits where there are any, else the
-// machine's.
+// The memory and the processors that this process may use. A container's limits apply if they are
+// below those of the machine.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 namespace encode {
 
 struct HostMemory {
-  int64_t limit_bytes = 0;      // the smaller of physical memory and the cgroup limit
-  int64_t available_bytes = 0;  // what can still be taken without swapping or being killed
-  double used_percent() const;
+  int64_t limit_bytes = 0;      // the smaller of the physical memory and the cgroup limit
+  int64_t available_bytes = 0;  // the memory that can be allocated without swapping or an OOM kill
+  double used_percent() const;  // 0 to 100
 };
 
 HostMemory host_memory();
-int64_t resident_bytes();  // of this process
-int64_t peak_resident_bytes();
+int64_t resident_bytes();       // the resident memory of this process
+int64_t peak_resident_bytes();  // the most that it has been
 
-// Processors this process may run on at once: affinity mask, cut down to the cgroup CPU quota (v1
-// and v2), at least 1.
+// The number of processors on which this process may run at once: the smaller of the affinity mask
+// and the cgroup CPU quota (v1 and v2), rounded up, at least 1.
 int64_t cpu_quota();
 
 std::string host_name();

@@ -1,4 +1,4 @@
-// What a file's name says about how to read it. The one place that knows the suffixes.
+// The format of an input file, by the suffix of its name. Only this module knows the suffixes.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace encode {
 
 struct InputFormat {
-  TextFormat format = TextFormat::kAuto;  // kAuto: the name does not tell
+  TextFormat format = TextFormat::kAuto;  // kAuto: the format is unknown
   std::string compression;                // "", "gz" or "zst"
 };
 
-// A compression suffix is taken off first; then .txt is lines and .jsonl, .ndjson, .csv and .tsv
-// are what they say. Letter case does not matter. An explicit options.format wins over the name.
-// "-" tells nothing.
+// The suffix .gz or .zst gives the compression and is removed first. Then .txt means lines, .jsonl
+// and .ndjson mean JSONL, .csv CSV and .tsv TSV. Case does not matter. If options.format is not
+// kAuto, it overrides the name. The format of "-" is unknown.
 InputFormat input_format(const InputOptions& options);
 
 }  // namespace encode

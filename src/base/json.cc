@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,11 @@ std::string line_and_column(std::string_view text, size_t offset) {
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const size_t newline = before.rfind('\n');
   const size_t column = newline == std::string_view::npos ? offset + 1 : offset - newline;
-  return std::to_string(line) + ":" + std::to_string(column);
+  return fmt::format("{}:{}", line, column);
 }
 
-// Builds the document while it refuses what nlohmann's own builder accepts: a key that appears
-// twice in one object, deep nesting, a number that no double holds.
+// Builds the document. Unlike nlohmann's own builder, it refuses duplicate keys, deep nesting and
+// numbers that are too large for a double.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
   explicit StrictBuilder(int max_depth) : max_depth_(max_depth) {}
@@ -33,11 +34,11 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool number_unsigned(uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string& text) override {
     if (std::isfinite(value)) return add(value);
-    problem_ = "the number " + text.substr(0, 40) + " is out of range";
+    problem_ = fmt::format("the number {} is out of range", text.substr(0, 40));
     return false;
   }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // never in a text
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // no part of JSON text
 
   bool start_object(size_t /*elements*/) override { return open(Json::object()); }
   bool end_object() override { return close(); }
@@ -47,7 +48,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool key(std::string& name) override {
     const auto [entry, is_new] = open_.back()->emplace(name, nullptr);
     value_ = &*entry;
-    if (!is_new) problem_ = "the key '" + name.substr(0, 80) + "' appears twice in one object";
+    if (!is_new)
+      problem_ = fmt::format("the key '{}' appears twice in one object", name.substr(0, 80));
     return is_new;
   }
 
@@ -55,8 +57,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
                    const Json::exception& error) override {
     position_ = position;
     problem_ = error.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> the
-    // last part
+    // Removes the prefix "[json.exception.parse_error.101] parse error at line 1, column 2: ".
     if (const size_t at = problem_.find(": "); at != std::string::npos) problem_.erase(0, at + 2);
     return false;
   }
@@ -73,7 +74,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 
   bool open(Json container) {
     if (open_.size() >= static_cast<size_t>(max_depth_)) {
-      problem_ = "nested deeper than " + std::to_string(max_depth_);
+      problem_ = fmt::format("nested deeper than {}", max_depth_);
       return false;
     }
     open_.push_back(place(std::move(container)));
@@ -85,8 +86,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  // Puts `value` where the document goes on, and returns its address there. The address is good
-  // until the value is closed: only then does its parent grow again.
+  // Puts `value` at the current place in the document, and returns its address. The address is
+  // valid until the value is closed, because its parent does not grow before that.
   Json* place(Json value) {
     Json* where = &root_;
     if (!open_.empty() && open_.back()->is_array()) {
@@ -101,7 +102,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   int max_depth_;
   Json root_;
   std::vector<Json*> open_;  // the arrays and objects that are not closed yet, the outermost first
-  Json* value_ = nullptr;    // of the last key
+  Json* value_ = nullptr;    // the value of the last key
   std::string problem_;
   size_t position_ = 0;
 };
@@ -114,7 +115,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
                .where = where,
                .expected = "JSON (RFC 8259) with unique keys",
                .found = std::move(found),
-               .hint = "the file may be truncated or an unfinished download"});
+               .hint = "the file may be cut off, or its download may not have finished"});
 }
 
 }  // namespace
@@ -122,19 +123,20 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
                 std::string_view code) {
   if (static_cast<int64_t>(text.size()) > limits.max_bytes) {
-    refuse_document(
-        "JSON document is too large", where, code,
-        std::to_string(text.size()) + " bytes, the limit is " + std::to_string(limits.max_bytes));
+    refuse_document("the JSON document is too large", where, code,
+                    fmt::format("{} bytes, the limit is {}", text.size(), limits.max_bytes));
   }
-  // nlohmann takes NUL for the end of the text and would not look at what follows.
+  // For nlohmann's parser, NUL is the end of the text, and it ignores what follows.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
-    refuse_document("malformed JSON", where + ":" + line_and_column(text, nul), code, "a NUL byte");
+    refuse_document("malformed JSON", fmt::format("{}:{}", where, line_and_column(text, nul)), code,
+                    "a NUL byte");
   }
   StrictBuilder builder(limits.max_depth);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
-    const std::string place = builder.position() > 0
-                                  ? where + ":" + line_and_column(text, builder.position() - 1)
-                                  : where;
+    const std::string place =
+        builder.position() > 0
+            ? fmt::format("{}:{}", where, line_and_column(text, builder.position() - 1))
+            : where;
     refuse_document("malformed JSON", place, code, builder.problem());
   }
   return builder.take();
@@ -148,7 +150,7 @@ JsonFields::JsonFields(const Json& object, std::string where, std::string code)
     : object_(object), where_(std::move(where)), code_(std::move(code)) {
   if (!object_.is_object()) {
     refuse_document("not a JSON object", where_, code_,
-                    std::string("a value of type ") + object_.type_name());
+                    fmt::format("a value of type {}", object_.type_name()));
   }
 }
 
@@ -167,7 +169,7 @@ void JsonFields::refuse(const std::string& key, const std::string& expected,
                         const std::string& found) const {
   throw Error({.exit_code = ExitCode::kConfig,
                .code = code_,
-               .what = "bad value for '" + key + "'",
+               .what = fmt::format("bad value for '{}'", key),
                .where = where_,
                .expected = expected,
                .found = found,
@@ -175,8 +177,7 @@ void JsonFields::refuse(const std::string& key, const std::string& expected,
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {
-  const std::string expected =
-      "an integer from " + std::to_string(min) + " to " + std::to_string(max);
+  const std::string expected = fmt::format("an integer from {} to {}", min, max);
   const Json& value = at(key, expected);
   if (!value.is_number_integer()) refuse(key, expected, value.dump().substr(0, 80));
   const bool too_large =
@@ -192,8 +193,7 @@ int64_t JsonFields::integer_or(const std::string& key, int64_t fallback, int64_t
 }
 
 double JsonFields::number(const std::string& key, double min, double max) const {
-  const std::string expected =
-      "a number from " + std::to_string(min) + " to " + std::to_string(max);
+  const std::string expected = fmt::format("a number from {} to {}", min, max);
   const Json& value = at(key, expected);
   if (!value.is_number() || value.get<double>() < min || value.get<double>() > max) {
     refuse(key, expected, value.dump().substr(0, 80));

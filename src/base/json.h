@@ -1,5 +1,5 @@
-// Strict JSON for files that are not trusted: limits on size and depth, no duplicate keys, no NaN,
-// no trailing text.
+// Strict JSON for files that are not trusted. Size and depth are limited. Duplicate keys, NaN and
+// text after the document are errors.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,28 @@
 
 namespace encode {
 
-using Json = nlohmann::json;  // objects keep their keys sorted: dump() of it is canonical
+using Json = nlohmann::json;  // objects keep their keys sorted, so dump() is canonical
 
 struct JsonLimits {
   int64_t max_bytes = 1 << 20;
   int max_depth = 32;
 };
 
-// `where` names the document in messages; `code` is the error's code. Throws Error
-// (ExitCode::kConfig) with line and column of what is wrong.
+// `where` names the document in messages, and `code` is the code of the Error. Throws Error kConfig
+// with the line and the column of the problem.
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
                 std::string_view code);
 Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code);
 
-// Typed access to an object's fields, with errors that name the field, the expected and the found
-// type and the document.
+// Typed access to the fields of an object, which must outlive it. The functions throw Error kConfig
+// that names the document, the field, what was expected and what was found. The range includes
+// `min` and `max`. The functions ..._or() return `fallback` if the field is absent or null.
 class JsonFields {
  public:
+  // Throws Error if `object` is not a JSON object.
   JsonFields(const Json& object, std::string where, std::string code);
 
-  bool has(const std::string& key) const;  // present and not null
+  bool has(const std::string& key) const;  // true if the field is present and not null
   int64_t integer(const std::string& key, int64_t min, int64_t max) const;
   int64_t integer_or(const std::string& key, int64_t fallback, int64_t min, int64_t max) const;
   double number(const std::string& key, double min, double max) const;
@@ -40,7 +42,7 @@ class JsonFields {
   const Json& object(const std::string& key) const;
   const Json& array(const std::string& key) const;
 
-  // The Error to throw for a field whose value is not acceptable for a reason of its own.
+  // Throws the Error for a field with a value that the caller does not accept.
   [[noreturn]] void refuse(const std::string& key, const std::string& expected,
                            const std::string& found) const;
 

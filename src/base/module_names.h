@@ -1,4 +1,5 @@
-// The names of what a sentence-transformers directory holds, for files and for the worker's job.
+// The names of the modules and the activations of a sentence-transformers directory. Model
+// directories and the job of a worker use them.
 #pragma once
 
 #include "encode/model_directory.h"

@@ -1,4 +1,5 @@
-// The names of enumerations, as users write them, reports print them and processes exchange them.
+// The names of enumerators. Users write them, reports print them, and the two programs exchange
+// them.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 
 namespace encode {
 
+// If a value has several names, the first one is printed.
 template <typename Enum, size_t kCount>
 using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
 
@@ -29,7 +31,6 @@ inline constexpr NameTable<EmptyRowPolicy, 3> kEmptyRowPolicies = {
 inline constexpr NameTable<Utf8Policy, 2> kUtf8Policies = {
     {{"replace", Utf8Policy::kReplace}, {"error", Utf8Policy::kError}}};
 
-// The first name of each value is the one that is printed.
 inline constexpr NameTable<MatmulPrecision, 2> kMatmulPrecisions = {
     {{"highest", MatmulPrecision::kHighest}, {"high", MatmulPrecision::kHigh}}};
 inline constexpr NameTable<ComputeType, 8> kComputeTypes = {{{"float32", ComputeType::kFloat32},
@@ -64,7 +65,7 @@ std::vector<std::string> names_of(const Table& table) {
   return names;
 }
 
-// `name` is one of names_of(table): the value was checked against them.
+// `name` must be one of names_of(table).
 template <typename Enum, size_t kCount>
 Enum value_of(const NameTable<Enum, kCount>& table, std::string_view name) {
   Enum found = table[0].second;
@@ -74,6 +75,7 @@ Enum value_of(const NameTable<Enum, kCount>& table, std::string_view name) {
   return found;
 }
 
+// Returns "" if the table does not have the value.
 template <typename Enum, size_t kCount>
 constexpr std::string_view name_of(const NameTable<Enum, kCount>& table, Enum value) {
   for (const auto& [name, candidate] : table) {

@@ -1,5 +1,4 @@
-// The search for NaN and infinity among float32 values, fast enough for every value that is
-// written.
+// A search for NaN and infinity, which is fast enough to check every value that is written.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +7,7 @@
 
 namespace encode {
 
-// The offset of the first value that is not finite; nullopt when all values are finite.
+// The index of the first value that is not finite. Returns nullopt if all values are finite.
 std::optional<size_t> find_non_finite(std::span<const float> values);
 
 }  // namespace encode

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <fmt/format.h>
 
 #include "encode/error.h"
 
@@ -24,8 +25,8 @@ constexpr int64_t kMaxHeaderBytes = 10000;
                .hint = "the file is damaged or is not a matrix that encode writes"});
 }
 
-// A cursor over the header's dictionary, which NumPy writes as a Python literal:
-// {'descr': '<f4', 'fortran_order': False, 'shape': (50621, 384), }
+// Parses the dictionary of a header, which NumPy writes as a Python literal:
+//   {'descr': '<f4', 'fortran_order': False, 'shape': (50621, 384), }
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& path) : rest_(text), path_(path) {}
@@ -59,7 +60,7 @@ class HeaderParser {
     return header;
   }
 
-  // Each key once; the order is NumPy's business.
+  // True if each key was there once, in any order.
   bool complete() const {
     return seen_.size() == std::string_view("descr fortran_order shape ").size() &&
            seen_.find("descr ") != std::string::npos &&
@@ -79,7 +80,7 @@ class HeaderParser {
     return true;
   }
   void expect(std::string_view token) {
-    if (!accept(token)) fail("'" + std::string(token) + "'");
+    if (!accept(token)) fail(fmt::format("'{}'", token));
   }
   std::string quoted() {
     expect("'");
@@ -98,7 +99,7 @@ class HeaderParser {
     return value;
   }
   [[noreturn]] void fail(const std::string& expected) {
-    refuse(path_, "malformed .npy header", expected, "'" + std::string(rest_.substr(0, 40)) + "'");
+    refuse(path_, "malformed .npy header", expected, fmt::format("'{}'", rest_.substr(0, 40)));
   }
 
   std::string_view rest_;
@@ -120,10 +121,10 @@ int64_t NpyHeader::data_bytes() const {
       __builtin_mul_overflow(elements, item_bytes(), &bytes)) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "npy.header",
-                 .what = "shape overflows",
+                 .what = "the shape is too large",
                  .where = "",
                  .expected = "rows x columns x item size below 2^63",
-                 .found = std::to_string(rows) + " x " + std::to_string(cols),
+                 .found = fmt::format("{} x {}", rows, cols),
                  .hint = ""});
   }
   return bytes;
@@ -133,7 +134,7 @@ namespace {
 
 std::string header_bytes(std::string_view descr, const std::string& shape) {
   std::string dictionary =
-      "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': " + shape + ", }";
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
   const size_t length = static_cast<size_t>(kNpyHeaderBytes) - kMagic.size() - 2;
   dictionary.resize(length - 1, ' ');
   dictionary += '\n';
@@ -146,11 +147,11 @@ std::string header_bytes(std::string_view descr, const std::string& shape) {
 }  // namespace
 
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr) {
-  return header_bytes(descr, "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")");
+  return header_bytes(descr, fmt::format("({}, {})", rows, cols));
 }
 
 std::string make_npy_vector_header(int64_t count, std::string_view descr) {
-  return header_bytes(descr, "(" + std::to_string(count) + ",)");
+  return header_bytes(descr, fmt::format("({},)", count));
 }
 
 NpyHeader read_npy_header(const std::string& path) {
@@ -161,7 +162,7 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   const int64_t size = file_size(fd, path);
   std::array<char, 10> prefix = {};
   if (size < static_cast<int64_t>(prefix.size())) {
-    refuse(path, "not an .npy file", "at least 10 bytes", std::to_string(size) + " bytes");
+    refuse(path, "not an .npy file", "at least 10 bytes", fmt::format("{} bytes", size));
   }
   pread_all(fd, prefix, 0, path);
   if (std::string_view(prefix.data(), kMagic.size()) != kMagic) {
@@ -171,26 +172,26 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
       static_cast<unsigned char>(prefix[8]) | static_cast<unsigned char>(prefix[9]) << 8;
   if (length > kMaxHeaderBytes || 10 + length > size) {
     refuse(path, "bad .npy header length",
-           "at most " + std::to_string(std::min(kMaxHeaderBytes, size - 10)),
-           std::to_string(length));
+           fmt::format("at most {} bytes", std::min(kMaxHeaderBytes, size - 10)),
+           fmt::format("{} bytes", length));
   }
   std::string text(static_cast<size_t>(length), '\0');
   pread_all(fd, text, 10, path);
   HeaderParser parser(text, path);
   NpyHeader header = parser.parse();
   if (!parser.complete())
-    refuse(path, "malformed .npy header", "descr, fortran_order and shape, once each", text);
+    refuse(path, "malformed .npy header", "descr, fortran_order and shape, each once", text);
   static constexpr std::array<std::string_view, 4> kTypes = {"<f4", "<f2", "|i1", "|u1"};
   if (std::find(kTypes.begin(), kTypes.end(), header.descr) == kTypes.end()) {
     refuse(path, "unsupported element type", "'<f4', '<f2', '|i1' or '|u1'",
-           "'" + header.descr + "'");
+           fmt::format("'{}'", header.descr));
   }
   header.data_offset = 10 + length;
-  // Compared without the sum, which overflows for shapes near 2^63 bytes.
+  // The sum data_offset + data_bytes() could overflow for shapes near 2^63 bytes.
   if (header.data_bytes() != size - header.data_offset) {
-    refuse(path, "file size does not fit the shape",
-           std::to_string(header.data_bytes()) + " bytes of data",
-           std::to_string(size - header.data_offset) + " bytes");
+    refuse(path, "the file size does not fit the shape",
+           fmt::format("{} bytes of data", header.data_bytes()),
+           fmt::format("{} bytes", size - header.data_offset));
   }
   return header;
 }

@@ -1,4 +1,4 @@
-// The .npy header (format version 1.0) of a C-ordered 2-D matrix.
+// The header of .npy files (format version 1.0) that hold a matrix in C order.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 namespace encode {
 
 struct NpyHeader {
-  std::string descr = "<f4";  // NumPy type string
+  std::string descr = "<f4";  // the element type, as NumPy writes it
   int64_t rows = 0;
   int64_t cols = 0;
-  int64_t data_offset = 0;  // bytes before the first element; a multiple of 64
+  int64_t data_offset = 0;  // the number of bytes before the first element
 
   int64_t item_bytes() const;  // 4 for "<f4", 2 for "<f2", 1 for "|i1" and "|u1"
-  int64_t data_bytes() const;  // rows x cols x item_bytes, checked for overflow
+  int64_t data_bytes() const;  // rows x cols x item_bytes; throws Error kData on overflow
   int64_t file_bytes() const { return data_offset + data_bytes(); }
 };
 
-// The bytes before the data, always 128 for matrices that fit in 2^63 elements, so that the header
-// of a matrix whose row count is not known yet can be written last.
+// The bytes before the data of a matrix. There are always kNpyHeaderBytes of them, so that the
+// header can be written last if the number of rows is not known before.
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr);
-// The same of a vector of `count` elements: 'shape': (count,).
+// The same for a vector of `count` elements, with 'shape': (count,).
 std::string make_npy_vector_header(int64_t count, std::string_view descr);
 inline constexpr int64_t kNpyHeaderBytes = 128;
 
-// Reads and checks the header of a file: magic, version 1.0, header length, strict grammar,
-// little-endian f4 or f2, i1 or u1, C order, 2-D, and that the file's size is exactly header +
-// data. Throws Error (ExitCode::kData, code "npy.*").
+// Reads the header of a file and checks it strictly. The matrix must be 2-D and in C order, with
+// the element type "<f4", "<f2", "|i1" or "|u1". The size of the file must fit the header exactly.
+// Throws Error kData "npy.header", and what open_for_reading() throws.
 NpyHeader read_npy_header(const std::string& path);
-NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path);  // path: for messages
+NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path);  // `path` is for messages
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 #include "base/npy_reader.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -18,14 +19,13 @@ NpyReader::NpyReader(std::string path, Elements elements)
       header_(read_npy_header(fd_, path_)) {
   const bool right_type = elements == Elements::kAny || header_.descr == "<f4";
   if (!right_type || header_.cols == 0) {
-    throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = "npy.matrix",
-         .what = right_type ? "a matrix without columns" : "not a float32 matrix",
-         .where = path_,
-         .expected = right_type ? "at least one column" : "'<f4' with at least one column",
-         .found = "'" + header_.descr + "' with " + std::to_string(header_.cols) + " columns",
-         .hint = ""});
+    throw Error({.exit_code = ExitCode::kData,
+                 .code = "npy.matrix",
+                 .what = right_type ? "a matrix without columns" : "not a float32 matrix",
+                 .where = path_,
+                 .expected = right_type ? "at least one column" : "'<f4' with at least one column",
+                 .found = fmt::format("'{}' with {} columns", header_.descr, header_.cols),
+                 .hint = ""});
   }
   header_bytes_.resize(static_cast<size_t>(header_.data_offset));
   pread_all(fd_, header_bytes_, 0, path_);

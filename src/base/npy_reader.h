@@ -1,4 +1,4 @@
-// Reads a .npy matrix from its first row to its last and hashes every byte on the way.
+// Reads a .npy matrix from the first row to the last, and hashes every byte that it reads.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ enum class Elements { kFloat32, kAny };
 
 class NpyReader {
  public:
-  // Throws Error: kNoInput, kData for anything but a matrix whose size fits its header, of float32
-  // unless other elements are welcome.
+  // Throws Error: kNoInput if the file is missing, kData if it is not a matrix with at least one
+  // column and the right size. With Elements::kFloat32 the elements must be float32.
   explicit NpyReader(std::string path, Elements elements = Elements::kFloat32);
 
   const std::string& path() const { return path_; }
@@ -27,16 +27,17 @@ class NpyReader {
   const std::string& descr() const { return header_.descr; }
   int64_t row_bytes() const { return header_.cols * header_.item_bytes(); }
   int64_t file_bytes() const { return header_.file_bytes(); }
-  // Rows that fit in about 1 MB, at least 1.
+  // The number of rows that fit in 1 MiB, at least 1.
   int64_t block_rows() const;
 
-  // The next rows, at most `max_rows`, valid until the next call; empty at the end. next() is for
-  // float32.
+  // The next rows, at most `max_rows` of them; empty at the end. The memory is valid until the next
+  // call. next() is only for float32.
   std::span<const float> next(int64_t max_rows);
   std::span<const std::byte> next_bytes(int64_t max_rows);
-  // Of all bytes up to and including the rows that were given.
+  // The hash of the header and of all rows that were read.
   std::string xxh3_hex() const { return hash_.hex(); }
-  // Called with the same bytes that are hashed, the header's first.
+  // Adds the same bytes to `sha256`, which must outlive the reader. Call it before the first row is
+  // read.
   void also_hash(Sha256& sha256);
 
  private:
@@ -47,7 +48,7 @@ class NpyReader {
   NpyHeader header_;
   std::string header_bytes_;
   int64_t row_ = 0;
-  std::vector<float> buffer_;  // floats, so that their bytes are aligned for next()
+  std::vector<float> buffer_;  // floats, so that the bytes are aligned for next()
   Xxh3 hash_;
   Sha256* sha256_ = nullptr;
 };

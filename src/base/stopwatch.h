@@ -7,10 +7,10 @@ namespace encode {
 
 class Stopwatch {
  public:
-  // Since the last lap, or since it was made.
+  // The time since the last call of lap(), or since the construction.
   double seconds() const { return seconds_until(Clock::now()); }
 
-  // The same, and a new lap begins.
+  // Returns seconds() and starts the time anew.
   double lap() {
     const Clock::time_point now = Clock::now();
     const double seconds = seconds_until(now);

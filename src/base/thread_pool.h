@@ -11,30 +11,30 @@
 
 namespace encode {
 
-// run() is for one thread at a time; that thread takes part in the work.
+// One thread at a time may call run(), and it takes part in the work.
 class ThreadPool {
  public:
-  // `start` runs first on each of the threads - 1 new threads and on the calling one.
+  // Makes threads - 1 new threads. Calls `start` once on each of them and on the calling thread.
   ThreadPool(int64_t threads, const std::function<void()>& start);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  // Calls body(0), ..., body(count - 1), each once, in no order, and returns when all have
-  // returned. The first exception stops the handing out of further iterations and is thrown again
-  // here.
+  // Calls body(0), ..., body(count - 1), each once and in any order, and returns when all of them
+  // have returned. After the first exception no further calls begin, and run() throws it.
   void run(int64_t count, const std::function<void(int64_t)>& body);
 
   int64_t threads() const { return static_cast<int64_t>(workers_.size()) + 1; }
 
  private:
-  void work();   // takes iterations until there are none left
-  void serve();  // a new thread's life
+  void work();   // calls `body` until no calls are left
+  void serve();  // the main function of a new thread
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;
-  const std::function<void(int64_t)>* body_ = nullptr;  // guarded by mutex_, as is all below
+  // mutex_ guards all members from here to failure_.
+  const std::function<void(int64_t)>* body_ = nullptr;
   int64_t next_ = 0;
   int64_t count_ = 0;
   int64_t busy_ = 0;

@@ -1,5 +1,7 @@
 #include "encode/types.h"
 
+#include <fmt/format.h>
+
 #include "encode/error.h"
 
 #include "base/names.h"
@@ -18,10 +20,10 @@ auto parse(const Table& table, std::string_view name, std::string_view kind,
   }
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "config.value",
-               .what = "unknown " + std::string(kind),
+               .what = fmt::format("unknown {}", kind),
                .where = where,
                .expected = "one of: " + valid,
-               .found = "'" + std::string(name.substr(0, 80)) + "'",
+               .found = fmt::format("'{}'", name.substr(0, 80)),
                .hint = ""});
 }
 
@@ -75,8 +77,8 @@ OutputType parse_output_type(std::string_view name, const std::string& where) {
                .where = where,
                .expected = "float32, float16, int8, uint8, binary or ubinary",
                .found = "'bfloat16'",
-               .hint = "NumPy has no such type. float16 is as small and more exact for embeddings; "
-                       "to compute in bfloat16 set semantic.dtype"});
+               .hint = "NumPy has no such type. float16 has the same size and is more exact "
+                       "for embeddings. To compute in bfloat16, set semantic.dtype"});
 }
 
 }  // namespace encode

@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <fmt/format.h>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 namespace encode {
 namespace {
-
-template <typename... Args>
-std::string print(const char* format, Args... args) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, args...);
-  return text;
-}
 
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
@@ -42,12 +35,11 @@ std::string format_bytes(int64_t bytes) {
     value /= 1000;
     ++unit;
   }
-  return unit == 0 ? print("%lld B", static_cast<long long>(bytes))
-                   : print("%.1f %s", value, kUnits[unit]);
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string format_count(int64_t count) {
-  std::string digits = std::to_string(count < 0 ? -count : count);
+  std::string digits = fmt::to_string(count < 0 ? -count : count);
   for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) {
     digits.insert(static_cast<size_t>(at), ",");
   }
@@ -55,17 +47,17 @@ std::string format_count(int64_t count) {
 }
 
 std::string format_duration(double seconds) {
-  if (seconds < 10) return print("%.2f s", seconds);
-  if (seconds < 60) return print("%.1f s", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 3600) return print("%lld m %02lld s", whole / 60, whole % 60);
-  return print("%lld h %02lld m", whole / 3600, whole / 60 % 60);
+  if (seconds < 10) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} m", whole / 3600, whole / 60 % 60);
 }
 
 std::string format_rate(double per_second) {
-  if (per_second < 999.5) return print("%.0f", per_second);
-  if (per_second < 999.95e3) return print("%.1fk", per_second / 1e3);
-  return print("%.2fM", per_second / 1e6);
+  if (per_second < 999.5) return fmt::format("{:.0f}", per_second);
+  if (per_second < 999.95e3) return fmt::format("{:.1f}k", per_second / 1e3);
+  return fmt::format("{:.2f}M", per_second / 1e6);
 }
 
 std::string nearest(const std::string& word, const std::string* candidates, size_t count) {
@@ -87,10 +79,10 @@ std::string preview(std::string_view text, size_t max_bytes) {
   const std::string_view shown = text.substr(0, max_bytes);
   for (const char c : shown) {
     const auto byte = static_cast<unsigned char>(c);
-    // Bytes of multi-byte characters are escaped too: a cut or invalid one must not reach a
-    // terminal.
+    // The bytes of multi-byte characters are escaped too, because a character that is cut off or
+    // invalid must not reach a terminal.
     if (byte < 0x20 || byte >= 0x7f) {
-      out += print("\\x%02x", static_cast<unsigned>(byte));
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(byte));
     } else {
       out += c;
     }

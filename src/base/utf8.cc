@@ -6,12 +6,12 @@ namespace encode {
 namespace {
 
 struct Sequence {
-  size_t bytes = 1;  // of the character, or of the maximal invalid subpart
+  size_t bytes = 1;  // the length of the character, or of the maximal invalid subpart
   bool valid = false;
 };
 
-// What a lead byte demands: how many bytes follow, and the range of the first of them. The rest
-// are 80..BF.
+// The bytes that must follow a lead byte. `low` and `high` are the range of the first of them. All
+// others are in 80..BF. `following` is 0 if the byte is not a lead byte.
 struct Lead {
   size_t following = 0;
   unsigned char low = 0x80;

@@ -1,5 +1,5 @@
-// UTF-8 as Unicode defines it (table 3-7 of the Unicode Standard): overlong forms, surrogates and
-// values above U+10FFFF are invalid; NUL is an ordinary character.
+// UTF-8 as table 3-7 of the Unicode Standard defines it. Overlong forms, surrogates and values
+// above U+10FFFF are invalid. NUL is an ordinary character.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace encode {
 
 bool is_valid_utf8(std::string_view text);
 
-// Offset of the first byte that belongs to no well-formed sequence; text.size() where all is
-// well-formed.
+// The offset of the first byte that is not part of a valid sequence; text.size() if all of the text
+// is valid.
 size_t first_invalid_utf8(std::string_view text);
 
-// Appends `text` to `out` with one U+FFFD for each maximal subpart of an ill-formed sequence
-// ("substitution of maximal subparts", Unicode 3.9; the WHATWG decoder and Python's
-// errors='replace' do the same).
+// Appends `text` to `out`, with one U+FFFD in place of each maximal subpart of an invalid sequence
+// ("substitution of maximal subparts", Unicode 3.9). The WHATWG decoder and Python's
+// errors='replace' do the same.
 void append_repaired_utf8(std::string_view text, std::string& out);
 
 }  // namespace encode

@@ -8,11 +8,13 @@
 namespace encode {
 namespace {
 
-// One CPU thread takes a batch of this size: its activations stay in the core's cache.
+// Each CPU thread computes a batch of its own. The activations of a batch of this size stay in the
+// cache of the core.
 constexpr int64_t kCpuBudgetTokens = 512;
-// Enough to fill the largest GPU with the smallest model.
+// This keeps the largest GPU busy even with the smallest model.
 constexpr int64_t kGpuBudgetTokens = 16384;
-// At the end of a call a thread waits for half a batch on average: a thirtieth of this.
+// The number of batches for each thread in one call of encode(). At the end of a call a thread
+// waits for half a batch on average, about a thirtieth of the time of 16 batches.
 constexpr int64_t kWindowBatches = 16;
 
 int64_t whole_launches(int64_t tokens, int64_t launch) {
@@ -21,8 +23,8 @@ int64_t whole_launches(int64_t tokens, int64_t launch) {
 
 }  // namespace
 
-// A product of 384 columns needs 16,384 rows to give each core of the largest GPU several tiles; a
-// wider one needs fewer rows for as many tiles.
+// A product with 384 columns needs 16,384 rows to give each core of the largest GPU several tiles.
+// A wider product needs fewer rows for the same number of tiles.
 int64_t launch_tokens(int64_t hidden_size) {
   constexpr int64_t kOutputs = int64_t{384} * 16384;
   constexpr int64_t kLeast = 2048;
@@ -52,7 +54,8 @@ BatchPlan halved(const BatchPlan& plan) {
 
 std::string describe(const BatchPlan& plan) {
   const std::string launches =
-      plan.launch_tokens > 0 ? " in launches of " + format_count(plan.launch_tokens) : "";
+      plan.launch_tokens > 0 ? fmt::format(" in launches of {}", format_count(plan.launch_tokens))
+                             : "";
   return fmt::format("batches of at most {} tokens{}, rows of at most {}",
                      format_count(plan.budget_tokens), launches,
                      format_count(plan.longest_row_tokens));

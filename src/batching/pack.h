@@ -1,4 +1,4 @@
-// Rows of token ids -> packed batches that fill their token budget.
+// Packs rows of token ids into batches that use their token budget well.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace encode {
 
-// Best-fit decreasing bin packing (Johnson 1973) of sequences into batches of at most
-// `capacity_tokens`; a longer sequence gets a batch of the next multiple of the capacity, filled up
-// with short ones. Returns the members of each batch as indices into `lengths`, the batches with
-// the longest sequences first, so that an allocator meets its largest request first. Lengths of
-// zero are left out. O(n log n).
+// Distributes sequences over batches of at most `capacity_tokens`, by best-fit decreasing bin
+// packing (Johnson 1973). A longer sequence gets a batch with room for the next multiple of
+// `capacity_tokens`, and short sequences fill the rest. Returns the members of each batch as
+// indices into `lengths`. Lengths of zero are left out. The batches with the longest sequences come
+// first, so that the allocator gets its largest request first. Takes O(n log n) time.
 std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 
-// The batches of a window of rows. Rows without tokens are in none of them. `prompt_tokens`: see
-// PackedBatch.
+// Packs the rows of a window into batches. Rows without tokens are in no batch. `prompt_tokens`
+// becomes PackedBatch::prompt_tokens.
 std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
                               int32_t prompt_tokens);
 

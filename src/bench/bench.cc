@@ -26,7 +26,7 @@
 namespace encode {
 namespace {
 
-// Of this process and of its children that have ended.
+// Returns the CPU time of this process and of its children that have ended.
 double processor_seconds() {
   double sum = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -39,15 +39,15 @@ double processor_seconds() {
   return sum;
 }
 
-// A config, ready to be timed.
+// A config that is ready to be timed.
 struct Case {
-  RunConfig config;  // of the rows that are timed, into the scratch folder
-  RunPlan plan;      // of that
-  JobSpec products;  // of the first stream: all have one model
+  RunConfig config;  // limited to the rows that are timed, with its cache in the scratch folder
+  RunPlan plan;      // the plan of `config`
+  JobSpec products;  // a unit for each stream; only the products of the first one are timed
   BenchResult result;
 };
 
-// What the worker said of each stream of a run.
+// What the worker reported about one stream of a run.
 struct StreamTimes {
   RowStats stats;
   StageSeconds stages;
@@ -55,7 +55,7 @@ struct StreamTimes {
 
 class Bench {
  public:
-  // `environment` has a stop signal.
+  // `environment.stop` must not be null.
   Bench(const BenchOptions& options, const RunEnvironment& environment, Terminal& err,
         const RunConfig& first)
       : options_(options),
@@ -73,6 +73,7 @@ class Bench {
   void count_inputs(const RunConfig& config);
   void plan_all_batches();
   void leave_out_equal_batches();
+  ProductSession time_case(size_t number, const JobSpec& job);
   ProductRates products(size_t number);
   BenchTurn turn(size_t number);
   BenchTurn run(const Case& timed, std::vector<StreamTimes>& streams);
@@ -88,9 +89,9 @@ class Bench {
   const LogOptions log_;
   std::vector<InputLengths> lengths_;  // by stream
   std::vector<Case> cases_;
-  std::optional<size_t> measured_;  // the case whose products were timed last
-  ProductRates products_;           // theirs
-  int64_t runs_ = 0;                // so far
+  std::optional<size_t> measured_;  // the index of the case that products() timed last
+  ProductRates products_;           // the rates of that case
+  int64_t runs_ = 0;                // the number of runs so far
   BenchReport report_;
 };
 
@@ -101,7 +102,6 @@ BenchReport Bench::report(const std::vector<RunConfig>& configs) {
   report_.machine = host_name();
   report_.model = configs.front().streams.front().result.model;
   for (const StreamPlan& stream : plan.streams) report_.rows += stream.scan.rows;
-  products(0);
   plan_all_batches();
   leave_out_equal_batches();
   for (int64_t number = 0; number < options_.runs; ++number) {
@@ -117,15 +117,15 @@ BenchReport Bench::report(const std::vector<RunConfig>& configs) {
 void Bench::tell(const Case& timed) const {
   if (!log_.progress || log_.level == "error" || log_.level == "warning") return;
   const BenchResult& result = timed.result;
-  err_.write("run " + std::to_string(result.turns.size()) + " of " + std::to_string(options_.runs) +
-             ", " + name_of(result) + ": " + format_duration(result.turns.back().seconds) + "\n");
+  err_.write(fmt::format("run {} of {}, {}: {}\n", result.turns.size(), options_.runs,
+                         name_of(result), format_duration(result.turns.back().seconds)));
 }
 
-// What is left of a config: its first rows, nothing that it names written to.
+// Limits a config to its first rows and directs all its output into the scratch folder.
 RunConfig Bench::timed_config(RunConfig config) const {
   config.store.cache_dir = scratch_.path();
   config.store.output.clear();
-  config.hardware.max_restarts = 0;  // a run with a second worker is no measurement
+  config.hardware.max_restarts = 0;  // the time of a run with a second worker would be misleading
   config.log = {.level = "warning", .file = "", .json = false, .progress = false};
   for (StreamConfig& stream : config.streams) {
     if (stream.input.path == "-") {
@@ -135,7 +135,7 @@ RunConfig Bench::timed_config(RunConfig config) const {
                    .where = stream.name(),
                    .expected = "an input file, which each run reads again",
                    .found = "-",
-                   .hint = "write it to a file first"});
+                   .hint = "write the rows to a file first"});
     }
     const int64_t limit = stream.input.limit_rows;
     stream.input.limit_rows = limit > 0 ? std::min(limit, options_.rows) : options_.rows;
@@ -147,23 +147,24 @@ void Bench::add_case(const RunConfig& config) {
   Case added;
   added.config = timed_config(config);
   Terminal out(-1);
-  LogOptions quiet;  // the first run tells what there is to tell
+  LogOptions quiet;  // the plan is silent here, because the first run reports the same warnings
   quiet.level = "error";
   RunLog log(quiet, err_, out);
   added.plan = make_plan(added.config, PlanPurpose::kAudit, log);
-  const StreamPlan& first = added.plan.streams.front();
   added.products = {.cache_dir = scratch_.path(),
                     .hardware = config.hardware,
                     .units = {},
                     .product_seconds = options_.product_seconds};
-  JobUnit& unit = added.products.units.emplace_back();
-  unit.identity = first.identity;
-  unit.input = first.config.input;
-  unit.scan = first.scan;
-  unit.speed = first.config.speed;
-  unit.model_path = first.model_path;
-  unit.effective = first.effective;
-  added.result.dtype = to_string(first.effective.dtype);
+  for (const StreamPlan& stream : added.plan.streams) {
+    JobUnit& unit = added.products.units.emplace_back();
+    unit.identity = stream.identity;
+    unit.input = stream.config.input;
+    unit.scan = stream.scan;
+    unit.speed = stream.config.speed;
+    unit.model_path = stream.model_path;
+    unit.effective = stream.effective;
+  }
+  added.result.dtype = to_string(added.plan.streams.front().effective.dtype);
   added.result.batch_tokens = config.streams.front().speed.batch_tokens;
   cases_.push_back(std::move(added));
 }
@@ -175,28 +176,31 @@ void Bench::count_inputs(const RunConfig& config) {
     if (lengths_.back().whole.rows() > 0) continue;
     throw Error({.exit_code = ExitCode::kData,
                  .code = "bench.rows",
-                 .what = "there is nothing to time",
+                 .what = "the input has no rows to time",
                  .where = stream.input.path,
-                 .expected = "a row at least",
-                 .found = "none",
-                 .hint = "name an input with rows"});
+                 .expected = "at least one row",
+                 .found = "no rows",
+                 .hint = "choose an input with rows"});
   }
 }
 
-// The device is known from the first products.
+// The worker that times the products of the first case also plans the batches of all cases.
 void Bench::plan_all_batches() {
+  JobSpec job = cases_.front().products;
+  for (size_t i = 1; i < cases_.size(); ++i) {
+    const std::vector<JobUnit>& units = cases_[i].products.units;
+    job.units.insert(job.units.end(), units.begin(), units.end());
+  }
+  const std::vector<BatchPlan> plans = time_case(0, job).plans;
+  size_t unit = 0;
   for (Case& timed : cases_) {
-    for (const StreamPlan& stream : timed.plan.streams) {
-      timed.result.batches.push_back(
-          {.stream = stream.config.name(),
-           .plan = plan_batches(stream.config.speed, stream.effective.launch_tokens,
-                                stream.effective.max_length, report_.device)});
-    }
+    for (const StreamPlan& stream : timed.plan.streams)
+      timed.result.batches.push_back({.stream = stream.config.name(), .plan = plans.at(unit++)});
   }
 }
 
-// On a CPU no batch is larger than one block, and on a GPU none is smaller than one launch: sizes
-// beyond that would be timed twice.
+// Leaves out configs that give the same batches as an earlier one. This happens because a CPU has a
+// largest batch size (one block) and a GPU has a smallest one (one launch).
 void Bench::leave_out_equal_batches() {
   std::vector<Case> kept;
   for (Case& timed : cases_) {
@@ -208,19 +212,23 @@ void Bench::leave_out_equal_batches() {
     if (known == kept.end()) {
       kept.push_back(std::move(timed));
     } else {
-      report_.notes.push_back(fmt::format("{} gives the same batches as {}, and was not timed.",
+      report_.notes.push_back(fmt::format("{} gives the same batches as {} and was not timed.",
                                           name_of(timed.result), name_of(known->result)));
     }
   }
   cases_ = std::move(kept);
 }
 
-ProductRates Bench::products(size_t number) {
-  const ProductSession session = time_products(cases_[number].products, environment_.worker, stop_);
+ProductSession Bench::time_case(size_t number, const JobSpec& job) {
+  ProductSession session = time_products(job, environment_.worker, stop_);
   report_.device = session.device;
   products_ = session.rates;
   measured_ = number;
-  return products_;
+  return session;
+}
+
+ProductRates Bench::products(size_t number) {
+  return time_case(number, cases_[number].products).rates;
 }
 
 ProductRates mean(const ProductRates& a, const ProductRates& b) {
@@ -257,8 +265,8 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
     turn.peak_device_bytes = std::max(turn.peak_device_bytes, done->device_peak_bytes);
   };
   RunConfig config = timed.config;
-  config.store.cache_dir += "/run" + std::to_string(runs_++);
-  // What one run warns of the next one would repeat.
+  config.store.cache_dir += fmt::format("/run{}", runs_++);
+  // Later runs would repeat the warnings of the first one.
   if (!timed.result.turns.empty() || log_.level == "error") config.log.level = "error";
   Terminal out(-1);
   const double cpu_before = processor_seconds();
@@ -282,7 +290,8 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
   return turn;
 }
 
-// Encoding takes as much longer as there is more text, each row counted up to where it is cut.
+// Estimates the time for all rows. It assumes that the time of encoding grows with the bytes of
+// text, each row counted up to the length at which max_length cuts it.
 double Bench::whole_seconds(const Case& timed, const BenchTurn& turn,
                             const std::vector<StreamTimes>& streams) const {
   double seconds = turn.start_seconds;

@@ -1,5 +1,5 @@
-// `encode bench`: how fast an experiment is on this machine, and how far from what the machine
-// could do.
+// `encode bench` measures how fast an experiment runs on this machine, and compares it with what
+// the machine could do.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 namespace encode {
 
 struct BenchOptions {
-  int64_t rows = 1000;         // of each stream, from its beginning
-  int64_t runs = 3;            // of each config
-  double product_seconds = 2;  // of the products alone, before and after each run
+  int64_t rows = 1000;         // the first rows of each stream, which are timed
+  int64_t runs = 3;            // the number of runs of each config
+  double product_seconds = 2;  // how long to time the products alone, before and after each run
 };
 
-// A stream and the batches that it was encoded in.
+// A stream and the plan of its batches.
 struct StreamBatches {
   std::string stream;
   BatchPlan plan;
@@ -32,52 +32,53 @@ struct StreamBatches {
   bool operator==(const StreamBatches&) const = default;
 };
 
-// One run of the whole experiment, and the products before and after it.
+// One run of the whole experiment. The products alone are timed before and after it.
 struct BenchTurn {
-  double seconds = 0;         // from the config to the published finals
-  double cpu_seconds = 0;     // of all processes
-  double start_seconds = 0;   // before the first row and between streams
-  double finish_seconds = 0;  // from the last commit: finals
-  StageSeconds stages;        // of all streams
+  double seconds = 0;         // wall-clock time from reading the config to the published finals
+  double cpu_seconds = 0;     // CPU time of all processes
+  double start_seconds = 0;   // wall-clock time before the first row and between streams
+  double finish_seconds = 0;  // wall-clock time after the last commit, when finals are written
+  StageSeconds stages;        // the sum over all streams
   int64_t rows = 0;
   int64_t tokens = 0;
   int64_t truncated_rows = 0;
-  int64_t token_slots = 0;
+  int64_t token_slots = 0;  // tokens and padding
   int64_t peak_host_bytes = 0;
   int64_t peak_device_bytes = 0;
-  double whole_seconds = 0;  // that all rows of the inputs would take
-  ProductRates products;     // of batches of the first stream, the mean of before and after
+  double whole_seconds = 0;  // an estimate of the time for all rows of the inputs
+  ProductRates products;     // for batches of the first stream; the mean of before and after
 };
 
-// A config and what became of it.
+// The runs of one config.
 struct BenchResult {
   std::string dtype;
-  int64_t batch_tokens = 0;            // as asked for; 0: chosen for the device
-  std::vector<StreamBatches> batches;  // planned by the rule of the worker
+  int64_t batch_tokens = 0;            // from the config; 0: encode chooses a size for the device
+  std::vector<StreamBatches> batches;  // as the worker planned them
   std::vector<BenchTurn> turns;
 };
 
 struct BenchReport {
-  std::string model;    // as the config names it
-  std::string machine;  // its name in the network
+  std::string model;    // the name in the config
+  std::string machine;  // the host name
   DeviceFacts device;
-  int64_t rows = 0;  // timed
-  int64_t whole_rows = 0;
+  int64_t rows = 0;        // the rows that are timed, of all streams
+  int64_t whole_rows = 0;  // all rows of the inputs
   std::vector<BenchResult> results;
   std::vector<std::string> notes;  // sentences
 };
 
 struct BenchEnd {
-  int stopped_by = 0;  // the signal; 0: the report is complete
+  int stopped_by = 0;  // the signal that stopped the bench; 0 if the report is complete
   BenchReport report;
 };
 
-// Runs each of `configs` turn by turn: the real job with the real worker, into a temporary folder
-// beside the configs' cache directory, which is removed whatever happens (SIGKILL aside). Neither
-// cache nor finals of the configs are read or written. The configs differ in dtype and batch_tokens
-// alone. Progress goes to `err` as far as the first config's `log` allows. Throws what
-// run_experiment() throws, Error kUsage for standard input, kData where no stream has a row. Call
-// it from the main thread.
+// Runs the configs in turn, BenchOptions::runs times each, as real jobs with the real worker. They
+// write into a temporary folder beside the cache directory of the first config. The folder is
+// removed at the end, unless SIGKILL ends the process. The caches and the finals of the configs are
+// neither read nor written. The configs may differ only in dtype and batch_tokens. Progress goes to
+// `err` if the `log` settings of the first config allow it. Throws what run_experiment() throws,
+// Error kUsage "bench.stdin" for standard input, and kData "bench.rows" if a stream has no rows.
+// Must be called from the main thread.
 BenchEnd run_bench(const std::vector<RunConfig>& configs, const BenchOptions& options,
                    const RunEnvironment& environment, Terminal& err);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
@@ -14,7 +13,7 @@
 namespace encode {
 namespace {
 
-using Figure = std::optional<double>;  // nothing: not known of this run
+using Figure = std::optional<double>;  // nullopt if the run does not know it
 
 enum class Unit { kSeconds, kRate, kShare, kBytes };
 
@@ -34,7 +33,7 @@ struct Measure {
   Figure (*of)(const BenchTurn&);
 };
 
-// In the order of the table; a measure that no run knows is left out of it.
+// The measures in the order of the table. The table leaves out a measure that no run knows.
 constexpr auto kMeasures = std::to_array<Measure>({
     {"seconds", "whole command, s", Unit::kSeconds,
      [](const BenchTurn& turn) { return Figure(turn.seconds); }},
@@ -105,7 +104,7 @@ std::optional<Summary> summarize(const BenchResult& result, const Of& of) {
   return summary;
 }
 
-// "start", the stages of the worker, "finish".
+// Returns "start", the stages of the worker, and "finish", with their seconds.
 std::vector<std::pair<std::string, Summary>> stage_summaries(const BenchResult& result) {
   std::vector<std::pair<std::string, Summary>> all;
   const auto add = [&](std::string_view name, const auto& of) {
@@ -123,21 +122,15 @@ std::optional<Summary> whole_seconds(const BenchResult& result) {
   return summarize(result, [](const BenchTurn& turn) { return Figure(turn.whole_seconds); });
 }
 
-std::string print(const char* format, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
 std::string print(Unit unit, double value) {
   constexpr double kPercent = 100;
   switch (unit) {
     case Unit::kSeconds:
-      return print("%.2f", value);
+      return fmt::format("{:.2f}", value);
     case Unit::kRate:
       return format_count(std::llround(value));
     case Unit::kShare:
-      return print("%.0f %%", kPercent * value);
+      return fmt::format("{:.0f} %", kPercent * value);
     case Unit::kBytes:
       break;
   }
@@ -146,13 +139,12 @@ std::string print(Unit unit, double value) {
 
 std::string cell(Unit unit, const std::optional<Summary>& summary) {
   if (!summary) return "-";
-  std::string text = print(unit, summary->median);
-  if (summary->runs.size() > 1 && unit != Unit::kBytes)
-    text += " (" + print(unit, summary->min) + " to " + print(unit, summary->max) + ")";
-  return text;
+  const std::string median = print(unit, summary->median);
+  if (summary->runs.size() == 1 || unit == Unit::kBytes) return median;
+  return fmt::format("{} ({} to {})", median, print(unit, summary->min), print(unit, summary->max));
 }
 
-// Lines of cells as columns: the first to the left, the others to the right.
+// Aligns cells in columns: the first column on the left, the others on the right.
 class Table {
  public:
   void add(std::vector<std::string> cells) {
@@ -165,7 +157,7 @@ class Table {
     for (const auto& cells : lines_) {
       for (size_t i = 0; i < cells.size(); ++i) {
         const std::string space(widths_[i] - cells[i].size(), ' ');
-        text += i == 0 ? cells[i] + space : "  " + space + cells[i];
+        text += i == 0 ? cells[i] + space : fmt::format("  {}{}", space, cells[i]);
       }
       text.erase(text.find_last_not_of(' ') + 1);
       text += '\n';
@@ -207,29 +199,29 @@ void add_stages(const BenchReport& report, Table& table) {
 
 std::string estimate(const BenchReport& report, const BenchResult& result) {
   const Summary whole = *whole_seconds(result);
-  std::string text = "All " + format_count(report.whole_rows) + " rows would take about " +
-                     format_duration(whole.median) + " in " + name_of(result);
-  if (whole.runs.size() > 1) {
-    text += " (" + format_duration(whole.min) + " to " + format_duration(whole.max) + ")";
-  }
-  return text + ".\n";
+  std::string range;
+  if (whole.runs.size() > 1)
+    range = fmt::format(" ({} to {})", format_duration(whole.min), format_duration(whole.max));
+  return fmt::format("All {} rows would take about {} in {}{}.\n", format_count(report.whole_rows),
+                     format_duration(whole.median), name_of(result), range);
 }
 
 }  // namespace
 
 std::string name_of(const BenchResult& result) {
   if (result.batch_tokens == 0) return result.dtype;
-  return result.dtype + ", batches of " + std::to_string(result.batch_tokens);
+  return fmt::format("{}, batches of {}", result.dtype, result.batch_tokens);
 }
 
 std::string render(const BenchReport& report) {
   const BenchTurn& first = report.results.front().turns.front();
-  std::string text = report.model + " on " + describe(report.device);
+  std::string text = fmt::format("{} on {}", report.model, describe(report.device));
   if (report.device.kind == DeviceKind::kCpu)
-    text += ", " + std::to_string(first.products.threads) + " threads";
-  text += ": " + format_count(report.rows) + " of " + format_count(report.whole_rows) + " rows, " +
-          format_count(first.tokens) + " tokens, " + format_count(first.truncated_rows) +
-          " rows truncated, " + std::to_string(report.results.front().turns.size()) + " runs\n\n";
+    text += fmt::format(", {} threads", first.products.threads);
+  text += fmt::format(": {} of {} rows, {} tokens, {} rows truncated, {} runs\n\n",
+                      format_count(report.rows), format_count(report.whole_rows),
+                      format_count(first.tokens), format_count(first.truncated_rows),
+                      report.results.front().turns.size());
   Table table;
   std::vector<std::string> header = {"median (range)"};
   for (const BenchResult& result : report.results) header.push_back(name_of(result));
@@ -238,10 +230,11 @@ std::string render(const BenchReport& report) {
   add_stages(report, table);
   text += table.text() + "\n";
   text +=
-      "read, tokenize, pack and commit go on beside encode; rows awaited and commit awaited are "
-      "its idle time.\n";
+      "read, tokenize, pack and commit run in parallel with encode; rows awaited and commit "
+      "awaited "
+      "are the time that encode waits for them.\n";
   if (first.products.tokens_per_second == 0)
-    text += "This model has no matrix products: no share is given.\n";
+    text += "This model has no matrix products, so the table has no shares of them.\n";
   for (const BenchResult& result : report.results) {
     for (const StreamBatches& batches : result.batches)
       text += fmt::format("{}, {}: {}.\n", name_of(result), batches.stream, describe(batches.plan));

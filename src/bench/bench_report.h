@@ -1,4 +1,4 @@
-// What `encode bench` prints.
+// Renders the report of `encode bench`.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace encode {
 
 std::string name_of(const BenchResult& result);  // "bfloat16", "bfloat16, batches of 4096"
-std::string render(const BenchReport& report);   // several lines, the last one ended
+std::string render(const BenchReport& report);   // several lines, each ends in '\n'
 
-// One object. Every figure of a result is {"median", "min", "max", "runs": [..]}; null where it is
-// not known. docs/config.md describes them.
+// Returns one object. Every figure of a result is {"median", "min", "max", "runs": [..]}, or null
+// if it is not known. docs/config.md describes the figures.
 Json to_json(const BenchReport& report);
 
 }  // namespace encode

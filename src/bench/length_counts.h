@@ -1,4 +1,4 @@
-// How long the rows of an input are, in bounded memory.
+// Counts the lengths of the rows of an input, in bounded memory.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace encode {
 
-// Rows by their length in bytes (a token id counts as 4).
+// Counts rows by their length in bytes. A token id counts as 4 bytes.
 class LengthCounts {
  public:
   void add(int64_t bytes);
   int64_t rows() const { return rows_; }
   int64_t bytes() const;
-  // Bytes of all rows, each counted up to `cap`: what is left after a truncation there. Rows whose
-  // lengths differ by a sixteenth at most count as equally long.
+  // Returns the bytes of all rows after each row is truncated to `cap` bytes. The result is
+  // approximate: rows with lengths up to a sixteenth apart may count as equally long.
   double bytes_up_to(double cap) const;
 
  private:
@@ -31,13 +31,12 @@ class LengthCounts {
   std::array<Bucket, 1024> buckets_{};
 };
 
-// Of the first rows, which are timed, and of all.
 struct InputLengths {
-  LengthCounts timed;
-  LengthCounts whole;
+  LengthCounts timed;  // the first rows, which are timed
+  LengthCounts whole;  // all rows
 };
 
-// Reads the whole input. Throws what reading it throws, and Stopped.
+// Reads the whole input. Throws what TextReader throws, and Stopped if a signal arrives.
 InputLengths count_lengths(const InputOptions& input, int64_t timed_rows, const StopSignal& stop);
 
 }  // namespace encode

@@ -12,11 +12,13 @@ namespace encode {
 ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop) {
   const std::string path = job.cache_dir + "/products.json";
   write_file_durably(path, to_json(job));
-  // No batch comes back while products are timed, and one pass through a large model takes long.
+  // The worker reports no batch while it times products, and one pass through a large model takes a
+  // long time.
   worker.hang_floor = std::chrono::hours(1);
   ProductSession session;
   const auto on_event = [&](const WorkerEvent& event) {
     std::visit(Overloaded{[&](const ModelLoaded& loaded) { session.device = loaded.device; },
+                          [&](const UnitStarted& unit) { session.plans.push_back(unit.plan); },
                           [&](const ProductsTimed& timed) { session.rates = timed.rates; },
                           [](const auto&) {}},
                event);

@@ -1,6 +1,9 @@
-// The model's products alone, timed by a worker of their own.
+// Times the matrix products of a model alone, in a worker process of its own.
 #pragma once
 
+#include <vector>
+
+#include "encode/batch_plan.h"
 #include "encode/device.h"
 #include "encode/job.h"
 #include "encode/product_rates.h"
@@ -13,10 +16,12 @@ namespace encode {
 struct ProductSession {
   DeviceFacts device;
   ProductRates rates;
+  std::vector<BatchPlan> plans;  // by unit of the job
 };
 
-// `job` has one unit, and product_seconds above 0; its file is written into `job.cache_dir`. Throws
-// the worker's Error, whatever WorkerSession throws, and Stopped.
+// `job` must have product_seconds > 0. The worker times the products of its first unit and plans
+// the batches of every unit. Writes the job file into `job.cache_dir`. Throws the Error of the
+// worker, what WorkerSession throws, and Stopped if a signal arrives.
 ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop);
 
 }  // namespace encode

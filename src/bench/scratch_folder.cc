@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "encode/error.h"
 
@@ -15,7 +16,7 @@ ScratchFolder::ScratchFolder(const std::string& path) {
   fs::path directory = beside.parent_path();
   while (!fs::exists(directory) && directory.has_relative_path())
     directory = directory.parent_path();
-  path_ = (directory / beside.filename()).string() + ".bench.XXXXXX";
+  path_ = fmt::format("{}.bench.XXXXXX", (directory / beside.filename()).string());
   if (::mkdtemp(path_.data()) == nullptr)
     throw system_error("io.mkdir", "create a directory", path_, errno);
 }

@@ -1,16 +1,16 @@
-// A folder that is gone when its owner is.
+// A temporary folder that its destructor removes.
 #pragma once
 
 #include <string>
 
 namespace encode {
 
-// Made beside `path`, on the same file system where that exists: "<path>.bench.XXXXXX" in the
-// nearest directory above `path` that is there. Destroyed: removed with all that it holds; what
-// cannot be removed is left, and nothing else is ever touched. Throws Error kCantCreate or
-// kNoPermission.
+// The constructor creates "<name of path>.bench.XXXXXX" in the nearest existing directory above
+// `path`, so that the folder is normally on the same file system as `path`. The destructor removes
+// the folder with its content, ignores failures, and touches nothing else.
 class ScratchFolder {
  public:
+  // Throws Error "io.mkdir" with the exit code of the system error.
   explicit ScratchFolder(const std::string& path);
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

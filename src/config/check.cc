@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
-#include <set>
 
 #include "base/input_format.h"
 #include "base/units.h"
@@ -8,12 +9,6 @@
 
 namespace encode {
 namespace {
-
-std::string list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 void check_names(const RunConfig& run, const std::vector<StreamPlace>& places) {
   std::map<std::string, std::string> seen;
@@ -24,13 +19,13 @@ void check_names(const RunConfig& run, const std::vector<StreamPlace>& places) {
                  .code = "config.conflict",
                  .what = "two streams would write the same files",
                  .where = places[i].where,
-                 .expected = "a name <split>_<stream> of its own for each stream",
-                 .found = "'" + other->first + "', as at " + other->second,
+                 .expected = "a different name <split>_<stream> for each stream",
+                 .found = fmt::format("'{}', the same as at {}", other->first, other->second),
                  .hint = "rename the split or the stream"});
   }
 }
 
-// <split>_combined is the name of the matrix that holds the streams of a split side by side.
+// <split>_combined is the name of the combined matrix of a split.
 void check_reserved_name(const std::vector<StreamPlace>& places) {
   for (const StreamPlace& place : places) {
     if (place.stream != "combined") continue;
@@ -38,7 +33,7 @@ void check_reserved_name(const std::vector<StreamPlace>& places) {
                  .code = "config.conflict",
                  .what = "a stream has the name of the combined matrix",
                  .where = place.where,
-                 .expected = "another name, as semantic.combine is on",
+                 .expected = "another name, because semantic.combine is true",
                  .found = "'combined'",
                  .hint = "rename the stream"});
   }
@@ -52,8 +47,8 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
        .what = "the input needs a format",
        .where = place.where,
        .expected =
-           "a name that ends in .txt, .jsonl, .ndjson, .csv or .tsv, perhaps with .gz or .zst",
-       .found = "'" + preview(stream.input.path) + "'",
+           "a name that ends in .txt, .jsonl, .ndjson, .csv or .tsv, optionally with .gz or .zst",
+       .found = fmt::format("'{}'", preview(stream.input.path)),
        .hint = "give the format: lines, jsonl, csv or tsv"});
 }
 
@@ -61,20 +56,20 @@ void check_field(const StreamConfig& stream, const StreamPlace& place) {
   const bool has_fields = input_format(stream.input).format != TextFormat::kLines;
   const std::string& field = stream.input.field;
   if (has_fields == !field.empty()) return;
-  const std::string file = "'" + preview(stream.input.path) + "'";
+  const std::string file = preview(stream.input.path);
   ErrorDetail detail = {.exit_code = place.exit_code,
                         .code = "config.required",
                         .what = "the input needs a field",
                         .where = place.where,
                         .expected = "the name of the field or column that holds the text",
-                        .found = "no field for " + file,
+                        .found = fmt::format("no field for '{}'", file),
                         .hint = "give the field"};
   if (!has_fields) {
     detail.code = "config.conflict";
     detail.what = "an input of lines has no fields";
     detail.expected = "no field, or the format jsonl, csv or tsv";
-    detail.found = "field '" + preview(field) + "' for " + file;
-    detail.hint = "leave the field out, or give the format that has it";
+    detail.found = fmt::format("field '{}' for '{}'", preview(field), file);
+    detail.hint = "leave the field out, or give a format that has fields";
   }
   throw Error(std::move(detail));
 }
@@ -87,13 +82,13 @@ void check_combine(const CombineConfig& combine, const std::vector<std::string>&
     throw Error(
         {.exit_code = origin.exit_code,
          .code = "config.combine",
-         .what = "a stream to combine is missing in split '" + combine.split + "'",
+         .what = fmt::format("a stream to combine is missing in split '{}'", combine.split),
          .where = origin.where,
-         .expected = "streams of the split: " + list(streams),
-         .found = "'" + name + "'",
+         .expected = fmt::format("streams of the split: {}", fmt::join(streams, ", ")),
+         .found = fmt::format("'{}'", name),
          .hint = near.empty()
                      ? "add the stream, change output.combine or set semantic.combine: false"
-                     : "did you mean '" + near + "'?"});
+                     : fmt::format("did you mean '{}'?", near)});
   }
 }
 
@@ -109,8 +104,8 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                  .what = "output.file is for a run with one stream",
                  .where = output.where,
                  .expected = "one stream",
-                 .found = std::to_string(run.streams.size()) + " streams",
-                 .hint = "leave it out: the matrices are written to semantic.cache_dir"});
+                 .found = fmt::format("{} streams", run.streams.size()),
+                 .hint = "leave it out: the matrices are then written to semantic.cache_dir"});
   }
   std::map<std::string, std::vector<std::string>> streams_of;
   for (const StreamConfig& stream : run.streams) streams_of[stream.split].push_back(stream.stream);

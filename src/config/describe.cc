@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/json.h"
 #include "config/load.h"
 #include "config/reference.h"
@@ -71,7 +74,7 @@ Json node_schema(const SchemaNode& node) {
 std::string value_cell(const ValueSpec& spec) {
   switch (spec.type) {
     case ValueType::kInteger:
-      return "integer, " + std::to_string(spec.min) + " to " + std::to_string(spec.max);
+      return fmt::format("integer, {} to {}", spec.min, spec.max);
     case ValueType::kBoolean:
       return "true or false";
     case ValueType::kText:
@@ -82,15 +85,14 @@ std::string value_cell(const ValueSpec& spec) {
   }
 }
 
-std::string code(const std::string& text) { return "`" + text + "`"; }
+std::string code(const std::string& text) { return fmt::format("`{}`", text); }
 
 std::string row(const KeySpec& key) {
-  const std::string names =
-      code(key.name) + (key.alias.empty() ? "" : ", alias " + code(key.alias));
+  const std::string alias = key.alias.empty() ? "" : fmt::format(", alias `{}`", key.alias);
   const std::string fallback =
       key.default_text ? code(to_yaml(key.default_value())) : key.default_note;
-  return "| " + names + " | " + value_cell(key.value) + " | " + fallback + " | " + key.help +
-         " |\n";
+  return fmt::format("| `{}`{} | {} | {} | {} |\n", key.name, alias, value_cell(key.value),
+                     fallback, key.help);
 }
 
 }  // namespace
@@ -106,11 +108,9 @@ std::string config_reference() {
   std::string text;
   std::string heading;
   for (const KeySpec& key : config_keys()) {
-    std::string sections;
-    for (const std::string& section : key.sections)
-      sections += (sections.empty() ? "" : ", ") + code(section);
+    const std::string sections = fmt::format("`{}`", fmt::join(key.sections, "`, `"));
     if (sections != heading) {
-      text += (text.empty() ? "### " : "\n### ") + sections + "\n\n";
+      text += fmt::format("{}### {}\n\n", text.empty() ? "" : "\n", sections);
       text += "| key | value | default | meaning |\n|---|---|---|---|\n";
       heading = sections;
     }

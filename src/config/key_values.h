@@ -1,4 +1,4 @@
-// The kinds of values that the entries of the table of keys are made of.
+// Functions that make the values and the value types in the table of keys.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ inline ValueSpec device_value() {
           .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
 }
 
-// bfloat16 passes here and is refused by parse_output_type(), which says why.
+// The pattern allows bfloat16, so that parse_output_type() can refuse it with a better message.
 inline ValueSpec output_type_value() {
   return {.type = ValueType::kText,
           .min = 1,

@@ -1,5 +1,6 @@
-// The table of keys. A new key is one entry here; docs/config.md and configs/schema.json are then
-// refreshed as the failing test says.
+// The table of keys. To add a key, add an entry here. The test that then fails says how to refresh
+// docs/config.md and configs/schema.json.
+#include <fmt/format.h>
 #include <string>
 
 #include "base/names.h"
@@ -18,13 +19,13 @@ std::vector<KeySpec> model_keys() {
        .name = "model",
        .value = text_of(1),
        .default_note = "required",
-       .help = "Model directory, or a hub id that is in the local Hugging Face cache.",
+       .help = "A model directory, or a hub id that is in the local Hugging Face cache.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.result.model = text(v); }},
       {.sections = {"semantic"},
        .name = "revision",
        .value = or_null(text_of(1)),
        .default_text = "null",
-       .help = "Revision of a hub id; null: the one that the cache calls main.",
+       .help = "The revision of a hub id; null: main.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.result.revision = optional<std::string>(v); }},
       {.sections = {"semantic"},
@@ -32,10 +33,11 @@ std::vector<KeySpec> model_keys() {
        .value = choice_of(names_of(kComputeTypes)),
        .default_text = "float32",
        .help =
-           "Type that the model computes in. The embeddings are float32 in any case. int8: float32 "
-           "with products of quantized operands, on processors with AMX or AVX512_VNNI, an "
-           "approximation. fp8: bfloat16 with products of operands quantized to 8-bit floats "
-           "(e4m3), on GPUs of compute capability 8.9 or 9.0 and above, an approximation.",
+           "The type that the model computes in. The embeddings are always float32. int8 and fp8 "
+           "are approximations. int8: float32, with matrix products of quantized operands; needs a "
+           "processor with AMX or AVX512_VNNI. fp8: bfloat16, with matrix products of operands "
+           "quantized to 8-bit floats (e4m3); needs a GPU of compute capability 8.9, or 9.0 and "
+           "above.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.dtype = parse_compute_type(text(v), "semantic.dtype");
@@ -44,9 +46,8 @@ std::vector<KeySpec> model_keys() {
        .name = "float32_matmul_precision",
        .value = choice_of(names_of(kMatmulPrecisions)),
        .default_text = "highest",
-       .help = "highest: float32 products as exact as float32 is; high: fewer bits of each factor "
-               "where "
-               "that is faster (AMX, CUDA).",
+       .help = "The precision of float32 matrix products. highest: as exact as float32; high: with "
+               "fewer bits of each factor if that is faster (AMX, CUDA).",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.float32_matmul_precision =
@@ -56,8 +57,10 @@ std::vector<KeySpec> model_keys() {
        .name = "pooling",
        .value = or_null(choice_of(names_of(kPoolingModes))),
        .default_text = "null",
-       .help = "How token vectors become one vector; null: as the model directory says; none: they "
-               "do not, and the matrix has a row for every token, beside OUT.offsets.npy.",
+       .help =
+           "How the vectors of the tokens become one vector; null: as the model directory says; "
+           "none: every token keeps its vector, and OUT.offsets.npy says where the vectors of a "
+           "row begin in the matrix.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {
              s.result.pooling.reset();
@@ -77,17 +80,18 @@ std::vector<KeySpec> model_keys() {
        .value = or_null(integer_of(1, 6 << 14)),
        .default_text = "null",
        .help =
-           "Columns of an embedding that are kept, the first ones, for Matryoshka models; null: as "
-           "the model directory says. A cut row is normalized again only with normalize: true.",
+           "The number of columns that are kept, counted from the first one, for Matryoshka "
+           "models; "
+           "null: as the model directory says. A cut row is normalized again only with normalize: "
+           "true.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.result.truncate_dim = optional<int64_t>(v); }},
       {.sections = {"semantic"},
        .name = "output_dtype",
        .value = output_type_value(),
        .default_text = "float32",
-       .help =
-           "Type of the final matrix, as quantize_embeddings of sentence-transformers makes it; "
-           "chunks stay float32.",
+       .help = "The type of the final matrix. The values are those of quantize_embeddings of "
+               "sentence-transformers. Chunks stay float32.",
        .set_run =
            [](RunConfig& r, const Value& v) {
              r.store.final_format.type = parse_output_type(text(v), "semantic.output_dtype");
@@ -97,8 +101,8 @@ std::vector<KeySpec> model_keys() {
        .value = text_of(0),
        .default_text = "",
        .help =
-           "For int8 and uint8: .npy of float32 [2, dim], the lowest and the highest value of each "
-           "column; empty: those of all rows of the matrix.",
+           "For int8 and uint8: a .npy file of float32 [2, dim] with the lowest and the highest "
+           "value of each column; empty: the ranges of the matrix itself.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.final_format.ranges_file = text(v); }},
   };
 }
@@ -110,17 +114,17 @@ std::vector<KeySpec> token_keys() {
        .value = max_length_value(),
        .default_text = "null",
        .help =
-           "Tokens of a row at most, special tokens included; null: as the model directory says."},
+           "The most tokens of a row, special tokens included; null: as the model directory says."},
       {.sections = {"semantic"},
        .name = "prompt",
        .value = prompt_value(),
        .default_text = "null",
-       .help = "Text put before every row. Not together with prompt_name."},
+       .help = "Text that is put before every row. It excludes prompt_name."},
       {.sections = {"semantic"},
        .name = "prompt_name",
        .value = or_null(text_of(1)),
        .default_text = "null",
-       .help = "Name of one of the model's own prompts. Not together with prompt."},
+       .help = "The name of one of the model's own prompts. It excludes prompt."},
       {.sections = {"semantic"},
        .name = "causal",
        .value = or_null(boolean_value()),
@@ -137,35 +141,37 @@ std::vector<KeySpec> run_keys() {
        .value = integer_of(0, kMaxBatchRows),
        .default_text = "32",
        .help =
-           "Limit of a batch, in rows of max_length tokens each: a batch holds at most as many "
-           "tokens as these rows, and so more rows when the rows are shorter; 0: no such limit. "
-           "It changes the speed and the memory, never the numbers."},
+           "The limit of a batch, as a number of rows of max_length tokens; 0: no such limit. A "
+           "batch of shorter rows has more rows. It changes the speed and the memory, never the "
+           "numbers."},
       {.sections = {"semantic"},
        .name = "batch_tokens",
        .value = integer_of(0, kMaxBatchTokens),
        .default_text = "0",
        .help =
-           "Tokens in a batch at most; 0: 16,384. The smaller one of this limit and the limit by "
-           "batch_size holds. A GPU rounds it to whole launches, whose size goes by the model's "
-           "width; on a CPU no batch is larger than 512 tokens.",
+           "The most tokens in a batch; 0: 16,384. The smaller of this limit and the limit of "
+           "batch_size applies. On a GPU it is rounded down to whole launches of 2,048 to 16,384 "
+           "tokens, which depend on the width of the model. On a CPU it is at most 512.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
       {.sections = {"semantic"},
        .name = "use_chunked_encoding",
        .value = boolean_value(),
        .default_text = "true",
-       .help = "Encode in chunks that survive an interruption; false: the standard mode, one pass.",
+       .help = "Encode in chunks that survive an interruption; false: the standard mode, which is "
+               "one pass without chunk files.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.use_chunked_encoding = boolean(v); }},
       {.sections = {"semantic"},
        .name = "chunk_size",
        .value = integer_of(0, 1'000'000'000),
-       .default_text = std::to_string(kDefaultChunkRows),
-       .help = "Rows in a chunk; 0: the default.",
+       .default_text = fmt::to_string(kDefaultChunkRows),
+       .help = "The number of rows in a chunk; 0: the default.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.chunk_size = integer(v); }},
       {.sections = {"semantic"},
        .name = "save_chunks",
        .value = boolean_value(),
        .default_text = "true",
-       .help = "Save every chunk at once, so that a run can be resumed.",
+       .help = "Save every chunk when it is complete, so that a run can be resumed; false: the "
+               "standard mode.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.save_chunks = boolean(v); }},
       {.sections = {"semantic"},
        .name = "keep_chunk_cache",
@@ -178,13 +184,14 @@ std::vector<KeySpec> run_keys() {
        .alias = "cache_directory",
        .value = text_of(1),
        .default_note = "`<output.file>.cache`, else `cache/embeddings`",
-       .help = "Directory of chunks, logs and, without `output.file`, the final matrices.",
+       .help =
+           "The directory of the chunks, the log and, without `output.file`, the final matrices.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.cache_dir = text(v); }},
       {.sections = {"semantic"},
        .name = "combine",
        .value = boolean_value(),
-       .default_note = "`true` where `output.combine` is given, else `false`",
-       .help = "Also write one matrix per split that holds the streams side by side."},
+       .default_note = "`true` if `output.combine` is given, else `false`",
+       .help = "Also write one matrix for each split that holds its streams side by side."},
   };
 }
 
@@ -194,26 +201,27 @@ std::vector<KeySpec> hardware_keys() {
        .name = "device",
        .value = device_value(),
        .default_text = "auto",
-       .help = "auto takes the first GPU, and the CPU where there is none.",
+       .help = "The device that computes. auto: the first GPU, or the CPU if there is no GPU.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = text(v); }},
       {.sections = {"hardware"},
        .name = "strict_numerics",
        .value = boolean_value(),
        .default_text = "false",
-       .help = "true: a run does not go on with chunks of another kind of device, or of another "
-               "version of LibTorch or of the driver; false: it warns.",
+       .help = "What a run does if the cache has chunks from another kind of device, or from "
+               "another version of LibTorch or of the driver. true: it stops with an error; false: "
+               "it warns.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.strict_numerics = boolean(v); }},
       {.sections = {"hardware"},
        .name = "threads",
        .value = integer_of(0, kMaxThreads),
        .default_text = "0",
-       .help = "Compute threads on the CPU; 0: as many as the container may use.",
+       .help = "The number of compute threads on a CPU; 0: as many as the container may use.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.speed.threads = integer(v); }},
       {.sections = {"hardware"},
        .name = "tokenizer_threads",
        .value = integer_of(0, kMaxThreads),
        .default_text = "0",
-       .help = "Threads that tokenize ahead; 0: chosen.",
+       .help = "The number of threads that tokenize ahead; 0: chosen by the program.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.speed.tokenizer_threads = integer(v); }},
       {.sections = {"hardware"},
@@ -226,20 +234,21 @@ std::vector<KeySpec> hardware_keys() {
        .name = "max_restarts",
        .value = integer_of(0, 1000),
        .default_text = "5",
-       .help = "Restarts of a worker that makes no progress.",
+       .help = "The most restarts of the worker without progress between them.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
       {.sections = {"hardware.allocator"},
        .name = "expandable_segments",
        .value = boolean_value(),
        .default_text = "true",
-       .help = "Let the CUDA allocator grow its segments, against fragmentation.",
+       .help = "Let the CUDA allocator extend its segments, which reduces fragmentation.",
        .set_run = [](RunConfig& r,
                      const Value& v) { r.hardware.expandable_segments = boolean(v); }},
       {.sections = {"hardware.allocator"},
        .name = "conf",
        .value = text_of(0),
        .default_text = "",
-       .help = "More settings in the syntax of PYTORCH_ALLOC_CONF; they beat expandable_segments.",
+       .help = "More settings in the syntax of PYTORCH_ALLOC_CONF. They override that variable and "
+               "expandable_segments.",
        .set_run = [](RunConfig& r, const Value& v) { r.hardware.allocator_conf = text(v); }},
   };
 }
@@ -250,36 +259,37 @@ std::vector<KeySpec> output_keys() {
        .name = "file",
        .value = text_of(0),
        .default_text = "",
-       .help = "Path of the final matrix of a run with one stream; empty: in the cache directory.",
+       .help = "The path of the final matrix, for a run with one stream; empty: the matrix is in "
+               "the cache directory.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
       {.sections = {"output"},
        .name = "combine",
        .value = {.type = ValueType::kNames, .min = 2, .max = 64, .pattern = kNamePattern},
        .default_text = "[tc, commit]",
-       .help = "Streams that stand side by side in the combined matrix, in this order."},
+       .help = "The streams of the combined matrix, from left to right."},
       {.sections = {"log"},
        .name = "level",
        .value = choice_of({"trace", "debug", "info", "warning", "error"}),
        .default_text = "info",
-       .help = "The least grave message that is shown.",
+       .help = "The least severe messages that are shown.",
        .set_run = [](RunConfig& r, const Value& v) { r.log.level = text(v); }},
       {.sections = {"log"},
        .name = "file",
        .value = text_of(0),
        .default_text = "",
-       .help = "Log file; empty: encode.log in the cache directory.",
+       .help = "The log file; empty: encode.log in the cache directory.",
        .set_run = [](RunConfig& r, const Value& v) { r.log.file = text(v); }},
       {.sections = {"log"},
        .name = "json",
        .value = boolean_value(),
        .default_text = "false",
-       .help = "JSON lines on standard output instead of text.",
+       .help = "Write JSON lines to standard output instead of text.",
        .set_run = [](RunConfig& r, const Value& v) { r.log.json = boolean(v); }},
       {.sections = {"log"},
        .name = "progress",
        .value = boolean_value(),
        .default_text = "true",
-       .help = "Show progress: a bar on a terminal, plain lines elsewhere.",
+       .help = "Show the progress, as a bar on a terminal and as plain lines elsewhere.",
        .set_run = [](RunConfig& r, const Value& v) { r.log.progress = boolean(v); }},
   };
 }

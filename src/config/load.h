@@ -1,4 +1,4 @@
-// A run from YAML and flags: load, show, describe. docs/config.md is the reference for users.
+// Makes the description of a run from YAML and flags. docs/config.md is the reference for users.
 #pragma once
 
 #include <string>
@@ -8,41 +8,43 @@
 
 namespace encode {
 
-// One setting of the command line. It beats the file, for every stream.
+// One setting of the command line. It overrides the file for every stream.
 struct Override {
-  std::string key;    // "semantic.dtype"; any key of docs/config.md that has no name of a split or
-                      // stream in it
-  std::string value;  // "bfloat16", "1000", "true"; strings are taken literally, without YAML
-                      // quotes; lists as "tc,commit"
-  std::string flag;   // "--dtype", for messages and as the origin
+  // "semantic.dtype", or another key of docs/config.md that names no split and no stream.
+  std::string key;
+  // "bfloat16", "1000", "true". A text is taken literally, without YAML quotes. A list is
+  // "tc,commit".
+  std::string value;
+  std::string flag;  // "--dtype", for messages and as the origin
 };
 
-// One effective setting.
+// One setting that is in force.
 struct Setting {
-  std::string
-      key;  // "semantic.dtype", "data.splits.train.tc.file"; a name with a dot in it is quoted
+  // "semantic.dtype", "data.splits.train.tc.file". A name with a dot in it is quoted.
+  std::string key;
   std::string value;   // as YAML
   std::string origin;  // "default", "experiment.yaml:12:5", "--dtype"
 };
 
 struct LoadedConfig {
   RunConfig run;
-  std::vector<Setting> settings;  // every key, in the order of docs/config.md; the keys of each
-                                  // stream, stream by stream
+  // Every key, in the order of docs/config.md. The keys of a stream are there once for each stream.
+  std::vector<Setting> settings;
 };
 
-// Reads the file at `path` ("": flags only), lays the overrides over it and checks the whole.
-// Relative paths in it stay as they are: relative to the current directory. `store.fresh` is an
-// action of one command, not a setting, and stays false. Throws Error with file:line:column:
-// kConfig (78) for the file's content, kNoInput (66) where the file is missing, kUsage (64) for an
-// override that cannot be used.
+// Reads the file at `path` ("" for no file), applies the overrides and checks the result. Relative
+// paths stay relative to the current directory. StoreOptions::fresh stays false, because it is an
+// action of one command and not a setting. Throws Error that names file:line:column or the flag:
+// - kConfig if the content of the file is not valid,
+// - kNoInput if the file is missing,
+// - kUsage if an override is not valid.
 LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides);
 
-// YAML that load_config() reads back to the same RunConfig (its own path aside), each value with
-// its origin as a comment.
+// Prints YAML with the origin of each value as a comment. load_config() reads it back to the same
+// RunConfig, except for `config_path`.
 std::string print_config(const LoadedConfig& config);
 
-// JSON Schema 2020-12 of the YAML, for editors; ends in '\n'. configs/schema.json is its copy.
+// A JSON Schema (2020-12) of the YAML, for editors. It ends in '\n'. configs/schema.json is a copy.
 std::string config_json_schema();
 
 }  // namespace encode

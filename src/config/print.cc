@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "base/units.h"
 #include "config/load.h"
@@ -18,7 +19,7 @@ std::string comment(const std::string& origin) {
 
 std::string print_config(const LoadedConfig& config) {
   std::string text;
-  std::vector<std::string> open;  // the sections around the last line
+  std::vector<std::string> open;  // the sections that contain the last line
   for (const Setting& setting : config.settings) {
     const std::vector<std::string> parts = split_key(setting.key);
     const size_t sections = parts.size() - 1;
@@ -26,12 +27,12 @@ std::string print_config(const LoadedConfig& config) {
     const auto differs = std::mismatch(open.begin(), open.begin() + limit, parts.begin()).first;
     for (auto depth = static_cast<size_t>(differs - open.begin()); depth < sections; ++depth) {
       if (depth == 0 && !text.empty()) text += '\n';
-      text += std::string(2 * depth, ' ') + quote_if_needed(parts[depth]) + ":\n";
+      text += fmt::format("{:{}}{}:\n", "", 2 * depth, quote_if_needed(parts[depth]));
     }
     open.assign(parts.begin(), parts.end() - 1);
-    std::string line = std::string(2 * sections, ' ') + parts.back() + ": " + setting.value;
+    std::string line = fmt::format("{:{}}{}: {}", "", 2 * sections, parts.back(), setting.value);
     if (line.size() < kOriginColumn) line.resize(kOriginColumn, ' ');
-    text += line + "  " + comment(setting.origin) + '\n';
+    text += fmt::format("{}  {}\n", line, comment(setting.origin));
   }
   return text;
 }

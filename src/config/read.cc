@@ -1,5 +1,6 @@
 #include "config/read.h"
 
+#include <fmt/format.h>
 #include <string_view>
 
 #include "base/file.h"
@@ -49,7 +50,7 @@ class Reader {
         return;
       }
     }
-    // An empty value stands where the next one begins: the key is the better place to point at.
+    // An empty value has the position of the next value, so the position of the key is clearer.
     read_section(*child, value, value.kind == YamlNode::Kind::kNull ? key.mark : value.mark,
                  child_path);
   }
@@ -63,9 +64,9 @@ class Reader {
     if (added) return;
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "config.duplicate",
-                 .what = path + " is given twice, once by its other name",
+                 .what = path + " is given twice, under two names",
                  .where = where(mark),
-                 .expected = "'" + leaf.key->name + "' or '" + leaf.key->alias + "'",
+                 .expected = fmt::format("'{}' or '{}'", leaf.key->name, leaf.key->alias),
                  .found = "both; the other one is at " + entry->second.where,
                  .hint = "delete one of the two"});
   }
@@ -74,10 +75,10 @@ class Reader {
                                const std::string& path) const {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "config.key",
-                 .what = "unknown key" + (path.empty() ? "" : " in " + path),
+                 .what = path.empty() ? "unknown key" : "unknown key in " + path,
                  .where = where(key.mark),
                  .expected = valid_keys(section),
-                 .found = "'" + preview(key.text) + "'",
+                 .found = fmt::format("'{}'", preview(key.text)),
                  .hint = suggest_key(section, key.text)});
   }
 
@@ -87,7 +88,7 @@ class Reader {
                  .what = wildcard.name + " has a name that cannot be part of a file name",
                  .where = where(key.mark),
                  .expected = "1 to 100 letters, digits, '_', '.' or '-', a letter or digit first",
-                 .found = "'" + preview(key.text) + "'",
+                 .found = fmt::format("'{}'", preview(key.text)),
                  .hint = "choose another name"});
   }
 
@@ -100,7 +101,7 @@ class Reader {
          .where = where(mark),
          .expected = section.wildcard() == nullptr
                          ? "a map with keys " + valid_keys(section)
-                         : "a map from " + section.wildcard()->name + " to its settings",
+                         : fmt::format("a map from {} to its settings", section.wildcard()->name),
          .found = describe(node),
          .hint = node.kind == YamlNode::Kind::kNull ? "delete the line, or indent its keys below it"
                                                     : ""});

@@ -1,5 +1,5 @@
-// A YAML file laid over the schema: every value checked, with its position. No defaults, no
-// relations between values.
+// Reads a config file by the schema and checks every value. Defaults and the relations between
+// values come later, in resolve().
 #pragma once
 
 #include <map>
@@ -12,26 +12,28 @@
 
 namespace encode {
 
+// A value that the user has given.
 struct Given {
   Value value;
   std::string where;  // "experiment.yaml:12:5", "--dtype"
 };
 
+// A stream, and the place in the file or the flag that describes it.
 struct StreamPlace {
   std::string split;  // "": the only stream of a run without `data`
   std::string stream;
   std::string where;
-  ExitCode exit_code = ExitCode::kConfig;  // of an error in its settings
+  ExitCode exit_code = ExitCode::kConfig;  // of an error in the settings of the stream
 };
 
 struct ConfigFile {
-  std::string name;                             // as in messages; "": there is no file
-  std::map<std::string, Given> values;          // by key, aliases resolved
-  std::map<std::string, std::string> sections;  // where each section stands, by path
-  std::vector<StreamPlace> streams;             // of data.splits, in the order of the file
+  std::string name;                             // the name for messages; "" if there is no file
+  std::map<std::string, Given> values;          // by key; an alias is replaced by the name
+  std::map<std::string, std::string> sections;  // the position of each section, by its path
+  std::vector<StreamPlace> streams;  // the streams of data.splits, in the order of the file
 };
 
-// Throws Error as load_config() does.
+// Both throw the errors of load_config().
 ConfigFile read_config_file(const std::string& path);
 ConfigFile read_config_text(const std::string& text, const std::string& name);
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "base/units.h"
 #include "config/schema.h"
@@ -14,8 +14,10 @@ namespace {
 
 constexpr const char* kCommandLine = "the command line";
 
+// The sources of a value, the weakest first.
 enum class Layer { kDefault, kAllStreams, kSharedStream, kSplitStream, kFlag };
 
+// A value that is in force.
 struct Effective {
   Value value;
   std::string origin = "default";
@@ -26,8 +28,8 @@ struct Effective {
   }
 };
 
-// The name of the only stream: that of its output file, with what cannot be in a stream's name
-// replaced.
+// The name of the only stream: the name of the output file without its suffix. '_' replaces the
+// characters that the name of a stream cannot have.
 std::string stream_name_for(const std::string& output) {
   std::string name = std::filesystem::path(output).stem().string().substr(0, 100);
   for (char& c : name) {
@@ -90,8 +92,8 @@ class Resolver {
                  .code = "config.key",
                  .what = "unknown key",
                  .where = given.flag,
-                 .expected = "a key of docs/config.md that names no split or stream",
-                 .found = "'" + preview(given.key) + "'",
+                 .expected = "a key of docs/config.md that names no split and no stream",
+                 .found = fmt::format("'{}'", preview(given.key)),
                  .hint = name.empty() ? "" : suggest_key(section, name)});
   }
 
@@ -103,20 +105,20 @@ class Resolver {
     return file_.name.empty() ? ExitCode::kUsage : ExitCode::kConfig;
   }
 
-  // True: one stream from `input` and flags; false: the streams of `data`.
+  // Returns true if the run has one stream, from `input` and the flags. Returns false if it has the
+  // streams of `data`.
   bool check_form() const {
     const auto flag = flags_.find("input.file");
     const bool input = has_file_section("input") || flag != flags_.end();
     if (has_file_section("data") && input) {
       const bool by_flag = !has_file_section("input");
-      throw Error(
-          {.exit_code = by_flag ? ExitCode::kUsage : ExitCode::kConfig,
-           .code = "config.conflict",
-           .what = "data and input exclude each other",
-           .where = by_flag ? flag->second.where : file_.sections.at("input"),
-           .expected = "the streams of data, or one input",
-           .found = "both; data is at " + file_.sections.at("data"),
-           .hint = by_flag ? "leave one of the flag and the config out" : "delete one of the two"});
+      throw Error({.exit_code = by_flag ? ExitCode::kUsage : ExitCode::kConfig,
+                   .code = "config.conflict",
+                   .what = "data and input exclude each other",
+                   .where = by_flag ? flag->second.where : file_.sections.at("input"),
+                   .expected = "the streams of data, or one input",
+                   .found = "both; data is at " + file_.sections.at("data"),
+                   .hint = by_flag ? "leave one of the two out" : "delete one of the two"});
     }
     if (!input && file_.streams.empty()) {
       throw Error(
@@ -132,7 +134,7 @@ class Resolver {
     return input;
   }
 
-  // Common settings that no split uses are most likely a typo in a name.
+  // If no split has a stream of data.streams, its name is probably a typo.
   void check_shared_streams() const {
     std::vector<std::string> used;
     for (const StreamPlace& place : file_.streams) used.push_back(place.stream);
@@ -146,8 +148,8 @@ class Resolver {
                    .what = "no split has this stream",
                    .where = where,
                    .expected = "the name of a stream in data.splits",
-                   .found = "'" + parts.back() + "'",
-                   .hint = near.empty() ? "" : "did you mean '" + near + "'?"});
+                   .found = fmt::format("'{}'", parts.back()),
+                   .hint = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
     }
   }
 
@@ -185,7 +187,7 @@ class Resolver {
     return std::get<std::string>(run_value(spec("output", "file")).value);
   }
 
-  // The keys whose default depends on others.
+  // The default of a key without default_text.
   Value derived_default(const std::string& path) const {
     if (path == "semantic.combine") {
       return flags_.contains("output.combine") || file_.values.contains("output.combine");
@@ -234,8 +236,8 @@ class Resolver {
     return run_value(key);
   }
 
-  // A prompt and a prompt name exclude each other; the one that was given closer to the stream
-  // replaces the other.
+  // A prompt and a prompt name exclude each other. The one from the stronger layer replaces the
+  // other.
   static void settle_prompts(Effective& prompt, Effective& name) {
     const auto given = [](const Effective& value) {
       return !std::holds_alternative<std::monostate>(value.value);
@@ -310,7 +312,8 @@ class Resolver {
     }
   }
 
-  // Where a key was given; for output.combine that is not given, where combining was asked for.
+  // The place at which a key was given. If output.combine was not given, this is the place of
+  // semantic.combine.
   Origin origin_of(const std::string& path) const {
     const Effective& own = all_streams_.at(path);
     const Effective& value = path == "output.combine" && own.layer == Layer::kDefault
@@ -322,8 +325,7 @@ class Resolver {
   const ConfigFile& file_;
   std::map<std::string, Given> flags_;
   std::vector<StreamPlace> places_;
-  std::map<std::string, Effective>
-      all_streams_;  // by key, of all keys that belong to no single stream
+  std::map<std::string, Effective> all_streams_;  // by key; the keys that no single stream has
   LoadedConfig loaded_;
 };
 

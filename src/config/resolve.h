@@ -1,5 +1,10 @@
-// Layers and relations: flags beat a split's stream, which beats the stream's common settings,
-// which beat `semantic`, which beats the default.
+// Chooses the value of every key and checks the relations between values. These are the sources of
+// a value, the strongest first:
+// - a flag,
+// - the stream in its split (data.splits),
+// - the stream in all splits (data.streams),
+// - `semantic`,
+// - the default.
 #pragma once
 
 #include <vector>
@@ -10,14 +15,17 @@
 namespace encode {
 
 LoadedConfig resolve(const ConfigFile& file,
-                     const std::vector<Override>& overrides);  // throws as load_config() does
+                     const std::vector<Override>& overrides);  // throws what load_config() throws
 
-// Relations between streams: names that are unique, an output file only for one of them, combined
-// streams that exist. `origins` gives the place of a key, for messages.
+// The place at which a key was given, and the exit code of an error there.
 struct Origin {
   std::string where;
   ExitCode exit_code = ExitCode::kConfig;
 };
+
+// Checks that the names of the streams differ, that only a run with one stream has an output file,
+// that combined streams exist, and that every input has a format and the field that the format
+// needs. `output` and `combine` are the origins of output.file and output.combine. Throws Error.
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
 

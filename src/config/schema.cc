@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <string_view>
 
 #include "base/units.h"
@@ -15,19 +16,20 @@ struct SectionHelp {
 };
 
 constexpr std::array<SectionHelp, 12> kSectionHelp = {{
-    {"semantic", "The model, and how texts are encoded."},
-    {"hardware", "Where the model runs."},
+    {"semantic", "The model, and how it encodes texts."},
+    {"hardware", "The device that the model runs on."},
     {"hardware.allocator", "The CUDA memory allocator."},
-    {"data", "The streams of an experiment. Not together with input."},
-    {"data.streams", "Settings of a stream that hold in every split, by stream name."},
-    {"data.streams.<stream>", "Settings of this stream in every split."},
-    {"data.splits", "The splits, by name, in the order in which they are encoded."},
+    {"data", "The streams of an experiment. It excludes input."},
+    {"data.streams", "The settings of a stream for all splits, by the name of the stream."},
+    {"data.streams.<stream>", "The settings of this stream for all splits."},
+    {"data.splits", "The splits by name, in the order in which they are encoded."},
     {"data.splits.<split>",
-     "The streams of this split, by name, in the order in which they are encoded."},
-    {"data.splits.<split>.<stream>", "One input of this split; a plain text stands for its file."},
-    {"input", "The only input of a run without data."},
-    {"output", "What is written beside the matrices of the streams."},
-    {"log", "Messages and progress."},
+     "The streams of this split by name, in the order in which they are encoded."},
+    {"data.splits.<split>.<stream>",
+     "One input of this split. A plain text is short for its file."},
+    {"input", "The only input of a run. It excludes data."},
+    {"output", "The path of the only final matrix, and the combined matrices."},
+    {"log", "The messages and the progress."},
 }};
 
 std::string help_of(const std::string& path) {
@@ -53,6 +55,8 @@ SchemaNode& section_at(SchemaNode& root, const std::string& path) {
   return *node;
 }
 
+// The key with this name or alias in any section, or else, if `typo` is true, the key with the
+// nearest name. Returns nullptr if there is none.
 const KeySpec* find_leaf(const std::string& name, bool typo) {
   const std::vector<KeySpec>& keys = config_keys();
   const auto exact = std::find_if(keys.begin(), keys.end(), [&name](const KeySpec& key) {
@@ -122,16 +126,15 @@ std::string suggest_key(const SchemaNode& section, const std::string& unknown) {
   std::vector<std::string> names;
   for (const SchemaNode& child : section.children) names.push_back(child.name);
   const std::string near = nearest(unknown, names.data(), names.size());
-  if (!near.empty()) return "did you mean '" + near + "'?";
+  if (!near.empty()) return fmt::format("did you mean '{}'?", near);
   const KeySpec* elsewhere = find_leaf(unknown, true);
-  return elsewhere == nullptr
-             ? ""
-             : "did you mean " + join_key(elsewhere->sections[0], elsewhere->name) + "?";
+  if (elsewhere == nullptr) return "";
+  return fmt::format("did you mean {}?", join_key(elsewhere->sections[0], elsewhere->name));
 }
 
 std::string join_key(const std::string& path, const std::string& name) {
-  const std::string part = name.find('.') == std::string::npos ? name : "\"" + name + "\"";
-  return path.empty() ? part : path + "." + part;
+  const std::string part = name.find('.') == std::string::npos ? name : fmt::format("\"{}\"", name);
+  return path.empty() ? part : fmt::format("{}.{}", path, part);
 }
 
 std::vector<std::string> split_key(const std::string& path) {

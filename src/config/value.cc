@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <regex>
 
 #include "base/json.h"
@@ -10,14 +12,16 @@
 namespace encode {
 namespace {
 
-// std::regex recurses once per character; every value that matters here is short.
+// std::regex recurses once for each character, so long texts are not matched. All values that can
+// match are short.
 constexpr size_t kMaxMatched = 256;
 
 bool matches(const std::string& text, const std::regex& pattern) {
   return text.size() <= kMaxMatched && std::regex_match(text, pattern);
 }
 
-// What YAML takes an unquoted text for: "integer", "number", "boolean", "null" or "" for a text.
+// The type that YAML gives to an unquoted text: "integer", "number", "boolean", "null", or "" for a
+// text.
 std::string plain_meaning(const std::string& text) {
   static const std::regex null("~|null|Null|NULL|");
   static const std::regex boolean("true|True|TRUE|false|False|FALSE");
@@ -63,18 +67,19 @@ struct Refusal {
 
 std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates) {
   const std::string best = nearest(text, candidates.data(), candidates.size());
-  return best.empty() ? "" : "did you mean '" + best + "'?";
+  return best.empty() ? "" : fmt::format("did you mean '{}'?", best);
 }
 
 Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   if (!node.quoted && !plain_meaning(node.text).empty()) {
-    refuse_type(spec, node, source, "put the text in quotes: \"" + preview(node.text) + "\"");
+    refuse_type(spec, node, source,
+                fmt::format("put the text in quotes: \"{}\"", preview(node.text)));
   }
   const auto size = static_cast<int64_t>(node.text.size());
   if (size < spec.min) refuse_value(spec, node, source, "leave the key out, or give it a value");
   if (size > spec.max) refuse_value(spec, node, source, "");
   if (node.text.find('\0') != std::string::npos) {
-    refuse_value(spec, node, source, "take the NUL character out of the text");
+    refuse_value(spec, node, source, "remove the NUL character from the text");
   }
   if (!spec.pattern.empty() && !matches(node.text, std::regex(spec.pattern))) {
     refuse_value(spec, node, source, did_you_mean(node.text, spec.choices));
@@ -85,8 +90,9 @@ Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource&
 Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   static const std::regex decimal("-?(0|[1-9][0-9]*)");
   if (node.quoted) {
-    refuse_type(spec, node, source,
-                matches(node.text, decimal) ? "write " + node.text + " without quotes" : "");
+    refuse_type(
+        spec, node, source,
+        matches(node.text, decimal) ? fmt::format("write {} without quotes", node.text) : "");
   }
   if (!matches(node.text, decimal)) {
     std::string digits = node.text;
@@ -184,7 +190,7 @@ Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSou
                  .what = source.key + " is not UTF-8",
                  .where = source.where,
                  .expected = "UTF-8",
-                 .found = "'" + preview(text) + "'",
+                 .found = fmt::format("'{}'", preview(text)),
                  .hint = "rename the file, or type the text in a UTF-8 terminal"});
   }
   if (spec.type == ValueType::kText) return parse_value(spec, scalar(text, true), source);
@@ -212,13 +218,12 @@ std::string quote_if_needed(const std::string& text) {
 
 std::string to_yaml(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* number = std::get_if<int64_t>(&value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<int64_t>(&value)) return fmt::to_string(*number);
   if (const auto* text = std::get_if<std::string>(&value)) return quote_if_needed(*text);
   if (const auto* names = std::get_if<std::vector<std::string>>(&value)) {
-    std::string list;
-    for (const std::string& name : *names)
-      list += (list.empty() ? "" : ", ") + quote_if_needed(name);
-    return "[" + list + "]";
+    std::vector<std::string> quoted;
+    for (const std::string& name : *names) quoted.push_back(quote_if_needed(name));
+    return fmt::format("[{}]", fmt::join(quoted, ", "));
   }
   return "null";
 }
@@ -227,22 +232,21 @@ std::string describe(const ValueSpec& spec) {
   std::string text;
   switch (spec.type) {
     case ValueType::kInteger:
-      text = "an integer from " + std::to_string(spec.min) + " to " + std::to_string(spec.max);
+      text = fmt::format("an integer from {} to {}", spec.min, spec.max);
       break;
     case ValueType::kBoolean:
       text = "true or false";
       break;
     case ValueType::kChoice:
-      for (const std::string& choice : spec.choices)
-        text += (text.empty() ? "one of: " : ", ") + choice;
+      text = fmt::format("one of: {}", fmt::join(spec.choices, ", "));
       break;
     case ValueType::kNames:
-      text = "a list of at least " + std::to_string(spec.min) + " names, as in [tc, commit]";
+      text = fmt::format("a list of at least {} names, as in [tc, commit]", spec.min);
       break;
     case ValueType::kText:
-      text = spec.pattern_words.empty() ? "a text of " + std::to_string(spec.min) + " to " +
-                                              std::to_string(spec.max) + " bytes"
-                                        : spec.pattern_words;
+      text = spec.pattern_words.empty()
+                 ? fmt::format("a text of {} to {} bytes", spec.min, spec.max)
+                 : spec.pattern_words;
       break;
   }
   return spec.nullable ? text + ", or null" : text;
@@ -253,16 +257,16 @@ std::string describe(const YamlNode& node) {
     case YamlNode::Kind::kNull:
       return "nothing";
     case YamlNode::Kind::kList:
-      return "a list of " + std::to_string(node.items.size());
+      return fmt::format("a list of {}", node.items.size());
     case YamlNode::Kind::kMap:
       return "a map";
     case YamlNode::Kind::kScalar:
       break;
   }
-  if (node.quoted) return "the text \"" + preview(node.text) + "\"";
+  const std::string text = preview(node.text);
+  if (node.quoted) return fmt::format("the text \"{}\"", text);
   const std::string meaning = plain_meaning(node.text);
-  return meaning.empty() ? "'" + preview(node.text) + "'"
-                         : "the " + meaning + " " + preview(node.text);
+  return meaning.empty() ? fmt::format("'{}'", text) : fmt::format("the {} {}", meaning, text);
 }
 
 }  // namespace encode

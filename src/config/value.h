@@ -1,4 +1,4 @@
-// One value of a config: its type, its check, its text.
+// One value of a config.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,34 @@ using Value = std::variant<std::monostate, bool, int64_t, std::string, std::vect
 
 enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames };
 
+// The values that a key accepts.
 struct ValueSpec {
   ValueType type = ValueType::kText;
-  bool nullable = false;  // null: as the model directory says
-  int64_t min = 0;        // integers: the value; texts: bytes; names: items
+  bool nullable = false;  // true: null is valid too, and means "as the model directory says"
+  // The range of a kInteger, of the bytes of a kText, or of the number of kNames.
+  int64_t min = 0;
   int64_t max = 4096;
-  std::vector<std::string> choices =
-      {};                    // kChoice; kText: words that also match `pattern`, to suggest from
-  std::string pattern = "";  // kText: a regular expression (ECMAScript)
-  std::string pattern_words = "";  // the same in words
+  // kChoice: the valid texts. kText: texts that match `pattern`, as suggestions for typos.
+  std::vector<std::string> choices = {};
+  std::string pattern = "";        // kText, kNames: a regular expression (ECMAScript), or ""
+  std::string pattern_words = "";  // a description of `pattern` for messages
 };
 
-// Who asks, for messages.
+// The key and the place of a value, for messages.
 struct ValueSource {
   std::string key;    // "semantic.dtype"
   std::string where;  // "experiment.yaml:12:5", "--dtype"
   ExitCode exit_code = ExitCode::kConfig;
 };
 
-// Throws Error "config.type" or "config.value" with what was expected and found.
+// Throws Error "config.type" or "config.value" that says what was expected and found.
 Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource& source);
-// The text of a flag or a default: texts literally, names as "tc,commit" or "[tc, commit]".
+// Parses the text of a flag or of a default. A kText is taken literally. kNames are "tc,commit" or
+// "[tc, commit]". Throws the same errors.
 Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source);
 
 std::string to_yaml(const Value& value);  // null, true, 1000, tc, "query: ", [tc, commit]
-std::string quote_if_needed(const std::string& text);
+std::string quote_if_needed(const std::string& text);  // in quotes if YAML would misread it
 std::string describe(const ValueSpec& spec);  // "an integer from 1 to 1000", "one of: cls, mean"
 std::string describe(const YamlNode& node);   // "the integer 32", "a map", "nothing"
 

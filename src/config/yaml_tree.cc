@@ -1,6 +1,7 @@
 #include "config/yaml_tree.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -20,7 +21,7 @@ namespace {
 struct Refusal {
   const char* code;
   const char* what;
-  const char* expected;
+  std::string expected;
   std::string found;
   const char* hint;
 };
@@ -30,7 +31,7 @@ struct Refusal {
                .code = refusal.code,
                .what = refusal.what,
                .where = position(name, mark),
-               .expected = refusal.expected,
+               .expected = std::move(refusal.expected),
                .found = std::move(refusal.found),
                .hint = refusal.hint});
 }
@@ -54,8 +55,8 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
 }
 
-// yaml-cpp takes bytes unchecked, guesses UTF-16 and ends silently at NUL: such a text must not
-// reach it.
+// Refuses invalid UTF-8 and control characters. yaml-cpp itself does not check bytes, guesses
+// UTF-16, and ends at NUL without an error.
 void check_characters(std::string_view text, const std::string& name) {
   const std::string_view valid = text.substr(0, first_invalid_utf8(text));
   const auto bad = std::find_if(valid.begin(), valid.end(), is_control);
@@ -65,14 +66,14 @@ void check_characters(std::string_view text, const std::string& name) {
   const size_t line_begin = text.substr(0, at).rfind('\n') + 1;  // npos + 1 = 0
   refuse(name, {.line = line, .column = static_cast<int64_t>(at - line_begin) + 1},
          {.code = "config.syntax",
-          .what = "the file is not a text",
+          .what = "the file is not a text file",
           .expected = "UTF-8 without control characters",
           .found = "byte " + preview(text.substr(at, 1)),
           .hint = "save the file as UTF-8; check that this is the file you meant"});
 }
 
-// Builds the tree from the parser's events: unlike YAML::Load, these show anchors, tags, quotes and
-// every duplicate.
+// Builds the tree from the events of the parser. Unlike YAML::Load, the events show anchors, tags,
+// quotes and duplicate keys.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string_view text, std::string name)
@@ -141,10 +142,10 @@ class TreeBuilder : public YAML::EventHandler {
   [[noreturn]] void refuse_feature(const YAML::Mark& mark, const char* found) const {
     refuse(name_, to_mark(mark),
            {.code = "config.syntax",
-            .what = "this part of YAML is not used here",
+            .what = "encode does not support this part of YAML",
             .expected = "plain maps, lists and values",
             .found = found,
-            .hint = "write the value out; a text that begins with & * or ! needs quotes"});
+            .hint = "write the value out; a text that begins with &, * or ! needs quotes"});
   }
 
   void check_plain(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
@@ -152,7 +153,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (tag != "?" && tag != "!" && !tag.empty()) refuse_feature(mark, "a tag ('!type')");
   }
 
-  // yaml-cpp takes the end of the file for the missing quote.
+  // For yaml-cpp, the end of the file also ends a quoted text. This finds the missing quote.
   void check_closed(YamlMark mark) const {
     auto line = static_cast<size_t>(mark.line - 1);
     size_t at = static_cast<size_t>(mark.column - 1);
@@ -184,7 +185,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (stack_.size() >= static_cast<size_t>(kMaxYamlDepth)) {
       refuse(name_, to_mark(mark),
              {.code = "config.limit",
-              .what = "maps and lists lie too deep in each other",
+              .what = "maps and lists are nested too deeply",
               .expected = "at most 32 levels",
               .found = "33",
               .hint = "check that this is the file you meant"});
@@ -226,22 +227,22 @@ class TreeBuilder : public YAML::EventHandler {
               .what = "a key is not a text",
               .expected = "a name and a colon, as in 'dtype: float32'",
               .found = key.kind == YamlNode::Kind::kNull ? "nothing" : "a map or a list",
-              .hint = "quote a name that YAML takes for something else, as in \"null\":"});
+              .hint = "quote a name that has another meaning in YAML, as in \"null\":"});
     }
     if (key.text == "<<" && !key.quoted) {
       refuse(name_, key.mark,
              {.code = "config.syntax",
-              .what = "this part of YAML is not used here",
+              .what = "encode does not support this part of YAML",
               .expected = "plain maps, lists and values",
               .found = "a merge key ('<<')",
-              .hint = "write the values out; settings shared by streams go into data.streams"});
+              .hint = "write the values out; put settings that streams share into data.streams"});
     }
     if (!level.keys.insert(key.text).second) {
       refuse(name_, key.mark,
              {.code = "config.duplicate",
-              .what = "a key stands twice in one map",
+              .what = "a key appears twice in one map",
               .expected = "each key once",
-              .found = "'" + preview(key.text) + "' again",
+              .found = fmt::format("'{}' again", preview(key.text)),
               .hint = "delete one of the two"});
     }
   }
@@ -256,18 +257,18 @@ class TreeBuilder : public YAML::EventHandler {
 const char* syntax_hint(const YAML::Exception& error, const std::vector<std::string_view>& lines) {
   const auto line = static_cast<size_t>(error.mark.line);
   if (line < lines.size() && lines[line].find('\t') != std::string_view::npos) {
-    return "indent with spaces: YAML takes no tabs";
+    return "indent with spaces: YAML allows no tabs";
   }
   if (error.msg == YAML::ErrorMsg::MAP_VALUE) {
     return "check the indentation; quote a text that contains ': '";
   }
-  return "check indentation, quotes and brackets here and in the line above";
+  return "check the indentation, the quotes and the brackets here and in the line above";
 }
 
 }  // namespace
 
 std::string position(const std::string& name, YamlMark mark) {
-  return name + ":" + std::to_string(mark.line) + ":" + std::to_string(mark.column);
+  return fmt::format("{}:{}:{}", name, mark.line, mark.column);
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& name) {
@@ -275,8 +276,8 @@ YamlNode parse_yaml(const std::string& text, const std::string& name) {
     refuse(name, {},
            {.code = "config.limit",
             .what = "the file is too large",
-            .expected = "at most 1048576 bytes",
-            .found = std::to_string(text.size()) + " bytes",
+            .expected = fmt::format("at most {} bytes", kMaxYamlBytes),
+            .found = fmt::format("{} bytes", text.size()),
             .hint = "check that this is the file you meant"});
   }
   const std::string body = text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
@@ -290,7 +291,7 @@ YamlNode parse_yaml(const std::string& text, const std::string& name) {
   } catch (const YAML::Exception& error) {
     refuse(name, to_mark(error.mark),
            {.code = "config.syntax",
-            .what = "the file is not YAML",
+            .what = "the file is not valid YAML",
             .expected = "'key: value' lines, indented by spaces",
             .found = error.msg,
             .hint = syntax_hint(error, split_lines(body))});

@@ -1,5 +1,4 @@
-// YAML as a tree that knows where everything stands, within limits that a hostile file cannot
-// exceed.
+// Parses YAML into a tree of nodes with their positions. Limits protect against hostile files.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace encode {
 
-// 1-based; the column counts bytes.
+// A position in a file. Both numbers count from 1, and the column counts bytes.
 struct YamlMark {
   int64_t line = 1;
   int64_t column = 1;
@@ -20,10 +19,11 @@ struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
   YamlMark mark;
-  std::string text;     // kScalar
-  bool quoted = false;  // kScalar: in quotes or a block, and so a text whatever it looks like
+  std::string text;  // kScalar
+  // kScalar: the text was in quotes or in a block, so it is a text even if it looks like a number.
+  bool quoted = false;
   std::vector<YamlNode> items;     // kList
-  std::vector<YamlEntry> entries;  // kMap; keys are scalars, in the order of the file
+  std::vector<YamlEntry> entries;  // kMap: in the order of the file; all keys are scalars
 };
 
 struct YamlEntry {
@@ -34,10 +34,12 @@ struct YamlEntry {
 inline constexpr int64_t kMaxYamlBytes = 1 << 20;
 inline constexpr int kMaxYamlDepth = 32;
 
-// One document of plain maps, lists and scalars in valid UTF-8. Refused with Error kConfig, where =
-// "name:line:column": wrong syntax, more than kMaxYamlBytes or kMaxYamlDepth, a second document,
-// anchors, aliases, tags, merge keys, keys that are no scalars, a key twice in one map. An empty
-// document is kNull.
+// Parses one document of plain maps, lists and scalars in valid UTF-8. An empty document is kNull.
+// Throws Error kConfig with the place "name:line:column" for
+// - wrong syntax, or more than one document,
+// - more than kMaxYamlBytes or kMaxYamlDepth,
+// - anchors, aliases, tags and merge keys,
+// - a key that is not a scalar, or that is twice in one map.
 YamlNode parse_yaml(const std::string& text, const std::string& name);
 
 std::string position(const std::string& name, YamlMark mark);  // "experiment.yaml:12:5"

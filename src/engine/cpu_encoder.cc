@@ -6,7 +6,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
-#include "base/host.h"
 #include "base/thread_pool.h"
 #include "engine/device_facts.h"
 #include "engine/transformer.h"
@@ -14,16 +13,16 @@
 namespace encode {
 namespace {
 
-// One small batch a thread, from the embedding to the pooled row: the activations stay in the
-// core's own cache, no layer waits for another thread, and a row's bits do not depend on the number
+// Each thread takes one small batch through the whole model. So the activations stay in the cache
+// of the core, no layer waits for another thread, and the bits of a row do not depend on the number
 // of threads.
 class CpuEncoder : public Encoder {
  public:
   CpuEncoder(Transformer transformer, int64_t threads)
       : transformer_(std::move(transformer)),
-        pool_(threads > 0 ? threads : cpu_quota(), [] { at::set_num_threads(1); }),
+        pool_(compute_threads(transformer_.device, threads), [] { at::set_num_threads(1); }),
         device_(device_facts(transformer_.device, pool_.threads())) {
-    // The weights were read and repacked one by one; give the pages of the originals back.
+    // Gives back the pages of the original weights, which have been repacked one by one.
     ::malloc_trim(0);
   }
 

@@ -13,19 +13,20 @@
 namespace encode {
 namespace {
 
-// A batch is filled up to whole launches, so that every matrix product has the same shape and the
-// library picks the same kernel for it: otherwise a row's bits would depend on how full its batch
-// was.
+// Fills each batch up to whole launches, so that every matrix product has the same shape and the
+// library chooses the same kernel for it. Otherwise the bits of a row would depend on the number of
+// tokens in its batch.
 class CudaEncoder : public Encoder {
  public:
   explicit CudaEncoder(Transformer transformer)
-      : transformer_(std::move(transformer)), device_(device_facts(transformer_.device, 1)) {}
+      : transformer_(std::move(transformer)),
+        device_(device_facts(transformer_.device, /*threads=*/1)) {}
 
   bool encode(std::span<const PackedBatch> batches, std::span<float> out,
               const OnBatch& done) override {
     for (const PackedBatch& batch : batches) check_batch(batch, transformer_);
     const c10::InferenceMode inference;
-    // One batch ahead: while the device computes batch i, the host reads the result of batch i - 1.
+    // While the device computes batch i, the host reads the result of batch i - 1.
     Pending pending;
     for (size_t i = 0; i <= batches.size(); ++i) {
       Pending next;
@@ -58,8 +59,8 @@ class CudaEncoder : public Encoder {
 
  private:
   struct Pending {
-    at::Tensor
-        embeddings;  // [B, dim] float32, pinned host memory, valid once `copied` has happened
+    // [B, dim] float32 in pinned host memory. Valid when the device has reached `copied`.
+    at::Tensor embeddings;
     c10::Event copied{c10::kCUDA};
   };
 

@@ -27,7 +27,7 @@
 namespace encode {
 namespace {
 
-// torch.nn.RReLU() outside of training: the middle of its slopes, 1/8 and 1/3.
+// Outside of training, torch.nn.RReLU() has the mean of its two slopes, 1/8 and 1/3.
 constexpr double kRreluSlope = (1.0 / 8 + 1.0 / 3) / 2;
 
 at::Tensor apply_to_all(const at::Tensor& x, DenseActivation activation) {
@@ -91,8 +91,8 @@ at::Tensor apply_to_all(const at::Tensor& x, DenseActivation activation) {
 at::Tensor apply(const at::Tensor& x, DenseActivation activation) {
   if (activation == DenseActivation::kIdentity) return x;
   if (!x.is_cpu()) return apply_to_all(x, activation);
-  // Row by row: a vector loop over the whole batch treats its last elements another way, so that a
-  // row's bits would depend on where it stands.
+  // Goes row by row. A vector loop over the whole batch computes its last elements in another way,
+  // and then the bits of a row would depend on its place in the batch.
   at::Tensor result = at::empty_like(x);
   for (int64_t row = 0; row < x.size(0); ++row)
     result.narrow(0, row, 1).copy_(apply_to_all(x.narrow(0, row, 1), activation));

@@ -7,7 +7,8 @@
 
 namespace encode {
 
-// x [B, n] float32 -> the same shape. The bits of a row do not depend on the other rows.
+// Applies the activation to x, [B, n] float32, and returns the same shape. The bits of a row do not
+// depend on the other rows.
 at::Tensor apply(const at::Tensor& x, DenseActivation activation);
 
 }  // namespace encode

@@ -7,22 +7,23 @@
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
+#include "base/host.h"
 #include "kernels/kernels.h"
 #include "nn/cuda/device.h"
 
 namespace encode {
 namespace {
 
-// Of the library that is loaded, which may be another than the one that this was built with: a byte
-// each for major, minor and patch from the top.
+// The version of the library that is loaded. It may differ from the version that encode was built
+// with. The highest three bytes are major, minor and patch.
 std::string libtorch_version() {
   const uint64_t version = aoti_torch_abi_version();
   const auto byte = [version](unsigned shift) { return (version >> shift) & 0xffU; };
   return fmt::format("{}.{}.{}", byte(56), byte(48), byte(40));
 }
 
-// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..."; "" when the file is not there,
-// as on a machine whose driver is not NVIDIA's kernel module.
+// The file begins with "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...". Returns ""
+// if the file does not exist, because then the driver is not NVIDIA's kernel module.
 std::string driver_version() {
   std::string line;
   std::getline(std::ifstream("/proc/driver/nvidia/version"), line);
@@ -32,6 +33,11 @@ std::string driver_version() {
 }
 
 }  // namespace
+
+int64_t compute_threads(c10::Device device, int64_t threads) {
+  if (!device.is_cpu()) return 1;
+  return threads > 0 ? threads : cpu_quota();
+}
 
 DeviceFacts device_facts(c10::Device device, int64_t threads) {
   if (device.is_cpu()) {
@@ -47,7 +53,7 @@ DeviceFacts device_facts(c10::Device device, int64_t threads) {
           .place = device.str(),
           .libtorch = libtorch_version(),
           .driver = driver_version(),
-          .threads = 1};
+          .threads = threads};
 }
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// A device in the words of the log and of the records of the store.
+// Facts about a device, for the log and for the records of the store.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,11 @@
 
 namespace encode {
 
-// `threads`: CPU threads that compute; of no meaning on a GPU.
+// The number of CPU threads that compute: `threads` of EncoderOptions, or the container's CPU quota
+// if `threads` is 0. Always 1 on a GPU, because one thread queues all of its products.
+int64_t compute_threads(c10::Device device, int64_t threads);
+
+// `threads` is what compute_threads() returned.
 DeviceFacts device_facts(c10::Device device, int64_t threads);
 
 }  // namespace encode

@@ -14,7 +14,8 @@ namespace {
 
 using Kind = SentenceModule::Kind;
 
-constexpr double kLayerNormEps = 1e-5;  // torch.nn.LayerNorm's; the module has no setting for it
+// The default of torch.nn.LayerNorm. The module has no setting for it.
+constexpr double kLayerNormEps = 1e-5;
 
 class Dense {
  public:
@@ -55,7 +56,7 @@ class Dense {
   Linear linear_;
   DenseActivation activation_;
   bool residual_;
-  std::optional<Linear> projection_;  // of the residual, if widths differ
+  std::optional<Linear> projection_;  // of the residual, if the widths differ
 };
 
 LayerNorm load_layer_norm(const SentenceModule& module, at::Device device) {

@@ -1,5 +1,5 @@
-// What follows the transformer: pooling, dense layers, normalization, as the model directory and
-// the options say.
+// The modules that follow the transformer: pooling, dense layers and normalization, as the model
+// directory and the options state them.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,24 @@
 
 namespace encode {
 
-// Immutable after loading; any number of threads.
+// Immutable after loading. Any number of threads may call it.
 class EmbeddingHead {
  public:
-  // The modules' weights and products are float32 whatever the format of the model's: they are
-  // small, and what they make is the result.
-  // `trace`: is told of the products; must outlive the head.
+  // The weights and the products of the modules are float32, even if the model has another type.
+  // They are small, and their output is the result. `trace` records the products and must outlive
+  // the head.
   EmbeddingHead(const EffectiveResult& effective, at::Device device, ProductTrace* trace);
 
   const std::vector<PoolingMode>& pooling() const { return pooling_; }
 
-  // hidden_states [T, hidden_size], or the rows of batch.pooled_rows -> float32 [B, width], [T,
-  // width] without pooling, on the device; finish() is still to be done.
+  // Takes the hidden states of all tokens, [T, hidden_size], or of batch.pooled_rows alone. Returns
+  // float32 [B, width], or [T, width] without pooling, on the device. The caller copies the result
+  // to the host and calls finish().
   at::Tensor operator()(const at::Tensor& hidden_states, const PackedInput& batch) const;
 
-  // The closing normalizations and the cut to truncate_dim, where there are any, on the host: a
-  // device's reduction kernels may split a row's sum in another way for another number of rows.
-  // `embeddings` becomes [B, dim], contiguous.
+  // Applies the modules after the last module with weights: normalizations and the cut to
+  // truncate_dim. They run on the host, because the reduction kernels of a device may split the sum
+  // of a row differently for another number of rows. `embeddings` becomes [B, dim], contiguous.
   void finish(at::Tensor& embeddings) const;
 
  private:

@@ -1,4 +1,4 @@
-// From a model directory to a model on a device.
+// Loads a model directory to a device.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace encode {
 
 struct EncoderOptions {
   HardwareOptions hardware;
-  int64_t threads = 0;  // CPU compute threads; 0: the container's CPU quota
+  int64_t threads = 0;  // CPU threads that compute; 0 stands for the container's CPU quota
 };
 
-// What is worth telling of a load.
+// A message for the log about the loading of a model.
 struct LoadNote {
   std::string level;  // "debug" or "warning"
   std::string message;
@@ -28,8 +28,9 @@ struct LoadedEncoder {
   std::vector<LoadNote> notes;
 };
 
-// Loads the weights to the device. `effective` belongs to `directory`. Throws Error for a broken
-// model directory (see model_dir/), kUnavailable for a device or a type that is not there.
+// Loads the weights to the device. `effective` was made for `directory`. Throws what load_model()
+// throws if the files do not fit config.json. Throws Error (ExitCode::kUnavailable) if the machine
+// does not have the device, or the device does not support the type.
 LoadedEncoder load_encoder(const ModelDirectory& directory, const EffectiveResult& effective,
                            const EncoderOptions& options);
 

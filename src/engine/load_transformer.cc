@@ -30,21 +30,24 @@ void open_kernels(at::Device device, ComputeType type, ProductFormat format, Not
   }
 }
 
-// Nothing is multiplied in 8-bit floats before the device has shown that it can.
+// Throws Error "device.fp8" if the device has no products of 8-bit floats, or if the self-check of
+// its products fails.
 void require_fp8(at::Device device) {
   const auto refuse = [&](std::string found) {
     throw Error({.exit_code = ExitCode::kUnavailable,
                  .code = "device.fp8",
-                 .what = "dtype fp8 is not offered on this device",
+                 .what = "this device does not support dtype fp8",
                  .where = device_description(device),
                  .expected = "an NVIDIA GPU of compute capability 8.9, or 9.0 and above",
                  .found = std::move(found),
                  .hint = "use bfloat16"});
   };
   if (device.is_cpu()) refuse("a CPU");
-  if (!supports_fp8(device)) refuse("compute capability " + compute_capability(device));
+  if (!supports_fp8(device))
+    refuse(fmt::format("compute capability {}", compute_capability(device)));
   const std::string reason = check_fp8_product(device);
-  if (!reason.empty()) refuse("a device that fails the self-check of 8-bit products: " + reason);
+  if (!reason.empty())
+    refuse(fmt::format("a device that fails the self-check of 8-bit products: {}", reason));
 }
 
 void note_fp8(const Fp8Counts& products, Notes& notes) {

@@ -1,4 +1,4 @@
-// What load_encoder() is made of, for those who need the model itself.
+// Loads a model without its encoder, for load_encoder() and ProductBench.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct LoadedTransformer {
   std::vector<LoadNote> notes;
 };
 
-// Throws as load_encoder().
+// Throws what load_encoder() throws.
 LoadedTransformer load_transformer(const ModelDirectory& directory,
                                    const EffectiveResult& effective,
                                    const HardwareOptions& hardware);

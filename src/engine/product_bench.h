@@ -1,4 +1,4 @@
-// A model's matrix products by themselves, on the device and threads that encode with it.
+// Times the matrix products of a model alone, without the operations between them.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@
 
 namespace encode {
 
-// One thread.
+// One thread at a time may use it.
 class ProductBench {
  public:
-  // Loads the model. Throws as load_encoder().
+  // Loads the model. Throws what load_encoder() throws.
   ProductBench(const ModelDirectory& directory, const EffectiveResult& effective,
                const EncoderOptions& options);
 
   const DeviceFacts& device() const { return device_; }
   const std::vector<LoadNote>& notes() const { return loaded_.notes; }
 
-  // The products that encoding `batches` makes, again and again for about `seconds`: the same
-  // weights, shapes and threads, on random activations. `go_on` is asked after each batch, from any
-  // thread; false ends it early. Throws as Encoder::encode().
+  // Repeats the products that encoding `batches` makes for about `seconds`, with the same weights,
+  // shapes and number of threads, but on random activations. Calls `go_on` after each batch, from
+  // any thread, and ends early if it returns false. Throws what Encoder::encode() throws.
   ProductRates run(std::span<const PackedBatch> batches, double seconds,
                    const std::function<bool()>& go_on);
 

@@ -1,4 +1,4 @@
-// From the options of a result to what the layers of its model multiply.
+// The number format of the matrix products in a model's layers.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,9 +9,9 @@
 
 namespace encode {
 
-// The format of the layers' products for effective.dtype; float32_matmul_precision counts for
-// float32 alone. Throws Error kUnavailable "device.int8" for int8 on a device that has no such
-// products. Whether the device has products of fp8 is not asked here.
+// Returns the format for effective.dtype. Only float32 reads float32_matmul_precision. Throws Error
+// "device.int8" (ExitCode::kUnavailable) for int8 on a device without int8 products. Does not check
+// whether the device has fp8 products; load_transformer() does.
 ProductFormat product_format(const EffectiveResult& effective, c10::Device device);
 
 }  // namespace encode

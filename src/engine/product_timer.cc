@@ -35,7 +35,8 @@ double ProductTimer::BatchProducts::flops() const {
   return sum;
 }
 
-// Inputs of the products: one matrix for each width, whose first rows a product takes.
+// Random inputs of the products: one matrix for each type and width. A product takes its first
+// rows.
 class ProductTimer::Activations {
  public:
   Activations(const std::vector<BatchProducts>& batches, at::Device device) {
@@ -77,7 +78,8 @@ class ProductTimer::Activations {
   std::map<Key, at::Tensor> matrices_;
 };
 
-// What was done, and how fast: rates of threads add up, whenever each of them ended.
+// The work of one thread, or of all threads. The rates of the threads add up although the threads
+// do not end at the same time.
 struct ProductTimer::Work {
   double tokens = 0;
   double cpu_seconds = 0;
@@ -108,7 +110,7 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
   rates.tokens_per_second = model.tokens_per_second;
   if (transformer_.device.is_cpu()) rates.tokens_per_cpu_second = model.tokens / model.cpu_seconds;
   try {
-    constexpr double kShare = 0.25;  // one shape needs less time than all of a model's
+    constexpr double kShare = 0.25;  // one shape needs less time than all shapes of a model
     rates.square_flops_per_second =
         on_all_threads({square()}, kShare * seconds, go_on).flops_per_second;
   } catch (const c10::OutOfMemoryError&) {
@@ -117,7 +119,7 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
   return rates;
 }
 
-// A product that the device is at its best in.
+// A product of a size at which the device is fastest.
 ProductTimer::BatchProducts ProductTimer::square() const {
   const at::Device device = transformer_.device;
   const int64_t width = device.is_cpu() ? 2048 : 8192;
@@ -138,7 +140,8 @@ ProductTimer::Work ProductTimer::on_all_threads(const std::vector<BatchProducts>
                                                 const std::function<bool()>& go_on) const {
   Work total;
   std::mutex mutex;
-  // As many iterations as threads, each as long as the whole: every thread takes one.
+  // There are as many iterations as threads, and each lasts until the end. So every thread takes
+  // one.
   pool_.run(pool_.threads(), [&](int64_t) {
     const Work work = on_one_thread(batches, seconds, go_on);
     const std::lock_guard lock(mutex);

@@ -1,4 +1,4 @@
-// A model's matrix products by themselves, on the device and threads of its encoder.
+// Times the matrix products of a model alone, without the operations between them.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace encode {
 
-// What Encoder::time_products() is made of. One thread.
+// The implementation of ProductBench::run(). One thread at a time may use it.
 class ProductTimer {
  public:
-  // Both must outlive it.
+  // The timer borrows both arguments.
   ProductTimer(const Transformer& transformer, ThreadPool& pool)
       : transformer_(transformer), pool_(pool) {}
 
-  // Runs the model on the batch and remembers the products that it asks for. `slots`: as for
-  // Transformer::embed(). Throws as check_batch() does.
+  // Runs the model on the batch and records its products. `slots` is the same as for
+  // Transformer::embed(). Throws what check_batch() throws.
   void add(const PackedBatch& batch, int64_t slots);
 
-  // Each thread of the pool goes through the products of all batches in order, over and over.
+  // Each thread of the pool repeats the products of all batches, in order, for about `seconds`, and
+  // then a large square product for a quarter of that time. See ProductBench::run() for `go_on`.
   ProductRates run(double seconds, const std::function<bool()>& go_on) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "engine/transformer.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <string>
 #include <utility>
 
@@ -25,7 +26,7 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
         {.exit_code = ExitCode::kData,
          .code = std::move(code),
          .what = std::move(what),
-         .where = "row " + std::to_string(batch.rows[sequence]) + " of the window",
+         .where = fmt::format("row {} of the window", batch.rows[sequence]),
          .expected = std::move(expected),
          .found = std::move(found),
          .hint = "the tokenizer and the weights of the model directory do not belong together"});
@@ -34,15 +35,15 @@ void check_batch(const PackedBatch& batch, const Transformer& transformer) {
     const int32_t begin = batch.cu_seqlens[b];
     const int32_t end = batch.cu_seqlens[b + 1];
     if (end - begin > transformer.effective.max_length) {
-      refuse(b, "batch.length", "sequence is too long for the model",
-             "at most " + std::to_string(transformer.effective.max_length) + " tokens",
-             std::to_string(end - begin));
+      refuse(b, "batch.length", "a sequence is too long for the model",
+             fmt::format("at most {} tokens", transformer.effective.max_length),
+             fmt::to_string(end - begin));
     }
     for (int32_t t = begin; t < end; ++t) {
       const int32_t id = batch.input_ids[static_cast<size_t>(t)];
       if (id < 0 || id >= transformer.vocab_size) {
-        refuse(b, "batch.token_id", "token id is outside the embedding table",
-               "0 to " + std::to_string(transformer.vocab_size - 1), std::to_string(id));
+        refuse(b, "batch.token_id", "a token id is outside the embedding table",
+               fmt::format("0 to {}", transformer.vocab_size - 1), fmt::to_string(id));
       }
     }
   }

@@ -1,4 +1,4 @@
-// A model with its head on a device: from token ids to embeddings.
+// A model with its head on a device. It turns token ids into embeddings.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace encode {
 
 struct Transformer {
-  std::unique_ptr<ProductTrace> trace;  // of the products below, which point to it
+  std::unique_ptr<ProductTrace> trace;  // the products of model and head point to it
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;
@@ -24,23 +24,24 @@ struct Transformer {
   EffectiveResult effective;
   int64_t vocab_size = 0;
 
-  // [B, dim] float32 on the device, or [T, dim] with token_embeddings; head.finish() is still to be
-  // done. `slots` >= batch.tokens(): see PackedInput.
+  // Returns float32 on the device: [B, width], or [T, width] with token_embeddings. The caller
+  // copies the result to the host and calls head.finish(), which gives it effective.dim columns.
+  // `slots` is at least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
-  // The slots that embed() should be given for a batch of so many tokens: whole launches on a GPU,
-  // as many as the CPU's products take without a copy there.
+  // The number of slots that embed() should be given for a batch of `tokens` tokens. On a GPU this
+  // is a multiple of effective.launch_tokens. On CPU it is the number that cpu_slots() returns.
   int64_t token_slots(int64_t tokens) const;
-  // What embed() made and finish() finished, on the host, to its places in `out`: see
-  // Encoder::encode().
+  // Copies the rows of `embeddings`, which is on the host and finished, to their places in `out`.
+  // Encoder::encode() defines these places.
   void scatter(const at::Tensor& embeddings, const PackedBatch& batch, std::span<float> out) const;
 };
 
-// Ids below the vocabulary's size and lengths within the model's limit, on the host: on a GPU a bad
-// id is a device-side assert that ends the process. Throws Error kData "batch.token_id" or
-// "batch.length", naming the window row.
+// Throws Error (ExitCode::kData) that names the row of the window: "batch.token_id" if an id is not
+// below the size of the vocabulary, "batch.length" if a sequence is longer than the model's limit.
+// The check runs on the host, because a bad id on a GPU fails an assert that ends the process.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
 
-// `threads`: see EncoderOptions.
+// EncoderOptions explains `threads`.
 std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, int64_t threads);
 std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer);
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <vector>
@@ -16,12 +17,12 @@ using Fields = std::map<std::string, std::string>;  // dotted path -> value as J
 
 void flatten(const Json& value, const std::string& path, Fields& fields) {
   const auto below = [&path](const std::string& key) {
-    return path.empty() ? key : path + "." + key;
+    return path.empty() ? key : fmt::format("{}.{}", path, key);
   };
   if (value.is_object() && !value.empty()) {
     for (const auto& [key, member] : value.items()) flatten(member, below(key), fields);
   } else if (value.is_array() && !value.empty()) {
-    for (size_t i = 0; i < value.size(); ++i) flatten(value[i], below(std::to_string(i)), fields);
+    for (size_t i = 0; i < value.size(); ++i) flatten(value[i], below(fmt::to_string(i)), fields);
   } else {
     fields[path] =
         preview(value.dump(-1, ' ', false, Json::error_handler_t::replace), kMaxValueBytes);
@@ -29,7 +30,7 @@ void flatten(const Json& value, const std::string& path, Fields& fields) {
 }
 
 Fields fields_of(const StreamIdentity& identity) {
-  Fields fields = {{"rows", std::to_string(identity.rows)}, {"dim", std::to_string(identity.dim)}};
+  Fields fields = {{"rows", fmt::to_string(identity.rows)}, {"dim", fmt::to_string(identity.dim)}};
   flatten(Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false), "", fields);
   return fields;
 }
@@ -40,9 +41,10 @@ std::string describe_differences(const StreamIdentity& cache, const StreamIdenti
   const int64_t cached_version = version_of(cache.fingerprint);
   const int64_t run_version = version_of(run.fingerprint);
   if (cached_version != run_version) {
-    return "another version of encode wrote it: fingerprints of version " +
-           std::to_string(cached_version) + ", this one writes " + std::to_string(run_version) +
-           ", and the same rows may have other bits";
+    return fmt::format(
+        "another version of encode wrote it: its fingerprint has version {}, and this encode "
+        "writes version {}; the two may compute different bits for the same rows",
+        cached_version, run_version);
   }
   const Fields cached = fields_of(cache);
   const Fields current = fields_of(run);
@@ -60,10 +62,10 @@ std::string describe_differences(const StreamIdentity& cache, const StreamIdenti
     const std::string a = value_of(cached, path);
     const std::string b = value_of(current, path);
     if (a == b || ++lines > kMaxLines) continue;
-    if (!text.empty()) text += '\n';
-    text.append(path).append(": cache has ").append(a).append(", this run has ").append(b);
+    text +=
+        fmt::format("{}{}: cache has {}, this run has {}", text.empty() ? "" : "\n", path, a, b);
   }
-  if (lines > kMaxLines) text += "\nand " + std::to_string(lines - kMaxLines) + " more";
+  if (lines > kMaxLines) text += fmt::format("\nand {} more", lines - kMaxLines);
   return text;
 }
 

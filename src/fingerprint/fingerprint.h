@@ -1,7 +1,7 @@
-// The fingerprint of a stream: everything that decides the bits of its embeddings, in one value.
+// The fingerprint of a stream holds everything that decides the numbers in its embeddings.
 //
-// Two runs may share chunks exactly when their fingerprints are equal. What they were computed on
-// is not part of it: ChunkOrigin records that chunk by chunk.
+// Two runs may share chunks only if their fingerprints are equal. The device and the versions that
+// computed a chunk are not part of the fingerprint; ChunkOrigin records them for each chunk.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +16,45 @@
 namespace encode {
 
 struct Fingerprint {
-  // Grows by one whenever the same fields would give other bits. 7: the fields of today.
+  // Increased by one whenever a new version computes other bits from the same fields.
   static constexpr int64_t kVersion = 7;
 
-  InputOptions input;        // `path` is left out, so that a file that was moved keeps its cache
-  int64_t input_bytes = 0;   // of the file as it lies on disk
-  std::string input_sha256;  // of the same bytes, in hexadecimal digits
-  std::vector<FileHash> model_files;  // of every file that can change a result
-  // Paths are left out, and what the model's files decide stands in their hashes.
+  InputOptions input;        // without `path`, so that the cache of a moved file stays valid
+  int64_t input_bytes = 0;   // the size of the input file on disk, before any decompression
+  std::string input_sha256;  // the SHA-256 of the same bytes, 64 hex digits
+  std::vector<FileHash> model_files;  // every model file that can change a result
+  // The text leaves out the paths and tensors in it, because model_files has the hashes of the
+  // files.
   EffectiveResult result;
-  // The library that turns texts into ids when it is not ours: "sentencepiece 0.1.97", or "".
+  // The external library that tokenizes, "sentencepiece 0.1.97"; "" if encode itself tokenizes.
   std::string tokenizer_library;
 };
 
-// StreamIdentity::fingerprint: JSON with sorted keys and no spaces. The input's format is the one
-// in effect, so that "auto" for texts.jsonl.gz equals "jsonl".
+// Returns StreamIdentity::fingerprint: JSON with sorted keys and no spaces. It names the effective
+// format of the input, so that "auto" for texts.jsonl.gz equals "jsonl".
 std::string to_text(const Fingerprint& fingerprint);
 
-// The fingerprint of a matrix that has the columns of others side by side.
+// One part of a combined matrix, which has the columns of its parts side by side.
 struct CombinedPart {
   StreamIdentity identity;
-  std::string xxh3_128;  // of the part's file
+  std::string xxh3_128;  // the checksum of the part's file
 };
 std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 
-// What the text says of the vectors whatever the input is: its model, result options and tokenizer.
+// Returns a fingerprint without its input: only the model, the result options and the tokenizer.
 std::string without_input(const std::string& text);
 
-// Fingerprint::kVersion of the program that wrote the text; 0 for a text that states none, as a
-// combined matrix's.
+// Returns the Fingerprint::kVersion in the text, or 0 if the text has none, for example the
+// fingerprint of a combined matrix.
 int64_t version_of(std::string_view text);
 
-// Does the text say that the last step makes every vector's norm 1? Texts of older versions do too.
+// Returns whether the last step scales every vector to norm 1. It also reads fingerprints of older
+// versions.
 bool says_normalized(const std::string& text);
 
-// One line for each field that differs, its path in dots: "input.sha256: cache has ab.., this run
-// has cd..". For texts of two versions one line that says so: their fields cannot be compared.
+// Returns one line for each field that differs, at most 20, with its path in dots: "input.sha256:
+// cache has ab.., this run has cd..". Fields of two versions cannot be compared, so fingerprints of
+// two versions give one line that names the versions.
 std::string describe_differences(const StreamIdentity& cache, const StreamIdentity& run);
 
 }  // namespace encode

@@ -14,7 +14,7 @@ void append_to(MatrixWriter& writer, const WindowPart& part, std::span<const flo
   if (!part.row_tokens.empty()) writer.append_lengths(part.row_tokens);
 }
 
-// What a part adds to the time of its window: its tokens, and something for every row.
+// Returns how much a part counts when the time of a window is divided among its parts.
 double work(const WindowPart& part) {
   return static_cast<double>(part.stats.tokens + part.rows.size());
 }

@@ -1,4 +1,4 @@
-// Writes and syncs the rows of one unit while the device goes on with the next ones.
+// Writes and syncs the vectors of one unit on a thread while the device encodes the next rows.
 #pragma once
 
 #include <memory>
@@ -17,40 +17,50 @@
 
 namespace encode {
 
-// Encoded rows on their way to the disk.
+// The encoded rows of one window.
 struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
   int64_t dim = 0;
-  double seconds = 0;   // it took to encode
-  DeviceMemory memory;  // after the allocator's cache was released
+  double seconds = 0;   // the time to encode it
+  DeviceMemory memory;  // set if the last part closes its chunk; see ChunkDone::memory
 };
 
-// Where a unit's rows go: chunk files, or straight into the final in standard mode.
+// Writes the rows of a unit to chunk files, or to the final in standard mode. The calls for a chunk
+// are begin(), append() for each of its parts in row order, and commit(). All functions throw the
+// errors of MatrixWriter. Not thread-safe.
 class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
+  // `values` is [part.vectors(), dim].
   virtual void append(const WindowPart& part, std::span<const float> values) = 0;
-  // Durable on return. Fills `path` and `file_bytes` of the event.
+  // The chunk is durable on return. Sets only `path` and, for a chunk file, `file_bytes`.
   virtual ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
+// The argument must outlive the sink.
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
-// push() and finish() are for one thread. At most two windows are ever on their way: push() waits
-// until at most one earlier window is not written yet.
+// Sends ChunkDone for every chunk that it commits. push() and finish() must be called on one
+// thread. Holds at most two windows: one that is written and one that waits.
 class CommitThread {
  public:
+  // `sink` and `events` must outlive the CommitThread.
   CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin);
   CommitThread(const CommitThread&) = delete;
   CommitThread& operator=(const CommitThread&) = delete;
-  ~CommitThread();  // without finish(): what is not committed is dropped
+  // Writes the windows that were pushed. A chunk that is not complete then is dropped.
+  ~CommitThread();
 
-  void push(EncodedWindow window);             // throws what writing threw
-  void finish();                               // returns when all is durable; throws likewise
-  double seconds() const { return seconds_; }  // spent on writing; after finish()
+  // Waits until the thread has taken the previous window. Throws what writing an earlier window
+  // threw.
+  void push(EncodedWindow window);
+  // Returns when all windows are durable. Throws what writing a window threw.
+  void finish();
+  // The time that the thread has spent on writing. Valid after finish().
+  double seconds() const { return seconds_; }
 
  private:
   void run();
@@ -62,11 +72,13 @@ class CommitThread {
   EventPipe& events_;
   int64_t unit_;
   ChunkOrigin origin_;
-  RowStats chunk_stats_;      // commit thread only
-  double chunk_seconds_ = 0;  // commit thread only; its share of its windows' time
-  double seconds_ = 0;        // commit thread only, until it has been joined
-  std::exception_ptr
-      failure_;  // written before the queue is abandoned, read after push() failed or the join
+  // The thread owns these three. The owner reads seconds_ after it has joined the thread.
+  RowStats chunk_stats_;
+  double chunk_seconds_ = 0;  // see ChunkDone::seconds
+  double seconds_ = 0;
+  // The thread sets this before it abandons the queue. The owner reads it after push() has failed,
+  // or after the join.
+  std::exception_ptr failure_;
   BoundedQueue<EncodedWindow> queue_{1};
   std::thread thread_;
 };

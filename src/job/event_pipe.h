@@ -1,4 +1,4 @@
-// The worker's side of the event pipe.
+// The worker's end of the event pipe.
 #pragma once
 
 #include <mutex>
@@ -7,8 +7,8 @@
 
 namespace encode {
 
-// Any number of threads. A broken pipe (the supervisor is gone) ends the process: nobody is left to
-// hear of anything.
+// Thread-safe. If the pipe is broken, send() ends the process with kTempFail, because the
+// supervisor has ended.
 class EventPipe {
  public:
   explicit EventPipe(int fd) : fd_(fd) {}

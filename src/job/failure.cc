@@ -1,5 +1,6 @@
 #include "job/failure.h"
 
+#include <fmt/format.h>
 #include <new>
 #include <string>
 #include <utility>
@@ -11,7 +12,6 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// A failure without what the exception said of it.
 ErrorDetail failure(ExitCode exit_code, const char* code, const char* what, const char* hint) {
   return {.exit_code = exit_code,
           .code = code,
@@ -29,7 +29,7 @@ ErrorDetail with_found(ErrorDetail detail, std::string found) {
 
 ErrorDetail broken_cuda_context() {
   return failure(ExitCode::kTempFail, "device.cuda", "the CUDA context failed",
-                 "a new worker goes on after the last committed chunk");
+                 "a new worker continues after the last committed chunk");
 }
 
 ErrorDetail out_of_device_memory(const std::string& found) {
@@ -46,8 +46,8 @@ bool contains(const std::string& text, const char* part) {
 
 ErrorDetail describe(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
-  // The allocator asks NVML about other processes on its way to an out-of-memory report, and
-  // asserts that it answers.
+  // Before the allocator reports that it is out of memory, it asks NVML about other processes and
+  // asserts that NVML answers. If that assertion fails, the device is out of memory.
   if (contains(text, "NVML_SUCCESS")) return out_of_device_memory(text);
   if (contains(text, "CUDA error") || contains(text, "CUBLAS_STATUS") ||
       contains(text, "cuDNN error")) {
@@ -68,9 +68,9 @@ ErrorDetail describe_current_exception() {
   } catch (const c10::OutOfMemoryError& error) {
     return out_of_device_memory(error.what_without_backtrace());
   } catch (const c10::AcceleratorError& error) {
-    return with_found(broken_cuda_context(), "CUDA error " +
-                                                 std::to_string(error.get_error_code()) + ": " +
-                                                 first_line(error.what_without_backtrace()));
+    return with_found(broken_cuda_context(),
+                      fmt::format("CUDA error {}: {}", error.get_error_code(),
+                                  first_line(error.what_without_backtrace())));
   } catch (const c10::Error& error) {
     return describe(error);
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// Which exit code a failure of the worker deserves.
+// Turns exceptions in the worker into errors with an exit code.
 #pragma once
 
 #include <exception>
@@ -7,10 +7,10 @@
 
 namespace encode {
 
-// What to tell the supervisor about the exception being handled: call in a catch block only.
-//   Error                 as it says
-//   out of device memory  kUnavailable; LibTorch's assertion on NVML hides the same thing
-//   other CUDA errors     kTempFail: the context is dead, a new process can go on
+// Describes the exception that is being handled. Must be called in a catch block. The exit code is:
+//   Error                 the code of the Error
+//   out of device memory  kUnavailable
+//   other CUDA errors     kTempFail, because a new process has a new CUDA context
 //   std::bad_alloc        kTempFail
 //   anything else         kInternal
 ErrorDetail describe_current_exception();

@@ -15,14 +15,15 @@
 namespace encode {
 namespace {
 
-// A type with quantized products is compared with the type of everything else in it.
+// Returns the type of the operations that are not quantized, or nullopt if `type` quantizes
+// nothing.
 std::optional<ComputeType> exact_type_of(ComputeType type) {
   if (type == ComputeType::kInt8) return ComputeType::kFloat32;
   if (type == ComputeType::kFp8) return ComputeType::kBFloat16;
   return std::nullopt;
 }
 
-// A prompt is text in front of a row: the model does not depend on it.
+// A prompt is text before a row, so units with different prompts can share a model.
 EffectiveResult without_prompt(EffectiveResult effective) {
   effective.prompt.clear();
   return effective;
@@ -78,7 +79,7 @@ void ModelKeeper::load(int64_t unit_number) {
 }
 
 void ModelKeeper::check_quantized(const JobUnit& unit) {
-  constexpr double kLeastCosine = 0.95;  // 0.98 and more are usual
+  constexpr double kLeastCosine = 0.95;  // usual models have at least 0.98
   EffectiveResult exact = unit.effective;
   exact.dtype = *exact_type_of(unit.effective.dtype);
   const LoadedEncoder reference =
@@ -92,15 +93,16 @@ void ModelKeeper::check_quantized(const JobUnit& unit) {
                  .code = fmt::format("{}.parity", name),
                  .what = fmt::format("{} products change the vectors of this model too much", name),
                  .where = unit.model_path,
-                 .expected = fmt::format("a cosine to {} of {} at least, for fixed texts",
-                                         exact_name, kLeastCosine),
+                 .expected = fmt::format("for fixed texts, a cosine of at least {} to {}",
+                                         kLeastCosine, exact_name),
                  .found = fmt::format("{:.6f}", cosine),
                  .hint = "use dtype bfloat16"});
   }
-  context_.log("warning",
-               fmt::format("dtype {} is an approximation: fixed texts have a cosine of {:.6f} at "
-                           "least to their {} vectors",
-                           name, cosine, exact_name));
+  context_.log(
+      "warning",
+      fmt::format("dtype {} is an approximation: the vectors of fixed texts have a cosine of "
+                  "at least {:.6f} to their {} vectors",
+                  name, cosine, exact_name));
 }
 
 void ModelKeeper::self_test(const JobUnit& unit) {
@@ -108,13 +110,13 @@ void ModelKeeper::self_test(const JobUnit& unit) {
                                       without_input(unit.identity.fingerprint),
                                       context_.job.cache_dir + "/self_test.json");
   if (test.outcome == SelfTest::Outcome::kSame) {
-    context_.log("debug", "self-test: fixed texts have the vectors they had, to the bit");
+    context_.log("debug",
+                 "self-test: the vectors of fixed texts are bit-identical to the earlier ones");
   } else if (test.outcome == SelfTest::Outcome::kRounded) {
     context_.log("warning",
-                 fmt::format("self-test: vectors of fixed texts differ by up to {} from those that "
-                             "this cache began with; a driver, a library or this program has "
-                             "changed, so rows encoded from here on are not bit-identical to "
-                             "earlier ones",
+                 fmt::format("self-test: vectors of fixed texts differ by up to {} from the ones "
+                             "at the start of this cache; a driver, a library or this program has "
+                             "changed, so new rows are not bit-identical to earlier ones",
                              test.largest_difference));
   }
 }

@@ -1,4 +1,4 @@
-// The model that the worker has on its device, with its tokenizer.
+// Loads the model and the tokenizer of a unit, and keeps them for the next unit.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,34 @@
 
 namespace encode {
 
-// One thread.
+// A model on the device. Not thread-safe.
 struct LoadedModel {
   ModelDirectory directory;
-  EffectiveResult effective;             // of the unit that it was loaded for
+  EffectiveResult effective;             // of the unit that the model was loaded for
   std::unique_ptr<Tokenizer> tokenizer;  // null when every row of that unit is token ids
   std::unique_ptr<Encoder> encoder;
   std::unique_ptr<WiderRedo> wider_redo;
 };
 
-// The tokenizer of a unit's model; null when every row of the unit is token ids.
+// Returns the tokenizer of the unit's model, or null if every row of the unit is token ids. Throws
+// the errors of load_tokenizer_from_directory().
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit, const ModelDirectory& directory);
 
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit);
 
-// Holds one model at a time: units that share a model follow one another. One thread.
+// Holds one model at a time, because two may not fit on the device. Not thread-safe.
 class ModelKeeper {
  public:
+  // `context` must outlive the keeper.
   explicit ModelKeeper(const WorkerContext& context) : context_(context) {}
 
-  // The model of a unit. One that is not there yet is loaded, announced (ModelLoaded), compared
-  // with its exact type if its products are quantized, and put through the self-test. The model of
-  // an earlier unit is let go first: two of them need not fit. Throws as load_encoder() and
-  // load_tokenizer_from_directory(), and Error kData for a model that fails a check.
+  // Returns the model of a unit. If the current model does not fit the unit, this function
+  //   - frees that model and loads another one,
+  //   - sends ModelLoaded,
+  //   - compares the model with an exact one if its products are quantized,
+  //   - runs the self-test.
+  // The reference is valid until the next call. Throws the errors of load_encoder() and
+  // load_tokenizer_from_directory(), and Error kData if the model fails a check.
   LoadedModel& model_of(int64_t unit);
 
  private:

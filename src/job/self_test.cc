@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, 4> kTexts = {
     "Grüße, 世界! 1234"};
 constexpr int64_t kMaxFileBytes = 64 << 20;
 constexpr double kLeastCosine = 0.999;
-constexpr int64_t kBatchTokens = 512;  // the fixed texts are shorter than this
+constexpr int64_t kBatchTokens = 512;  // enough for all fixed texts in one batch
 
 using Vectors = std::vector<float>;
 
@@ -37,7 +38,7 @@ TokenizedRows fixed_rows(const Encoder& encoder, const Tokenizer* tokenizer) {
                         rows);
       continue;
     }
-    constexpr int64_t kStride = 7919;  // a prime: ids from all over the vocabulary
+    constexpr int64_t kStride = 7919;  // a prime, so that the ids spread over the vocabulary
     const auto length = static_cast<int64_t>(1 + 5 * i);
     for (int64_t t = 0; t < std::min(length, encoder.max_length()); ++t) {
       rows.ids.push_back(static_cast<int32_t>((t + 1) * kStride % encoder.vocab_size()));
@@ -48,7 +49,7 @@ TokenizedRows fixed_rows(const Encoder& encoder, const Tokenizer* tokenizer) {
   return rows;
 }
 
-// Hexadecimal bytes: the bits matter.
+// Returns the bytes in hexadecimal, because a decimal number may not keep all bits.
 std::string to_hex(const Vectors& values) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
@@ -94,7 +95,7 @@ double least_cosine(const Vectors& a, const Vectors& b, int64_t dim) {
       norm_b += static_cast<double>(b[i]) * b[i];
     }
     least = std::min(least, product / std::sqrt(norm_a * norm_b));
-    if (!(least <= 1 + 1e-6)) return -1;  // NaN: a vector is zero or not finite
+    if (!(least <= 1 + 1e-6)) return -1;  // NaN, because a vector is zero or not finite
   }
   return least;
 }
@@ -115,10 +116,10 @@ SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encod
   if (cosine < kLeastCosine) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "self_test.changed",
-                 .what = "fixed texts have other vectors than when this cache began",
-                 .where = path + ", " + describe(encoder.device()),
-                 .expected = "a cosine of " + std::to_string(kLeastCosine) + " at least",
-                 .found = std::to_string(cosine),
+                 .what = "the vectors of fixed texts have changed since the start of this cache",
+                 .where = fmt::format("{}, {}", path, describe(encoder.device())),
+                 .expected = fmt::format("a cosine of at least {}", kLeastCosine),
+                 .found = fmt::format("{:.6f}", cosine),
                  .hint = "a driver, a library or this program has changed, or the device is "
                          "broken; use another cache directory, or delete this file to accept it"});
   }

@@ -1,5 +1,5 @@
-// A few fixed texts, encoded each time a model is loaded and compared with the vectors that they
-// had when the cache began: a changed driver, library, program or processor shows before its
+// Encodes a few fixed texts each time a model is loaded and compares the vectors with the first
+// ones in this cache. This detects a changed driver, library, program or processor before its
 // vectors are mixed with older ones.
 #pragma once
 
@@ -13,23 +13,24 @@ namespace encode {
 
 struct SelfTest {
   enum class Outcome {
-    kFirst,    // nothing to compare with: the vectors are now
-    kSame,     // to the bit
-    kRounded,  // other bits, the same meaning
+    kFirst,    // there were no earlier vectors; the new ones are now in the file
+    kSame,     // the vectors are bit-identical to the earlier ones
+    kRounded,  // the vectors differ, but only by rounding
   };
   Outcome outcome = Outcome::kFirst;
-  double largest_difference = 0;  // of an element
+  double largest_difference = 0;  // the largest absolute difference of two elements
 };
 
-// `path`: the file with the vectors, which is made or added to. `identity` names what the vectors
-// belong to beside the device (model and result options). `tokenizer` may be null: fixed ids then
-// stand for the texts. A file that is damaged counts as absent. Throws Error kData
-// "self_test.changed" where a vector's cosine to the earlier one is below 0.999, and as
-// Encoder::encode().
+// Encodes the fixed texts and compares the vectors with those in the file `path`. The file is
+// created if it does not exist or is damaged. It has vectors for each pair of a device and an
+// `identity`, which stands for the model and the result options. If `tokenizer` is null, fixed
+// token ids replace the texts. Throws Error kData "self_test.changed" if the cosine of a vector to
+// the earlier one is below 0.999, and the errors of Encoder::encode() and write_file_durably().
 SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
                        const std::string& path);
 
-// The least cosine between the vectors that two encoders of the same model give the fixed texts.
+// Encodes the fixed texts with two encoders of the same model. Returns the smallest cosine between
+// the two vectors of a text, or -1 if a vector is zero or not finite.
 double least_cosine_of_fixed_texts(Encoder& a, Encoder& b, const Tokenizer* tokenizer);
 
 }  // namespace encode

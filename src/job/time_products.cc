@@ -13,11 +13,12 @@
 namespace encode {
 namespace {
 
-// Batches of a window whose products are timed: enough for every length of row, the longest of
-// which come first, and few enough to run the model on.
+// The number of batches whose products are timed. The batches of a window are sorted by the length
+// of their rows, so this many at even distances cover all lengths. More would take longer to
+// encode.
 constexpr size_t kTimedBatches = 8;
 
-// `count` of the batches at even distances, or all.
+// Returns `count` of the batches at even distances, or all if there are fewer.
 std::vector<PackedBatch> spread(const std::vector<PackedBatch>& batches, size_t count) {
   count = std::min(count, batches.size());
   std::vector<PackedBatch> chosen;
@@ -27,30 +28,33 @@ std::vector<PackedBatch> spread(const std::vector<PackedBatch>& batches, size_t 
 
 }  // namespace
 
-bool time_products(const WorkerContext& context, int64_t unit_number) {
-  const JobUnit& unit = context.unit(unit_number);
+bool time_products(const WorkerContext& context) {
+  constexpr int64_t kTimedUnit = 0;
+  const JobUnit& unit = context.unit(kTimedUnit);
   const Stopwatch watch;
   const ModelDirectory directory = open_model_directory(unit.model_path);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer_for(unit, directory);
   ProductBench bench(directory, unit.effective, encoder_options(context, unit));
-  context.events.send(ModelLoaded{.unit = unit_number,
+  context.events.send(ModelLoaded{.unit = kTimedUnit,
                                   .device = bench.device(),
                                   .dim = unit.effective.dim,
                                   .seconds = watch.seconds(),
                                   .tokenizer = tokenizer ? tokenizer->description() : "",
                                   .host_rss_bytes = resident_bytes()});
   for (const LoadNote& note : bench.notes()) context.log(note.level, note.message);
+  int64_t number = 0;
+  for (const JobUnit& each : context.job.units)
+    context.events.send(UnitStarted{.unit = number++, .plan = batch_plan_of(each, bench.device())});
 
-  const BatchPlan plan = plan_batches(unit.speed, unit.effective.launch_tokens,
-                                      unit.effective.max_length, bench.device());
-  WindowProducer producer(unit, {{.index = 0, .rows = {0, unit.identity.rows}}},
-                          plan_tokenizing(unit, directory, tokenizer.get(), plan));
+  WindowProducer producer(
+      unit, {{.index = 0, .rows = {0, unit.identity.rows}}},
+      plan_tokenizing(unit, directory, tokenizer.get(), batch_plan_of(unit, bench.device())));
   std::vector<PackedBatch> batches;
   if (const auto window = producer.next()) batches = spread(window->batches, kTimedBatches);
   const ProductRates rates =
       bench.run(batches, context.job.product_seconds, [&context] { return !context.stopped(); });
   if (context.stopped()) return false;
-  context.events.send(ProductsTimed{.unit = unit_number, .rates = rates});
+  context.events.send(ProductsTimed{.unit = kTimedUnit, .rates = rates});
   return true;
 }
 

@@ -1,14 +1,13 @@
-// What JobSpec::product_seconds asks for.
+// Times the matrix products of a model, for `encode bench`.
 #pragma once
-
-#include <cstdint>
 
 #include "job/worker_context.h"
 
 namespace encode {
 
-// Loads the unit's model, and times the matrix products of a few of its batches by themselves. It
-// reports ModelLoaded and ProductsTimed, and encodes nothing. False when it was asked to stop.
-bool time_products(const WorkerContext& context, int64_t unit);
+// Loads the model of the job's first unit and times the matrix products of a few of its batches.
+// Encodes nothing. Sends ModelLoaded, then UnitStarted for every unit of the job, then
+// ProductsTimed. Returns false if the worker was asked to stop. Throws Error and c10::Error.
+bool time_products(const WorkerContext& context);
 
 }  // namespace encode

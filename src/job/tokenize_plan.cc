@@ -7,16 +7,17 @@
 namespace encode {
 namespace {
 
-// Four windows are alive at a time (one is read, two are queued, one is encoded), each of them as
-// text, as ids and as packed batches.
+// The text of one window gets 1/16 of SpeedOptions::prefetch_bytes. Four windows exist at a
+// time (one is read, two are queued, one is encoded), and each takes memory as text, as token ids
+// and as packed batches.
 constexpr int64_t kTextShares = 16;
-// The memory for the vectors of one window when every token has a vector.
+// The memory for the vectors of one window if every token has a vector.
 constexpr int64_t kVectorBytes = 128 << 20;
 
 int64_t window_text_bytes(const JobUnit& unit) {
   const int64_t texts = std::max<int64_t>(unit.speed.prefetch_bytes / kTextShares, 1);
   if (!unit.identity.token_embeddings) return texts;
-  // A token of usual text has about as many bytes as a float32.
+  // In usual text a token has about four bytes, as many as one float32 of its vector.
   return std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
 }
 
@@ -26,7 +27,7 @@ int64_t tokens_of_window(const JobUnit& unit, const BatchPlan& batches) {
   return std::min(tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
 }
 
-// On a CPU the cores have the model to compute.
+// On a CPU one thread tokenizes, because the model needs the other cores.
 int64_t tokenizer_threads(const SpeedOptions& speed, const BatchPlan& batches) {
   if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
   constexpr int64_t kEnoughForAnyGpu = 8;
@@ -34,8 +35,9 @@ int64_t tokenizer_threads(const SpeedOptions& speed, const BatchPlan& batches) {
   return on_cpu ? 1 : std::clamp<int64_t>(cpu_quota() - 2, 1, kEnoughForAnyGpu);
 }
 
-// The tokens that a prompt takes at the head of a sequence: its own and the special tokens before
-// it, without one that closes the sequence. sentence-transformers counts them in the same way.
+// Counts the tokens that a prompt takes at the start of a sequence: its own tokens and the special
+// tokens before it, without the special token that ends the sequence. sentence-transformers counts
+// in the same way.
 int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
   if (prompt.empty()) return 0;
   TokenizedRows rows;
@@ -48,6 +50,10 @@ int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
 }
 
 }  // namespace
+
+BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device) {
+  return plan_batches(unit.speed, unit.effective.launch_tokens, unit.effective.max_length, device);
+}
 
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches) {

@@ -1,4 +1,4 @@
-// How the rows of a unit become token ids and windows.
+// Plans the batches, the tokenizing and the windows of a unit.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,18 @@
 namespace encode {
 
 struct TokenizePlan {
-  const Tokenizer* tokenizer = nullptr;  // null when every row is token ids
+  const Tokenizer* tokenizer = nullptr;  // null if every row is token ids
   TokenizeOptions options;
-  std::string prompt;             // put before every text
+  std::string prompt;             // is put before every text
   int32_t prompt_tokens = 0;      // see PackedBatch
   int64_t batch_tokens = 0;       // BatchPlan::budget_tokens
-  int64_t window_text_bytes = 0;  // a part of a window ends with the row that reaches it
-  int64_t window_tokens = 0;      // chunks are added to a window until it has as many
-  int64_t threads = 1;
+  int64_t window_text_bytes = 0;  // a part of a window ends with the row that reaches this size
+  int64_t window_tokens = 0;      // a window with fewer tokens takes another chunk
+  int64_t threads = 1;            // the number of tokenizing threads
 };
+
+// Returns the batch plan of a unit on this device.
+BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
 // `tokenizer` may be null, and must outlive the plan.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,

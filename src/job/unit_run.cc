@@ -12,7 +12,8 @@
 namespace encode {
 namespace {
 
-// The part that a row of the window belongs to, counted as PackedBatch counts rows.
+// Returns the part that a row belongs to. `row` counts from the start of the window, as in
+// PackedBatch.
 WindowPart& part_of(Window& window, int64_t row) {
   auto part = window.parts.begin();
   for (; row >= part->rows.size(); ++part) row -= part->rows.size();
@@ -46,8 +47,7 @@ UnitRun::UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model)
       number_(unit),
       unit_(context.unit(unit)),
       model_(model),
-      plan_(plan_batches(unit_.speed, unit_.effective.launch_tokens, unit_.effective.max_length,
-                         model.encoder->device())),
+      plan_(batch_plan_of(unit_, model.encoder->device())),
       origin_(origin_of(model.encoder->device(), plan_)) {}
 
 bool UnitRun::run() {
@@ -63,7 +63,7 @@ bool UnitRun::run() {
     tasks = tasks_of(*store);
   } else {
     sink = final_sink(unit_);
-    // No rows make no chunk, and the matrix is there all the same.
+    // Without rows there is no window, so this publishes the empty matrix.
     if (unit_.identity.rows == 0)
       begin_final(unit_.final_path, unit_.identity)->publish({}, origin_);
   }
@@ -86,7 +86,8 @@ bool UnitRun::run() {
   return true;
 }
 
-// Chunks of another kind of device may differ in their last bits from those that are made here.
+// Warns of chunks from another kind of device, or refuses them, because the last bits of their
+// vectors may differ.
 void UnitRun::check_origin(const ChunkStore& store) const {
   for (const ChunkRecord& record : store.committed()) {
     if (record.origin.same_kind(origin_)) continue;
@@ -97,14 +98,14 @@ void UnitRun::check_origin(const ChunkStore& store) const {
                    .where = store.chunk_path(record.index),
                    .expected = in_words(origin_),
                    .found = in_words(record.origin),
-                   .hint = "go on where the run began, start over with --fresh, or set "
-                           "hardware.strict_numerics to false"});
+                   .hint = "continue on the device of the first run, start over with --fresh, or "
+                           "set hardware.strict_numerics to false"});
     }
     return context_.log(
         "warning",
         fmt::format("{}: chunks in the cache were computed on another kind of device ({}; here: "
-                    "{}), so the same text may have other last bits in them; "
-                    "hardware.strict_numerics: true refuses this",
+                    "{}), so the last bits of their vectors may differ; "
+                    "hardware.strict_numerics: true refuses such chunks",
                     unit_.identity.name, in_words(record.origin), in_words(origin_)));
   }
 }
@@ -129,7 +130,7 @@ bool UnitRun::encode_all(WindowProducer& producer, CommitThread& committer) {
       return false;
     for (const WindowPart& part : window->parts) {
       stats_.add(part.stats);
-      rows_ += part.stats.zero_token_rows;  // in no batch
+      rows_ += part.stats.zero_token_rows;  // no batch contains these rows
     }
     if (window->parts.back().closes_chunk()) {
       model_.encoder->release_cached_memory();
@@ -171,9 +172,9 @@ bool UnitRun::redo_in_float32(Window& window, std::span<float> values) {
     if (!redo.finished) return false;
     for (const int64_t row : redo.redone) ++part_of(window, row).stats.redone_rows;
     if (redo.redone.empty()) return true;
-    context_.log("warning", fmt::format("{} of the rows from {} on were not finite and are "
-                                        "computed in float32",
-                                        redo.redone.size(), window.first_row()));
+    context_.log("warning", fmt::format("in the window from row {}, {} rows had values that were "
+                                        "not finite; they were computed again in float32",
+                                        window.first_row(), redo.redone.size()));
     return true;
   } catch (const Error& error) {
     throw in_window(error, window);
@@ -183,7 +184,7 @@ bool UnitRun::redo_in_float32(Window& window, std::span<float> values) {
 Error UnitRun::in_window(const Error& error, const Window& window) const {
   ErrorDetail detail = error.detail();
   detail.where +=
-      fmt::format(" that begins at row {} of {}", window.first_row(), unit_.identity.name);
+      fmt::format("; the window begins at row {} of {}", window.first_row(), unit_.identity.name);
   return Error(std::move(detail));
 }
 

@@ -1,4 +1,4 @@
-// The loop: windows in, rows encoded, chunks committed.
+// The main loop of the worker: it takes windows, encodes their rows and has them committed.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace encode {
 
-// Encodes one unit of the job on the model that it needs, once. One thread.
+// Encodes one unit of the job. Must be used once, on one thread.
 class UnitRun {
  public:
-  // All three must outlive it.
+  // `unit` is an index into JobSpec::units, and `model` is its model. Both references must outlive
+  // the UnitRun.
   UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model);
 
-  // False when it was asked to stop: committed chunks are safe, the one being encoded is dropped.
-  // Throws Error and c10::Error.
+  // Returns false if the worker was asked to stop. Committed chunks are kept then, and unfinished
+  // chunks are dropped. Throws Error and c10::Error.
   bool run();
 
  private:

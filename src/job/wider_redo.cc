@@ -13,7 +13,7 @@ namespace {
 
 bool is_finite(std::span<const float> values) { return !find_non_finite(values); }
 
-// Where a sequence's values are.
+// The place of a sequence's vectors in the values of the window, in floats.
 struct Slice {
   size_t begin;
   size_t size;
@@ -34,11 +34,11 @@ Slice slice_of(const PackedBatch& batch, size_t sequence, const Encoder& encoder
 }
 
 struct Sequences {
-  std::vector<Slice> slices;  // of the values, in the order of `ids`
-  std::vector<int64_t> rows;  // in the same order
   TokenizedRows ids;
+  std::vector<Slice> slices;  // in the order of `ids`
+  std::vector<int64_t> rows;  // in the order of `ids`
   int32_t prompt_tokens = 0;
-  size_t size = 0;  // values of all of them
+  size_t size = 0;  // the sum of the slices' sizes
 };
 
 Sequences not_finite(std::span<const PackedBatch> batches, const Encoder& encoder,

@@ -1,4 +1,4 @@
-// Rows that a 16-bit type cannot hold: they are computed once more in float32.
+// Computes rows again in float32 if their values were too large for a 16-bit type.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,37 @@
 
 namespace encode {
 
-// float16 ends at 65504 and some checkpoints go beyond it for a few texts; one such value makes the
-// whole vector infinite or NaN. One thread.
+// The largest float16 is 65504, and some models exceed it for a few texts. One such value makes the
+// whole vector infinite or NaN. Not thread-safe.
 class WiderRedo {
  public:
-  // `narrow`: what the first encoder was loaded with. `directory` must outlive this.
+  // `narrow` and `options` are what the first encoder was loaded with. `directory` must outlive the
+  // WiderRedo.
   WiderRedo(const ModelDirectory& directory, EffectiveResult narrow, EncoderOptions options);
 
-  // The vectors that the first encoder gave a window.
+  // The vectors that the first encoder computed for a window.
   struct EncodedBatches {
     std::span<const PackedBatch> batches;
     std::span<float> values;   // [vectors of the window, dim]
     int64_t batch_tokens = 0;  // BatchPlan::budget_tokens
   };
   struct Outcome {
-    bool finished = true;         // false: `done` asked to stop, and values are incomplete
-    std::vector<int64_t> redone;  // rows whose vector is now finite, as PackedBatch counts them
-    std::vector<LoadNote> notes;  // of the float32 model, if it was loaded by this call
+    bool finished = true;         // false: `done` asked to stop, and no vector was replaced
+    std::vector<int64_t> redone;  // the rows that got a finite vector, numbered as in PackedBatch
+    std::vector<LoadNote> notes;  // of the float32 model, if this call loaded it
   };
 
-  // Encodes each row again, in float32 on the same device, that is not finite and belongs to one of
-  // the batches. Rows that float32 cannot hold either stay as they are. The float32 model is loaded
-  // beside the first at the first such row, and kept. Throws as load_encoder() and
-  // Encoder::encode().
+  // Replaces each vector in `values` that is not finite with one from a float32 encoder on the same
+  // device. A vector that is not finite in float32 either stays as it is. The first call that needs
+  // the float32 model loads it and keeps it beside the first one. Does nothing if the first encoder
+  // computes in float32. Throws the errors of load_encoder() and Encoder::encode().
   Outcome run(const EncodedBatches& encoded, const Encoder& narrow, const Encoder::OnBatch& done);
 
  private:
   const ModelDirectory& directory_;
-  EffectiveResult effective_;  // in float32
+  EffectiveResult effective_;  // of the float32 encoder
   EncoderOptions options_;
-  bool can_widen_;
+  bool can_widen_;  // false: the first encoder computes in float32 already
   std::unique_ptr<Encoder> wide_;
 };
 

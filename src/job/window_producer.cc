@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <fmt/format.h>
 #include <memory>
 #include <utility>
 
@@ -15,9 +16,11 @@
 namespace encode {
 namespace {
 
-// Rows sorted and packed together: enough to fill batches to the brim, little enough to hold.
+// The maximum number of rows in a part of a window. A window with this many rows takes no other
+// chunk. The number is large enough to fill the batches, and small enough for the memory.
 constexpr int64_t kWindowRows = 4096;
-// Chunks in a window at most: they are committed one by one, and a stop waits for that.
+// The maximum number of chunks in a window. A stop waits until all of them are committed, one after
+// another.
 constexpr size_t kWindowChunks = 64;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {
@@ -52,7 +55,7 @@ std::vector<TruncatedRow> truncated_rows(const TokenizedRows& rows, int64_t firs
   return truncated;
 }
 
-// Ids that the input holds: as they are, except that no sequence is longer than the limit.
+// Appends the token ids of one row, cut to `max_length` (0: no limit).
 void append_ids(const std::vector<int32_t>& ids, int64_t max_length, TokenizedRows& rows) {
   const auto size = static_cast<int64_t>(ids.size());
   const int64_t kept = max_length > 0 ? std::min(size, max_length) : size;
@@ -68,7 +71,7 @@ std::vector<int32_t> row_tokens(const TokenizedRows& rows) {
   return counts;
 }
 
-// Tokenizes the texts of a window on several threads, each a contiguous slice.
+// Tokenizes texts on several threads, in contiguous slices.
 class SliceTokenizer {
  public:
   explicit SliceTokenizer(const TokenizePlan& plan) : plan_(plan), pool_(plan.threads, [] {}) {}
@@ -101,7 +104,7 @@ class SliceTokenizer {
 
 }  // namespace
 
-// The rows of the tasks, tokenized part by part.
+// Reads and tokenizes the rows of the tasks, part by part.
 class PartSource {
  public:
   PartSource(const JobUnit& unit, const std::vector<ChunkTask>& tasks, const TokenizePlan& plan)
@@ -110,10 +113,11 @@ class PartSource {
   }
 
   bool done() const { return task_ == tasks_.size(); }
-  // The next rows follow those that next() gave last: no committed chunk is between them.
+  // Whether the next rows follow the last part directly, with no committed chunk between them.
   bool goes_on() const { return !done() && tasks_[task_].rows.begin <= row_; }
 
-  // The next rows of the chunk that is due, at most a window's; their ids are appended to `window`.
+  // Returns the next rows of the current chunk, at most kWindowRows, and appends their ids to
+  // `window`. Adds the time that this takes to `seconds`.
   WindowPart next(TokenizedRows& window, StageSeconds& seconds) {
     Stopwatch watch;
     const ChunkTask& task = tasks_[task_];
@@ -155,9 +159,9 @@ class PartSource {
                      .code = "text.changed",
                      .what = "the input has fewer rows than when the run began",
                      .where = unit_.input.path,
-                     .expected = std::to_string(unit_.identity.rows) + " rows",
-                     .found = std::to_string(rows.begin + static_cast<int64_t>(texts.size())),
-                     .hint = "do not change an input during a run; start again with --fresh"});
+                     .expected = fmt::format("{} rows", unit_.identity.rows),
+                     .found = fmt::to_string(rows.begin + static_cast<int64_t>(texts.size())),
+                     .hint = "do not change an input during a run; start over with --fresh"});
       }
       if (!plan_.prompt.empty()) text.utf8.insert(0, plan_.prompt);
       bytes += static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
@@ -172,7 +176,7 @@ class PartSource {
   std::unique_ptr<TextReader> reader_;
   SliceTokenizer tokenizer_;
   size_t task_ = 0;
-  int64_t row_ = 0;  // the reader's
+  int64_t row_ = 0;  // the row that the reader returns next
 };
 
 WindowProducer::WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks,

@@ -1,4 +1,5 @@
-// Reads, tokenizes and packs ahead of the device, on threads of its own and in bounded memory.
+// Reads, tokenizes and packs rows on its own threads, in bounded memory, while the device encodes
+// earlier rows.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +18,48 @@
 
 namespace encode {
 
-// A chunk that is to be encoded: its number and rows.
+// A chunk that must be encoded.
 struct ChunkTask {
-  int64_t index = 0;
+  int64_t index = 0;  // in the ChunkStore; 0 in standard mode
   RowRange rows;
 };
 
-// Rows of one chunk, in a window.
+// The rows of one chunk that are in one window: the whole chunk or a part of it.
 struct WindowPart {
   ChunkTask chunk;
   RowRange rows;
   RowStats stats;
   std::vector<TruncatedRow> truncated;
-  std::vector<int32_t> row_tokens;  // [rows], with StreamIdentity::token_embeddings
+  std::vector<int32_t> row_tokens;  // [rows] with StreamIdentity::token_embeddings, else empty
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
   int64_t vectors() const { return row_tokens.empty() ? rows.size() : stats.tokens; }
 };
 
-// Rows that go through the device together. A large chunk takes several windows, each of bounded
-// size; small chunks share one, so that they fill the batches and nobody waits at their ends.
+// Rows that one call of Encoder::encode() takes. A large chunk is split into several windows of
+// bounded size. Small chunks share a window, so that they fill the batches and no thread waits at
+// the end of a chunk.
 struct Window {
-  std::vector<WindowPart> parts;     // not empty; each begins where the one before it ends
-  std::vector<PackedBatch> batches;  // rows counted from 0, part after part; none without tokens
-  StageSeconds seconds;              // read, tokenize, pack
+  std::vector<WindowPart> parts;  // at least one; each begins where the previous one ends
+  // The batches number the rows of all parts from 0. Empty if no row has tokens.
+  std::vector<PackedBatch> batches;
+  StageSeconds seconds;  // of the stages read, tokenize and pack
 
   int64_t first_row() const { return parts.front().rows.begin; }
 };
 
-// Starts at once. next() is for one thread; destruction stops the reading.
+// The constructor starts the work, and the destructor stops it. One thread must call next().
 class WindowProducer {
  public:
-  // `unit` and `*plan.tokenizer` must outlive it.
+  // `unit` and `*plan.tokenizer` must outlive the producer.
   WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks, const TokenizePlan& plan);
   WindowProducer(const WindowProducer&) = delete;
   WindowProducer& operator=(const WindowProducer&) = delete;
   ~WindowProducer();
 
-  // The next window in row order; nullopt at the end. Throws what reading or tokenizing threw.
+  // Waits for the next window in row order. Returns nullopt at the end. Throws what reading or
+  // tokenizing threw.
   std::optional<Window> next() { return queue_.pop(); }
 
  private:

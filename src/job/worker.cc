@@ -15,7 +15,7 @@ namespace encode {
 namespace {
 
 std::atomic<bool> stop_requested = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets this");
 
 void catch_stop_signals() {
   struct sigaction action = {};
@@ -26,16 +26,14 @@ void catch_stop_signals() {
 
 constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 
-// What the job says, unit by unit; false when the worker was asked to stop.
+// Returns false if the worker was asked to stop.
 bool run_job(const WorkerContext& context) {
+  if (context.job.product_seconds > 0) return time_products(context);
   ModelKeeper models(context);
   const auto units = static_cast<int64_t>(context.job.units.size());
   for (int64_t unit = 0; unit < units; ++unit) {
     if (context.stopped()) return false;
-    const bool done = context.job.product_seconds > 0
-                          ? time_products(context, unit)
-                          : UnitRun(context, unit, models.model_of(unit)).run();
-    if (!done) return false;
+    if (!UnitRun(context, unit, models.model_of(unit)).run()) return false;
   }
   return true;
 }

@@ -1,13 +1,13 @@
-// The life of encode-worker.
+// What encode-worker does: it reads the job, encodes its units and sends events.
 #pragma once
 
 #include <string>
 
 namespace encode {
 
-// Does what the job file says and reports over the event pipe. Returns the exit code; a request to
-// stop (SIGTERM, SIGINT, SIGUSR1) ends it within a batch with ExitCode::kTempFail. Call from the
-// main thread.
+// Runs the job in the file `job_path` and sends its events to `events_fd`. Returns the exit code.
+// Sends a failure as WorkerFailed. After SIGTERM, SIGINT, SIGHUP or SIGUSR1 it stops at the end of
+// the current batch and returns kTempFail. Must be called on the main thread.
 int run_worker(const std::string& job_path, int events_fd);
 
 }  // namespace encode

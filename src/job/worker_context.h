@@ -1,4 +1,4 @@
-// What every part of the worker has in common.
+// The job, the event pipe and the stop request that all parts of the worker use.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace encode {
 
-// Borrows what it refers to. Any number of threads.
+// Holds references, which must outlive it. Thread-safe.
 struct WorkerContext {
   const JobSpec& job;
   EventPipe& events;
-  const std::atomic<bool>& stop;  // set by a signal handler; looked at after every batch
+  const std::atomic<bool>& stop;  // a signal handler sets it; the worker reads it after each batch
 
   bool stopped() const { return stop.load(std::memory_order_relaxed); }
   const JobUnit& unit(int64_t number) const { return job.units[static_cast<size_t>(number)]; }

@@ -11,7 +11,7 @@ namespace {
 constexpr auto kArchitectures = std::to_array<Architecture>({
     {"albert", Positions::kTable, "post-norm, layers shared", "Lan et al. 2020",
      "paraphrase-albert-small-v2"},
-    {"bert", Positions::kTable, "post-norm; with ALiBi and GeGLU where config.json says so",
+    {"bert", Positions::kTable, "post-norm; with ALiBi and GeGLU if config.json says so",
      "Devlin et al. 2019",
      "all-MiniLM-L6-v2, bge-base-en-v1.5, e5-base-v2, jina-embeddings-v2-base-en"},
     {"camembert", Positions::kTableAfterPadding, "post-norm", "Martin et al. 2020",

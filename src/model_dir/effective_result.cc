@@ -20,31 +20,29 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
   if (!name) return "";
   const auto found = directory.prompts.find(*name);
   if (found != directory.prompts.end()) return found->second;
-  std::string names;
-  for (const auto& [valid, text] : directory.prompts)
-    names += (names.empty() ? "" : ", ") + preview(valid);
-  throw refusal(
-      {.code = "model.prompt_name",
-       .what = "the model has no prompt of this name",
-       .where = directory.path,
-       .expected = names.empty() ? "no prompt_name: this model has no prompts" : "one of: " + names,
-       .found = "'" + preview(*name) + "'",
-       .hint = "or give the text itself as the prompt"});
+  std::vector<std::string> names;
+  for (const auto& [valid, text] : directory.prompts) names.push_back(preview(valid));
+  throw refusal({.code = "model.prompt_name",
+                 .what = "the model has no prompt of this name",
+                 .where = directory.path,
+                 .expected = names.empty() ? "no prompt_name: this model has no prompts"
+                                           : fmt::format("one of: {}", fmt::join(names, ", ")),
+                 .found = fmt::format("'{}'", preview(*name)),
+                 .hint = "or give the text of the prompt as 'prompt'"});
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
   if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= 1 && *options.max_length <= most) return *options.max_length;
-  throw refusal(
-      {.code = "model.max_length",
-       .what = "max_length is not possible with this model",
-       .where = directory.path,
-       .expected =
-           "1 to " + std::to_string(most) +
-           (directory.position_limit > 0 ? ", the positions that the model has learned" : ""),
-       .found = std::to_string(*options.max_length),
-       .hint = "leave max_length out to use the model's own limit"});
+  throw refusal({.code = "model.max_length",
+                 .what = "max_length is not possible with this model",
+                 .where = directory.path,
+                 .expected = fmt::format(
+                     "1 to {}{}", most,
+                     directory.position_limit > 0 ? ", the learned positions of the model" : ""),
+                 .found = fmt::to_string(*options.max_length),
+                 .hint = "leave max_length out to use the limit of the model"});
 }
 
 bool ends_normalized(const std::vector<SentenceModule>& modules) {
@@ -58,15 +56,15 @@ void append(std::vector<SentenceModule>& modules, SentenceModule::Kind kind, int
   modules.push_back(std::move(module));
 }
 
-// Cuts the embedding of `dim` columns where that was asked for.
+// Adds the cut to result.truncate_dim columns, if it is set. `dim` is the width before the cut.
 void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
   if (!result.truncate_dim || *result.truncate_dim == dim) return;
   if (*result.truncate_dim < 1 || *result.truncate_dim > dim) {
     throw refusal({.code = "model.truncate_dim",
                    .what = "truncate_dim is wider than the embedding",
                    .where = where,
-                   .expected = "1 to " + std::to_string(dim) + ", the model's own width",
-                   .found = std::to_string(*result.truncate_dim),
+                   .expected = fmt::format("1 to {}, the width of the embedding", dim),
+                   .found = fmt::to_string(*result.truncate_dim),
                    .hint = "leave truncate_dim out to keep all columns"});
   }
   append(result.modules, SentenceModule::Kind::kTruncate, *result.truncate_dim);
@@ -84,8 +82,8 @@ std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options) {
   if (options.max_length || directory.max_seq_length) return {};
   return {fmt::format(
-      "{} states no longest text: texts are cut at {} tokens; set semantic.max_length for another "
-      "limit",
+      "{} does not state a maximum length: encode cuts texts at {} tokens; set semantic.max_length "
+      "for another limit",
       directory.path, format_count(kDefaultMaxLength))};
 }
 
@@ -113,7 +111,7 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   result.max_length = max_length_in_force(directory, options);
   result.prompt = prompt_in_force(directory, options);
   result.dtype = options.dtype;
-  // Only float32 products have a precision to choose.
+  // Only float32 products have an option for the precision.
   if (result.dtype == ComputeType::kFloat32)
     result.float32_matmul_precision = options.float32_matmul_precision;
   result.causal = options.causal;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kVersion = 1;
 constexpr JsonLimits kLimits = {.max_bytes = 4 << 20, .max_depth = 4};
-constexpr size_t kMaxEntries = 10'000;  // about 2 MB; beyond it the cache starts over
+constexpr size_t kMaxEntries = 10'000;  // about 2 MB; a full cache is emptied
 
 int64_t nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -56,15 +56,15 @@ HashCache::HashCache(std::string path, int64_t min_age_ns)
   try {
     hashes_ = read_entries(path_);
   } catch (const Error&) {
-    hashes_.clear();  // it is only a cache; save() replaces it
+    hashes_.clear();  // a damaged cache is an empty cache, which save() replaces
   }
 }
 
 bool HashCache::is_settled(const FileKey& key) const {
   timespec now = {};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  // A time stamp in the future has a negative age: the clock was set back, and it may come a second
-  // time.
+  // A time stamp in the future has a negative age and is not settled. The clock was set back, and
+  // the same time may occur again.
   return nanoseconds(now) - std::max(key.mtime_ns, key.ctime_ns) >= min_age_ns_;
 }
 
@@ -77,7 +77,7 @@ std::optional<std::string> HashCache::find(const FileKey& key) const {
 void HashCache::store(const FileKey& key, const std::string& sha256) {
   if (path_.empty() || !is_settled(key)) return;
   if (hashes_.size() >= kMaxEntries) hashes_.clear();
-  // An older state of the same file never comes back.
+  // Removes the older states of the same file, because no lookup can match them again.
   std::erase_if(hashes_, [&key](const auto& e) {
     return e.first.device == key.device && e.first.inode == key.inode;
   });
@@ -98,8 +98,8 @@ void HashCache::save() const noexcept {
                          {"sha256", sha256}});
     }
     write_file_durably(path_, Json{{"version", kVersion}, {"entries", std::move(entries)}}.dump());
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): a full disk or read-only
-                                     // folder costs time only
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): without the
+                                     // cache the next run is slower, but not wrong
   }
 }
 

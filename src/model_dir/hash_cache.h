@@ -10,8 +10,8 @@
 
 namespace encode {
 
-// What identifies the content of a file without reading it. ctime is what makes it honest: an edit
-// that keeps the size and sets mtime back still changes ctime, which no system call can set.
+// Identifies the content of a file without reading the file. An edit that keeps the size and sets
+// mtime back still changes ctime, because no system call can set ctime.
 struct FileKey {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -22,20 +22,21 @@ struct FileKey {
 };
 FileKey file_key(const struct stat& info);
 
-// One file on disk, replaced as a whole. One thread. A damaged file is an empty cache.
+// A file on disk that is replaced as a whole. A damaged file is an empty cache. One thread at a
+// time may use it.
 class HashCache {
  public:
-  // Time stamps have the granularity of the kernel's clock tick: a file written just now may be
-  // written again without a change of its key, so keys younger than `min_age_ns` are neither found
-  // nor stored.
+  // Time stamps have the granularity of the kernel's clock tick. So a new file can change again
+  // within the same tick and keep its key. Therefore keys younger than `min_age_ns` are neither
+  // found nor stored.
   static constexpr int64_t kMinAgeNs = 2'000'000'000;
-  // `path` "": remembers nothing.
+  // With an empty `path` the cache remembers nothing.
   HashCache(std::string path, int64_t min_age_ns);
 
   std::optional<std::string> find(const FileKey& key) const;
   void store(const FileKey& key, const std::string& sha256);
-  // Writes the file if something was stored. Never throws: without the cache the next run is
-  // slower, not wrong.
+  // Writes the file if something was stored. Never throws, because without the cache the next run
+  // is slower, but not wrong.
   void save() const noexcept;
 
  private:

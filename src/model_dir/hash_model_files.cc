@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/format.h>
 #include <vector>
 
 #include "encode/model_directory.h"
@@ -32,7 +33,7 @@ std::string sha256_of(const UniqueFd& fd, int64_t size, const std::string& path)
   return hash.hex();
 }
 
-// Opened the safe way again: the directory may have changed since it was read.
+// Opens the file with the checks of ModelFolder again, because the directory may have changed.
 UniqueFd reopen(const ModelFolder& root, const std::string& name) {
   const size_t slash = name.find('/');
   if (slash == std::string::npos) return root.open_file(name);
@@ -58,8 +59,8 @@ std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
       throw refusal({.code = "model.changed",
                      .what = "a file of the model changed while it was read",
                      .where = file.path,
-                     .expected = std::to_string(file.bytes) + " bytes, not written to",
-                     .found = std::to_string(key.size) + " bytes",
+                     .expected = fmt::format("{} bytes, not written to", file.bytes),
+                     .found = fmt::format("{} bytes", key.size),
                      .hint = "wait until the model's download or copy has finished",
                      .exit_code = ExitCode::kIoError});
     }

@@ -1,5 +1,5 @@
-// What a model directory may hold at most. Files are not trusted: every limit is checked before
-// memory is taken.
+// The limits of what a model directory may contain. The files are not trusted, so every limit is
+// checked before memory is allocated.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace encode {
 
-inline constexpr int64_t kMaxHeaderBytes =
-    16 << 20;  // of a safetensors file; real ones stay below 1 MiB
+// The header of a safetensors file. Real headers are smaller than 1 MiB.
+inline constexpr int64_t kMaxHeaderBytes = 16 << 20;
 inline constexpr int64_t kMaxMetadataBytes = 1 << 20;  // keys and values of __metadata__
 inline constexpr int64_t kMaxTensors = 100'000;
 inline constexpr int64_t kMaxTensorNameBytes = 512;
@@ -17,23 +17,23 @@ inline constexpr int64_t kMaxRank = 8;
 inline constexpr int64_t kMaxDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxShards = 1024;
 
-// Fields of config.json. model_dir checks those that every architecture has, src/models the others.
+// Fields of config.json. model_dir checks the fields that every architecture has. models checks the
+// other fields.
 inline constexpr int64_t kMaxLayers = 256;
 inline constexpr int64_t kMaxHiddenSize = 16'384;
 inline constexpr int64_t kMaxIntermediateSize = 1 << 20;  // 1,048,576
 inline constexpr int64_t kMaxHeads = 1024;
 inline constexpr int64_t kMaxHeadDim = 512;
 inline constexpr int64_t kMaxVocabSize = 4'000'000;
-inline constexpr int64_t kMaxTokenTypes = 1024;       // type_vocab_size
-inline constexpr int64_t kMaxPositions = 1 << 20;     // 1,048,576
-inline constexpr int64_t kMaxWindowTokens = 1 << 24;  // of a sliding window, which may be longer
-                                                      // than every text
-inline constexpr int64_t kMaxRelativePositions = 1 << 16;  // rows of a table of distances
+inline constexpr int64_t kMaxTokenTypes = 1024;            // type_vocab_size
+inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
+inline constexpr int64_t kMaxWindowTokens = 1 << 24;       // may be longer than every text
+inline constexpr int64_t kMaxRelativePositions = 1 << 16;  // rows of a table of relative positions
 inline constexpr int64_t kMaxExperts = 1024;
 inline constexpr double kMinNormEps = 1e-30;
 inline constexpr double kMaxNormEps = 1;
 inline constexpr double kMaxRopeTheta = 1e12;
-inline constexpr double kMinScaling = 1e-6;  // of factors that stretch positions or scores
+inline constexpr double kMinScaling = 1e-6;  // factors that scale positions or scores
 inline constexpr double kMaxScaling = 1e6;
 
 inline constexpr int64_t kMaxEmbeddingDim = 6 * kMaxHiddenSize;  // all poolings side by side

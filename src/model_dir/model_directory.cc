@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/tokenizer_file.h"
@@ -19,7 +20,7 @@
 namespace encode {
 namespace {
 
-// Opens, and so checks and records, what a tokenizer is built from.
+// Opens the files of the tokenizer, so that ModelFolder checks and records them.
 void visit_tokenizer_files(const ModelFolder& folder) {
   static constexpr std::array<const char*, 6> kBeside = {"tokenizer_config.json",
                                                          "special_tokens_map.json",
@@ -34,7 +35,7 @@ void visit_tokenizer_files(const ModelFolder& folder) {
   for (const char* name : kBeside) visit(name);
 }
 
-// What sentence-transformers makes of a directory without modules.json.
+// Adds the modules that sentence-transformers assumes for a directory without modules.json.
 void use_default_modules(const ModelFolder& root, const TransformerConfig& config,
                          ModelDirectory& directory) {
   SentenceModule pooling;
@@ -42,18 +43,19 @@ void use_default_modules(const ModelFolder& root, const TransformerConfig& confi
   pooling.pooling = {config.causal_lm ? PoolingMode::kLastToken : PoolingMode::kMean};
   pooling.in_features = config.hidden_size;
   directory.warnings.push_back(
-      root.path() + " has no modules.json: '" + std::string(to_string(pooling.pooling[0])) +
-      "' pooling without normalization is assumed, as sentence-transformers does; "
-      "set pooling and normalize if the model was trained otherwise");
+      fmt::format("{} has no modules.json: encode assumes '{}' pooling without normalization, as "
+                  "sentence-transformers does; set pooling and normalize if the model was trained "
+                  "otherwise",
+                  root.path(), to_string(pooling.pooling[0])));
   if (root.has(kSettingsFile)) {
-    directory.warnings.push_back(root.path_of(kSettingsFile) +
-                                 " is not used: there is no modules.json");
+    directory.warnings.push_back(fmt::format("{} is not used, because there is no modules.json",
+                                             root.path_of(kSettingsFile)));
   }
   directory.modules.push_back(std::move(pooling));
 }
 
-// See ModelDirectory::max_seq_length. `stated` is sentence_bert_config.json's, which goes before
-// everything else.
+// Returns ModelDirectory::max_seq_length. `stated` is the value of sentence_bert_config.json, which
+// takes precedence.
 std::optional<int64_t> max_seq_length(std::optional<int64_t> stated,
                                       std::optional<int64_t> model_max_length,
                                       const TransformerConfig& config,
@@ -68,16 +70,18 @@ std::optional<int64_t> max_seq_length(std::optional<int64_t> stated,
   }
   if (config.position_limit > 0 && limit && *limit > config.position_limit) {
     if (stated || model_max_length) {
-      warnings.push_back("the model states a maximum of " + format_count(*limit) +
-                         " tokens but has positions for " + format_count(config.position_limit) +
-                         ": longer texts are cut there");
+      warnings.push_back(fmt::format(
+          "the model states a maximum of {} tokens, but has positions for {}: longer texts are cut "
+          "to {} tokens",
+          format_count(*limit), format_count(config.position_limit),
+          format_count(config.position_limit)));
     }
     limit = config.position_limit;
   }
   return limit;
 }
 
-// What follows from the transformer's folder.
+// Fills in the fields that come from the folder of the transformer.
 void describe_transformer(const ModelFolder& folder, const TransformerConfig& config,
                           std::optional<int64_t> stated_length, ModelDirectory& directory) {
   directory.model_type = config.model_type;
@@ -107,7 +111,8 @@ void describe_static(const ModelFolder& folder, ModelDirectory& directory) {
        embedding.vocab_size}}.dump();
 }
 
-// A directory with modules.json; like sentence-transformers, its settings are read only there.
+// Fills in the fields of a directory with modules.json. As in sentence-transformers, only such a
+// directory has settings.
 void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& directory) {
   SentenceSettings settings = read_sentence_settings(root);
   directory.modules = std::move(list.modules);

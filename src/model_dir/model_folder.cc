@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -28,7 +29,7 @@ bool is_alphanumeric(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-// "" where `path` cannot be resolved.
+// Returns "" if `path` cannot be resolved.
 std::string real_path(const std::string& path) {
   char* resolved = ::realpath(path.c_str(), nullptr);
   if (resolved == nullptr) return "";
@@ -37,7 +38,7 @@ std::string real_path(const std::string& path) {
   return result;
 }
 
-// <cache>/models--org--name for a snapshot of the Hugging Face cache, else "".
+// Returns <cache>/models--org--name if `path` is a snapshot in the Hugging Face cache, else "".
 std::string cache_repository(const std::string& path) {
   const std::filesystem::path snapshots = std::filesystem::path(path).parent_path();
   const std::filesystem::path repository = snapshots.parent_path();
@@ -69,11 +70,11 @@ void require_safe_name(const std::string& name, const std::string& where) {
   if (is_safe_name(name)) return;
   throw refusal(
       {.code = "model.name",
-       .what = "a name that a model directory may not refer to",
+       .what = "a model directory may not refer to this name",
        .where = where,
        .expected =
            "letters, digits, '.', '_', '-', starting with a letter or digit, at most 255 bytes",
-       .found = "'" + preview(name) + "'",
+       .found = fmt::format("'{}'", preview(name)),
        .hint = "model files must lie in the directory itself; do not use this model if you do not "
                "trust it"});
 }
@@ -93,8 +94,9 @@ Error bad_link(const std::string& path, const std::string& target, const std::st
       {.code = "model.symlink",
        .what = "a symbolic link leads out of the model directory",
        .where = path,
-       .expected = allowed.empty() ? "a regular file" : "a target below " + allowed,
-       .found = target.empty() ? "a symbolic link" : "a link to " + preview(target, 200),
+       .expected = allowed.empty() ? "a regular file" : fmt::format("a target below {}", allowed),
+       .found =
+           target.empty() ? "a symbolic link" : fmt::format("a link to {}", preview(target, 200)),
        .hint =
            "copy the file into the directory, or pass the directory that holds the real files"});
 }
@@ -144,7 +146,7 @@ ModelFolder ModelFolder::subfolder(const std::string& name) const {
       throw missing(folder.path_, "modules.json names this folder");
     throw system_error("model.missing", "open", folder.path_, error);
   }
-  folder.prefix_ = prefix_ + name + "/";
+  folder.prefix_ = fmt::format("{}{}/", prefix_, name);
   folder.link_root_ = link_root_;
   folder.record_ = record_;
   return folder;
@@ -176,8 +178,8 @@ UniqueFd ModelFolder::open_file(const std::string& name) const {
     throw system_error("model.missing", "stat", path, errno);
   }
   const bool link = S_ISLNK(info.st_mode);
-  if (!link)
-    require_regular(info.st_mode, path);  // before open(): opening a device can have effects
+  // The check comes before open(), because opening a device can have side effects.
+  if (!link) require_regular(info.st_mode, path);
   UniqueFd fd = link ? open_link(name) : UniqueFd(::openat(fd_->get(), name.c_str(), kOpenFlags));
   if (!fd) throw system_error("model.missing", "open", path, errno);
   if (::fstat(fd.get(), &info) != 0) throw system_error("model.missing", "stat", path, errno);
@@ -192,10 +194,10 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
   const int64_t size = file_size(fd, path_of(name));
   if (size > max_bytes) {
     throw refusal({.code = std::string(code),
-                   .what = "file is too large",
+                   .what = "the file is too large",
                    .where = path_of(name),
-                   .expected = "at most " + std::to_string(max_bytes) + " bytes",
-                   .found = std::to_string(size) + " bytes",
+                   .expected = fmt::format("at most {} bytes", max_bytes),
+                   .found = fmt::format("{} bytes", size),
                    .hint = "check that this is the file you meant"});
   }
   std::string text(static_cast<size_t>(size), '\0');
@@ -210,7 +212,7 @@ Json ModelFolder::read_json(const std::string& name, const JsonLimits& limits,
 
 std::vector<std::string> ModelFolder::list() const {
   std::vector<std::string> names;
-  // A fresh open file description: readdir's position must not be shared between calls.
+  // Opens the directory again, so that calls do not share the position of readdir().
   const int fd = ::openat(fd_->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = fd < 0 ? nullptr : ::fdopendir(fd);
   if (dir == nullptr) {

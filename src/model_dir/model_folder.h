@@ -1,4 +1,4 @@
-// The only way in which files of a model directory are opened.
+// Opens the files of a model directory. No other code opens them.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,28 @@ namespace encode {
 // ^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$: one component, never "..", never hidden, never absolute.
 bool is_safe_name(std::string_view name);
 
-// A directory and its one level of module folders. Names that come from files are checked against
-// is_safe_name(); opening never follows a symbolic link, never blocks, and takes regular files
-// alone. The one exception is the Hugging Face cache, <cache>/models--org--name/snapshots/<commit>:
-// there a link is followed if its target stays below models--org--name.
+// A directory and the module folders in it. Names that come from files must pass is_safe_name().
+// Opening a file never blocks, never follows a symbolic link, and refuses everything but regular
+// files. In a snapshot of the Hugging Face cache, <cache>/models--org--name/snapshots/<commit>, a
+// link is followed if its target is below models--org--name.
 //
-// Every file that is opened is recorded: what was read is what can change a result. Copies share
-// the record.
+// Every file that is opened is recorded, because every file that is read can change a result.
+// Copies share the record.
 class ModelFolder {
  public:
-  // Throws Error "model.missing" (kNoInput) where `path` is not a directory.
+  // Throws Error "model.missing" (ExitCode::kNoInput) if `path` is not a directory.
   static ModelFolder open(const std::string& path);
 
-  // Throws Error "model.name" for an unsafe name, "model.missing" where it is absent,
-  // "model.symlink".
+  // Throws Error: "model.name" if the name is not safe, "model.missing" if the folder does not
+  // exist, "model.symlink" if it is a symbolic link.
   ModelFolder subfolder(const std::string& name) const;
 
-  bool has(const std::string& name)
-      const;  // true for a dangling link too, so that open_file() can complain
+  // Returns true also for a link without a target, so that open_file() can refuse it.
+  bool has(const std::string& name) const;
   // Throws Error: "model.missing", "model.name", "model.symlink", "model.not_a_file".
   UniqueFd open_file(const std::string& name) const;
-  // Whole file as strict JSON. `code` is the error's code for malformed JSON.
+  // Reads a whole file, read_json() as strict JSON. Throws what open_file() throws, and Error
+  // `code` if the file is too large or not valid JSON.
   Json read_json(const std::string& name, const JsonLimits& limits, std::string_view code) const;
   std::string read_text(const std::string& name, int64_t max_bytes, std::string_view code) const;
 
@@ -54,7 +55,7 @@ class ModelFolder {
 
   std::string path_;
   std::string prefix_;     // "" or "1_Pooling/"
-  std::string link_root_;  // links may point below this directory; empty: no links
+  std::string link_root_;  // targets of links must be below this directory; empty: no links
   std::shared_ptr<UniqueFd> fd_;
   std::shared_ptr<Record> record_;
 };

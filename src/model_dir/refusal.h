@@ -1,4 +1,4 @@
-// The Error of a model directory that is not acceptable.
+// Makes the Error for a model directory that encode refuses. The exit code is usually kConfig.
 #pragma once
 
 #include <string>

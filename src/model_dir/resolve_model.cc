@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/model_directory.h"
@@ -29,7 +30,7 @@ bool all_safe(const std::vector<std::string>& parts) {
   return std::all_of(parts.begin(), parts.end(), is_safe_name);
 }
 
-// Where huggingface_hub keeps downloads, the setting that it prefers first.
+// Returns the directories in which huggingface_hub keeps downloads, in its order of precedence.
 std::vector<std::string> cache_directories() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -56,12 +57,12 @@ bool is_commit(const std::string& revision) {
          revision.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// The commit that a branch, tag or commit stands for in one cached repository; "" where it does not
-// know it.
+// Returns the commit of a branch, tag or commit in one cached repository, or "" if the repository
+// does not have it.
 std::string commit_of(const std::string& repository, const std::string& revision) {
   if (is_commit(revision)) return revision;
   std::error_code error;
-  const std::string ref = repository + "/refs/" + revision;
+  const std::string ref = fmt::format("{}/refs/{}", repository, revision);
   if (!fs::is_regular_file(ref, error)) return "";
   std::string commit = read_file(ref, 256, "model.not_found");
   while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
@@ -72,7 +73,7 @@ Error not_found(const std::string& model, std::string expected, std::string foun
                 std::string hint) {
   return refusal({.code = "model.not_found",
                   .what = "there is no model of this name",
-                  .where = "model '" + preview(model, 200) + "'",
+                  .where = fmt::format("model '{}'", preview(model, 200)),
                   .expected = std::move(expected),
                   .found = std::move(found),
                   .hint = std::move(hint),
@@ -89,7 +90,7 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
                    .what = "a revision belongs to a hub id, not to a directory",
                    .where = model,
                    .expected = "no revision",
-                   .found = "'" + preview(*revision) + "'",
+                   .found = fmt::format("'{}'", preview(*revision)),
                    .hint = "leave the revision out, or give the hub id as the model"});
   }
   const std::vector<std::string> id = split(model);
@@ -101,10 +102,10 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
         fs::exists(model, error) ? "a file" : "no such directory, and not a hub id",
         "check the path; relative paths start at the current directory");
   }
-  std::vector<std::string> repositories = {"models--" +
-                                           (id.size() == 2 ? id[0] + "--" + id[1] : id[0])};
-  if (id.size() == 1) repositories.push_back("models--sentence-transformers--" + id[0]);
-  const std::string unknown_commit = "<" + ref + ">";
+  std::vector<std::string> repositories = {fmt::format("models--{}", fmt::join(id, "--"))};
+  if (id.size() == 1)
+    repositories.push_back(fmt::format("models--sentence-transformers--{}", id[0]));
+  const std::string unknown_commit = fmt::format("<{}>", ref);
   std::string searched = fs::absolute(model).string();
   for (const std::string& name : cache_directories()) {
     const fs::path cache = name;
@@ -118,8 +119,9 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
     }
   }
   throw not_found(
-      model, "one of these directories:\n" + searched, "none of them",
-      "nothing is downloaded by this program; fetch it once with: hf download " + preview(model));
+      model, fmt::format("one of these directories:\n{}", searched), "none of them",
+      fmt::format("encode does not download models; download it once with: hf download {}",
+                  preview(model)));
 }
 
 }  // namespace encode

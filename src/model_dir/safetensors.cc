@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <fmt/format.h>
 #include <set>
 #include <utility>
 #include <vector>
@@ -18,8 +19,8 @@ namespace {
 
 constexpr int64_t kLengthBytes = 8;
 
-// Everything that the format knows in whole bytes. Models compute from F32, F16 and BF16; the
-// others may be present (buffers such as `position_ids` are I64).
+// The dtypes of the format that have whole bytes. Models need F32, F16 and BF16. Tensors that no
+// model reads may have the others: buffers such as `position_ids` are I64.
 constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32", 4},
                                                                            {"F16", 2},
                                                                            {"BF16", 2},
@@ -38,20 +39,15 @@ constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32
 struct HeaderTensor {
   std::string dtype;
   std::vector<int64_t> shape;
-  std::vector<int64_t> offsets;  // begin, end; from the beginning of the data
+  std::vector<int64_t> offsets;  // begin and end, counted from the beginning of the data
 };
 
 std::string shape_text(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (const int64_t dim : shape) {
-    if (text.size() > 1) text += ", ";
-    text += std::to_string(dim);
-  }
-  return text + "]";
+  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Receives the header's JSON event by event. A tree of a hostile header would take ten times its
-// size; here anything that is not part of the format ends the parse at once.
+// Parses the JSON of the header event by event and refuses everything that is not in the format. A
+// JSON tree of a hostile header would need ten times the memory.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -64,14 +60,14 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     return unexpected(preview(text));
   }
   bool binary(Json::binary_t& /*value*/) override { return unexpected("binary data"); }
-  bool number_integer(int64_t value) override { return unexpected(std::to_string(value)); }
+  bool number_integer(int64_t value) override { return unexpected(fmt::to_string(value)); }
   bool number_unsigned(uint64_t value) override {
     if (state_ != State::kShape && state_ != State::kOffsets)
-      return unexpected(std::to_string(value));
+      return unexpected(fmt::to_string(value));
     std::vector<int64_t>& list = state_ == State::kShape ? tensor().shape : tensor().offsets;
     const size_t most = state_ == State::kShape ? static_cast<size_t>(kMaxRank) : 2;
-    if (list.size() >= most) return unexpected("more than " + std::to_string(most) + " numbers");
-    if (value > static_cast<uint64_t>(INT64_MAX)) return unexpected(std::to_string(value));
+    if (list.size() >= most) return unexpected(fmt::format("more than {} numbers", most));
+    if (value > static_cast<uint64_t>(INT64_MAX)) return unexpected(fmt::to_string(value));
     list.push_back(static_cast<int64_t>(value));
     return true;
   }
@@ -81,7 +77,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       return true;
     }
     if (state_ != State::kTensor || field_ != "dtype")
-      return unexpected("the string '" + preview(value) + "'");
+      return unexpected(fmt::format("the string '{}'", preview(value)));
     tensor().dtype = value;
     return true;
   }
@@ -114,7 +110,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       return true;
     }
     if (key != "dtype" && key != "shape" && key != "data_offsets")
-      return unexpected("the key '" + preview(key) + "'");
+      return unexpected(fmt::format("the key '{}'", preview(key)));
     if (!fields_.insert(key).second) return duplicate(key);
     field_ = key;
     return true;
@@ -132,7 +128,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
                    .what = "the header of the safetensors file is malformed JSON",
                    .where = file_,
                    .expected = "JSON (RFC 8259)",
-                   .found = "a syntax error at byte " + std::to_string(position) + " of the header",
+                   .found = fmt::format("a syntax error at byte {} of the header", position),
                    .hint = "the file is damaged: download it again"});
   }
 
@@ -150,10 +146,10 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       return true;
     }
     if (name.empty() || static_cast<int64_t>(name.size()) > kMaxTensorNameBytes) {
-      return unexpected("a tensor name of " + std::to_string(name.size()) + " bytes");
+      return unexpected(fmt::format("a tensor name of {} bytes", name.size()));
     }
     if (static_cast<int64_t>(tensors_.size()) >= kMaxTensors) {
-      return unexpected("more than " + std::to_string(kMaxTensors) + " tensors");
+      return unexpected(fmt::format("more than {} tensors", kMaxTensors));
     }
     const auto [entry, inserted] = tensors_.try_emplace(name);
     tensor_ = &entry->second;
@@ -163,11 +159,11 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   void count_metadata(size_t bytes) {
     metadata_bytes_ += static_cast<int64_t>(bytes);
     if (metadata_bytes_ > kMaxMetadataBytes)
-      unexpected("more than " + std::to_string(kMaxMetadataBytes) + " bytes");
+      unexpected(fmt::format("more than {} bytes", kMaxMetadataBytes));
   }
 
   std::string place() const {
-    return name_.empty() ? "the header" : "the entry '" + preview(name_) + "'";
+    return name_.empty() ? "the header" : fmt::format("the entry '{}'", preview(name_));
   }
 
   [[noreturn]] bool duplicate(const std::string& key) const {
@@ -175,8 +171,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
                    .what = "a key appears twice in the header of the safetensors file",
                    .where = file_,
                    .expected = "unique keys",
-                   .found = "'" + preview(key) + "' again, in " + place(),
-                   .hint = "readers disagree about such a file: do not use it"});
+                   .found = fmt::format("'{}' again, in {}", preview(key), place()),
+                   .hint = "programs read such a file in different ways: do not use it"});
   }
 
   [[noreturn]] bool unexpected(const std::string& found) const {
@@ -187,7 +183,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
          .expected =
              R"({"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, )"
              R"("__metadata__" with strings of 1 MiB in total, names of 1 to 512 bytes)",
-         .found = found + ", in " + place(),
+         .found = fmt::format("{}, in {}", found, place()),
          .hint = "the file is damaged, or not a safetensors file"});
   }
 
@@ -205,22 +201,24 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 using TensorEntry = TensorMap::value_type;
 
 std::string quoted(const TensorEntry* entry) {
-  return entry == nullptr ? "the header" : "tensor '" + preview(entry->first) + "'";
+  return entry == nullptr ? "the header" : fmt::format("tensor '{}'", preview(entry->first));
 }
 
-// `entry` should begin where `previous` (nullptr: the header) ends. Offsets are into the data.
+// Throws, because `entry` does not begin at the end of `previous` (nullptr stands for the header).
+// Offsets count from the beginning of the data.
 [[noreturn]] void refuse_offset(const TensorEntry& entry, const TensorEntry* previous, int64_t end,
                                 int64_t offset) {
-  throw refusal({.code = "model.offsets",
-                 .what = quoted(&entry) + (offset < end ? " overlaps " : " leaves a hole after ") +
-                         quoted(previous),
-                 .where = entry.second.file,
-                 .expected = "data_offsets that start at " + std::to_string(end),
-                 .found = std::to_string(offset),
-                 .hint = "the file is damaged or was made to hide data: do not use it"});
+  throw refusal(
+      {.code = "model.offsets",
+       .what = fmt::format("{} {} {}", quoted(&entry),
+                           offset < end ? "overlaps" : "leaves a hole after", quoted(previous)),
+       .where = entry.second.file,
+       .expected = fmt::format("data_offsets that start at {}", end),
+       .found = fmt::to_string(offset),
+       .hint = "the file is damaged or was made to hide data: do not use it"});
 }
 
-// The tensors must tile the data: no overlap, no hole, nothing after the last one.
+// Throws if tensors overlap, or if a byte of the data belongs to no tensor.
 void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_bytes) {
   std::vector<const TensorEntry*> order;
   order.reserve(tensors.size());
@@ -237,13 +235,13 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
     previous = entry;
   }
   if (end == file_bytes) return;
-  // The other case, a tensor beyond the end of the file, has been refused tensor by tensor.
+  // The file cannot be too short, because parse_safetensors_header() has checked each tensor.
   throw refusal({.code = "model.file_size",
                  .what = "the safetensors file goes on after its last tensor",
                  .where = tensors.begin()->second.file,
-                 .expected = std::to_string(end) + " bytes",
-                 .found = std::to_string(file_bytes) + " bytes",
-                 .hint = "the file is damaged or was made to hide data: get the file again"});
+                 .expected = fmt::format("{} bytes", end),
+                 .found = fmt::format("{} bytes", file_bytes),
+                 .hint = "the file is damaged or was made to hide data: download it again"});
 }
 
 [[noreturn]] void refuse_length(uint64_t length, const std::string& start,
@@ -252,8 +250,8 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
   throw refusal({.code = "model.header_size",
                  .what = "the header of the safetensors file has an impossible length",
                  .where = file,
-                 .expected = "2 to " + std::to_string(kMaxHeaderBytes) + " bytes, inside the file",
-                 .found = std::to_string(length) + " bytes",
+                 .expected = fmt::format("2 to {} bytes, inside the file", kMaxHeaderBytes),
+                 .found = fmt::format("{} bytes", length),
                  .hint = pointer ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
                                  : "the file is damaged, or not a safetensors file"});
 }
@@ -275,11 +273,11 @@ int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
         {.code = "model.dtype",
          .what = "a tensor has an unknown dtype",
          .where = where,
-         .expected = "F32, F16 or BF16 (F64, I8 to I64, U8 to U32, BOOL, F8_* where they are not "
-                     "computed with)",
-         .found = "'" + preview(dtype) + "'",
+         .expected = "F32, F16 or BF16 (F64, I8 to I64, U8 to U32, BOOL and F8_* only in tensors "
+                     "that the model does not need)",
+         .found = fmt::format("'{}'", preview(dtype)),
          .hint =
-             "quantized checkpoints are not supported: use the float32, float16 or bfloat16 one"});
+             "quantized checkpoints are not supported: use one in float32, float16 or bfloat16"});
   }
   bool valid = static_cast<int64_t>(shape.size()) <= kMaxRank;
   for (const int64_t dim : shape) {
@@ -307,9 +305,9 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
   };
   if (header.empty() || header[0] != '{') {
     throw refuse("the header of the safetensors file is not a JSON object",
-                 "'" + preview(header.substr(0, 8)) + "'");
+                 fmt::format("'{}'", preview(header.substr(0, 8))));
   }
-  // nlohmann::json takes a NUL for the end of its input and would not see what follows.
+  // nlohmann::json takes a NUL byte as the end of its input and would ignore the rest.
   if (header.find('\0') != std::string_view::npos) {
     throw refuse("the header of the safetensors file is not a JSON object", "a NUL byte");
   }
@@ -319,19 +317,19 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
   const int64_t data_begin = kLengthBytes + static_cast<int64_t>(header.size());
   TensorMap tensors;
   for (auto& [name, tensor] : reader.take()) {
-    const std::string where = file + ", tensor '" + preview(name) + "'";
+    const std::string where = fmt::format("{}, tensor '{}'", file, preview(name));
     const int64_t bytes = checked_bytes(tensor.shape, tensor.dtype, where);
     const int64_t begin = tensor.offsets[0];
     const int64_t end = tensor.offsets[1];
     if (begin > end || end > file_bytes - data_begin || end - begin != bytes) {
-      throw refusal({.code = "model.offsets",
-                     .what = "the bytes of a tensor do not fit its shape or the file",
-                     .where = where,
-                     .expected = std::to_string(bytes) + " bytes (" + tensor.dtype + " " +
-                                 shape_text(tensor.shape) + ") within the " +
-                                 std::to_string(file_bytes - data_begin) + " bytes of data",
-                     .found = "data_offsets " + shape_text(tensor.offsets),
-                     .hint = "the copy or download is incomplete or damaged: get the file again"});
+      throw refusal(
+          {.code = "model.offsets",
+           .what = "the bytes of a tensor do not fit its shape or the file",
+           .where = where,
+           .expected = fmt::format("{} bytes ({} {}) within the {} bytes of data", bytes,
+                                   tensor.dtype, shape_text(tensor.shape), file_bytes - data_begin),
+           .found = fmt::format("data_offsets {}", shape_text(tensor.offsets)),
+           .hint = "the copy or download is incomplete or damaged: download it again"});
     }
     tensors[name] = {.file = file,
                      .dtype = std::move(tensor.dtype),
@@ -339,7 +337,7 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
                      .offset_bytes = data_begin + begin,
                      .size_bytes = bytes};
   }
-  if (tensors.empty()) throw refuse("the safetensors file holds no tensor", "no tensor");
+  if (tensors.empty()) throw refuse("the safetensors file has no tensor", "no tensor");
   require_tiling(tensors, data_begin, file_bytes);
   return tensors;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 
@@ -43,8 +44,8 @@ constexpr auto kModuleClasses = std::to_array<ModuleClass>({
     {"Dropout", "dropout", ModuleType::kDropout},
 });
 
-// The type strings that sentence-transformers 2 to 6 wrote: "<package>.<Class>",
-// "<package>.<file>.<Class>", where versions before 6 name a file after its class.
+// Reads the type strings of sentence-transformers 2 to 6: "<package>.<Class>" or
+// "<package>.<file>.<Class>". Before version 6 the file has the name of the class.
 std::optional<ModuleType> module_type(std::string_view type) {
   static constexpr std::array<std::string_view, 3> kPackages = {
       "sentence_transformers.models.", "sentence_transformers.base.modules.",
@@ -70,29 +71,31 @@ Error bad_modules(const ModelFolder& root, std::string what, std::string found) 
                   .expected = "a Transformer, then one Pooling, or a StaticEmbedding; then any "
                               "number of Dense, LayerNorm, Normalize and Dropout",
                   .found = std::move(found),
-                  .hint = "encode it with sentence-transformers, or take modules.json away to use "
-                          "the bare transformer"});
+                  .hint = "encode it with sentence-transformers, or remove modules.json to use "
+                          "the transformer alone"});
 }
 
 std::vector<PoolingMode> pooling_modes(const Json& config, const JsonFields& fields,
                                        const std::string& where) {
   std::vector<PoolingMode> modes;
-  if (fields.has("pooling_mode")) {  // the newer form; the older keys beside it are ignored
+  if (fields.has("pooling_mode")) {  // the newer form, which overrides the older keys
     const Json& mode = config.at("pooling_mode");
     const std::vector<Json> names =
         mode.is_array() ? mode.get<std::vector<Json>>() : std::vector<Json>{mode};
     if (names.empty() || names.size() > 6)
-      fields.refuse("pooling_mode", "1 to 6 modes", std::to_string(names.size()));
+      fields.refuse("pooling_mode", "1 to 6 modes", fmt::to_string(names.size()));
     for (const Json& name : names) {
       if (!name.is_string())
         fields.refuse("pooling_mode", "a string or a list of strings", preview(name.dump()));
-      modes.push_back(parse_pooling_mode(name.get<std::string>(), where + ", pooling_mode"));
+      modes.push_back(
+          parse_pooling_mode(name.get<std::string>(), fmt::format("{}, pooling_mode", where)));
       if (modes.back() == PoolingMode::kNone)
-        fields.refuse("pooling_mode", "a pooling: 'none' is an option of a run", "'none'");
+        fields.refuse("pooling_mode", "a pooling mode: only the options of a run may say 'none'",
+                      "'none'");
     }
     return modes;
   }
-  // The older form. The vectors are concatenated in this order, not in the file's.
+  // The older form. The vectors are concatenated in this order, not in the order of the file.
   static constexpr std::array<std::pair<const char*, PoolingMode>, 6> kFlags = {
       {{"pooling_mode_cls_token", PoolingMode::kCls},
        {"pooling_mode_max_tokens", PoolingMode::kMax},
@@ -122,7 +125,7 @@ SentenceModule read_pooling(const ModelFolder& folder) {
 }
 
 SentenceModule read_normalize(const ModelFolder& root, const std::string& path) {
-  // Most directories name a folder that is not there, since the module had no files before
+  // Most directories name a folder that does not exist, because the module had no files before
   // sentence-transformers 5.
   if (!path.empty() && root.has(path)) {
     const ModelFolder folder = root.subfolder(path);
@@ -138,10 +141,10 @@ SentenceModule read_normalize(const ModelFolder& root, const std::string& path) 
   return module;
 }
 
-// model2vec writes "." for the directory itself.
+// model2vec writes "." for the model directory.
 bool is_root(const std::string& path) { return path.empty() || path == "."; }
 
-// A StaticEmbedding is a table of token vectors and their mean.
+// The second part of a StaticEmbedding, which takes the mean of the token vectors.
 SentenceModule mean_of_tokens() {
   SentenceModule module;
   module.kind = SentenceModule::Kind::kPooling;
@@ -159,10 +162,10 @@ void require_order(const ModelFolder& root, const ModuleList& list, bool has_inp
   if (poolings == 1 && is_pooling(list.modules.front())) return;
   if (list.is_static)
     throw bad_modules(root, "a StaticEmbedding is followed by a Pooling",
-                      std::to_string(poolings - 1) + " of them");
+                      fmt::format("{} of them", poolings - 1));
   throw bad_modules(
       root, "modules.json does not have one Pooling right after the Transformer",
-      poolings == 1 ? "another module before the Pooling" : std::to_string(poolings) + " of them");
+      poolings == 1 ? "another module before the Pooling" : fmt::format("{} of them", poolings));
 }
 
 // Reads modules.json entry by entry.
@@ -176,8 +179,8 @@ class ModuleReader {
     const std::string path = fields.string_or("path", "");
     const std::optional<ModuleType> known = module_type(type);
     if (!known)
-      throw bad_modules(root_, "module type '" + preview(type) + "' is not supported",
-                        "'" + preview(type) + "'");
+      throw bad_modules(root_, fmt::format("module type '{}' is not supported", preview(type)),
+                        fmt::format("'{}'", preview(type)));
     const size_t before = list_.modules.size();
     add(*known, path);
     if (list_.modules.size() > before) list_.modules.back().path = path;
@@ -197,7 +200,7 @@ class ModuleReader {
           throw bad_modules(root_,
                             "the Transformer or StaticEmbedding is not the first module, or not "
                             "the only one",
-                            "'" + preview(path) + "'");
+                            fmt::format("'{}'", preview(path)));
         }
         list_.input_folder = is_root(path) ? "" : path;
         list_.is_static = type == ModuleType::kStaticEmbedding;
@@ -215,7 +218,7 @@ class ModuleReader {
       case ModuleType::kNormalize:
         list_.modules.push_back(read_normalize(root_, path));
         break;
-      case ModuleType::kDropout:  // does something in training only
+      case ModuleType::kDropout:  // has no effect outside of training
         break;
     }
   }
@@ -231,9 +234,9 @@ std::optional<ModuleList> read_modules(const ModelFolder& root) {
   if (!root.has(kModulesFile)) return std::nullopt;
   const Json json = root.read_json(kModulesFile, kConfigJson, "model.modules");
   if (!json.is_array() || json.empty() || static_cast<int64_t>(json.size()) > kMaxModules) {
-    throw bad_modules(
-        root, "modules.json is not a list of 1 to " + std::to_string(kMaxModules) + " modules",
-        preview(json.dump()));
+    throw bad_modules(root,
+                      fmt::format("modules.json is not a list of 1 to {} modules", kMaxModules),
+                      preview(json.dump()));
   }
   ModuleReader reader(root);
   for (const Json& entry : json) reader.read(entry);
@@ -246,12 +249,13 @@ int64_t output_dim(const std::vector<SentenceModule>& modules, int64_t hidden_si
   const auto require = [&](const SentenceModule& module, const std::string& name) {
     if (module.in_features == dim) return;
     throw refusal({.code = "model.dim",
-                   .what = "module '" + module.path + "' does not fit what comes before it",
+                   .what = fmt::format("the input width of module '{}' is not the width before it",
+                                       module.path),
                    .where = where,
-                   .expected = name + " " + std::to_string(dim),
-                   .found = std::to_string(module.in_features),
-                   .hint = "a module fits the pooling that the model was trained with: leave the "
-                           "pooling as it is"});
+                   .expected = fmt::format("{} {}", name, dim),
+                   .found = fmt::to_string(module.in_features),
+                   .hint = "the modules need the pooling that the model was trained with: do not "
+                           "set another pooling"});
   };
   for (const SentenceModule& module : modules) {
     if (module.kind == SentenceModule::Kind::kPooling) {

@@ -1,4 +1,4 @@
-// The sentence-transformers side of a model directory: modules.json and what it names.
+// Reads modules.json of sentence-transformers and the modules that it names.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,24 @@
 
 namespace encode {
 
-// modules.json, checked: a Transformer, then one Pooling, or a StaticEmbedding; then any Dense,
-// LayerNorm and Normalize modules, in any order.
+// The modules of a checked modules.json. The first is a Transformer followed by one Pooling, or a
+// StaticEmbedding. Any Dense, LayerNorm and Normalize modules follow, in any order.
 struct ModuleList {
-  std::string input_folder;  // of the first module: "" or a name, "0_Transformer"
+  std::string input_folder;  // of the first module: "" or a name such as "0_Transformer"
   bool is_static = false;    // the first module is a StaticEmbedding
-  // Without the first module; the mean of a StaticEmbedding is a kPooling, its width still to be
-  // filled in.
+  // The modules after the first one. For a StaticEmbedding this begins with its mean, a kPooling.
+  // The caller fills in the width of this kPooling.
   std::vector<SentenceModule> modules;
   std::vector<std::string> warnings;
 };
 
-// No modules.json -> nullopt. Widths are checked by output_dim(). Throws Error: "model.modules",
-// "model.pooling", "model.dense", "model.layer_norm", "model.unsupported", "model.missing".
+// Returns nullopt if there is no modules.json. Does not check whether the widths fit; output_dim()
+// does. Throws Error: "model.modules", "model.pooling", "model.dense", "model.layer_norm",
+// "model.unsupported", "model.missing".
 std::optional<ModuleList> read_modules(const ModelFolder& root);
 
-// Width of an embedding after `modules`, whose first is the Pooling. Throws Error "model.dim" where
-// a module does not fit what comes before it.
+// Returns the width of an embedding after `modules`, which begin with the Pooling. Throws Error
+// "model.dim" if a module has another input width than the width before it.
 int64_t output_dim(const std::vector<SentenceModule>& modules, int64_t hidden_size,
                    const std::string& where);
 

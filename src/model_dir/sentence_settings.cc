@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 
@@ -20,7 +21,7 @@ void require_embedding_model(const JsonFields& fields, const std::string& where)
                  .what = "the model is not an embedding model",
                  .where = where,
                  .expected = "SentenceTransformer",
-                 .found = "'" + preview(type) + "'",
+                 .found = fmt::format("'{}'", preview(type)),
                  .hint = "encode it with sentence-transformers"});
 }
 
@@ -29,8 +30,7 @@ std::map<std::string, std::string> read_prompts(const JsonFields& fields) {
   if (!fields.has("prompts")) return prompts;
   const Json& texts = fields.object("prompts");
   if (static_cast<int64_t>(texts.size()) > kMaxPrompts) {
-    fields.refuse("prompts", "at most " + std::to_string(kMaxPrompts),
-                  std::to_string(texts.size()));
+    fields.refuse("prompts", fmt::format("at most {}", kMaxPrompts), fmt::to_string(texts.size()));
   }
   for (const auto& [name, text] : texts.items()) {
     if (!text.is_string() && !text.is_null())
@@ -43,14 +43,14 @@ std::map<std::string, std::string> read_prompts(const JsonFields& fields) {
 void read_default_prompt(const JsonFields& fields, SentenceSettings& settings) {
   if (!fields.has("default_prompt_name")) return;
   const std::string name = fields.string("default_prompt_name");
-  // sentence-transformers has these two, empty.
+  // sentence-transformers always has these two prompts, with an empty text.
   if (name == "query" || name == "document") settings.prompts.try_emplace(name);
   if (settings.prompts.count(name) == 0)
-    fields.refuse("default_prompt_name", "a name in 'prompts'", "'" + preview(name) + "'");
+    fields.refuse("default_prompt_name", "a name in 'prompts'", fmt::format("'{}'", preview(name)));
   settings.default_prompt_name = name;
 }
 
-// A name that sentence-transformers does not know leaves it at its default, and so it does here.
+// An unknown name leaves the default in place, as in sentence-transformers.
 void read_similarity(const JsonFields& fields, const std::string& where,
                      SentenceSettings& settings) {
   static constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean",
@@ -60,8 +60,8 @@ void read_similarity(const JsonFields& fields, const std::string& where,
     settings.similarity = name;
     return;
   }
-  settings.warnings.push_back(where + ": the similarity '" + preview(name) + "' is not known, " +
-                              settings.similarity + " is assumed");
+  settings.warnings.push_back(fmt::format("{}: the similarity '{}' is not known, {} is assumed",
+                                          where, preview(name), settings.similarity));
 }
 
 }  // namespace

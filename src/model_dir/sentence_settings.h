@@ -1,4 +1,4 @@
-// config_sentence_transformers.json: prompts, and what the model says of its embeddings.
+// Reads config_sentence_transformers.json: prompts and other settings of the embeddings.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ struct SentenceSettings {
   std::vector<std::string> warnings;
 };
 
-// The defaults where there is no such file. Throws Error "model.prompts" for a malformed file, and
-// "model.unsupported" for models that are not plain embedding models (cross-encoders, sparse ones).
+// Returns the defaults if the file does not exist. Throws Error "model.prompts" if the file is
+// malformed, and "model.unsupported" for other kinds of models, such as cross-encoders and sparse
+// encoders.
 SentenceSettings read_sentence_settings(const ModelFolder& root);
 
 }  // namespace encode

@@ -1,5 +1,6 @@
 #include "model_dir/static_embedding.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/json.h"
@@ -14,17 +15,17 @@ namespace {
 constexpr const char* kCode = "model.static_embedding";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 
-// transformers' tokenizers take the truncation that a caller asks for; this module calls the
-// tokenizer as it was saved.
+// A Transformer module sets the truncation of its tokenizer. A StaticEmbedding uses the truncation
+// that is saved in tokenizer.json.
 std::optional<int64_t> stated_truncation(const ModelFolder& folder) {
   const std::string where = folder.path_of(kTokenizerFile);
   const Json tokenizer = folder.read_json(kTokenizerFile, kTokenizerJson, "model.tokenizer");
   const JsonFields fields(tokenizer, where, "model.tokenizer");
   if (!fields.has("truncation")) return std::nullopt;
-  const JsonFields truncation(fields.object("truncation"), where + ", truncation",
+  const JsonFields truncation(fields.object("truncation"), fmt::format("{}, truncation", where),
                               "model.tokenizer");
   if (const std::string side = truncation.string_or("direction", "Right"); side != "Right")
-    truncation.refuse("direction", "Right", "'" + preview(side) + "'");
+    truncation.refuse("direction", "Right", fmt::format("'{}'", preview(side)));
   return truncation.integer("max_length", 1, kMaxPositions);
 }
 
@@ -34,10 +35,10 @@ StaticEmbedding read_static_embedding(const ModelFolder& folder) {
   StaticEmbedding embedding;
   embedding.tensors = read_module_weights(folder, "StaticEmbedding");
   const auto& tensors = embedding.tensors;
-  std::string found;
-  for (const auto& [name, info] : tensors)
-    found += (found.empty() ? "" : ", ") + preview(name) + " " + info.dtype + " " +
-             Json(info.shape).dump();
+  std::vector<std::string> found;
+  for (const auto& [name, info] : tensors) {
+    found.push_back(fmt::format("{} {} {}", preview(name), info.dtype, Json(info.shape).dump()));
+  }
   const auto table = tensors.count("embedding.weight") != 0 ? tensors.find("embedding.weight")
                                                             : tensors.find("embeddings");
   const bool fits = tensors.size() == 1 && table != tensors.end() &&
@@ -47,11 +48,11 @@ StaticEmbedding read_static_embedding(const ModelFolder& folder) {
                      table->second.dtype == "BF16");
   if (!fits) {
     throw refusal({.code = kCode,
-                   .what = "the weights are not a StaticEmbedding's",
+                   .what = "the weights are not those of a StaticEmbedding",
                    .where = folder.path_of("model.safetensors"),
                    .expected = "embedding.weight (or embeddings) [tokens, dim] in F32, F16 or "
                                "BF16, and no other tensor",
-                   .found = found.substr(0, 400),
+                   .found = fmt::format("{}", fmt::join(found, ", ")).substr(0, 400),
                    .hint = "a model2vec model with token weights, a mapping or 8-bit numbers must "
                            "be saved with sentence-transformers first"});
   }

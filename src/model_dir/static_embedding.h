@@ -1,4 +1,4 @@
-// The StaticEmbedding module of sentence-transformers (model2vec): a table of token vectors.
+// Reads the StaticEmbedding module of sentence-transformers (model2vec), a table of token vectors.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 namespace encode {
 
 struct StaticEmbedding {
-  TensorMap tensors;  // one: embedding.weight or embeddings [vocab_size, hidden_size]
+  TensorMap tensors;  // one tensor: embedding.weight or embeddings, [vocab_size, hidden_size]
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
-  // Tokens, as tokenizer.json itself truncates: the module has no limit of its own.
+  // The length in tokens to which tokenizer.json truncates. The module has no other limit.
   std::optional<int64_t> max_length;
 };
 
-// `folder` holds tokenizer.json and model.safetensors. Throws Error "model.static_embedding" for
-// tensors that do not fit, "model.format" for pickled weights, "model.missing", and what
-// read_safetensors() throws.
+// `folder` has tokenizer.json and model.safetensors. Throws Error "model.static_embedding" if the
+// tensors are not those of this module, "model.format" if the weights are pickled, "model.missing",
+// and what read_safetensors() throws.
 StaticEmbedding read_static_embedding(const ModelFolder& folder);
 
 }  // namespace encode

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 
@@ -23,7 +24,8 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The first of `keys` that is present. Architectures spell the same quantity differently.
+// Returns the first of `keys` that is present, or keys[0]. Architectures have different names for
+// the same quantity.
 template <size_t N>
 std::string first_key(const JsonFields& fields, const std::array<const char*, N>& keys) {
   for (const char* key : keys) {
@@ -42,8 +44,8 @@ int64_t position_limit(const JsonFields& fields, const TransformerConfig& config
     const int64_t limit = config.max_position_embeddings - padding_idx - 1;
     if (limit < 1) {
       fields.refuse("max_position_embeddings",
-                    "more than pad_token_id + 1 = " + std::to_string(padding_idx + 1),
-                    std::to_string(config.max_position_embeddings));
+                    fmt::format("more than pad_token_id + 1 = {}", padding_idx + 1),
+                    fmt::to_string(config.max_position_embeddings));
     }
     return limit;
   }
@@ -67,16 +69,17 @@ bool is_causal_lm(const JsonFields& fields) {
 Error unsupported(const std::string& key, const std::string& where, std::string expected,
                   const Json& found) {
   return refusal({.code = "model.unsupported",
-                  .what = "the model asks for something that is not supported: '" + key + "'",
+                  .what = fmt::format("the model has a setting that is not supported: '{}'", key),
                   .where = where,
                   .expected = std::move(expected),
                   .found = preview(found.dump()),
-                  .hint = "embeddings without it would differ from the model's; encode it with "
+                  .hint = "without the setting the embeddings would be different; encode with "
                           "sentence-transformers"});
 }
 
-// ST puts a Lowercase normalizer in front of the tokenizer's own. That changes nothing where one is
-// there already, which is the case for every uncased model; anything else is refused.
+// With do_lower_case sentence-transformers adds a Lowercase normalizer before the normalizer of the
+// tokenizer. This changes nothing if the tokenizer already lowercases, as it does in every uncased
+// model. Returns true in this case.
 bool tokenizer_lowercases(const Json& normalizer, int depth = 0) {
   if (!normalizer.is_object() || depth > 4) return false;
   const auto type = normalizer.find("type");
@@ -99,7 +102,7 @@ void require_lowercase(const ModelFolder& folder, const std::string& where) {
                     "false, or true with a tokenizer.json whose normalizer lowercases", true);
 }
 
-// The settings of sentence-transformers' Transformer module that may have one value only.
+// Refuses settings of the Transformer module that have another value than the supported one.
 void require_plain_text_encoder(const Json& config, const std::string& where) {
   const auto require = [&](const char* key, const Json& value) {
     const auto found = config.find(key);
@@ -117,12 +120,13 @@ void require_plain_text_encoder(const Json& config, const std::string& where) {
   const Json text = {{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
   const auto found = modalities->is_object() ? modalities->find("text") : modalities->end();
   if (found == modalities->end() || *found != text) {
-    throw unsupported("modality_config", where, R"({"text": )" + text.dump() + "}", *modalities);
+    throw unsupported("modality_config", where, fmt::format(R"({{"text": {}}})", text.dump()),
+                      *modalities);
   }
 }
 
-// Arguments for Python constructors: some cannot change the numbers here (where to compute, which
-// attention kernel, the file's own code), every other one might.
+// Refuses arguments for Python constructors, except those that do not change the numbers here, such
+// as the device and the attention kernel.
 void require_harmless_arguments(const Json& config, const std::string& where) {
   static constexpr std::array<std::string_view, 8> kHarmless = {
       "trust_remote_code", "torch_dtype",       "dtype",        "attn_implementation",
@@ -134,7 +138,7 @@ void require_harmless_arguments(const Json& config, const std::string& where) {
     if (!arguments->is_object()) throw unsupported(key, where, "an object", *arguments);
     for (const auto& [name, value] : arguments->items()) {
       if (!contains(kHarmless, name))
-        throw unsupported(std::string(key) + "." + preview(name), where, "absent", value);
+        throw unsupported(fmt::format("{}.{}", key, preview(name)), where, "absent", value);
     }
   }
 }
@@ -158,7 +162,7 @@ void require_known_keys(const Json& config, const std::string& where) {
 TransformerConfig read_transformer_config(const ModelFolder& folder) {
   if (folder.has("adapter_config.json")) {
     throw refusal({.code = "model.unsupported",
-                   .what = "the directory holds a PEFT adapter, not a whole model",
+                   .what = "the directory has a PEFT adapter, not a whole model",
                    .where = folder.path_of("adapter_config.json"),
                    .expected = "a model with all its weights",
                    .found = "adapter_config.json",
@@ -185,8 +189,8 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
 }
 
 std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
-  // sentence-transformers writes the first name and reads the others, of its first releases, in
-  // this order.
+  // sentence-transformers writes the first name. It also reads the other names, which its first
+  // releases wrote, in this order.
   static constexpr std::array<const char*, 7> kNames = {
       "sentence_bert_config.json",       "sentence_roberta_config.json",
       "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -216,7 +220,7 @@ std::optional<int64_t> read_model_max_length(const ModelFolder& folder) {
   const double value = fields.number("model_max_length", 1, 1e31);
   if (value > static_cast<double>(kMaxPositions)) return std::nullopt;
   if (value != std::floor(value))
-    fields.refuse("model_max_length", "a whole number", std::to_string(value));
+    fields.refuse("model_max_length", "a whole number", fmt::format("{:f}", value));
   return static_cast<int64_t>(value);
 }
 

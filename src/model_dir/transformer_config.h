@@ -1,4 +1,4 @@
-// What every transformer's files have in common: config.json, sentence_bert_config.json,
+// Reads the settings that every transformer has: config.json, sentence_bert_config.json and
 // tokenizer_config.json.
 #pragma once
 
@@ -12,24 +12,25 @@
 namespace encode {
 
 struct TransformerConfig {
-  std::string text;  // of config.json
+  std::string text;  // the whole config.json
   std::string model_type;
   int64_t hidden_size = 0;
   int64_t vocab_size = 0;
-  int64_t max_position_embeddings = 0;  // 0: not stated
+  int64_t max_position_embeddings = 0;  // 0: config.json does not state it
   int64_t position_limit = 0;           // see ModelDirectory
-  bool causal_lm = false;               // saved as ...ForCausalLM and not turned bidirectional
+  bool causal_lm = false;               // the class is ...ForCausalLM, and is_causal is not false
 };
 
-// Throws Error "model.config" (kConfig), "model.missing" (kNoInput).
+// Throws Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter.
 TransformerConfig read_transformer_config(const ModelFolder& folder);
 
-// sentence_bert_config.json's max_seq_length. Settings that would change the result in a way that
-// is not implemented (multi-vector lengths, other tasks or modalities) are an Error
-// "model.unsupported", by name.
+// Returns max_seq_length of sentence_bert_config.json. Throws Error "model.unsupported" that names
+// the setting, if a setting would change the result and encode does not implement it. Such settings
+// are lengths of multi-vector models, other tasks and other modalities.
 std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder);
 
-// tokenizer_config.json's model_max_length; the 1e30 that stands for "none" gives no value.
+// Returns model_max_length of tokenizer_config.json. Returns nullopt for 1e30, which stands for "no
+// limit".
 std::optional<int64_t> read_model_max_length(const ModelFolder& folder);
 
 }  // namespace encode

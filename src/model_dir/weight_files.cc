@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -23,17 +24,16 @@ bool ends_with(std::string_view text, std::string_view end) {
 
 Error bad_index(const ModelFolder& folder, std::string what, std::string expected,
                 std::string found) {
-  return refusal(
-      {.code = "model.index",
-       .what = std::move(what),
-       .where = folder.path_of(kIndexFile),
-       .expected = std::move(expected),
-       .found = std::move(found),
-       .hint =
-           "index and shards are from different downloads, or incomplete: get all of them again"});
+  return refusal({.code = "model.index",
+                  .what = std::move(what),
+                  .where = folder.path_of(kIndexFile),
+                  .expected = std::move(expected),
+                  .found = std::move(found),
+                  .hint = "index and shards are from different downloads, or incomplete: download "
+                          "all of them again"});
 }
 
-// Nothing to load: says why, by what is there instead.
+// Throws an Error that names the weights in another format, if there are any.
 [[noreturn]] void refuse_no_weights(const ModelFolder& folder) {
   static constexpr std::array<std::string_view, 10> kOther = {
       ".bin", ".pt",      ".pth",  ".pkl",  ".ckpt",
@@ -61,7 +61,7 @@ Error bad_index(const ModelFolder& folder, std::string what, std::string expecte
                  .exit_code = ExitCode::kNoInput});
 }
 
-// Tensor name -> shard, as the index states it.
+// Returns the weight_map of the index: the shard of each tensor.
 std::map<std::string, std::string> read_weight_map(const ModelFolder& folder) {
   const Json index = folder.read_json(kIndexFile, kIndexJson, "model.index");
   const JsonFields fields(index, folder.path_of(kIndexFile), "model.index");
@@ -76,13 +76,13 @@ std::map<std::string, std::string> read_weight_map(const ModelFolder& folder) {
     shard_of[tensor] = shard.get<std::string>();
     shards.insert(shard_of[tensor]);
     if (static_cast<int64_t>(shards.size()) > kMaxShards) {
-      throw bad_index(folder, "too many shards", "at most " + std::to_string(kMaxShards),
-                      "more than " + std::to_string(kMaxShards));
+      throw bad_index(folder, "too many shards", fmt::format("at most {}", kMaxShards),
+                      fmt::format("more than {}", kMaxShards));
     }
   }
   if (shard_of.empty() || static_cast<int64_t>(shard_of.size()) > kMaxTensors) {
-    throw bad_index(folder, "too few or too many tensors", "1 to " + std::to_string(kMaxTensors),
-                    std::to_string(shard_of.size()));
+    throw bad_index(folder, "too few or too many tensors", fmt::format("1 to {}", kMaxTensors),
+                    fmt::to_string(shard_of.size()));
   }
   return shard_of;
 }
@@ -97,9 +97,10 @@ TensorMap read_shards(const ModelFolder& folder) {
       const auto listed = shard_of.find(name);
       if (listed == shard_of.end() || listed->second != shard) {
         throw bad_index(
-            folder, "shard '" + shard + "' holds a tensor that the index does not place there",
-            "tensor '" + preview(name) + "' in weight_map as '" + shard + "'",
-            listed == shard_of.end() ? "not listed" : "'" + preview(listed->second) + "'");
+            folder,
+            fmt::format("shard '{}' has a tensor that the index does not place there", shard),
+            fmt::format("tensor '{}' in weight_map as '{}'", preview(name), shard),
+            listed == shard_of.end() ? "not listed" : fmt::format("'{}'", preview(listed->second)));
       }
       tensors[name] = std::move(info);
     }
@@ -107,7 +108,7 @@ TensorMap read_shards(const ModelFolder& folder) {
   for (const auto& [name, shard] : shard_of) {
     if (tensors.count(name) == 0) {
       throw bad_index(folder, "a tensor is not in the shard that the index names",
-                      "tensor '" + preview(name) + "' in '" + shard + "'", "no such tensor");
+                      fmt::format("tensor '{}' in '{}'", preview(name), shard), "no such tensor");
     }
   }
   return tensors;

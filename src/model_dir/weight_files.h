@@ -1,4 +1,4 @@
-// One or many safetensors files, and the refusal of everything that is not safetensors.
+// Reads the weights of a transformer from one or many safetensors files.
 #pragma once
 
 #include "model_dir/model_folder.h"
@@ -6,10 +6,12 @@
 
 namespace encode {
 
-// The tensors of model.safetensors, else of the shards that model.safetensors.index.json lists, in
-// the order in which transformers looks for them. Throws Error: "model.format" where there are only
-// weights in another format, "model.missing", "model.index" where index and shards do not agree
-// tensor for tensor, and read_safetensors()'s.
+// Returns the tensors of model.safetensors. If this file does not exist, returns the tensors of the
+// shards that model.safetensors.index.json lists. transformers looks for them in the same order.
+// Throws what read_safetensors() throws, and Error:
+//   "model.format"    if the weights are in another format
+//   "model.missing"   if there are no weights
+//   "model.index"     if the index and the shards do not list the same tensors
 TensorMap read_weights(const ModelFolder& folder);
 
 }  // namespace encode

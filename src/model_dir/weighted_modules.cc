@@ -1,6 +1,7 @@
 #include "model_dir/weighted_modules.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/json.h"
@@ -17,7 +18,8 @@ constexpr const char* kWeightsFile = "model.safetensors";
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
-// A Python path as sentence-transformers saves it: "torch.nn.modules.activation.Tanh".
+// Reads the Python path that sentence-transformers saves, such as
+// "torch.nn.modules.activation.Tanh".
 DenseActivation dense_activation(const JsonFields& fields) {
   const std::string name =
       fields.string_or("activation_function", "torch.nn.modules.activation.Tanh");
@@ -28,21 +30,21 @@ DenseActivation dense_activation(const JsonFields& fields) {
       if (std::string_view(name).substr(package.size()) == activation) return value;
     }
   }
-  std::string names;
-  for (const auto& [activation, value] : kDenseActivations)
-    names += (names.empty() ? "" : ", ") + std::string(activation);
-  fields.refuse("activation_function", "torch.nn.modules.activation. and one of: " + names,
-                "'" + preview(name) + "'");
+  std::vector<std::string_view> names;
+  for (const auto& [activation, value] : kDenseActivations) names.push_back(activation);
+  fields.refuse("activation_function",
+                fmt::format("torch.nn.modules.activation. and one of: {}", fmt::join(names, ", ")),
+                fmt::format("'{}'", preview(name)));
 }
 
 std::string text(const Shapes& shapes) {
-  std::string list;
+  std::vector<std::string> list;
   for (const auto& [name, shape] : shapes)
-    list += (list.empty() ? "" : ", ") + preview(name) + " " + Json(shape).dump();
-  return list;
+    list.push_back(fmt::format("{} {}", preview(name), Json(shape).dump()));
+  return fmt::format("{}", fmt::join(list, ", "));
 }
 
-// These tensors and nothing else.
+// Throws Error `code` if the tensors are not exactly the expected ones, in a floating-point type.
 void require_tensors(const TensorMap& tensors, const Shapes& expected, const std::string& code,
                      const std::string& where) {
   Shapes found;
@@ -57,7 +59,7 @@ void require_tensors(const TensorMap& tensors, const Shapes& expected, const std
        .what = floating ? "the weights of a module do not fit its config.json"
                         : "the weights of a module are not floating point",
        .where = where,
-       .expected = text(expected) + " in F32, F16 or BF16",
+       .expected = fmt::format("{} in F32, F16 or BF16", text(expected)),
        .found = text(found).substr(0, 400),
        .hint = "config.json and model.safetensors of this folder are from different models"});
 }
@@ -69,8 +71,8 @@ void warn_of_unknown_keys(const Json& config, const std::string& where,
       "module_input_name", "module_output_name", "use_residual"};
   for (const auto& [key, value] : config.items()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
-      warnings.push_back(where + ": the key '" + preview(key) +
-                         "' is not known and ignored, as sentence-transformers does");
+      warnings.push_back(fmt::format(
+          "{}: the unknown key '{}' is ignored, as in sentence-transformers", where, preview(key)));
     }
   }
 }
@@ -84,8 +86,8 @@ void require_sentence_embedding(const JsonFields& fields, const std::string& whe
     throw refusal({.code = "model.unsupported",
                    .what = "a module does not work on the sentence embedding",
                    .where = where,
-                   .expected = "\"sentence_embedding\" as " + std::string(key),
-                   .found = "'" + preview(name) + "'",
+                   .expected = fmt::format("\"sentence_embedding\" as {}", key),
+                   .found = fmt::format("'{}'", preview(name)),
                    .hint = "multi-vector models are not supported"});
   }
 }
@@ -93,8 +95,8 @@ void require_sentence_embedding(const JsonFields& fields, const std::string& whe
 TensorMap read_module_weights(const ModelFolder& folder, std::string_view module) {
   if (!folder.has(kWeightsFile) && folder.has("pytorch_model.bin")) {
     throw refusal({.code = "model.format",
-                   .what = "the weights of a " + std::string(module) +
-                           " module are not in the safetensors format",
+                   .what = fmt::format(
+                       "the weights of a {} module are not in the safetensors format", module),
                    .where = folder.path(),
                    .expected = kWeightsFile,
                    .found = "pytorch_model.bin",

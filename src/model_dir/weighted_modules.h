@@ -1,4 +1,4 @@
-// The sentence-transformers modules that have weights: Dense and LayerNorm.
+// Reads the modules of sentence-transformers that have weights: Dense and LayerNorm.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 
 namespace encode {
 
-// Throws Error: "model.dense" for a config.json or weights that are malformed, misshapen or
-// missing, "model.format" for pickled weights, "model.unsupported" for a module that works on token
-// vectors.
+// Throws Error:
+//   "model.dense"         if config.json is malformed, or the weights do not fit it
+//   "model.format"        if the weights are pickled
+//   "model.unsupported"   if the module works on token vectors
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings);
-// The same with "model.layer_norm".
+// Throws the same with "model.layer_norm" instead of "model.dense".
 SentenceModule read_layer_norm(const ModelFolder& folder);
 
-// The tensors of a module's model.safetensors. Throws Error "model.format" where the weights are
-// pickled, "model.missing". `module` is its class: "Dense".
+// Returns the tensors of a module's model.safetensors. `module` is the class, such as "Dense".
+// Throws Error "model.format" if the weights are pickled, and "model.missing".
 TensorMap read_module_weights(const ModelFolder& folder, std::string_view module);
 
-// A module that works on anything else than the pooled embedding is of a multi-vector model. Throws
-// Error "model.unsupported".
+// Throws Error "model.unsupported" if the input or the output of a module is not the pooled
+// embedding, as in multi-vector models.
 void require_sentence_embedding(const JsonFields& fields, const std::string& where);
 
 }  // namespace encode

@@ -1,7 +1,6 @@
-// One loader for each architecture: load_x is defined in x.cc, unless its line names another file.
-// The loaders share this header because registry.cc puts all of them into one table, by model_type;
-// model_dir/architectures.cc describes the same architectures without LibTorch. Each loader throws
-// what load_model() throws (models/model.h).
+// The loader of each architecture, grouped by the file that defines it. The loaders share a header
+// because registry.cc puts all of them into one table. model_dir/architectures.cc describes the
+// same architectures without LibTorch. Each loader throws what load_model() throws.
 #pragma once
 
 #include <memory>
@@ -10,29 +9,40 @@
 
 namespace encode {
 
+// bert.cc
 std::unique_ptr<Model> load_albert(const ModelSource& source);
 std::unique_ptr<Model> load_bert(const ModelSource& source);
-std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
 std::unique_ptr<Model> load_distilbert(const ModelSource& source);
 std::unique_ptr<Model> load_electra(const ModelSource& source);
+std::unique_ptr<Model> load_mpnet(const ModelSource& source);
+std::unique_ptr<Model> load_roberta(const ModelSource& source);
+
+// llama.cc
 std::unique_ptr<Model> load_eurobert(const ModelSource& source);
-std::unique_ptr<Model> load_gemma(const ModelSource& source);
-std::unique_ptr<Model> load_gemma2(const ModelSource& source);  // gemma.cc
-std::unique_ptr<Model> load_gemma3(const ModelSource& source);  // gemma.cc
-std::unique_ptr<Model> load_gte_new(const ModelSource& source);
-std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // called by load_bert
-std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source);
 std::unique_ptr<Model> load_llama(const ModelSource& source);
 std::unique_ptr<Model> load_mistral(const ModelSource& source);
-std::unique_ptr<Model> load_modernbert(const ModelSource& source);
-std::unique_ptr<Model> load_mpnet(const ModelSource& source);
-std::unique_ptr<Model> load_nomic_bert(const ModelSource& source);
 std::unique_ptr<Model> load_qwen2(const ModelSource& source);
 std::unique_ptr<Model> load_qwen3(const ModelSource& source);
-std::unique_ptr<Model> load_roberta(const ModelSource& source);
-std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
+
+// gemma.cc
+std::unique_ptr<Model> load_gemma(const ModelSource& source);
+std::unique_ptr<Model> load_gemma2(const ModelSource& source);
+std::unique_ptr<Model> load_gemma3(const ModelSource& source);
+
+// nomic_bert.cc
+std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source);
+std::unique_ptr<Model> load_nomic_bert(const ModelSource& source);
+
+// t5.cc
 std::unique_ptr<Model> load_t5(const ModelSource& source);
-std::unique_ptr<Model> load_umt5(const ModelSource& source);  // t5.cc
+std::unique_ptr<Model> load_umt5(const ModelSource& source);
+
+// load_x() is in x.cc.
+std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
+std::unique_ptr<Model> load_gte_new(const ModelSource& source);
+std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // load_bert() calls it
+std::unique_ptr<Model> load_modernbert(const ModelSource& source);
+std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source);
 
 }  // namespace encode

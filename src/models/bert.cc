@@ -1,33 +1,199 @@
-// BERT (Devlin et al. 2019). Reference: modeling_bert.py of Hugging Face transformers.
+// BERT (Devlin et al. 2019) and the models that kept its layer. These are the differences:
+//
+//   RoBERTa      Liu et al. 2019. Positions count from pad_token_id + 1. CamemBERT and XLM-RoBERTa
+//                are RoBERTa with other vocabularies.
+//   DistilBERT   Sanh et al. 2019. There are no segments.
+//   ELECTRA      Clark et al. 2020. The embeddings may be narrower than the layers. This is the
+//                discriminator.
+//   ALBERT       Lan et al. 2020. The embeddings have their own width, and a few layers are used
+//                repeatedly.
+//   MPNet        Song et al. 2020. Positions as in RoBERTa, no segments, and a bias on the scores.
+//
+// The checkpoints also differ in the names of their tensors. References: modeling_bert.py,
+// modeling_roberta.py, modeling_distilbert.py, modeling_electra.py, modeling_albert.py and
+// modeling_mpnet.py of Hugging Face transformers.
+#include <fmt/format.h>
+
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
-#include "models/bert_layers.h"
+#include "models/layers.h"
+#include "nn/layers/relative_positions.h"
 
 namespace encode {
 namespace {
 
-class Bert : public Model {
- public:
-  Bert(const ModuleLoader& root, const EncoderConfig& config)
-      : embeddings_(root.scope("embeddings"), config, {.width = config.hidden()}),
-        layers_(load_bert_layers(root, "encoder.layer.", config, kBertLayerNames)) {}
+struct BertLayer {
+  SelfAttention attention;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
 
-  // The input representation (figure 2 of the paper) is the sum of three embeddings:
-  //   x = LayerNorm(words[ids] + segments[0] + positions[0, 1, ...])
-  // Then comes one layer after the other, each a Transformer encoder's (Vaswani et al. 2017):
+  // The layer of a Transformer encoder (Vaswani et al. 2017):
   //   x = LayerNorm(x + MultiHeadAttention(x))
   //   x = LayerNorm(x + W2 gelu(W1 x + b1) + b2)
-  // The last x is last_hidden_state. last_layer() limits it to the tokens that pooling reads.
+  // A score is q k / sqrt(head_dim). MPNet adds bias(bucket of the distance).
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
+
+struct Parts {
+  BertEmbeddings embeddings;
+  std::optional<Linear> project = {};              // ELECTRA, ALBERT
+  std::optional<RelativePositions> relative = {};  // MPNet
+  std::vector<BertLayer> layers;
+};
+
+class Bert : public Model {
+ public:
+  explicit Bert(Parts parts) : parts_(std::move(parts)) {}
+
+  // The input is a sum of three embeddings (figure 2 of BERT's paper):
+  //   x = LayerNorm(words[ids] + segments[0] + positions[0, 1, ...])
+  //   x = W x + b, if the embeddings are narrower than the layers
+  //   x = layer(x), layer after layer
+  // The last x is last_hidden_state.
   at::Tensor forward(const PackedInput& batch) const override {
-    at::Tensor x = embeddings_(batch);
-    for (size_t i = 0; i + 1 < layers_.size(); ++i) x = layers_[i].forward(x, {.batch = batch});
-    return layers_.back().forward(x, last_layer({.batch = batch}));
+    at::Tensor x = parts_.embeddings(batch);
+    if (parts_.project) x = (*parts_.project)(x);
+    const RelativePositions* relative = parts_.relative ? &*parts_.relative : nullptr;
+    return run_layers(parts_.layers, x, {.batch = batch, .relative = relative});
   }
 
  private:
-  BertEmbeddings embeddings_;
-  std::vector<PostNormLayer> layers_;
+  Parts parts_;
 };
+
+// The names of a layer's tensors below the scope of the layer.
+struct LayerNames {
+  const char* query;
+  const char* key;
+  const char* value;
+  const char* attention_out;
+  const char* attention_norm;
+  const char* mlp_up;
+  const char* mlp_down;
+  const char* mlp_norm;
+};
+
+constexpr LayerNames kBertNames = {.query = "attention.self.query",
+                                   .key = "attention.self.key",
+                                   .value = "attention.self.value",
+                                   .attention_out = "attention.output.dense",
+                                   .attention_norm = "attention.output.LayerNorm",
+                                   .mlp_up = "intermediate.dense",
+                                   .mlp_down = "output.dense",
+                                   .mlp_norm = "output.LayerNorm"};
+
+constexpr LayerNames kDistilBertNames = {.query = "attention.q_lin",
+                                         .key = "attention.k_lin",
+                                         .value = "attention.v_lin",
+                                         .attention_out = "attention.out_lin",
+                                         .attention_norm = "sa_layer_norm",
+                                         .mlp_up = "ffn.lin1",
+                                         .mlp_down = "ffn.lin2",
+                                         .mlp_norm = "output_layer_norm"};
+
+constexpr LayerNames kAlbertNames = {.query = "attention.query",
+                                     .key = "attention.key",
+                                     .value = "attention.value",
+                                     .attention_out = "attention.dense",
+                                     .attention_norm = "attention.LayerNorm",
+                                     .mlp_up = "ffn",
+                                     .mlp_down = "ffn_output",
+                                     .mlp_norm = "full_layer_layer_norm"};
+
+constexpr LayerNames kMpNetNames = {.query = "attention.attn.q",
+                                    .key = "attention.attn.k",
+                                    .value = "attention.attn.v",
+                                    .attention_out = "attention.attn.o",
+                                    .attention_norm = "attention.LayerNorm",
+                                    .mlp_up = "intermediate.dense",
+                                    .mlp_down = "output.dense",
+                                    .mlp_norm = "output.LayerNorm"};
+
+// Every projection has a bias.
+BertLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
+                     const LayerNames& names) {
+  const AttentionShape shape = config.attention();
+  return {.attention = {layer.fused({{names.query, shape.query()},
+                                     {names.key, shape.key_value()},
+                                     {names.value, shape.key_value()}},
+                                    config.hidden(), {}),
+                        layer.linear(names.attention_out, config.hidden(), shape.query()), shape},
+          .attention_norm =
+              layer.layer_norm(names.attention_norm, config.hidden(), config.layer_norm_eps),
+          .mlp = {layer.linear(names.mlp_up, config.inner(), config.hidden(),
+                               {.activation = config.hidden_act}),
+                  layer.linear(names.mlp_down, config.hidden(), config.inner())},
+          .mlp_norm = layer.layer_norm(names.mlp_norm, config.hidden(), config.layer_norm_eps)};
+}
+
+// ALBERT's num_hidden_layers steps go through num_hidden_groups groups of inner_group_num layers.
+// Each group serves a run of consecutive steps. Copies of a layer share its weights.
+std::vector<BertLayer> load_albert_layers(const ModuleLoader& encoder, const EncoderConfig& config,
+                                          const JsonFields& json) {
+  const int64_t steps = config.num_hidden_layers;
+  const int64_t groups = json.integer_or("num_hidden_groups", 1, 1, steps);
+  const int64_t group_layers = json.integer_or("inner_group_num", 1, 1, kMaxLayers);
+  std::vector<std::vector<BertLayer>> stored;
+  for (int64_t group = 0; group < groups; ++group) {
+    const ModuleLoader scope = encoder.scope(fmt::format("albert_layer_groups.{}", group));
+    stored.push_back(
+        scope.layers("albert_layers.", group_layers, load_layer, config, kAlbertNames));
+  }
+  std::vector<BertLayer> layers;
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto& group = stored[static_cast<size_t>(step * groups / steps)];
+    layers.insert(layers.end(), group.begin(), group.end());
+  }
+  return layers;
+}
+
+// The scope of the tensors. `prefix` is the prefix of checkpoints that have a head, such as
+// "bert.".
+ModuleLoader load_root(const ModelSource& source, const char* prefix) {
+  return {source.weights.root("embeddings.word_embeddings.weight", {"", prefix}), source};
+}
+
+// Returns the model after a check that it took every tensor of the checkpoint, except `leftovers`.
+std::unique_ptr<Model> finish(const ModelSource& source, Parts parts,
+                              const std::vector<std::string>& leftovers) {
+  source.weights.expect_all_taken(leftovers);
+  return std::make_unique<Bert>(std::move(parts));
+}
+
+// The pooler and the heads of pre-training, which an embedding does not need, in the checkpoints of
+// BERT, RoBERTa and ELECTRA.
+std::vector<std::string> pretraining_heads(const char* prefix) {
+  return {"pooler.*",
+          fmt::format("{}pooler.*", prefix),
+          "cls.*",
+          "lm_head.*",
+          "discriminator_predictions.*",
+          "generator_predictions.*",
+          "classifier.*",
+          "generator_lm_head.*",
+          "embeddings.position_ids"};
+}
+
+// Throws Error "model.config" if position_embedding_type is not "absolute". The other types that
+// BertConfig knows add terms to the scores, which this layer does not have.
+void require_absolute_positions(const JsonFields& config) {
+  const std::string type = config.string_or("position_embedding_type", "absolute");
+  if (type != "absolute")
+    config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", type));
+}
+
+Dim embedding_size(const JsonFields& config) {
+  return {"embedding_size", config.integer("embedding_size", 1, kMaxHiddenSize)};
+}
 
 }  // namespace
 
@@ -35,11 +201,84 @@ std::unique_ptr<Model> load_bert(const ModelSource& source) {
   if (source.config.string_or("position_embedding_type", "absolute") == "alibi")
     return load_jina_bert(source);
   require_absolute_positions(source.config);
-  const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source};
-  auto model = std::make_unique<Bert>(root, EncoderConfig(source.config));
-  source.weights.expect_all_taken(bert_leftovers("bert."));
-  return model;
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "bert.");
+  Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = config.hidden()}},
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer,
+                                       config, kBertNames)};
+  return finish(source, std::move(parts), pretraining_heads("bert."));
+}
+
+std::unique_ptr<Model> load_roberta(const ModelSource& source) {
+  require_absolute_positions(source.config);
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "roberta.");
+  const int64_t padding = padding_token_of(source.config);
+  Parts parts = {.embeddings = {root.scope("embeddings"),
+                                config,
+                                {.width = config.hidden(), .padding_token = padding}},
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer,
+                                       config, kBertNames)};
+  return finish(source, std::move(parts), pretraining_heads("roberta."));
+}
+
+std::unique_ptr<Model> load_distilbert(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "distilbert.");
+  Parts parts = {.embeddings = {root.scope("embeddings"),
+                                config,
+                                {.width = config.hidden(), .segments = false}},
+                 .layers = root.layers("transformer.layer.", config.num_hidden_layers, load_layer,
+                                       config, kDistilBertNames)};
+  return finish(source, std::move(parts),
+                {"vocab_transform.*", "vocab_layer_norm.*", "vocab_projector.*", "position_ids"});
+}
+
+std::unique_ptr<Model> load_electra(const ModelSource& source) {
+  require_absolute_positions(source.config);
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "electra.");
+  const Dim width = embedding_size(source.config);
+  Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = width}},
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer,
+                                       config, kBertNames)};
+  if (width.size != config.hidden_size)
+    parts.project = root.linear("embeddings_project", config.hidden(), width);
+  return finish(source, std::move(parts), pretraining_heads("electra."));
+}
+
+std::unique_ptr<Model> load_albert(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "albert.");
+  const Dim width = embedding_size(source.config);
+  Parts parts = {
+      .embeddings = {root.scope("embeddings"), config, {.width = width}},
+      .project = root.linear("encoder.embedding_hidden_mapping_in", config.hidden(), width),
+      .layers = load_albert_layers(root.scope("encoder"), config, source.config)};
+  return finish(
+      source, std::move(parts),
+      {"pooler.*", "albert.pooler.*", "predictions.*", "sop_classifier.*", "position_ids"});
+}
+
+std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
+  // The reference has these numbers in its code and ignores relative_attention_num_buckets.
+  constexpr int64_t kBuckets = 32;
+  constexpr int64_t kMaxDistance = 128;
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "mpnet.");
+  const int64_t padding = padding_token_of(source.config);
+  Parts parts = {
+      .embeddings = {root.scope("embeddings"),
+                     config,
+                     {.width = config.hidden(), .padding_token = padding, .segments = false}},
+      .relative =
+          bucket_bias(root.table("encoder.relative_attention_bias", {"32 buckets", kBuckets},
+                                 {"num_attention_heads", config.num_attention_heads}),
+                      kMaxDistance),
+      .layers =
+          root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config, kMpNetNames)};
+  return finish(source, std::move(parts),
+                {"pooler.*", "mpnet.pooler.*", "lm_head.*", "position_ids"});
 }
 
 }  // namespace encode

@@ -1,7 +1,5 @@
 #include "models/bert_embeddings.h"
 
-#include <fmt/format.h>
-
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -52,33 +50,11 @@ at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
                                       ? positions_after_padding(batch, *padding_token_)
                                       : batch.position_ids;
   if (at::Tensor x = by_kernel(batch, position_ids); x.defined()) return x;
-  // The order of the sum is the reference's: words + segment, then positions.
+  // The reference sums in this order: words + segment, then positions.
   at::Tensor x = at::embedding(words_, batch.input_ids);
   if (segment_.defined()) x.add_(segment_);
   if (positions_.defined()) x.add_(at::embedding(positions_, position_ids));
   return norm_ ? (*norm_)(x) : x;
-}
-
-FlashBertEmbeddings::FlashBertEmbeddings(const ModuleLoader& root, const EncoderConfig& config)
-    : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
-                        config.hidden())),
-      norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)) {
-  if (config.type_vocab_size == 0) return;
-  segment_ = root.table("embeddings.token_type_embeddings",
-                        {"type_vocab_size", config.type_vocab_size}, config.hidden())
-                 .select(0, 0);
-}
-
-at::Tensor FlashBertEmbeddings::operator()(const PackedInput& batch) const {
-  at::Tensor x = at::embedding(words_, batch.input_ids);
-  if (segment_.defined()) x.add_(segment_);
-  return norm_(x);
-}
-
-void require_absolute_positions(const JsonFields& config) {
-  const std::string type = config.string_or("position_embedding_type", "absolute");
-  if (type != "absolute")
-    config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", type));
 }
 
 int64_t padding_token_of(const JsonFields& config) {

@@ -1,5 +1,5 @@
-// The input of BERT's first layer: the sum of word, segment and position embeddings (Devlin et al.
-// 2019, figure 2), in the variants of its descendants.
+// The sum of word, segment and position embeddings, which is the input of BERT's first layer
+// (Devlin et al. 2019, figure 2), and the variants of this sum in other models.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace encode {
 
-// Which parts an architecture has. The tensors have the names of BERT's checkpoints:
+// The parts that an architecture has. The tensors have the names of BERT's checkpoints:
 // word_embeddings, position_embeddings, token_type_embeddings, LayerNorm.
 struct BertEmbeddingsOptions {
   Dim width;                                  // of the tables: hidden_size or embedding_size
@@ -20,11 +20,10 @@ struct BertEmbeddingsOptions {
   bool norm = true;                           // a LayerNorm of the sum
 };
 
-// Immutable; any number of threads.
+// Immutable. Any number of threads may call it.
 class BertEmbeddings {
  public:
-  // `embeddings` is the scope of the tensors. Throws what Weights throws for a tensor that is
-  // missing or has another shape.
+  // `embeddings` is the scope of the tensors. Throws what ModuleLoader throws.
   BertEmbeddings(const ModuleLoader& embeddings, const EncoderConfig& config,
                  const BertEmbeddingsOptions& options);
 
@@ -32,7 +31,8 @@ class BertEmbeddings {
   at::Tensor operator()(const PackedInput& batch) const;
 
  private:
-  // The same in one kernel; undefined on CPU and if the CUDA plugin has no kernel for it.
+  // Returns the same sum from one kernel. Returns an undefined tensor on CPU and if the CUDA plugin
+  // has no kernel for it.
   at::Tensor by_kernel(const PackedInput& batch, const at::Tensor& position_ids) const;
 
   at::Tensor words_;      // [vocab_size, width]
@@ -42,34 +42,13 @@ class BertEmbeddings {
   std::optional<LayerNorm> norm_;
 };
 
-// The same sum without positions, under the names that the FlashAttention library's BERT gives its
-// tensors: embeddings.word_embeddings, embeddings.token_type_embeddings, emb_ln. Immutable; any
-// number of threads.
-class FlashBertEmbeddings {
- public:
-  // `root` is the scope of the whole model. Throws what Weights throws.
-  FlashBertEmbeddings(const ModuleLoader& root, const EncoderConfig& config);
-
-  // LayerNorm(words + segment 0), [T, hidden_size], in the compute type.
-  at::Tensor operator()(const PackedInput& batch) const;
-
- private:
-  at::Tensor words_;    // [vocab_size, hidden_size]
-  at::Tensor segment_;  // [hidden_size]; undefined if type_vocab_size is 0
-  LayerNorm norm_;
-};
-
-// Throws Error "model.config" if position_embedding_type is not "absolute", the only one that
-// BERT's layers have here.
-void require_absolute_positions(const JsonFields& config);
-
-// pad_token_id of RoBERTa and its descendants, behind which their positions are counted; 1
-// (RobertaConfig in transformers) if config.json has none.
+// pad_token_id, from which the positions of RoBERTa and its descendants count. The default is 1, as
+// in RobertaConfig in transformers.
 int64_t padding_token_of(const JsonFields& config);
 
-// Positions by RoBERTa's rule, [T] int64: pad_token_id + 1, pad_token_id + 2, ... for the tokens of
-// a text that are not the padding token. A padding token that a text spells out gets pad_token_id
-// and is not counted.
+// Returns the positions of RoBERTa, [T] int64. The tokens of a text get pad_token_id + 1,
+// pad_token_id + 2, and so on. A padding token that is part of a text gets pad_token_id, and the
+// count goes on after it.
 at::Tensor positions_after_padding(const PackedInput& batch, int64_t pad_token_id);
 
 }  // namespace encode

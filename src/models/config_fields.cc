@@ -47,14 +47,14 @@ auto look_up(const Table& table, const JsonFields& fields, const std::string& ke
   return found->second;
 }
 
-// The first of `keys` that config.json has, or the first of all if it has none.
+// Returns the first of `keys` that config.json has, or keys[0] if it has none of them.
 std::string first_key(const JsonFields& json, std::initializer_list<const char*> keys) {
   const auto* const found =
       std::find_if(keys.begin(), keys.end(), [&](const char* key) { return json.has(key); });
   return found != keys.end() ? *found : *keys.begin();
 }
 
-// YaRN's scaling of the attention scores (Peng et al. 2023, section 3.4).
+// The factor by which YaRN scales the attention scores (Peng et al. 2023, section 3.4).
 double yarn_attention_factor(const JsonFields& rope, double factor) {
   if (rope.has("attention_factor"))
     return rope.number("attention_factor", kMinScaling, kMaxScaling);
@@ -80,7 +80,7 @@ void read_scaling(const JsonFields& rope, RopeParameters& out) {
   out.high_freq_factor = rope.number_or("high_freq_factor", 4, kMinScaling, kMaxScaling);
   if (out.type == RopeType::kLlama3 && out.low_freq_factor >= out.high_freq_factor)
     rope.refuse("high_freq_factor", "more than low_freq_factor",
-                std::to_string(out.high_freq_factor));
+                fmt::format("{:f}", out.high_freq_factor));
   out.beta_fast = rope.number_or("beta_fast", 32, kMinScaling, kMaxScaling);
   out.beta_slow = rope.number_or("beta_slow", 1, kMinScaling, kMaxScaling);
   out.truncate = rope.boolean_or("truncate", true);
@@ -118,7 +118,7 @@ EncoderConfig::EncoderConfig(const JsonFields& json)
                                      Activation::kGelu)) {
   if (hidden_size % num_attention_heads != 0) {
     json.refuse("num_attention_heads", fmt::format("a divisor of hidden_size {}", hidden_size),
-                std::to_string(num_attention_heads));
+                fmt::to_string(num_attention_heads));
   }
   if (json.boolean_or("is_decoder", false)) json.refuse("is_decoder", "false: an encoder", "true");
 }

@@ -1,4 +1,4 @@
-// What the config.json files of several architectures have in common.
+// The fields of config.json that several architectures have.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,28 @@
 
 namespace encode {
 
-// The activation that field `key` names in Hugging Face's spelling. "gelu" is the exact erf form
-// (kGelu); "gelu_new", "gelu_fast" and "gelu_pytorch_tanh" are its tanh approximation (kGeluTanh).
-// Throws Error "model.config" that lists the known names if the name is another one.
+// Returns the activation that field `key` names in the spelling of Hugging Face. "gelu" and
+// "gelu_python" are the exact form with erf (kGelu). "gelu_new", "gelu_fast" and
+// "gelu_pytorch_tanh" are its tanh approximation (kGeluTanh). Throws Error "model.config" with the
+// list of known names if the name is not known.
 Activation parse_activation(const JsonFields& config, const std::string& key);
-// The same, or `fallback` if config.json has no such field.
+// Returns the same, or `fallback` if config.json does not have the field.
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
 
-// The fields of an encoder, under each of the names that architectures have for them ("dim" and
-// "n_embd" are hidden_size). Throws Error "model.config" if a field is missing or out of the range
-// that model_dir/limits.h states, or if hidden_size is not a multiple of num_attention_heads.
+// The fields of an encoder. Architectures have different names for them: "dim" and "n_embd" are
+// hidden_size. Throws Error "model.config" in these cases:
+//   - a field is missing or out of the range that model_dir/limits.h states;
+//   - hidden_size is not a multiple of num_attention_heads;
+//   - is_decoder is true.
 struct EncoderConfig {
   int64_t hidden_size;
   int64_t num_hidden_layers;
   int64_t num_attention_heads;
   int64_t intermediate_size;
   int64_t vocab_size;
-  int64_t type_vocab_size;          // 2 (BertConfig) if config.json has none
-  int64_t max_position_embeddings;  // 0 if config.json has none
+  int64_t type_vocab_size;          // default 2, as in BertConfig in transformers
+  int64_t max_position_embeddings;  // default 0
   double layer_norm_eps;
   Activation hidden_act;
 
@@ -44,23 +47,24 @@ struct EncoderConfig {
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 };
 
-// What parse_rope() needs to know about the architecture. The defaults are those of LlamaConfig in
-// transformers.
+// The arguments of parse_rope(). The defaults are those of LlamaConfig in transformers.
 struct RopeQuery {
   int64_t head_dim;  // of the heads that are rotated, even
   double default_theta = 10000;
-  std::string layer_type = {};             // key below rope_parameters, such as "full_attention"
-  std::string theta_key = "rope_theta";    // the field in which transformers 4 kept the base
-  bool scaling = true;                     // rope_scaling applies to this layer type
-  int64_t max_position_embeddings = 2048;  // if config.json has none
+  std::string layer_type = {};             // a key of rope_parameters, such as "full_attention"
+  std::string theta_key = "rope_theta";    // the field of the base in transformers 4
+  bool scaling = true;                     // whether rope_scaling applies to this layer type
+  int64_t max_position_embeddings = 2048;  // used if config.json has no such field
 };
-// Reads both generations of config.json: rope_parameters of transformers 5 (one object, or an
-// object for each layer type), and rope_theta with rope_scaling of transformers 4. Throws Error
-// "model.config" for an unknown rope_type and for a number out of range.
+// Reads the rotary fields of both generations of config.json:
+//   transformers 5   rope_parameters: one object, or an object for each layer type
+//   transformers 4   rope_theta and rope_scaling
+// Throws Error "model.config" if rope_type is unknown or a number is out of range.
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query);
 
-// One entry for each layer: true if the layer attends within the sliding window alone. layer_types
-// decides if config.json has it, else otherwise(layer), the rule of transformers 4.
+// Returns an entry for each layer: true if the attention of the layer has a sliding window.
+// layer_types decides. If config.json does not have it, otherwise(layer) decides, which is the rule
+// of transformers 4. Throws Error "model.config" if layer_types is not valid.
 std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_layers,
                                  const std::function<bool(int64_t layer)>& otherwise);
 

@@ -1,5 +1,5 @@
-// DeBERTa-v2 and DeBERTa-v3 (He et al. 2021): BERT's layer with disentangled attention. Reference:
-// modeling_deberta_v2.py of Hugging Face transformers.
+// DeBERTa-v2 and DeBERTa-v3 (He et al. 2021), which are BERT with disentangled attention.
+// Reference: modeling_deberta_v2.py of Hugging Face transformers.
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -22,11 +22,11 @@ struct DebertaConfig {
   EncoderConfig encoder;
   bool content_to_position;  // "c2p" in pos_att_type
   bool position_to_content;  // "p2c"
-  bool share_att_key;        // positions pass through the content's projections
+  bool share_att_key;        // positions use the projections of the content
   bool position_biased_input;
   bool normalize_positions;
-  int64_t span;          // half the rows of the table of relative positions
-  int64_t max_distance;  // the buckets are logarithmic up to here; 0: a bucket for each distance
+  int64_t span;          // half the number of rows in the table of relative positions
+  int64_t max_distance;  // the end of the logarithmic buckets; 0: a bucket for each distance
 
   explicit DebertaConfig(const JsonFields& json)
       : encoder(json),
@@ -53,7 +53,7 @@ struct DebertaConfig {
       json.refuse("embedding_size", "hidden_size", "another width");
   }
 
-  // pos_att_type is a list, or in older files a string with bars between the names.
+  // pos_att_type is a list. In older files it is a string with the names separated by bars.
   static bool has_attention(const JsonFields& json, std::string_view name) {
     if (!json.has("pos_att_type")) return false;
     try {
@@ -67,11 +67,12 @@ struct DebertaConfig {
   Dim relative_rows() const { return {"2 x position_buckets", 2 * span}; }
 };
 
-// Disentangled attention (He et al. 2021): a score is the sum of content x content, content x
-// position and position x content, over sqrt(head_dim x the number of terms).
+// Disentangled attention (He et al. 2021). A score is
+//   (content x content + content x position + position x content) / sqrt(head_dim x terms),
+// and `terms` is the number of products in the sum. pos_att_type names the products with positions.
 class DisentangledAttention {
  public:
-  // `positions` [2 x span, hidden_size]: the embeddings of relative positions.
+  // `positions` are the embeddings of the relative positions, [2 x span, hidden_size].
   DisentangledAttention(const ModuleLoader& self, Linear out, const DebertaConfig& config,
                         const at::Tensor& positions)
       : shape_(config.encoder.attention()),
@@ -100,8 +101,8 @@ class DisentangledAttention {
     shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * terms));
   }
 
-  // [T, heads x head_dim]. context.relative has the columns; their terms depend on the tokens and
-  // are made here.
+  // Returns [T, heads x head_dim]. context.relative has the columns. Their terms depend on the
+  // tokens, so this function computes them.
   at::Tensor attend(const at::Tensor& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
     const at::Tensor qkv = qkv_(x).view({x.size(0), 3 * heads, shape_.head_dim});
@@ -126,8 +127,8 @@ class DisentangledAttention {
         .contiguous();
   }
 
-  // The product of each token's vector with each position's vector, [T, heads, P]. On CPU it is
-  // made in blocks of one size, for the reason that kCpuBlockTokens states.
+  // Returns the products of all token vectors with all position vectors, [T, heads, P]. On CPU they
+  // are computed in blocks of one size, for the reason that kCpuBlockTokens states.
   static at::Tensor products(const at::Tensor& tokens, const at::Tensor& positions) {
     const int64_t block = tokens.device().is_cpu() ? kCpuBlockTokens : tokens.size(0);
     std::vector<at::Tensor> parts;
@@ -146,7 +147,23 @@ class DisentangledAttention {
   at::Tensor position_queries_;  // the same shape
 };
 
-using DebertaLayer = PostNorm<FeedForward, DisentangledAttention>;
+struct DebertaLayer {
+  DisentangledAttention attention;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
+
+  //   x = LayerNorm(x + DisentangledAttention(x))
+  //   x = LayerNorm(x + W2 gelu(W1 x + b1) + b2)
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
 
 DebertaLayer load_layer(const ModuleLoader& layer, const DebertaConfig& config,
                         const at::Tensor& positions) {
@@ -185,15 +202,14 @@ class DebertaV2 : public Model {
         encoder.layers("layer.", config.encoder.num_hidden_layers, load_layer, config, positions);
   }
 
-  // x = LayerNorm(words + segment 0 + positions); for each layer
-  //   x = LayerNorm(x + DisentangledAttention(x)); x = LayerNorm(x + MLP(x)).
+  // x = LayerNorm(words + segment 0 + positions); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &relative_});
   }
 
  private:
   BertEmbeddings embeddings_;
-  RelativePositions relative_;  // has columns and no terms
+  RelativePositions relative_;  // the columns without terms
   std::vector<DebertaLayer> layers_;
 };
 

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include <ATen/ops/embedding.h>
-
 #include "model_dir/limits.h"
 
 namespace encode {
@@ -17,12 +15,12 @@ AttentionShape read_attention(const JsonFields& json, int64_t default_head_dim) 
   shape.num_key_value_heads = json.integer_or("num_key_value_heads", heads, 1, kMaxHeads);
   if (heads % shape.num_key_value_heads != 0) {
     json.refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads {}", heads),
-                std::to_string(shape.num_key_value_heads));
+                fmt::to_string(shape.num_key_value_heads));
   }
   shape.head_dim = json.integer_or(
       "head_dim", default_head_dim > 0 ? default_head_dim : shape.head_dim, 2, kMaxHeadDim);
   if (shape.head_dim % 2 != 0)
-    json.refuse("head_dim", "an even number", std::to_string(shape.head_dim));
+    json.refuse("head_dim", "an even number", fmt::to_string(shape.head_dim));
   shape.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
   return shape;
 }
@@ -44,10 +42,6 @@ DecoderConfig::DecoderConfig(const ModelSource& source, int64_t default_head_dim
 AttentionWindow DecoderConfig::sliding(int64_t sliding_window) const {
   return causal ? AttentionWindow{.left = sliding_window - 1, .right = 0}
                 : AttentionWindow{.left = sliding_window, .right = sliding_window};
-}
-
-RmsNorm load_norm(const ModuleLoader& layer, const std::string& name, const DecoderConfig& config) {
-  return layer.rms_norm(name, config.hidden(), config.rms_norm_eps);
 }
 
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
@@ -76,17 +70,6 @@ std::vector<AttentionWindow> layer_windows(const DecoderConfig& config,
   return windows;
 }
 
-std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config) {
-  if (!json.boolean_or("use_sliding_window", false)) return config.every_layer(config.full());
-  const AttentionWindow window =
-      config.sliding(json.integer("sliding_window", 1, kMaxWindowTokens));
-  // 28: Qwen2Config and Qwen3Config in transformers.
-  const int64_t first = json.integer_or("max_window_layers", 28, 0, kMaxLayers);
-  const std::vector<bool> sliding = sliding_layers(
-      json, config.num_hidden_layers, [first](int64_t layer) { return layer >= first; });
-  return layer_windows(config, sliding, window);
-}
-
 ModuleLoader decoder_root(const ModelSource& source) {
   return {source.weights.root("embed_tokens.weight",
                               {"", "model.", "language_model.", "language_model.model."}),
@@ -95,26 +78,6 @@ ModuleLoader decoder_root(const ModelSource& source) {
 
 void expect_decoder_taken(const Weights& weights) {
   weights.expect_all_taken({"lm_head.weight", "rotary_emb.inv_freq"});
-}
-
-at::Tensor PreNormDecoder::forward(const PackedInput& batch) const {
-  const RotaryAngles angles = rotary_.angles(batch);
-  ResidualSum x = {at::embedding(parts_.embed_tokens, batch.input_ids)};
-  x = run_layers(parts_.layers, x, [&](size_t layer) {
-    return LayerContext{.batch = batch, .window = windows_[layer], .rotary = &angles};
-  });
-  return parts_.norm(x);
-}
-
-std::unique_ptr<Model> load_pre_norm_decoder(const ModelSource& source, const DecoderConfig& config,
-                                             PreNormLayer (*load_layer)(const ModuleLoader&,
-                                                                        const DecoderConfig&),
-                                             std::vector<AttentionWindow> windows) {
-  auto model = std::make_unique<PreNormDecoder>(
-      DecoderParts<PreNormLayer>(decoder_root(source), config, load_layer),
-      Rotary(config.rope, source.max_positions, source.device), std::move(windows));
-  expect_decoder_taken(source.weights);
-  return model;
 }
 
 }  // namespace encode

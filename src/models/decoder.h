@@ -1,8 +1,8 @@
-// What Llama and the decoders after it have in common: the fields of config.json, the tensors of
-// attention and MLP, and what stands before and behind the layers. Each model's own file has its
-// layer and says which keys a layer sees.
+// The parts that Llama and Gemma share: the fields of config.json, the tensors of attention and
+// MLP, and the tensors before and after the layers. llama.cc and gemma.cc have the layers.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace encode {
 
-// The fields that these config.json files spell alike. Throws Error "model.config" if a field is
+// The fields that have the same names in both families. Throws Error "model.config" if a field is
 // missing or out of the range that model_dir/limits.h states.
 struct DecoderConfig {
   AttentionShape attention;
@@ -25,11 +25,11 @@ struct DecoderConfig {
   double rms_norm_eps;
   Activation hidden_act;
   RopeParameters rope;
-  bool attention_bias;  // false if config.json has none, as are the next
-  bool mlp_bias;
-  bool causal;  // ModelSource::causal, else is_causal, else true
+  bool attention_bias;  // default false
+  bool mlp_bias;        // default false
+  bool causal;          // ModelSource::causal, else is_causal of config.json, else true
 
-  // `default_head_dim` is the head_dim of a config.json that has none; 0: hidden_size /
+  // `default_head_dim` is used if config.json has no head_dim. 0 stands for hidden_size /
   // num_attention_heads.
   explicit DecoderConfig(const ModelSource& source, int64_t default_head_dim = 0);
 
@@ -37,13 +37,13 @@ struct DecoderConfig {
   Dim head() const { return {"head_dim", attention.head_dim}; }
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 
-  // The keys that a query sees in a layer without a sliding window: all up to its own if the model
-  // is causal, all of the text if not.
+  // The keys that a query sees in a layer without a sliding window: all up to its own in a causal
+  // model, else all keys of the text.
   AttentionWindow full() const { return causal ? AttentionWindow::causal() : AttentionWindow{}; }
-  // The keys that a query sees in a layer with sliding_window W: W keys with its own if the model
-  // is causal, W keys to either side if not.
+  // The keys that a query sees in a layer with sliding_window W: the last W keys, its own included,
+  // in a causal model, else W keys to either side.
   AttentionWindow sliding(int64_t sliding_window) const;
-  // One window for every layer.
+  // The same window for every layer.
   std::vector<AttentionWindow> every_layer(AttentionWindow window) const {
     return std::vector(static_cast<size_t>(num_hidden_layers), window);
   }
@@ -55,9 +55,6 @@ struct AttentionBias {
   bool out;
 };
 
-// An RMS norm of hidden_size numbers.
-RmsNorm load_norm(const ModuleLoader& layer, const std::string& name, const DecoderConfig& config);
-
 // Grouped-query attention from q_proj, k_proj, v_proj and o_proj.
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
                              const AttentionBias& bias);
@@ -65,25 +62,22 @@ SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig&
 // down_proj(hidden_act(gate_proj(x)) * up_proj(x)).
 FeedForward load_gated_mlp(const ModuleLoader& mlp, const DecoderConfig& config, bool bias);
 
-// The keys that each layer sees: those of `sliding_window` in the layers that `sliding` marks,
-// DecoderConfig::full() in the others.
+// Returns the window of each layer: `sliding_window` if `sliding` is true for the layer, else
+// config.full().
 std::vector<AttentionWindow> layer_windows(const DecoderConfig& config,
                                            const std::vector<bool>& sliding,
                                            AttentionWindow sliding_window);
-// The same by the rule of Qwen's config.json: use_sliding_window turns sliding_window on, for the
-// layers that layer_types names or else for those from max_window_layers on.
-std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config);
 
-// The parts of a decoder under the names that all decoders' checkpoints have.
+// The tensors of a decoder. They have the same names in the checkpoints of all decoders.
 template <typename Layer>
 struct DecoderParts {
   at::Tensor embed_tokens;  // [vocab_size, hidden_size]
   std::vector<Layer> layers;
-  RmsNorm norm;  // behind the last layer
+  RmsNorm norm;  // after the last layer
 
-  // Layer i is what load_layer makes of the tensors below "layers.i".
-  DecoderParts(const ModuleLoader& root, const DecoderConfig& config,
-               Layer (*load_layer)(const ModuleLoader&, const DecoderConfig&),
+  // Layer i is load_layer(loader of "layers.i", config).
+  template <std::invocable<const ModuleLoader&, const DecoderConfig&> Load>
+  DecoderParts(const ModuleLoader& root, const DecoderConfig& config, const Load& load_layer,
                RmsWeight norm_weight = RmsWeight::kPlain)
       : embed_tokens(
             root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
@@ -91,33 +85,11 @@ struct DecoderParts {
         norm(root.rms_norm("norm", config.hidden(), config.rms_norm_eps, norm_weight)) {}
 };
 
-// The scope of the tensors, with or without the prefix of a checkpoint that has a head.
+// Returns the loader of the scope that has embed_tokens. Checkpoints with a head put the model
+// below a prefix such as "model.".
 ModuleLoader decoder_root(const ModelSource& source);
-// Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take.
+// Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take and that
+// is not part of a language model head.
 void expect_decoder_taken(const Weights& weights);
-
-// A decoder in Llama's order: norms before each half of a layer, one set of rotary angles for all
-// layers.
-class PreNormDecoder : public Model {
- public:
-  // windows[i]: the keys that layer i sees.
-  PreNormDecoder(DecoderParts<PreNormLayer> parts, Rotary rotary,
-                 std::vector<AttentionWindow> windows)
-      : parts_(std::move(parts)), rotary_(std::move(rotary)), windows_(std::move(windows)) {}
-
-  // x = embed_tokens[ids]; x = layer(x), layer after layer; norm(x).
-  at::Tensor forward(const PackedInput& batch) const override;
-
- private:
-  DecoderParts<PreNormLayer> parts_;
-  Rotary rotary_;
-  std::vector<AttentionWindow> windows_;
-};
-
-// A PreNormDecoder of the layers that load_layer makes.
-std::unique_ptr<Model> load_pre_norm_decoder(const ModelSource& source, const DecoderConfig& config,
-                                             PreNormLayer (*load_layer)(const ModuleLoader&,
-                                                                        const DecoderConfig&),
-                                             std::vector<AttentionWindow> windows);
 
 }  // namespace encode

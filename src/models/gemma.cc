@@ -1,6 +1,6 @@
-// Gemma, Gemma 2 and Gemma 3 (Gemma Team 2024, 2024, 2025) and EmbeddingGemma, which is Gemma 3
-// looking both ways. Reference: modeling_gemma.py, modeling_gemma2.py and modeling_gemma3.py of
-// Hugging Face transformers.
+// Gemma, Gemma 2 and Gemma 3 (Gemma Team 2024, 2024, 2025), and EmbeddingGemma, which is a
+// bidirectional Gemma 3. References: modeling_gemma.py, modeling_gemma2.py and modeling_gemma3.py
+// of Hugging Face transformers.
 #include <cmath>
 
 #include <ATen/ops/embedding.h>
@@ -30,18 +30,32 @@ SelfAttention load_gemma_attention(const ModuleLoader& layer, const DecoderConfi
   return load_attention(layer.scope("self_attn"), config, {.qkv = bias, .out = bias});
 }
 
-// Word embeddings times sqrt(hidden_size). The factor is rounded to the compute type, as in the
-// reference: in bfloat16 the square root of 3,072 is 55.5.
+// Returns word embeddings times sqrt(hidden_size). The factor is rounded to the compute type, as in
+// the reference: the square root of 3,072 is 55.5 in bfloat16.
 ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput& batch) {
   const at::Tensor x = at::embedding(embed_tokens, batch.input_ids);
   const double scale = std::sqrt(static_cast<double>(embed_tokens.size(1)));
   return {x.mul_(at::scalar_tensor(scale, x.options()))};
 }
 
-// Gemma's layer:
-//   x = x + Attention(RMSNorm(x))
-//   x = x + down(gelu(gate(y)) * up(y)),  y = RMSNorm(x)
-PreNormLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+// The layer of the first Gemma.
+struct GemmaLayer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+
+  //   x = x + Attention(RMSNorm(x))
+  //   x = x + down(gelu(gate(y)) * up(y)),  y = RMSNorm(x)
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& config) {
   const auto norm = [&](const char* name) {
     return load_norm_plus_one(layer, name, config.hidden(), config);
   };
@@ -51,7 +65,7 @@ PreNormLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& co
           .mlp = load_gated_mlp(layer.scope("mlp"), config, /*bias=*/false)};
 }
 
-// The layer of Gemma 2 and 3, with norms before and behind each half.
+// The layer of Gemma 2 and Gemma 3, with norms before and after each half.
 struct SandwichNormLayer {
   RmsNorm attention_norm;
   SelfAttention attention;
@@ -60,15 +74,15 @@ struct SandwichNormLayer {
   FeedForward mlp;
   RmsNorm after_mlp_norm;
 
-  // x = x + RMSNorm(Attention(RMSNorm(x))); x = x + RMSNorm(MLP(RMSNorm(x))).
+  //   x = x + RMSNorm(Attention(RMSNorm(x)))
+  //   x = x + RMSNorm(down(gelu(gate(y)) * up(y))),  y = RMSNorm(x)
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const LinearInput to_attention = attention_norm.settle_for_product(x, attention.first());
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
       ResidualSum sum = {residual, after_attention_norm(attention.project(attended))};
-      const LinearInput to_mlp = mlp_norm.settle_for_product(sum, mlp.first());
-      return ResidualSum{sum.sum, after_mlp_norm(mlp(to_mlp))};
-    };
-    return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);
+      const LinearInput y = mlp_norm.settle_for_product(sum, mlp.first());
+      return ResidualSum{sum.sum, after_mlp_norm(mlp(y))};
+    });
   }
 };
 
@@ -89,8 +103,8 @@ SandwichNormLayer load_gemma2_layer(const ModuleLoader& layer, const DecoderConf
   return load_sandwich_layer(layer, config, load_gemma_attention(layer, config));
 }
 
-// Gemma 3 has norms over the heads in place of Gemma 2's cap on the scores:
-// q = rotate(RMSNorm(q)), k = rotate(RMSNorm(k)).
+// Gemma 3 normalizes the heads instead of capping the scores:
+//   q = rotate(RMSNorm(q)), k = rotate(RMSNorm(k))
 SandwichNormLayer load_gemma3_layer(const ModuleLoader& layer, const DecoderConfig& config) {
   const ModuleLoader self_attn = layer.scope("self_attn");
   SelfAttention attention = load_gemma_attention(layer, config);
@@ -99,7 +113,7 @@ SandwichNormLayer load_gemma3_layer(const ModuleLoader& layer, const DecoderConf
   return load_sandwich_layer(layer, config, std::move(attention));
 }
 
-// Gemma and Gemma 2: one rotary base for all layers.
+// Gemma and Gemma 2, which have one rotary base for all layers.
 template <typename Layer>
 class Gemma : public Model {
  public:
@@ -122,7 +136,8 @@ class Gemma : public Model {
   std::vector<AttentionWindow> windows_;  // of each layer
 };
 
-// Five layers of six see a window, with a rotary base of their own; the sixth sees everything.
+// Gemma 3. Five of six layers have a sliding window and another rotary base. The sixth sees all
+// keys.
 class Gemma3 : public Model {
  public:
   Gemma3(const ModelSource& source, const DecoderConfig& config)
@@ -139,7 +154,7 @@ class Gemma3 : public Model {
         window_(config.full()) {
     const JsonFields& json = source.config;
     const int64_t width = json.integer_or("sliding_window", kSlidingWindow, 1, kMaxWindowTokens);
-    // Looking both ways, the window is the width of the whole neighbourhood.
+    // In a bidirectional model sliding_window counts the tokens on both sides together.
     sliding_window_ = config.sliding(config.causal ? width : width / 2);
     const int64_t every = json.integer_or(
         json.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern",
@@ -170,8 +185,8 @@ class Gemma3 : public Model {
   std::vector<bool> sliding_;  // for each layer
 };
 
-// Early files say "gelu" in hidden_act although the model was trained with the tanh form; their
-// hidden_activation has the truth, or is missing.
+// Early files have hidden_act: gelu, although the model was trained with the tanh form. So this
+// function reads hidden_activation, which is right or missing in such files.
 DecoderConfig read_config(const ModelSource& source) {
   DecoderConfig config(source, kHeadDim);
   config.hidden_act =
@@ -179,7 +194,7 @@ DecoderConfig read_config(const ModelSource& source) {
   return config;
 }
 
-// What Gemma 2 and 3 say about the scores.
+// The configuration of Gemma 2 and Gemma 3, which have a field for the scale of the scores.
 DecoderConfig read_scaled_config(const ModelSource& source) {
   DecoderConfig config = read_config(source);
   config.attention.scale =
@@ -210,7 +225,7 @@ std::unique_ptr<Model> load_gemma(const ModelSource& source) {
   return load(source, config, load_gemma_layer, config.every_layer(config.full()));
 }
 
-// Every second layer sees a window, the first one to begin with.
+// Every second layer has a sliding window, beginning with the first layer.
 std::unique_ptr<Model> load_gemma2(const ModelSource& source) {
   const JsonFields& json = source.config;
   DecoderConfig config = read_scaled_config(source);

@@ -1,6 +1,8 @@
-// GTE's encoder of model_type "new" (mGTE, Zhang et al. 2024): BERT's order with rotary positions,
-// a gated MLP and fused projections. Reference: the modeling code that its makers publish as
-// Alibaba-NLP/new-impl.
+// The encoder of GTE, which has the model_type "new" (mGTE, Zhang et al. 2024). It is BERT with
+// rotary positions, a gated MLP and fused projections. Reference: the modeling code that Alibaba
+// publishes as Alibaba-NLP/new-impl.
+#include <fmt/format.h>
+
 #include <ATen/ops/cat.h>
 
 #include "model_dir/limits.h"
@@ -11,7 +13,7 @@
 namespace encode {
 namespace {
 
-// up_gate_proj makes `up` before the gate; FeedForward::gated() wants the gate first.
+// up_gate_proj has `up` before the gate, but FeedForward::gated() needs the gate first.
 Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
   const Dim rows = {"2 x intermediate_size", 2 * config.intermediate_size};
   const at::Tensor weight = mlp.table("up_gate_proj", rows, config.hidden());
@@ -19,7 +21,26 @@ Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
   return {at::cat({weight.narrow(0, inner, inner), weight.narrow(0, 0, inner)}), {}};
 }
 
-PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+struct GteLayer {
+  SelfAttention attention;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
+
+  // Queries and keys are rotated by their positions:
+  //   x = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(x + down(gelu(gate(x)) * up(x)))
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
+
+GteLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = layer.scope("attention");
   const ModuleLoader mlp = layer.scope("mlp");
@@ -45,9 +66,7 @@ class GteNew : public Model {
                 source.max_positions, source.device),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)) {}
 
-  // x = LayerNorm(words + segment 0); for each layer
-  //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
-  //   x = LayerNorm(x + down(gelu(gate(x)) * up(x)))
+  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
@@ -56,16 +75,17 @@ class GteNew : public Model {
  private:
   BertEmbeddings embeddings_;
   Rotary rotary_;
-  std::vector<PostNormLayer> layers_;
+  std::vector<GteLayer> layers_;
 };
 
 void refuse_variants(const JsonFields& json) {
   if (json.string_or("position_embedding_type", "rope") != "rope") {
     json.refuse("position_embedding_type", "rope",
-                "'" + json.string("position_embedding_type") + "'");
+                fmt::format("'{}'", json.string("position_embedding_type")));
   }
   if (json.string_or("layer_norm_type", "layer_norm") != "layer_norm")
-    json.refuse("layer_norm_type", "layer_norm", "'" + json.string("layer_norm_type") + "'");
+    json.refuse("layer_norm_type", "layer_norm",
+                fmt::format("'{}'", json.string("layer_norm_type")));
   for (const char* key : {"logn_attention_scale", "logn_attention_clip1"}) {
     if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
   }

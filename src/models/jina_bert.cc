@@ -1,5 +1,8 @@
-// JinaBERT, jina-embeddings-v2 (Günther et al. 2023): BERT with ALiBi in place of learned positions
-// and a gated MLP. Reference: the modeling code that its makers publish beside the weights.
+// JinaBERT, the model of jina-embeddings-v2 (Günther et al. 2023). It is BERT with a gated MLP, and
+// with ALiBi instead of learned positions. Reference: the modeling code that Jina AI publishes with
+// the weights.
+#include <fmt/format.h>
+
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -8,8 +11,27 @@
 namespace encode {
 namespace {
 
-PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
-                         Activation activation) {
+struct JinaLayer {
+  SelfAttention attention;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
+
+  // A score is q k / sqrt(head_dim) - slope x |distance|:
+  //   x = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(x + wo(act(gate(x)) * up(x)))
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
+
+JinaLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
+                     Activation activation) {
   const AttentionShape shape = config.attention();
   const ModuleLoader self = layer.scope("attention.self");
   const Dim gate_up = {"2 x intermediate_size", 2 * config.intermediate_size};
@@ -32,7 +54,7 @@ PostNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
 Activation gate_of(const JsonFields& json) {
   const std::string type = json.string_or("feed_forward_type", "original");
   if (type != "geglu" && type != "reglu")
-    json.refuse("feed_forward_type", "geglu or reglu", "'" + type + "'");
+    json.refuse("feed_forward_type", "geglu or reglu", fmt::format("'{}'", type));
   return type == "geglu" ? Activation::kGelu : Activation::kRelu;
 }
 
@@ -45,9 +67,7 @@ class JinaBert : public Model {
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config,
                             gate_of(source.config))) {}
 
-  // x = LayerNorm(words + segment 0); then for each layer
-  //   x = LayerNorm(x + Attention(x)), with q k / sqrt(head_dim) - slope x |distance| for scores
-  //   x = LayerNorm(x + wo(act(gate(x)) * up(x)))
+  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &alibi_});
   }
@@ -55,7 +75,7 @@ class JinaBert : public Model {
  private:
   BertEmbeddings embeddings_;
   RelativePositions alibi_;
-  std::vector<PostNormLayer> layers_;
+  std::vector<JinaLayer> layers_;
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
-// The blocks from which the layers of the models are built: attention, feed-forward, the two orders
-// of norms, and the loop over the layers. All of them are immutable after loading; any number of
-// threads may call them.
+// The parts from which the file of each model builds its layer, and the loop over the layers. All
+// parts are immutable after loading, and any number of threads may call them.
 #pragma once
 
 #include <concepts>
@@ -17,46 +16,46 @@
 
 namespace encode {
 
-// The widths of an attention and how it scales its scores.
+// The widths of attention, and how it scales the scores.
 struct AttentionShape {
   int64_t hidden_size;
   int64_t num_attention_heads;
-  int64_t num_key_value_heads;  // fewer than heads: grouped-query attention (Ainslie et al. 2023)
+  int64_t num_key_value_heads;  // fewer in grouped-query attention (Ainslie et al. 2023)
   int64_t head_dim;
   double scale;        // of the scores, usually 1 / sqrt(head_dim)
   double softcap = 0;  // see AttentionOptions
 
-  // Multi-head attention: as many key heads as query heads, each hidden_size / num_attention_heads
-  // wide, scores scaled by 1 / sqrt(head_dim).
+  // Multi-head attention has as many key heads as query heads. head_dim is hidden_size /
+  // num_attention_heads, and the scale is 1 / sqrt(head_dim).
   static AttentionShape multi_head(int64_t hidden_size, int64_t num_attention_heads);
 
-  // Widths with the fields that they follow from, for the message about a tensor that does not fit.
+  // Each width comes with the fields that determine it, for the message about a tensor of another
+  // shape.
   Dim hidden() const { return {"hidden_size", hidden_size}; }
   Dim query() const;
   Dim key_value() const;
   Dim query_key_value() const;  // queries, keys and values in one tensor
 };
 
-// What a layer needs to know about the tokens of one forward. Borrows everything that it points to.
+// The input of a layer besides the hidden states. Borrows everything that it points to.
 struct LayerContext {
   const PackedInput& batch;
   AttentionWindow window = {};
   const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
   const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
-  const at::Tensor* rows = nullptr;  // [P] int64, the tokens whose result is needed; nullptr: all
+  const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all of them
 };
 
-// The context of the last layer: if pooling reads a few tokens alone (PackedInput::pooled_rows),
-// the layer makes no more than their rows.
+// Returns the context of the last layer. If pooling reads only a few tokens
+// (PackedInput::pooled_rows), the last layer computes only their rows.
 inline LayerContext last_layer(LayerContext context) {
   if (context.batch.pooled_rows.defined()) context.rows = &context.batch.pooled_rows;
   return context;
 }
 
-// Calls finish(attended, residual), the part of a layer that follows attention, for all tokens, or
-// for context.rows alone if there are such. finish returns at::Tensor or ResidualSum. The rows go
-// through it in blocks of one size, because a product may sum in another order for another number
-// of rows.
+// Calls finish(attended, residual), the part of a layer after attention, for all tokens or only for
+// context.rows. `finish` returns at::Tensor or ResidualSum. It gets the rows in blocks of
+// kCpuBlockTokens, because a product may sum in another order for another number of rows.
 template <typename Finish>
 auto finish_rows(const LayerContext& context, const at::Tensor& attended,
                  const at::Tensor& residual, const Finish& finish)
@@ -70,8 +69,8 @@ auto finish_rows(const LayerContext& context, const at::Tensor& attended,
   return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
 }
 
-// Calls the layers one after the other, layer i with context_of(i), and returns the hidden states
-// after the last one: [T, hidden_size], or [P, hidden_size] if pooling reads P tokens alone.
+// Calls the layers one after the other, layer i with context_of(i). Returns the hidden states after
+// the last layer: [T, hidden_size], or [P, hidden_size] if pooling reads only P tokens.
 template <typename Layer, typename Hidden, std::invocable<size_t> ContextOf>
 Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const ContextOf& context_of) {
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -85,22 +84,23 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
-// Multi-head attention (Vaswani et al. 2017), with the projections to query, key and value as one
+// Multi-head attention (Vaswani et al. 2017). The projections to query, key and value are one
 // product.
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
       : qkv_(std::move(qkv)), out_(std::move(out)), shape_(shape) {}
 
-  // From now on queries and keys are normalized head by head before they are rotated (Qwen3,
-  // Gemma 3).
+  // Adds norms: q = rotate(query_norm(q)), k = rotate(key_norm(k)), head by head (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
   // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // The product that attend() begins with: the norm before it prepares its input in the form that
-  // this product reads.
-  const Linear& first() const { return qkv_; }
+  // Attention of norm(x), also without the output projection. Afterwards x.sum is the whole sum,
+  // which the layer needs as its residual.
+  at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
+    return attend(norm.settle_for_product(x, qkv_), context);
+  }
   // The output projection.
   at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
   // residual + project(attended).
@@ -116,72 +116,36 @@ class SelfAttention {
   AttentionShape shape_;
 };
 
-// The position-wise half of a layer: down(act(up(x))), or the gated form (Shazeer 2020).
+// The MLP of a layer: MLP(x) = down(activation(up(x))), or the gated form (Shazeer 2020).
 class FeedForward {
  public:
   // `up` was loaded with the activation.
   FeedForward(Linear up, Linear down) : up_(std::move(up)), down_(std::move(down)) {}
-  // down(activation(gate(x)) * up(x)). `gate_up` makes gate(x) and up(x) side by side, the gate
-  // first, and was loaded without an activation.
+  // MLP(x) = down(activation(gate(x)) * up(x)). `gate_up` computes gate(x) and up(x) side by side,
+  // the gate first, and was loaded without an activation.
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
-  // [T, hidden_size] -> [T, hidden_size].
+  // MLP(x): [T, hidden_size] -> [T, hidden_size].
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
-  // residual + the same.
+  // residual + MLP(x).
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
-  const Linear& first() const { return up_; }  // see SelfAttention::first()
+  // x + MLP(norm(x)).
+  ResidualSum add(const Norm& norm, ResidualSum x) const {
+    const LinearInput normed = norm.settle_for_product(x, up_);
+    return add(normed, x.sum);
+  }
+  // The product that reads x. Norm::for_product() needs it to write x in the form that it reads.
+  const Linear& first() const { return up_; }
 
  private:
-  // What down_ reads: [T, intermediate_size].
+  // Returns the input of down_, [T, intermediate_size].
   LinearInput inner(const LinearInput& x) const;
 
   Linear up_;
   Linear down_;
-  std::optional<Activation> gate_;  // of the gated form
-};
-
-// The layer of BERT and its descendants, with norms after the residual sums. Mlp is FeedForward or
-// MixtureOfExperts. Attention is SelfAttention or a class that has its attend() and add().
-template <typename Mlp, typename Attention = SelfAttention>
-struct PostNorm {
-  Attention attention;
-  LayerNorm attention_norm;
-  Mlp mlp;
-  LayerNorm mlp_norm;
-
-  // x = Norm(x + Attention(x)); x = Norm(x + MLP(x)).
-  at::Tensor forward(const at::Tensor& input, const LayerContext& context) const {
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
-      const LinearInput x =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(x, x.rows));
-    };
-    return finish_rows(context, attention.attend(input, context), input, finish);
-  }
-};
-
-using PostNormLayer = PostNorm<FeedForward>;
-
-// The layer with a norm before each half (Xiong et al. 2020).
-struct PreNormLayer {
-  std::optional<Norm> attention_norm;  // missing in ModernBERT's first layer
-  SelfAttention attention;
-  Norm mlp_norm;
-  FeedForward mlp;
-
-  // x += Attention(Norm(x)); x += MLP(Norm(x)).
-  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const LinearInput to_attention =
-        attention_norm ? attention_norm->settle_for_product(x, attention.first()) : x.total();
-    const auto finish = [this](const at::Tensor& attended, const at::Tensor& residual) {
-      ResidualSum sum = attention.add(attended, residual);
-      const LinearInput to_mlp = mlp_norm.settle_for_product(sum, mlp.first());
-      return mlp.add(to_mlp, sum.sum);
-    };
-    return finish_rows(context, attention.attend(to_attention, context), x.sum, finish);
-  }
+  std::optional<Activation> gate_;  // set in the gated form
 };
 
 }  // namespace encode

@@ -1,27 +1,155 @@
-// Llama (Touvron et al. 2023; Llama 3: Grattafiori et al. 2024), causal or turned bidirectional.
-// Reference: modeling_llama.py of Hugging Face transformers.
+// Llama (Touvron et al. 2023; Llama 3: Grattafiori et al. 2024) and the models that kept its layer.
+// These are the differences:
+//
+//             projections with a bias           heads normalized  keys that a query sees
+//   Llama     all if attention_bias, mlp_bias   no                all up to its own
+//   Mistral   none                              no                the last sliding_window keys
+//   Qwen2     query, key and value              no                all, or a window in some layers
+//   Qwen3     attention if attention_bias       yes               all, or a window in some layers
+//   EuroBERT  all if attention_bias, mlp_bias   no                the whole text
+//
+// The first four can also be bidirectional (DecoderConfig::causal). Papers: Mistral is Jiang et al.
+// 2023, Qwen2 Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025. References:
+// modeling_llama.py, modeling_mistral.py, modeling_qwen2.py, modeling_qwen3.py and
+// modeling_eurobert.py of Hugging Face transformers.
+#include <ATen/ops/embedding.h>
+
+#include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/decoder.h"
 
 namespace encode {
 namespace {
 
-//   x = x + Attention(RMSNorm(x))                   grouped queries, rotary positions
-//   x = x + down(silu(gate(y)) * up(y)),  y = RMSNorm(x)
-// attention_bias gives all four projections of attention a bias, mlp_bias all three of the MLP.
-PreNormLayer load_layer(const ModuleLoader& layer, const DecoderConfig& config) {
-  return {.attention_norm = load_norm(layer, "input_layernorm", config),
-          .attention = load_attention(layer.scope("self_attn"), config,
-                                      {.qkv = config.attention_bias, .out = config.attention_bias}),
-          .mlp_norm = load_norm(layer, "post_attention_layernorm", config),
-          .mlp = load_gated_mlp(layer.scope("mlp"), config, config.mlp_bias)};
+struct LlamaLayer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+
+  // Attention has grouped queries and rotary positions:
+  //   x = x + Attention(RMSNorm(x))
+  //   x = x + down(silu(gate(y)) * up(y)),  y = RMSNorm(x)
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+// A row of the table at the top of this file.
+struct Variant {
+  AttentionBias attention_bias = {.qkv = false, .out = false};
+  bool mlp_bias = false;
+  bool normalize_heads = false;  // q = rotate(RMSNorm(q)), k = rotate(RMSNorm(k)), head by head
+  std::vector<AttentionWindow> windows;  // of each layer
+};
+
+LlamaLayer load_layer(const ModuleLoader& layer, const DecoderConfig& config,
+                      const Variant& variant) {
+  const ModuleLoader self_attn = layer.scope("self_attn");
+  SelfAttention attention = load_attention(self_attn, config, variant.attention_bias);
+  if (variant.normalize_heads) {
+    attention.normalize_heads(self_attn.rms_norm("q_norm", config.head(), config.rms_norm_eps),
+                              self_attn.rms_norm("k_norm", config.head(), config.rms_norm_eps));
+  }
+  return {
+      .attention_norm = layer.rms_norm("input_layernorm", config.hidden(), config.rms_norm_eps),
+      .attention = std::move(attention),
+      .mlp_norm = layer.rms_norm("post_attention_layernorm", config.hidden(), config.rms_norm_eps),
+      .mlp = load_gated_mlp(layer.scope("mlp"), config, variant.mlp_bias)};
+}
+
+class Llama : public Model {
+ public:
+  Llama(const ModelSource& source, const DecoderConfig& config, const Variant& variant)
+      : parts_(decoder_root(source), config,
+               [&variant](const ModuleLoader& layer, const DecoderConfig& fields) {
+                 return load_layer(layer, fields, variant);
+               }),
+        rotary_(config.rope, source.max_positions, source.device),
+        windows_(variant.windows) {}
+
+  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles angles = rotary_.angles(batch);
+    ResidualSum x = {at::embedding(parts_.embed_tokens, batch.input_ids)};
+    x = run_layers(parts_.layers, x, [&](size_t layer) {
+      return LayerContext{.batch = batch, .window = windows_[layer], .rotary = &angles};
+    });
+    return parts_.norm(x);
+  }
+
+ private:
+  DecoderParts<LlamaLayer> parts_;
+  Rotary rotary_;
+  std::vector<AttentionWindow> windows_;
+};
+
+std::unique_ptr<Model> load(const ModelSource& source, const DecoderConfig& config,
+                            const Variant& variant) {
+  auto model = std::make_unique<Llama>(source, config, variant);
+  expect_decoder_taken(source.weights);
+  return model;
+}
+
+// With attention_bias all four projections of attention have a bias. With mlp_bias all three
+// projections of the MLP have one.
+Variant llama_variant(const DecoderConfig& config) {
+  return {.attention_bias = {.qkv = config.attention_bias, .out = config.attention_bias},
+          .mlp_bias = config.mlp_bias,
+          .windows = config.every_layer(config.full())};
+}
+
+// use_sliding_window turns sliding_window on. It holds in the layers that layer_types names, or, if
+// config.json has no layer_types, in the layers from max_window_layers on.
+std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config) {
+  if (!json.boolean_or("use_sliding_window", false)) return config.every_layer(config.full());
+  const AttentionWindow window =
+      config.sliding(json.integer("sliding_window", 1, kMaxWindowTokens));
+  // The default 28 is from Qwen2Config and Qwen3Config in transformers.
+  const int64_t first = json.integer_or("max_window_layers", 28, 0, kMaxLayers);
+  const std::vector<bool> sliding = sliding_layers(
+      json, config.num_hidden_layers, [first](int64_t layer) { return layer >= first; });
+  return layer_windows(config, sliding, window);
 }
 
 }  // namespace
 
 std::unique_ptr<Model> load_llama(const ModelSource& source) {
   const DecoderConfig config(source);
-  return load_pre_norm_decoder(source, config, load_layer, config.every_layer(config.full()));
+  return load(source, config, llama_variant(config));
+}
+
+std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
+  DecoderConfig config(source);
+  config.causal = source.causal.value_or(false);  // the reference does not read is_causal
+  return load(source, config, llama_variant(config));
+}
+
+std::unique_ptr<Model> load_mistral(const ModelSource& source) {
+  const DecoderConfig config(source);
+  AttentionWindow window = config.full();  // later releases have sliding_window: null
+  if (source.config.has("sliding_window"))
+    window = config.sliding(source.config.integer("sliding_window", 1, kMaxWindowTokens));
+  return load(source, config, {.windows = config.every_layer(window)});
+}
+
+std::unique_ptr<Model> load_qwen2(const ModelSource& source) {
+  const DecoderConfig config(source);
+  return load(source, config,
+              {.attention_bias = {.qkv = true, .out = false},
+               .windows = qwen_windows(source.config, config)});
+}
+
+std::unique_ptr<Model> load_qwen3(const ModelSource& source) {
+  constexpr int64_t kHeadDim = 128;  // the default of Qwen3Config in transformers
+  const DecoderConfig config(source, kHeadDim);
+  return load(source, config,
+              {.attention_bias = {.qkv = config.attention_bias, .out = config.attention_bias},
+               .normalize_heads = true,
+               .windows = qwen_windows(source.config, config)});
 }
 
 }  // namespace encode

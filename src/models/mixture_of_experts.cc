@@ -1,5 +1,6 @@
 #include "models/mixture_of_experts.h"
 
+#include <fmt/format.h>
 #include <tuple>
 
 #include <ATen/ops/nonzero.h>
@@ -13,7 +14,8 @@ MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& 
                          {.bias = false})),
       bias_(mlp.tensor("experts.bias", {shape.hidden})),
       top_k_(shape.top_k) {
-  const Dim rows = {"num_experts x " + shape.inner.label, shape.num_experts * shape.inner.size};
+  const Dim rows = {fmt::format("num_experts x {}", shape.inner.label),
+                    shape.num_experts * shape.inner.size};
   const at::Tensor up = mlp.tensor("experts.mlp.w1", {rows, shape.hidden});
   const at::Tensor down = mlp.tensor("experts.mlp.w2", {rows, shape.hidden});
   for (int64_t expert = 0; expert < shape.num_experts; ++expert) {
@@ -26,11 +28,12 @@ MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& 
 }
 
 ResidualSum MixtureOfExperts::add(const LinearInput& input, const at::Tensor& residual) const {
-  const at::Tensor& x = input.rows;  // each expert takes some of them
+  const at::Tensor& x = input.rows;
   const auto [weights, experts] =
       at::topk(at::softmax(router_(x).to(at::kFloat), -1), top_k_, /*dim=*/-1);
   at::Tensor sum = residual.add(bias_);
-  // Expert after expert, so that the order of a token's sum does not depend on its neighbours.
+  // The experts run one after the other, so that the order of the sum of a token does not depend on
+  // the other tokens.
   for (size_t expert = 0; expert < up_.size(); ++expert) {
     const at::Tensor chosen = at::nonzero(experts.eq(static_cast<int64_t>(expert)));  // [n, 2]
     if (chosen.size(0) == 0) continue;

@@ -1,5 +1,5 @@
-// A mixture of experts (Shazeer et al. 2017): several feed-forward halves, of which a router
-// chooses a few for each token.
+// A mixture of experts (Shazeer et al. 2017). A router chooses a few of several MLPs for each
+// token.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,25 @@ struct ExpertsShape {
   Dim hidden;
   Dim inner;  // of one expert
   int64_t num_experts;
-  int64_t top_k;  // the number of experts that a token passes through
+  int64_t top_k;  // the number of experts for each token
   Activation activation;
 };
 
-// MoE(x) = bias + the sum of p_e(x) * MLP_e(x) over the top_k experts e of the largest p_e(x). p is
-// the router's softmax over all experts and is not normalized again over the chosen ones. The names
-// and shapes of the tensors are those of the MegaBlocks library: experts.mlp.w1 and experts.mlp.w2
-// [num_experts x inner, hidden], experts.bias [hidden], router.layer.weight [num_experts, hidden].
-// Immutable; any number of threads.
+//   MoE(x) = bias + sum of p_e(x) * MLP_e(x) over the top_k experts e with the largest p_e(x)
+// p is the softmax of the router over all experts. It is not normalized again over the chosen
+// experts. The tensors have the names and shapes of the MegaBlocks library:
+//   experts.mlp.w1, experts.mlp.w2   [num_experts x inner, hidden]
+//   experts.bias                     [hidden]
+//   router.layer.weight              [num_experts, hidden]
+// Immutable. Any number of threads may call it.
 class MixtureOfExperts {
  public:
-  // `mlp` is the scope of the tensors. Throws what Weights throws.
+  // `mlp` is the scope of the tensors. Throws what ModuleLoader throws.
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
   // residual + MoE(x), [T, hidden].
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
-  const Linear& first() const { return router_; }  // see SelfAttention::first()
+  const Linear& first() const { return router_; }  // see FeedForward::first()
 
  private:
   Linear router_;

@@ -1,5 +1,5 @@
-// A transformer: from token ids to hidden states. Each architecture has a file that spells out its
-// own layer (architectures.h lists them).
+// A transformer without its head: from token ids to hidden states. Each family of architectures has
+// a file with its layer (architectures.h lists them).
 #pragma once
 
 #include <cstdint>
@@ -17,44 +17,44 @@
 
 namespace encode {
 
-// Immutable after loading; forward() may be called by any number of threads.
+// Immutable after loading. Any number of threads may call forward().
 class Model {
  public:
   virtual ~Model() = default;
 
   // Returns last_hidden_state of the Hugging Face implementation for the packed sequences of the
   // batch: [T, hidden_size] in the compute type, on the model's device. Every id of the batch must
-  // be in [0, vocab_size) and every position below ModelSource::max_positions; the engine checks
-  // both.
+  // be in [0, vocab_size), and every position must be below ModelSource::max_positions. The engine
+  // checks both.
   //
-  // If batch.pooled_rows is defined, the result holds the rows of those tokens alone,
-  // [P, hidden_size], and the last layer does nothing after attention for the other tokens. On CPU
-  // a row has the same bits either way; on CUDA it has them if all batches come with pooled_rows,
-  // or none.
+  // If batch.pooled_rows is defined, returns only the rows of these tokens, [P, hidden_size]. The
+  // last layer then does nothing after attention for the other tokens. On CPU a row has the same
+  // bits with and without pooled_rows. On CUDA it may not, so all batches of a run must have
+  // pooled_rows or none.
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
 };
 
-// How many of a model's products are in 8-bit floats.
+// Counts the products of a model by their number format.
 struct Fp8Counts {
-  int64_t quantized = 0;
-  int64_t kept = 0;  // products in the compute type, because their widths are no multiples of 16
+  int64_t quantized = 0;  // in 8-bit floats
+  int64_t kept = 0;       // in the compute type, because a width is not a multiple of 16
 };
 
-// What a model is built from. Borrowed while the model is loaded.
+// The input of load_model(), which borrows it until it returns.
 struct ModelSource {
   const JsonFields& config;  // config.json
   Weights& weights;
   at::Device device;
-  ProductOptions products = {};  // of its layers, whose compute type the weights have
-  Fp8Counts* fp8 = nullptr;      // for ProductFormat::kFp8: is told of each product that is loaded
-  int64_t max_positions = 0;     // the longest sequence it will be given, in tokens
+  ProductOptions products = {};  // of the layers; `weights` have the same compute type
+  Fp8Counts* fp8 = nullptr;      // counts the products that are loaded; may be nullptr
+  int64_t max_positions = 0;     // the length of the longest sequence, in tokens
   std::optional<bool> causal;    // overrides config.json's is_causal
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):
-// "model.type" with the list of supported types if this one is not supported; "model.config" if a
-// field of config.json is missing or out of range; "model.tensor" or "model.shape" if the tensors
-// do not fit config.json.
+//   "model.type"                    if the type is not supported; lists the supported types
+//   "model.config"                  if a field of config.json is missing or out of range
+//   "model.tensor", "model.shape"   if the tensors do not fit config.json
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
 
 // Every model_type that load_model() takes, sorted.

@@ -1,5 +1,5 @@
-// ModernBERT (Warner et al. 2024): pre-norm layers with rotary positions and a gated MLP. Most
-// layers see a neighbourhood, every few layers the whole text, with another rotary base. Reference:
+// ModernBERT (Warner et al. 2024), an encoder with rotary positions and a gated MLP. Attention is
+// local in most layers. Every few layers it is global, with another rotary base. Reference:
 // modeling_modernbert.py of Hugging Face transformers.
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ struct ModernBertConfig : EncoderConfig {
   bool norm_bias;
   bool attention_bias;
   bool mlp_bias;
-  int64_t reach;            // tokens that local attention sees to either side
+  int64_t reach;            // the tokens that local attention sees to either side
   std::vector<bool> local;  // for each layer, whether its attention is local
   RopeParameters global_rope;
   RopeParameters local_rope;
@@ -44,7 +44,25 @@ struct ModernBertConfig : EncoderConfig {
   }
 };
 
-PreNormLayer load_layer(const ModuleLoader& layer, const ModernBertConfig& config, bool first) {
+struct ModernBertLayer {
+  std::optional<LayerNorm> attention_norm;
+  SelfAttention attention;
+  LayerNorm mlp_norm;
+  FeedForward mlp;
+
+  // Queries and keys are rotated by their positions:
+  //   x = x + Attention(LayerNorm(x)), in the first layer without this norm
+  //   x = x + Wo(gelu(a) * b),  (a, b) = Wi(LayerNorm(x))
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention_norm ? attention.attend(*attention_norm, x, context)
+                                            : attention.attend(x.total(), context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+ModernBertLayer load_layer(const ModuleLoader& layer, const ModernBertConfig& config, bool first) {
   const AttentionShape shape = config.attention();
   const auto norm = [&](const char* name) {
     return layer.layer_norm(name, shape.hidden(), config.layer_norm_eps, config.norm_bias);
@@ -73,16 +91,13 @@ class ModernBert : public Model {
         local_rotary_(config.local_rope, max_positions, root.device()),
         local_(config.local),
         reach_(config.reach),
-        norm_(root.layer_norm("final_norm", config.hidden(), config.layer_norm_eps,
-                              config.norm_bias)) {
+        final_norm_(root.layer_norm("final_norm", config.hidden(), config.layer_norm_eps,
+                                    config.norm_bias)) {
     for (int64_t i = 0; i < config.num_hidden_layers; ++i)
       layers_.push_back(load_layer(root.scope(fmt::format("layers.{}", i)), config, i == 0));
   }
 
-  // x = LayerNorm(words); for each layer
-  //   x = x + Attention(LayerNorm(x)), the first layer without this norm
-  //   x = x + Wo(gelu(a) * b), (a, b) = Wi(LayerNorm(x));
-  // the result is LayerNorm(x).
+  // x = LayerNorm(words); x = layer(x), layer after layer; the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles global_angles = global_rotary_.angles(batch);
     const RotaryAngles local_angles = local_rotary_.angles(batch);
@@ -91,7 +106,7 @@ class ModernBert : public Model {
         .batch = batch, .window = {.left = reach_, .right = reach_}, .rotary = &local_angles};
     ResidualSum x = {embeddings_norm_(at::embedding(words_, batch.input_ids))};
     x = run_layers(layers_, x, [&](size_t layer) { return local_[layer] ? local : global; });
-    return norm_(x);
+    return final_norm_(x);
   }
 
  private:
@@ -101,8 +116,8 @@ class ModernBert : public Model {
   Rotary local_rotary_;
   std::vector<bool> local_;
   int64_t reach_;
-  std::vector<PreNormLayer> layers_;
-  LayerNorm norm_;
+  std::vector<ModernBertLayer> layers_;
+  LayerNorm final_norm_;
 };
 
 }  // namespace

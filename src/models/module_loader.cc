@@ -41,7 +41,8 @@ Linear ModuleLoader::make(const std::vector<at::Tensor>& weights, const at::Tens
 
 LayerNorm ModuleLoader::layer_norm(const std::string& name, const Dim& width, double eps,
                                    bool bias) const {
-  // Checkpoints converted from TensorFlow call them gamma and beta (bert-base-uncased).
+  // Checkpoints that were converted from TensorFlow, such as bert-base-uncased, have the names
+  // gamma and beta.
   const bool converted = !scope_.has(name + ".weight") && scope_.has(name + ".gamma");
   const at::Tensor weight = tensor(name + (converted ? ".gamma" : ".weight"), {width});
   return {weight, bias ? tensor(name + (converted ? ".beta" : ".bias"), {width}) : at::Tensor(),

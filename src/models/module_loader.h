@@ -1,4 +1,4 @@
-// From the tensors of a checkpoint to the layers of nn, on the device.
+// Makes the layers of nn from the tensors of a checkpoint.
 #pragma once
 
 #include <string>
@@ -12,21 +12,21 @@
 
 namespace encode {
 
-// What is the same for one matrix or several stacked ones.
+// Options of ModuleLoader::linear() and fused().
 struct LinearOptions {
   bool bias = true;
   Activation activation = Activation::kNone;
 };
 
-// How an RMS norm's weight is stored.
+// How a checkpoint stores the weight of an RMS norm.
 enum class RmsWeight {
   kPlain,
   kPlusOne,  // the norm multiplies by 1 + weight, in float32 (Gemma)
 };
 
-// A scope of the checkpoint, the device that its layers go to, and how they multiply. `name` is
-// always the dotted name of the layer below the scope. Every function throws what Weights throws
-// for a tensor that is missing or has another shape.
+// Loads the layers below one scope of a checkpoint to the device. `name` is always the dotted name
+// of a layer below the scope. Throws Error "model.tensor" if a tensor is missing, and "model.shape"
+// if it has another shape.
 class ModuleLoader {
  public:
   ModuleLoader(WeightScope scope, const ModelSource& source)
@@ -39,11 +39,11 @@ class ModuleLoader {
   at::Device device() const { return device_; }
 
   at::Tensor tensor(const std::string& name, const std::vector<Dim>& shape) const;
-  // <name>.weight [rows, width].
+  // The tensor <name>.weight, [rows, width].
   at::Tensor table(const std::string& name, const Dim& rows, const Dim& width) const;
   Linear linear(const std::string& name, const Dim& out, const Dim& in,
                 const LinearOptions& options = {}) const;
-  // Several layers that read the same input, as one product: their outputs side by side.
+  // Several layers that read the same input, as one product. Their outputs are side by side.
   Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
                const LinearOptions& options) const;
   // A product without a bias whose weight [out_features, in_features] is already on the device.
@@ -52,7 +52,7 @@ class ModuleLoader {
                        bool bias = true) const;
   RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,
                    RmsWeight stored = RmsWeight::kPlain) const;
-  // The layers below the scopes <prefix>0, <prefix>1, ..., each made by load(its loader, more...).
+  // The layers below the scopes <prefix>0, <prefix>1, ... Layer i is load(its loader, more...).
   template <typename Load, typename... More>
   auto layers(const std::string& prefix, int64_t count, const Load& load,
               const More&... more) const {

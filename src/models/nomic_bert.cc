@@ -1,54 +1,83 @@
-// NomicBERT: BERT's order with rotary positions and a gated MLP (Nussbaum et al. 2024), or with a
-// mixture of experts in every second layer (Nussbaum & Duderstadt 2025). The names of its tensors
-// come from the FlashAttention library's BERT. References: modeling_nomic_bert.py of Hugging Face
-// transformers and, for the mixture of experts, the code that its makers publish.
+// NomicBERT and jina-embeddings-v3, which are BERT with rotary positions. Their tensors have the
+// names of BERT in the FlashAttention library. These are the differences:
+//
+//   NomicBERT            Nussbaum et al. 2024. The MLP is gated, and biases are an option. In every
+//                        second layer it may be a mixture of experts (Nussbaum & Duderstadt 2025).
+//   jina-embeddings-v3   Sturua et al. 2024. The MLP is plain, and every projection has a bias.
+//
+// References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
+// transformers, and for the mixture of experts the modeling code that Nomic publishes.
 #include <variant>
+
+#include <ATen/ops/embedding.h>
 
 #include "model_dir/limits.h"
 #include "models/architectures.h"
-#include "models/bert_embeddings.h"
+#include "models/config_fields.h"
 #include "models/layers.h"
 #include "models/mixture_of_experts.h"
 
 namespace encode {
 namespace {
 
-struct NomicConfig : EncoderConfig {
-  bool bias;            // of every projection
-  bool gated;           // the MLP
-  int64_t num_experts;  // in the layers that have a router; 0: no layer has one
-  int64_t moe_top_k;
+// The defaults are those of jina-embeddings-v3.
+struct RotaryBertConfig : EncoderConfig {
+  const char* attention_scope = "mixer";
+  bool bias = true;         // of every projection
+  bool gated = false;       // the MLP
+  int64_t num_experts = 0;  // in the layers that have a router; 0: no layer has one
+  int64_t moe_top_k = 1;
 
-  explicit NomicConfig(const JsonFields& json);
+  explicit RotaryBertConfig(const JsonFields& json) : EncoderConfig(json) {}
 };
 
-using ExpertsLayer = PostNorm<MixtureOfExperts>;
+// Mlp is FeedForward or MixtureOfExperts.
+template <typename Mlp>
+struct LayerOf {
+  SelfAttention attention;
+  LayerNorm attention_norm;
+  Mlp mlp;
+  LayerNorm mlp_norm;
+
+  // Queries and keys are rotated by their positions:
+  //   x = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(x + MLP(x))
+  // load_mlp() states MLP(x) for FeedForward. mixture_of_experts.h states it for MixtureOfExperts.
+  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(x, context);
+    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
+      const LinearInput y =
+          attention_norm.for_product(attention.add(attended, residual), mlp.first());
+      return mlp_norm(mlp.add(y, y.rows));
+    });
+  }
+};
 
 struct Layer {
-  std::variant<PostNormLayer, ExpertsLayer> kind;
+  std::variant<LayerOf<FeedForward>, LayerOf<MixtureOfExperts>> kind;
 
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     return std::visit([&](const auto& layer) { return layer.forward(x, context); }, kind);
   }
 };
 
-FeedForward load_mlp(const ModuleLoader& mlp, const NomicConfig& config) {
+// MLP(x) = fc2(gelu(fc1(x))). The gated form is fc2(fc11(x) * silu(fc12(x))).
+FeedForward load_mlp(const ModuleLoader& mlp, const RotaryBertConfig& config) {
   const Dim inner = config.inner();
   const Dim hidden = config.hidden();
-  if (!config.gated) {
-    return {
-        mlp.linear("fc1", inner, hidden, {.bias = config.bias, .activation = config.hidden_act}),
-        mlp.linear("fc2", hidden, inner, {.bias = config.bias})};
+  Linear down = mlp.linear("fc2", hidden, inner, {.bias = config.bias});
+  if (config.gated) {
+    return FeedForward::gated(
+        mlp.fused({{"fc12", inner}, {"fc11", inner}}, hidden, {.bias = config.bias}),
+        std::move(down), config.hidden_act);
   }
-  // fc12 is the gate: fc2(fc11(x) * silu(fc12(x))).
-  const LinearOptions options = {.bias = config.bias};
-  return FeedForward::gated(mlp.fused({{"fc12", inner}, {"fc11", inner}}, hidden, options),
-                            mlp.linear("fc2", hidden, inner, options), config.hidden_act);
+  return {mlp.linear("fc1", inner, hidden, {.bias = config.bias, .activation = config.hidden_act}),
+          std::move(down)};
 }
 
-Layer load_layer(const ModuleLoader& layer, const NomicConfig& config) {
+Layer load_layer(const ModuleLoader& layer, const RotaryBertConfig& config) {
   const AttentionShape shape = config.attention();
-  const ModuleLoader scope = layer.scope("attn");
+  const ModuleLoader scope = layer.scope(config.attention_scope);
   const ModuleLoader mlp = layer.scope("mlp");
   const LinearOptions options = {.bias = config.bias};
   SelfAttention attention(scope.linear("Wqkv", shape.query_key_value(), shape.hidden(), options),
@@ -61,41 +90,60 @@ Layer load_layer(const ModuleLoader& layer, const NomicConfig& config) {
                                   .num_experts = config.num_experts,
                                   .top_k = config.moe_top_k,
                                   .activation = config.hidden_act};
-    return {ExpertsLayer{.attention = std::move(attention),
-                         .attention_norm = std::move(attention_norm),
-                         .mlp = MixtureOfExperts(mlp, experts),
-                         .mlp_norm = std::move(mlp_norm)}};
+    return {LayerOf<MixtureOfExperts>{.attention = std::move(attention),
+                                      .attention_norm = std::move(attention_norm),
+                                      .mlp = MixtureOfExperts(mlp, experts),
+                                      .mlp_norm = std::move(mlp_norm)}};
   }
-  return {PostNormLayer{.attention = std::move(attention),
-                        .attention_norm = std::move(attention_norm),
-                        .mlp = load_mlp(mlp, config),
-                        .mlp_norm = std::move(mlp_norm)}};
+  return {LayerOf<FeedForward>{.attention = std::move(attention),
+                               .attention_norm = std::move(attention_norm),
+                               .mlp = load_mlp(mlp, config),
+                               .mlp_norm = std::move(mlp_norm)}};
 }
 
-class NomicBert : public Model {
+class RotaryBert : public Model {
  public:
-  NomicBert(const ModuleLoader& root, const NomicConfig& config, Rotary rotary)
-      : embeddings_(root, config),
+  RotaryBert(const ModuleLoader& root, const RotaryBertConfig& config, Rotary rotary)
+      : words_(root.table("embeddings.word_embeddings", {"vocab_size", config.vocab_size},
+                          config.hidden())),
+        norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
         rotary_(std::move(rotary)),
-        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {}
+        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {
+    if (config.type_vocab_size == 0) return;
+    segment_ = root.table("embeddings.token_type_embeddings",
+                          {"type_vocab_size", config.type_vocab_size}, config.hidden())
+                   .select(0, 0);
+  }
 
-  // x = LayerNorm(words + segment 0); for each layer
-  //   x = LayerNorm(x + Attention(x)), queries and keys rotated by their positions
-  //   x = LayerNorm(x + fc2(fc11(x) * silu(fc12(x)))), or LayerNorm(x + MoE(x))
+  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
-    return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
+    at::Tensor x = at::embedding(words_, batch.input_ids);
+    if (segment_.defined()) x.add_(segment_);
+    return run_layers(layers_, norm_(x), {.batch = batch, .rotary = &angles});
   }
 
  private:
-  FlashBertEmbeddings embeddings_;
+  at::Tensor words_;    // [vocab_size, hidden_size]
+  at::Tensor segment_;  // [hidden_size], the vector of segment 0; undefined if there are none
+  LayerNorm norm_;
   Rotary rotary_;
   std::vector<Layer> layers_;
 };
 
-// The config.json of the makers has GPT-2's names and switches for what they tried; the config.json
-// of transformers has BERT's names and no such switch.
-void refuse_variants(const JsonFields& json) {
+std::unique_ptr<Model> load(const ModelSource& source, const RotaryBertConfig& config,
+                            const RopeParameters& rope) {
+  const ModuleLoader root = {
+      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}), source};
+  auto model =
+      std::make_unique<RotaryBert>(root, config, Rotary(rope, source.max_positions, source.device));
+  source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "roberta.pooler.*", "cls.*"});
+  return model;
+}
+
+// Nomic's own config.json has GPT-2's names and switches for variants that Nomic tried. The
+// config.json of transformers has BERT's names and no such switch.
+void refuse_nomic_variants(const JsonFields& json) {
   for (const char* key : {"prenorm", "parallel_block", "use_rms_norm", "rotary_emb_interleaved",
                           "causal", "expert_choice_router", "moe_normalize_expert_weights"}) {
     if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
@@ -112,12 +160,6 @@ void refuse_variants(const JsonFields& json) {
   }
 }
 
-// transformers' NomicBERT is always gated. The makers' model is gated if activation_function ends
-// in "glu".
-bool is_gated(const JsonFields& json) {
-  return json.string_or("activation_function", "swiglu").ends_with("glu");
-}
-
 Activation nomic_activation(const JsonFields& json) {
   if (json.has("hidden_act")) return parse_activation(json, "hidden_act");
   const std::string name = json.string_or("activation_function", "swiglu");
@@ -125,32 +167,35 @@ Activation nomic_activation(const JsonFields& json) {
   return name == "geglu" ? Activation::kGelu : parse_activation(json, "activation_function");
 }
 
-NomicConfig::NomicConfig(const JsonFields& json)
-    : EncoderConfig(json),
-      bias(json.boolean_or("qkv_proj_bias", false)),
-      gated(is_gated(json)),
-      num_experts(json.integer_or("num_experts", 0, 0, kMaxExperts)),
-      moe_top_k(json.integer_or("moe_top_k", 1, 1, kMaxExperts)) {
-  hidden_act = nomic_activation(json);
-}
-
 }  // namespace
 
 std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
   const JsonFields& json = source.config;
-  refuse_variants(json);
-  const NomicConfig config(json);
-  // 1000: NomicBertConfig in transformers. The makers call the field rotary_emb_base.
+  refuse_nomic_variants(json);
+  RotaryBertConfig config(json);
+  config.attention_scope = "attn";
+  config.bias = json.boolean_or("qkv_proj_bias", false);
+  // NomicBERT in transformers is always gated. Nomic's own model is gated if the name ends in
+  // "glu".
+  config.gated = json.string_or("activation_function", "swiglu").ends_with("glu");
+  config.num_experts = json.integer_or("num_experts", 0, 0, kMaxExperts);
+  config.moe_top_k = json.integer_or("moe_top_k", 1, 1, kMaxExperts);
+  config.hidden_act = nomic_activation(json);
+  // 1000 is the default of NomicBertConfig in transformers. Nomic's config.json has
+  // rotary_emb_base.
   const RopeParameters rope = parse_rope(
       json, {.head_dim = config.attention().head_dim,
              .default_theta = 1000,
              .theta_key = json.has("rotary_emb_base") ? "rotary_emb_base" : "rope_theta"});
-  const ModuleLoader root = {
-      source.weights.root("embeddings.word_embeddings.weight", {"", "bert.", "roberta."}), source};
-  auto model =
-      std::make_unique<NomicBert>(root, config, Rotary(rope, source.max_positions, source.device));
-  source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "roberta.pooler.*", "cls.*"});
-  return model;
+  return load(source, config, rope);
+}
+
+std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source) {
+  const RotaryBertConfig config(source.config);
+  // 20000 is the default of JinaEmbeddingsV3Config in transformers.
+  const RopeParameters rope =
+      parse_rope(source.config, {.head_dim = config.attention().head_dim, .default_theta = 20000});
+  return load(source, config, rope);
 }
 
 }  // namespace encode

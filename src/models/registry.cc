@@ -13,7 +13,7 @@ namespace {
 
 using Loader = std::unique_ptr<Model> (*)(const ModelSource&);
 
-// From model_type in config.json to the loader of the architecture, sorted as in
+// model_type of config.json and the loader of the architecture, in the order of
 // model_dir/architectures.cc.
 constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"albert", load_albert},
@@ -58,13 +58,14 @@ std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSour
     return entry.first == model_type;
   });
   if (found != kLoaders.end()) return found->second(source);
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "model.type",
-               .what = "this architecture is not supported",
-               .where = "config.json: model_type",
-               .expected = fmt::format("one of: {}", fmt::join(supported_model_types(), ", ")),
-               .found = fmt::format("'{}'", model_type),
-               .hint = "encode models lists them; docs/adding-a-model.md shows how one is added"});
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "model.type",
+       .what = "encode does not support this architecture",
+       .where = "config.json: model_type",
+       .expected = fmt::format("one of: {}", fmt::join(supported_model_types(), ", ")),
+       .found = fmt::format("'{}'", model_type),
+       .hint = "'encode models' describes them; docs/adding-a-model.md shows how to add one"});
 }
 
 }  // namespace encode

@@ -1,8 +1,6 @@
-// StaticEmbedding of sentence-transformers (model2vec): the hidden state of a token is the token's
-// row of a table. Pooling takes the mean of these rows.
+// StaticEmbedding of sentence-transformers (model2vec). The hidden state of a token is its row of a
+// table, and pooling takes the mean of these rows.
 #include <ATen/ops/embedding.h>
-
-#include "encode/model_directory.h"
 
 #include "model_dir/limits.h"
 #include "models/architectures.h"

@@ -42,14 +42,14 @@ struct T5Config {
     const std::string form = json.string_or("feed_forward_proj", "relu");
     gated = form.starts_with("gated-");
     const Json name = {{"feed_forward_proj", gated ? form.substr(6) : form}};
-    // "gated-gelu" has always meant the tanh approximation.
+    // In T5 "gated-gelu" means the tanh approximation.
     activation = form == "gated-gelu"
                      ? Activation::kGeluTanh
                      : parse_activation(JsonFields(name, "config.json", "model.config"),
                                         "feed_forward_proj");
   }
 
-  // T5 does not scale its scores.
+  // T5 does not scale the scores.
   AttentionShape attention() const {
     return {.hidden_size = d_model,
             .num_attention_heads = num_heads,
@@ -75,7 +75,25 @@ FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
           std::move(down)};
 }
 
-PreNormLayer load_layer(const ModuleLoader& block, const T5Config& config) {
+struct T5Layer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+
+  // A score is q k + bias(bucket of the distance):
+  //   x = x + Attention(RMSNorm(x))
+  //   x = x + wo(act(wi(y))),  y = RMSNorm(x)
+  // The gated form is x = x + wo(act(wi_0(y)) * wi_1(y)).
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+T5Layer load_layer(const ModuleLoader& block, const T5Config& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = block.scope("layer.0.SelfAttention");
   const auto norm = [&](const char* name) {
@@ -93,7 +111,7 @@ PreNormLayer load_layer(const ModuleLoader& block, const T5Config& config) {
 
 class T5Encoder : public Model {
  public:
-  // T5 shares the biases of its first layer; UMT5 has a table in each.
+  // In T5 all layers use the relative biases of the first layer. In UMT5 each layer has its own.
   T5Encoder(const WeightScope& root, const T5Config& config, const ModelSource& source,
             bool own_biases)
       : words_(root.take(words_name(root), {{"vocab_size", config.vocab_size}, config.hidden()})
@@ -115,10 +133,7 @@ class T5Encoder : public Model {
     }
   }
 
-  // x = words; for each layer
-  //   x = x + Attention(RMSNorm(x)), with q k + bias(bucket of the distance) for scores
-  //   x = x + wo(act(wi(y))) or x + wo(act(wi_0(y)) * wi_1(y)),  y = RMSNorm(x);
-  // the result is RMSNorm(x).
+  // x = words; x = layer(x), layer after layer; the result is RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
     x = run_layers(layers_, x, [&](size_t layer) {
@@ -129,13 +144,13 @@ class T5Encoder : public Model {
   }
 
  private:
-  // The table has two names; a checkpoint holds one of them or both.
+  // The table has two names. A checkpoint has one of them or both.
   static const char* words_name(const WeightScope& root) {
     return root.has("shared.weight") ? "shared.weight" : "encoder.embed_tokens.weight";
   }
 
   at::Tensor words_;
-  std::vector<PreNormLayer> layers_;
+  std::vector<T5Layer> layers_;
   std::vector<RelativePositions> biases_;
   RmsNorm norm_;
 };
@@ -145,7 +160,7 @@ std::unique_ptr<Model> load(const ModelSource& source, bool own_biases) {
   const WeightScope root =
       source.weights.root("encoder.final_layer_norm.weight", {"", "transformer."});
   auto model = std::make_unique<T5Encoder>(root, config, source, own_biases);
-  // The embeddings under their second name, and the decoder, which an embedding does not need.
+  // An embedding does not need the decoder, nor a second copy of the word embeddings.
   source.weights.expect_all_taken(
       {"encoder.embed_tokens.weight", "decoder.*", "transformer.decoder.*", "lm_head.weight"});
   return model;

@@ -1,5 +1,6 @@
-// XLM-RoBERTa XL (Goyal et al. 2021): RoBERTa's embeddings without their norm, pre-norm layers, and
-// a norm behind the last layer. Reference: modeling_xlm_roberta_xl.py of Hugging Face transformers.
+// XLM-RoBERTa XL (Goyal et al. 2021). It is RoBERTa with norms before each half of a layer and
+// after the last layer, but without a norm of the embeddings. Reference: modeling_xlm_roberta_xl.py
+// of Hugging Face transformers.
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -7,7 +8,23 @@
 namespace encode {
 namespace {
 
-PreNormLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+struct XlLayer {
+  LayerNorm attention_norm;
+  SelfAttention attention;
+  LayerNorm mlp_norm;
+  FeedForward mlp;
+
+  //   x = x + Attention(LayerNorm(x))
+  //   x = x + W2 gelu(W1 y + b1) + b2,  y = LayerNorm(x)
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const at::Tensor heads = attention.attend(attention_norm, x, context);
+    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
+      return mlp.add(mlp_norm, attention.add(attended, residual));
+    });
+  }
+};
+
+XlLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
   const Dim hidden = config.hidden();
   const ModuleLoader attention = layer.scope("attention");
@@ -32,9 +49,7 @@ class XlmRobertaXl : public Model {
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)),
         norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {}
 
-  // x = words + segment 0 + positions; for each layer
-  //   x = x + Attention(LayerNorm(x)); x = x + MLP(LayerNorm(x));
-  // the result is LayerNorm(x).
+  // x = words + segment 0 + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = run_layers(layers_, ResidualSum{embeddings_(batch)}, {.batch = batch});
     return norm_(x);
@@ -42,7 +57,7 @@ class XlmRobertaXl : public Model {
 
  private:
   BertEmbeddings embeddings_;
-  std::vector<PreNormLayer> layers_;
+  std::vector<XlLayer> layers_;
   LayerNorm norm_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace encode {
 
-// JsonWriter and JsonReader find these by the types of their arguments, so they are not in an
-// unnamed namespace.
+// JsonWriter and JsonReader find these functions by argument-dependent lookup. So the functions are
+// in the namespace encode and not in an unnamed one.
 
 constexpr auto names(TextFormat /*tag*/) { return kTextFormats; }
 constexpr auto names(BadRowPolicy /*tag*/) { return kBadRowPolicies; }
@@ -110,12 +110,13 @@ std::string to_json(const JobSpec& spec) {
                  .where = spec.cache_dir,
                  .expected = "paths, fields and prompts in UTF-8",
                  .found = "other bytes",
-                 .hint = "rename the file, or link to it under a UTF-8 name"});
+                 .hint = "rename the file, or make a link to it with a UTF-8 name"});
   }
 }
 
 JobSpec job_spec_from_json(const std::string& json) {
-  constexpr int64_t kMaxBytes = int64_t{1} << 30;  // checkpoints: about 80 bytes for 1,000 rows
+  // The checkpoints make a job large: they take about 80 bytes for 1,000 rows.
+  constexpr int64_t kMaxBytes = int64_t{1} << 30;
   return JsonReader::read<JobSpec>(parse_document(json, kMaxBytes));
 }
 

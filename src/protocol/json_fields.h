@@ -1,19 +1,19 @@
-// Structs as JSON objects, each described once.
+// Writes structs as JSON objects and reads them back, from one description of each struct.
 //
-// A struct takes part by a function
+// A struct S is described by a function that both JsonWriter and JsonReader call:
 //
 //   void fields(auto& archive, MaybeConst<S> auto& value) {
 //     auto& [rows, name] = value;
 //     archive("rows", rows)("name", name);
 //   }
 //
-// that both JsonWriter and JsonReader walk. The structured binding lists every member, so that a
-// member that is added to a struct does not compile until it travels too. An enumeration takes part
-// by a function names(Enum) that returns its NameTable.
+// The structured binding lists every member, so a new member of S does not compile until fields()
+// handles it. An enumeration is described by a function names(Enum) that returns its NameTable.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <fmt/format.h>
 #include <limits>
 #include <map>
 #include <optional>
@@ -30,7 +30,7 @@
 
 namespace encode {
 
-// S or const S: the writer has const access, and the reader has not.
+// T is S or const S: the writer passes a const object to fields(), and the reader a mutable one.
 template <class T, class S>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, S>;
 
@@ -42,7 +42,7 @@ class JsonWriter {
     return *this;
   }
 
-  // Throws Error kInternal for an enumerator without a name.
+  // Throws Error kInternal "job.protocol" for an enumerator without a name.
   template <class T>
   static Json to_value(const T& value) {
     if constexpr (std::same_as<T, ExitCode>) {
@@ -50,7 +50,7 @@ class JsonWriter {
     } else if constexpr (std::is_enum_v<T>) {
       const std::string_view name = name_of(names(value), value);
       if (name.empty())
-        refuse_document("an enumerator without a name", std::to_string(static_cast<int>(value)));
+        refuse_document("an enumerator has no name", fmt::to_string(static_cast<int>(value)));
       return name;
     } else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>) {
       return value;
@@ -81,12 +81,12 @@ class JsonWriter {
   Json object_ = Json::object();
 };
 
-// Throws Error kInternal for a field that is missing or has another type. Fields that no member
-// asks for are ignored.
+// Throws Error kInternal "job.protocol" for a field that is missing or has the wrong type. Ignores
+// fields that the struct does not have.
 class JsonReader {
  public:
   explicit JsonReader(const Json& object) : object_(object) {
-    if (!object.is_object()) refuse_document("not a JSON object", object.type_name());
+    if (!object.is_object()) refuse_document("the value is not a JSON object", object.type_name());
   }
 
   template <class T>
@@ -106,7 +106,7 @@ class JsonReader {
 
  private:
   [[noreturn]] static void wrong_type(const std::string& key, const Json& json) {
-    refuse_document("bad value for '" + key + "'",
+    refuse_document(fmt::format("the field '{}' has a bad value", key),
                     json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80));
   }
 
@@ -138,7 +138,8 @@ class JsonReader {
   requires std::is_enum_v<T>
   static void from_value(const std::string& key, const Json& json, T& value) {
     for (const auto& [name, item] : names(T{})) {
-      if (json == name && name == name_of(names(T{}), item)) {  // users alone have aliases
+      // Only configs may use aliases. Between the programs a value has one name.
+      if (json == name && name == name_of(names(T{}), item)) {
         value = item;
         return;
       }

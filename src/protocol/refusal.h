@@ -8,10 +8,11 @@
 
 namespace encode {
 
-// A document that the other program cannot have written: kInternal "job.protocol".
+// Throws Error kInternal "job.protocol" for a document that the other program of the same build
+// cannot have written.
 [[noreturn]] void refuse_document(std::string what, std::string found);
 
-// Strict JSON of at most `max_bytes`. Its faults are errors of the protocol too.
+// Parses strict JSON of at most `max_bytes`. Throws as refuse_document() does.
 Json parse_document(std::string_view text, int64_t max_bytes);
 
 }  // namespace encode

@@ -10,15 +10,15 @@
 namespace encode {
 namespace {
 
-// In the order of WorkerEvent's alternatives.
+// The "kind" of each event, in the order of the alternatives of WorkerEvent.
 constexpr std::array<std::string_view, std::variant_size_v<WorkerEvent>> kKinds = {
     "model_loaded", "unit_started", "chunk_started", "batch", "chunk_done",
     "unit_done",    "products",     "log",           "error", "finished"};
 
 }  // namespace
 
-// JsonWriter and JsonReader find these by the types of their arguments, so they are not in an
-// unnamed namespace.
+// JsonWriter and JsonReader find these functions by argument-dependent lookup. So the functions are
+// in the namespace encode and not in an unnamed one.
 
 constexpr auto names(DeviceKind /*tag*/) {
   return NameTable<DeviceKind, 2>{{{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}}};
@@ -126,11 +126,11 @@ void fields(auto& /*archive*/, MaybeConst<WorkerFinished> auto& /*value*/) {}
 
 namespace {
 
-// The alternative that `kind` names, read from `json`.
+// Reads the alternative of WorkerEvent that `kind` names.
 template <size_t kIndex = 0>
 WorkerEvent read_event(const std::string& kind, const Json& json) {
   if constexpr (kIndex == kKinds.size()) {
-    refuse_document("an event of an unknown kind", kind.substr(0, 80));
+    refuse_document("the event has an unknown kind", kind.substr(0, 80));
   } else {
     if (kind != kKinds.at(kIndex)) return read_event<kIndex + 1>(kind, json);
     return JsonReader::read<std::variant_alternative_t<kIndex, WorkerEvent>>(json);
@@ -143,7 +143,8 @@ std::string to_json_line(const WorkerEvent& event) {
   Json line =
       std::visit([](const auto& alternative) { return JsonWriter::to_value(alternative); }, event);
   line["kind"] = kKinds.at(event.index());
-  // A message may quote bytes of an input: a line with a replaced byte is better than no line.
+  // A message may quote bytes of an input that are not UTF-8. Replace such bytes, so that the
+  // message still arrives.
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -151,7 +152,7 @@ WorkerEvent worker_event_from_json(std::string_view line) {
   constexpr int64_t kMaxBytes = int64_t{1} << 20;
   const Json sent = parse_document(line, kMaxBytes);
   if (!sent.is_object() || !sent.contains("kind") || !sent["kind"].is_string())
-    refuse_document("not a worker event", "no 'kind'");
+    refuse_document("the line is not a worker event", "no field 'kind'");
   return read_event(sent["kind"].get<std::string>(), sent);
 }
 

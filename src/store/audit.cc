@@ -41,7 +41,7 @@ ChunkFolder read_chunk_folder(const std::string& directory) {
     chunks.insert(record.chunk.index);
     const std::string wrong = record.stream == stream.checksum
                                   ? check_chunk(directory, stream, record.chunk)
-                                  : "its record belongs to another stream";
+                                  : "its record belongs to another stream.json";
     if (wrong.empty()) continue;
     folder.damaged.push_back(
         {.path = join_path(directory, chunk_file_name(record.chunk.index)), .wrong = wrong});

@@ -1,6 +1,7 @@
-// What an audit of a cache directory asks the store beyond encode/store.h. Every function here
-// reads and changes nothing. A text that says what is wrong is one phrase; "" means that all is
-// well. Any thread. Throws Error kIoError or kNoPermission when the file system refuses to read.
+// Read-only checks of the files in a cache directory, in addition to encode/store.h. A function
+// that returns a text returns one phrase that says what is wrong, or "" if the file is good. Any
+// thread may call these functions. They throw Error kIoError or kNoPermission if the file system
+// refuses to read.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +12,37 @@
 
 namespace encode {
 
-// What is wrong with the file at `path` that should be the one that was sealed.
+// Checks that the file at `path` has the size and the checksum in `seal`.
 std::string check_sealed_file(const std::string& path, const FileSeal& seal);
 
-// What is wrong with an offsets file that should hold, as it was sealed, ascending offsets of
-// `rows` rows from 0 to `vectors`.
+// Checks that the file at `path` has the size and the checksum in `seal`, and that it holds
+// `rows` + 1 offsets that begin at 0, never decrease, and end at `vectors`.
 std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t rows,
                           int64_t vectors);
 
-// True when the manifest's type has no ranges, or when the ranges file beside the matrix has the
-// hash that the manifest states.
+// Returns true if the manifest's type has no ranges, or if the ranges file beside the matrix has
+// the checksum in the manifest.
 bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 
-// A chunk folder as it is on disk.
+// The state of a chunk folder on disk.
 struct ChunkFolder {
   struct Damage {
-    std::string path;  // of the chunk
-    std::string wrong;
+    std::string path;   // the chunk file
+    std::string wrong;  // one phrase
   };
 
-  StreamIdentity identity;     // of stream.json
-  int64_t chunk_count = 0;     // of the whole stream
-  int64_t records = 0;         // whole lines of chunks.log
-  bool has_each_once = false;  // one record for each of the chunk_count chunks
-  std::vector<Damage> damaged;
-  std::vector<std::string> log_problems;  // one sentence for each line that was left out
-  std::vector<std::string> strays;        // names of files that belong to no record
+  StreamIdentity identity;      // from stream.json
+  int64_t chunk_count = 0;      // the number of chunks in the whole stream
+  int64_t records = 0;          // the number of valid lines in chunks.log
+  bool has_each_once = false;   // whether each of the chunk_count chunks has exactly one record
+  std::vector<Damage> damaged;  // the chunks that do not agree with their records
+  std::vector<std::string> log_problems;  // one sentence for each log line that was left out
+  std::vector<std::string> strays;        // the names of files that no record mentions
 };
 
-// Reads every file of the folder. Throws Error kNoInput when there is no stream.json, kData when it
-// is damaged, kConfig "store.format" when another version wrote it.
+// Reads all chunks in the folder and the files that belong to them. Throws Error kNoInput if
+// stream.json does not exist, kData if it is damaged, and kConfig "store.format" if it has a format
+// that this version cannot read.
 ChunkFolder read_chunk_folder(const std::string& directory);
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <mutex>
 #include <unistd.h>
 #include <utility>
@@ -22,8 +23,8 @@
 namespace encode {
 namespace {
 
-// The end of chunks.log. A failed write may have left half a line and a failed sync may have lost
-// it, so after the first failure nothing more is appended: the next open() cleans up.
+// Appends lines to chunks.log. A failed write may leave half a line, and a failed sync may lose a
+// line. So after the first failure it appends nothing more; the next open() repairs the log.
 class LogAppender {
  public:
   explicit LogAppender(std::string path) : path_(std::move(path)) {}
@@ -33,14 +34,14 @@ class LogAppender {
       throw Error(
           {.exit_code = ExitCode::kIoError,
            .code = "store.log",
-           .what = "the chunk log failed before in this run",
+           .what = "the chunk log could not be written earlier in this run",
            .where = path_,
            .expected = "",
            .found = "",
-           .hint = "run the same command again: it goes on after the last committed chunk"});
+           .hint = "run the same command again; it continues after the last committed chunk"});
     }
     failed_ = true;
-    // Opened late: a process that only looks or assembles never holds it.
+    // Open the log only now, because a process that only reads or assembles does not need it.
     if (!fd_) fd_ = UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!fd_) throw log_error("open", errno);
     write_all(fd_, line.data(), line.size(), path_);
@@ -90,7 +91,7 @@ class ChunkStoreImpl : public ChunkStore {
                 const std::function<void(int64_t)>& on_chunk) override;
   void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
 
-  // Of a file that was published just now.
+  // Commits a chunk that was just published: appends its record to the log.
   void record(const ChunkRecord& record);
   const StreamFile& stream() const { return stream_; }
 
@@ -100,7 +101,7 @@ class ChunkStoreImpl : public ChunkStore {
   std::string cache_dir_;
   std::string directory_;
   StreamFile stream_;
-  mutable std::mutex mutex_;  // a ChunkWriter commits from another thread
+  mutable std::mutex mutex_;  // guards committed_ and log_: a ChunkWriter may be on another thread
   std::vector<ChunkRecord> committed_;
   std::vector<std::string> dropped_;
   LogAppender log_;
@@ -179,12 +180,13 @@ std::vector<int64_t> ChunkStoreImpl::pending() const {
 }
 
 std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
-  if (index < 0 || index >= chunk_count()) throw misuse("no such chunk", chunk_path(index));
+  if (index < 0 || index >= chunk_count())
+    throw misuse("the stream has no chunk of this number", chunk_path(index));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto same_index = [index](const ChunkRecord& record) { return record.index == index; };
     const bool known = std::any_of(committed_.begin(), committed_.end(), same_index);
-    if (known) throw misuse("chunk is committed already", chunk_path(index));
+    if (known) throw misuse("the chunk is already committed", chunk_path(index));
   }
   return std::make_unique<ChunkWriterImpl>(*this, index);
 }
@@ -201,16 +203,15 @@ void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block
   if (reader.file_bytes() != stream_.chunk_file_bytes(record) ||
       reader.dim() != stream_.identity.dim) {
     throw damage(
-        "a chunk does not have the shape of its record", reader.path(),
-        std::to_string(stream_.chunk_file_bytes(record)) + " bytes, rows of " +
-            std::to_string(stream_.identity.dim),
-        std::to_string(reader.file_bytes()) + " bytes, rows of " + std::to_string(reader.dim()));
+        "a chunk does not have the shape in its record", reader.path(),
+        fmt::format("{} bytes, {} columns", stream_.chunk_file_bytes(record), stream_.identity.dim),
+        fmt::format("{} bytes, {} columns", reader.file_bytes(), reader.dim()));
   }
   for (auto values = reader.next(reader.block_rows()); !values.empty();
        values = reader.next(reader.block_rows())) {
     block(values);
   }
-  // The bytes that were hashed are the bytes that were given; nothing is published yet.
+  // The reader hashed the same bytes that it passed to `block`, and nothing is published yet.
   if (const std::string found = reader.xxh3_hex(); found != record.xxh3_128) {
     throw damage("a chunk is damaged", reader.path(), "XXH3-128 " + record.xxh3_128, found);
   }
@@ -218,7 +219,7 @@ void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block
 
 void ChunkStoreImpl::assemble(const std::string& final_path, const FinalFormat& format,
                               const std::function<void(int64_t)>& on_chunk) {
-  if (!pending().empty()) throw misuse("chunks are missing", directory_);
+  if (!pending().empty()) throw misuse("not all chunks are committed", directory_);
   Manifest manifest;
   manifest.identity = stream_.identity;
   for (const ChunkRecord& record : committed_) {
@@ -253,7 +254,7 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
                                              const StreamIdentity& identity, int64_t chunk_rows,
                                              Open mode) {
   check_identity(identity);
-  if (chunk_rows < 1) throw misuse("chunks of no rows", identity.name);
+  if (chunk_rows < 1) throw misuse("a chunk must have at least one row", identity.name);
   if (mode == Open::kFresh) remove_chunks(cache_dir, identity.name);
   Recovered recovered =
       recover(cache_dir, {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""});

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -25,24 +26,25 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
   for (const std::string& path : matrix_paths) {
     std::optional<Manifest> manifest = read_manifest(path);
     if (!manifest)
-      throw damage("a matrix to combine is not finished", path, "its manifest beside it", "none");
+      throw damage("a matrix to combine is not finished", path, "a manifest beside it",
+                   "no manifest");
     if (!manifests.empty() && manifest->identity.rows != manifests.front().identity.rows) {
       throw Error({.exit_code = ExitCode::kData,
                    .code = "store.combine_rows",
-                   .what = "matrices of different length cannot be combined",
+                   .what = "matrices with different numbers of rows cannot be combined",
                    .where = path,
-                   .expected = std::to_string(manifests.front().identity.rows) + " rows, as " +
-                               matrix_paths.front(),
-                   .found = std::to_string(manifest->identity.rows) + " rows",
-                   .hint = "the inputs of one split must have one row per sample each"});
+                   .expected = fmt::format("{} rows, as in {}", manifests.front().identity.rows,
+                                           matrix_paths.front()),
+                   .found = fmt::format("{} rows", manifest->identity.rows),
+                   .hint = "each input of a split must have one row for each sample"});
     }
     if (!manifests.empty() && manifest->type != manifests.front().type) {
       throw Error({.exit_code = ExitCode::kData,
                    .code = "store.combine_type",
                    .what = "matrices of different types cannot be combined",
                    .where = path,
-                   .expected = std::string(to_string(manifests.front().type)) + ", as " +
-                               matrix_paths.front(),
+                   .expected = fmt::format("{}, as in {}", to_string(manifests.front().type),
+                                           matrix_paths.front()),
                    .found = std::string(to_string(manifest->type)),
                    .hint = "encode the streams of one split with the same output_dtype"});
     }
@@ -63,19 +65,17 @@ StreamIdentity identity_of(const std::vector<Manifest>& parts, const std::string
   return identity;
 }
 
-// Reads one part in step with the others and writes its columns into the combined block.
+// Reads the rows of one part and writes them into its columns of the combined block.
 class PartColumns {
  public:
   PartColumns(const std::string& path, const Manifest& manifest)
       : reader_(path, Elements::kAny), manifest_(manifest) {
     if (reader_.rows() != manifest.identity.rows || reader_.dim() != manifest.columns ||
         reader_.descr() != npy_type(manifest.type)) {
-      throw damage("a matrix does not have the shape that its manifest says", path,
-                   std::to_string(manifest.identity.rows) + " x " +
-                       std::to_string(manifest.columns) + " of " +
-                       std::string(npy_type(manifest.type)),
-                   std::to_string(reader_.rows()) + " x " + std::to_string(reader_.dim()) + " of " +
-                       reader_.descr());
+      throw damage("a matrix does not have the shape and type in its manifest", path,
+                   fmt::format("{} x {} of {}", manifest.identity.rows, manifest.columns,
+                               npy_type(manifest.type)),
+                   fmt::format("{} x {} of {}", reader_.rows(), reader_.dim(), reader_.descr()));
     }
   }
 
@@ -110,7 +110,7 @@ StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
 
 namespace {
 
-// What the manifests of the parts say together.
+// Makes the manifest of the combined matrix from the manifests of its parts.
 Manifest combined_manifest(const std::vector<Manifest>& parts,
                            const std::vector<std::string>& matrix_paths, const std::string& name) {
   Manifest combined;
@@ -133,8 +133,8 @@ std::string combined_ranges(const std::vector<Manifest>& parts,
   for (size_t i = 0; i < parts.size(); ++i) {
     const std::string path = ranges_path(matrix_paths[i]);
     if (!ranges_fit(matrix_paths[i], parts[i]))
-      throw damage("the ranges of a matrix to combine are damaged or missing", path,
-                   "XXH3-128 " + parts[i].ranges_xxh3_128, "none, or another");
+      throw damage("the ranges file of a matrix to combine is damaged or missing", path,
+                   "XXH3-128 " + parts[i].ranges_xxh3_128, "no file, or another checksum");
     ranges.push_back(Ranges::read(path, parts[i].identity.dim));
   }
   return Ranges::side_by_side(ranges).npy_bytes();

@@ -1,6 +1,7 @@
 #include "store/final.h"
 
 #include <cerrno>
+#include <fmt/format.h>
 #include <limits>
 #include <unistd.h>
 #include <utility>
@@ -71,7 +72,7 @@ std::vector<std::string> strings(const JsonFields& fields, const std::string& ke
   return values;
 }
 
-// Format 1 knows the devices' names alone.
+// A manifest of format 1 has only the names of the devices.
 std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& where) {
   std::vector<ChunkOrigin> origins;
   if (fields.has("origins")) {
@@ -91,7 +92,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
                    .fingerprint = fields.object("fingerprint").dump(),
                    .rows = fields.integer("rows", 0, kMaxInteger),
                    .dim = fields.integer("dim", 1, kMaxInteger)},
-      // Absent before there were other types than float32.
+      // Older manifests have no "output_dtype"; their matrices are all float32.
       .type = parse_output_type(fields.string_or("output_dtype", "float32"), where),
       .columns = 0,
       .ranges_given = false,
@@ -195,14 +196,15 @@ std::optional<Manifest> read_manifest(const std::string& matrix_path) {
   try {
     const std::string text = read_file(path, kMaxManifestBytes, "store.manifest");
     if (!text.ends_with('\n'))
-      throw damage("no newline at the end", path, "a whole file", "one that was cut off");
+      throw damage("the file does not end with a newline", path, "a whole file",
+                   "a file that was cut off");
     const Json json = unseal(std::string_view(text).substr(0, text.size() - 1), path);
     check_format(json, path);
     return parse_manifest(json, path);
   } catch (const Error& error) {
     if (error.exit_code() != ExitCode::kConfig || error.detail().code == "store.format") throw;
-    throw damage("damaged manifest: " + error.detail().what, path, error.detail().expected,
-                 error.detail().found);
+    throw damage(fmt::format("the manifest is damaged: {}", error.detail().what), path,
+                 error.detail().expected, error.detail().found);
   }
 }
 

@@ -1,4 +1,4 @@
-// Publishing finals: the one order in which a matrix and its manifest appear.
+// Publishes a final and the files beside it in the only order that is safe.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 
 namespace encode {
 
-// Deletes what crashed writers of a final left beside it.
+// Deletes the temporary files that crashed writers of a final left beside it. The process must hold
+// the CacheLock.
 void remove_final_temp_files(const std::string& matrix_path);
 
-// What lies beside a final.
+// The files beside a final, apart from its manifest.
 struct BesideFinal {
-  LedgerWriter* ledger = nullptr;    // null: it has none
-  OffsetsWriter* offsets = nullptr;  // null: no token embeddings
-  std::string ranges_bytes = "";     // "": it has none
+  LedgerWriter* ledger = nullptr;    // null for a combined matrix, which has no ledger
+  OffsetsWriter* offsets = nullptr;  // null unless the matrix has token embeddings
+  std::string ranges_bytes = "";     // "" for a type without ranges
 };
 
-// Withdraws an older manifest, ranges and offsets file, publishes the ranges, the matrix, its
-// ledger, its offsets and then its manifest: at no moment stands a manifest beside a matrix that it
-// does not describe. Fills in file_bytes, the hashes and the ledger's seal.
+// Deletes an older manifest, ranges file and offsets file. Then publishes, in this order: the
+// ranges, the matrix, the ledger, the offsets, and the manifest. A manifest therefore never stands
+// beside a matrix that it does not describe. Fills in the manifest's sizes, hashes and seals.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 
 }  // namespace encode

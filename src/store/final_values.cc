@@ -1,6 +1,7 @@
 #include "store/final_values.h"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <memory>
 #include <utility>
 
@@ -31,10 +32,10 @@ void require_half(std::span<const float> block, int64_t first_row, int64_t dim) 
     throw Error({.exit_code = ExitCode::kData,
                  .code = "store.float16",
                  .what = "a value does not fit float16",
-                 .where = "row " + std::to_string(first_row + static_cast<int64_t>(i) / dim),
-                 .expected = "at most " + std::to_string(kLargestHalf),
-                 .found = std::to_string(block[i]),
-                 .hint = "use output_dtype float32, or normalize"});
+                 .where = fmt::format("row {}", first_row + static_cast<int64_t>(i) / dim),
+                 .expected = fmt::format("a magnitude of at most {}", kLargestHalf),
+                 .found = fmt::to_string(block[i]),
+                 .hint = "set output_dtype: float32, or normalize: true"});
   }
 }
 
@@ -86,7 +87,7 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
                     const FinalFormat& format) {
   std::optional<Manifest> manifest = read_manifest(float32_path);
   if (!manifest || manifest->type != OutputType::kFloat32)
-    throw damage("a matrix to convert is not there in float32", float32_path,
+    throw damage("the matrix to convert is not a finished float32 matrix", float32_path,
                  "a float32 matrix and its manifest", manifest ? "another type" : "no manifest");
   const RowSource rows = [&](const RowBlock& block) {
     NpyReader reader(float32_path);
@@ -95,8 +96,8 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
       block(values);
     }
     if (const std::string found = reader.xxh3_hex(); found != manifest->xxh3_128)
-      throw damage("a matrix to convert is damaged", float32_path, "XXH3-128 " + manifest->xxh3_128,
-                   found);
+      throw damage("the matrix to convert is damaged", float32_path,
+                   "XXH3-128 " + manifest->xxh3_128, found);
   };
   const auto fill_ledger = [&](LedgerWriter& ledger) {
     if (manifest->ledger) ledger.append_file(ledger_path(float32_path), *manifest->ledger);

@@ -1,4 +1,4 @@
-// The values of a final: float32 rows from wherever they are, in the type that was asked for.
+// Writes a final: reads float32 rows from a source and converts them to the output type.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,28 @@
 
 namespace encode {
 
+// Takes a block of whole rows, row-major.
 using RowBlock = std::function<void(std::span<const float>)>;
 
-// Calls its argument with all rows of a matrix, in order, some at a time; may be asked again.
+// Passes all rows of a matrix to its argument, in order, one block at a time. It may be called more
+// than once.
 using RowSource = std::function<void(const RowBlock&)>;
 
 struct FinalSource {
   RowSource rows;
   std::function<void(LedgerWriter&)> fill_ledger;    // called once
-  std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings
+  std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings only
 };
 
-// Writes and publishes the final at `matrix_path`: in one pass over the rows, in two where ranges
-// are taken from them. `manifest` holds identity, stats and devices; the rest is filled in. Throws
-// Error: what `source` throws, kData where a value does not fit the type.
+// Writes and publishes the final at `matrix_path`. It reads the rows once, or twice if it has to
+// compute the ranges of all rows first. `manifest` holds the identity, the stats and the origins;
+// the function fills in the other fields. Throws what `source` throws, and Error: kData if a value
+// does not fit the type, kConfig "store.ranges".
 void write_final(const FinalSource& source, const std::string& matrix_path, Manifest manifest,
                  const FinalFormat& format);
 
-// What the ranges file beside a final must hold; "" for a type without ranges. Throws as
-// Ranges::read().
+// Returns the bytes that the ranges file beside a final must have if the user gave the file
+// format.ranges_file; "" for a type without ranges. Throws as Ranges::read() does.
 std::string ranges_bytes_of_file(const FinalFormat& format, int64_t dim);
 
 }  // namespace encode

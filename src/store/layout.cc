@@ -1,7 +1,7 @@
 #include "store/layout.h"
 
 #include <charconv>
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "encode/error.h"
 
@@ -20,9 +20,7 @@ constexpr std::string_view kNameCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
 std::string chunk_name(int64_t index, std::string_view suffix) {
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "%04lld", static_cast<long long>(index));
-  return std::string(kChunkPrefix) + digits + std::string(suffix);
+  return fmt::format("{}{:04}{}", kChunkPrefix, index, suffix);
 }
 
 std::optional<int64_t> parse_chunk_name(std::string_view name, std::string_view suffix) {
@@ -33,16 +31,15 @@ std::optional<int64_t> parse_chunk_name(std::string_view name, std::string_view 
   int64_t index = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  // "chunk_00017.npy" and "chunk_-001.npy" are numbers too, but no names of ours.
+  // chunk_name() never builds "chunk_00017.npy" or "chunk_-001.npy", although both have numbers.
   if (index < 0 || chunk_name(index, suffix) != name) return std::nullopt;
   return index;
 }
 
-// x.npy -> x + suffix
-std::string beside_matrix(const std::string& matrix_path, std::string_view suffix) {
-  const bool is_npy = matrix_path.ends_with(kMatrixSuffix);
-  return matrix_path.substr(0, matrix_path.size() - (is_npy ? kMatrixSuffix.size() : 0)) +
-         std::string(suffix);
+// Replaces ".npy" at the end of a path by `suffix`; appends `suffix` if the path has no ".npy".
+std::string beside_matrix(std::string_view matrix_path, std::string_view suffix) {
+  if (matrix_path.ends_with(kMatrixSuffix)) matrix_path.remove_suffix(kMatrixSuffix.size());
+  return fmt::format("{}{}", matrix_path, suffix);
 }
 
 }  // namespace
@@ -83,7 +80,7 @@ std::optional<int64_t> parse_chunk_offsets_name(std::string_view name) {
 }
 
 std::string join_path(const std::string& directory, std::string_view name) {
-  return directory + "/" + std::string(name);
+  return fmt::format("{}/{}", directory, name);
 }
 
 bool is_chunk_folder_name(std::string_view name) {
@@ -98,14 +95,15 @@ void check_stream_name(const std::string& name) {
                      name.find_first_not_of(kNameCharacters) == std::string::npos &&
                      name[0] != '.' && name[0] != '_' && name[0] != '-';
   if (plain) return;
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "store.stream_name",
-       .what = "the name of a split or stream is no plain file name",
-       .where = "",
-       .expected = "letters, digits, '.', '_' and '-', first a letter or digit, at most 200 bytes",
-       .found = "'" + preview(name) + "'",
-       .hint = "rename the split or the stream in the config"});
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "store.stream_name",
+               .what = "the name of a split or stream cannot be part of a file name",
+               .where = "",
+               .expected =
+                   "letters, digits, '.', '_' and '-', beginning with a letter or a digit, at most "
+                   "200 bytes",
+               .found = fmt::format("'{}'", preview(name)),
+               .hint = "rename the split or the stream in the config"});
 }
 
 }  // namespace encode

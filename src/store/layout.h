@@ -1,5 +1,5 @@
-// The names of everything in a cache directory, built and parsed here and nowhere else.
-// docs/store-format.md shows them.
+// Builds and parses the names of the files that the store writes into a cache directory.
+// docs/store-format.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,30 @@
 
 namespace encode {
 
-// "format" in stream.json and in manifests. 1: a manifest has "devices", names, for "origins".
+// The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
+// list of names, instead of "origins".
 inline constexpr int64_t kStoreFormat = 2;
-inline constexpr int64_t kOldestStoreFormat = 1;  // that is still read
+inline constexpr int64_t kOldestStoreFormat = 1;  // the oldest format that this version reads
 inline constexpr std::string_view kElementType = "<f4";
 inline constexpr std::string_view kLockFile = "LOCK";
 inline constexpr std::string_view kLogFile = "chunks.log";
 inline constexpr std::string_view kStreamFile = "stream.json";
 
+// The names of the files of one chunk. Each parse function returns nullopt for a name that the
+// function before it would not build.
 std::string chunk_file_name(int64_t index);  // 17 -> "chunk_0017.npy"
-std::optional<int64_t> parse_chunk_file_name(
-    std::string_view name);                    // nullopt unless it is exactly what is built
+std::optional<int64_t> parse_chunk_file_name(std::string_view name);
 std::string chunk_ledger_name(int64_t index);  // 17 -> "chunk_0017.truncated.jsonl"
 std::optional<int64_t> parse_chunk_ledger_name(std::string_view name);
 std::string chunk_offsets_name(int64_t index);  // 17 -> "chunk_0017.offsets.npy"
 std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
 
-// Is it the name of a file, or of a temp file, that a ChunkStore writes into its folder?
+// Returns whether a ChunkStore writes a file, or a temporary file, of this name into its folder.
 bool is_chunk_folder_name(std::string_view name);
 
-// Throws Error kConfig for a name that would not be a plain file name: [A-Za-z0-9][A-Za-z0-9._-]*,
-// at most 200 bytes.
+// Throws Error kConfig "store.stream_name" unless the name matches [A-Za-z0-9][A-Za-z0-9._-]* and
+// has at most 200 bytes.
 void check_stream_name(const std::string& name);
 
 }  // namespace encode

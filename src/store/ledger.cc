@@ -1,13 +1,15 @@
 #include "store/ledger.h"
 
+#include <fmt/format.h>
+
 #include "store/sealed_file.h"
 
 namespace encode {
 namespace {
 
 std::string line_of(const TruncatedRow& row) {
-  return "{\"row\":" + std::to_string(row.row) + ",\"tokens\":" + std::to_string(row.tokens) +
-         ",\"lost_tokens\":" + std::to_string(row.lost_tokens) + "}\n";
+  return fmt::format("{{\"row\":{},\"tokens\":{},\"lost_tokens\":{}}}\n", row.row, row.tokens,
+                     row.lost_tokens);
 }
 
 }  // namespace

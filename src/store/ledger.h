@@ -1,5 +1,6 @@
-// The truncation ledger: which rows max_length cut, and how many tokens they lost. One of each
-// chunk that has such rows, and of each final, joined from its chunks'.
+// Writes a truncation ledger, which lists the rows that max_length cut and how many tokens they
+// lost. A chunk has a ledger if it has such rows. The ledger of a final is the ledgers of its
+// chunks, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,12 @@ class LedgerWriter {
  public:
   explicit LedgerWriter(std::string path) : path_(std::move(path)) {}
 
-  // In ascending order of rows. Throws Error kIoError.
+  // Appends one line for each row. The rows must come in ascending order. Throws Error kIoError.
   void append(std::span<const TruncatedRow> rows);
-  // The bytes of another ledger whose rows come next; throws Error kData unless they are those that
-  // `seal` was made of.
+  // Appends another ledger, which must hold the rows that come next. Throws Error kData if its size
+  // or checksum is not the one in `seal`.
   void append_file(const std::string& path, const FileSeal& seal);
-  // On return the file, empty where nothing was appended, survives power loss.
+  // Publishes the file, which is empty if nothing was appended. On return it survives power loss.
   FileSeal publish();
   bool empty() const { return !file_; }
 
@@ -32,7 +33,7 @@ class LedgerWriter {
   void write(std::string_view text);
 
   std::string path_;
-  std::optional<AtomicFile> file_;  // made with the first row
+  std::optional<AtomicFile> file_;  // created with the first row
   Xxh3 hash_;
 };
 

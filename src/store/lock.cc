@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -22,8 +23,8 @@ namespace {
 
 constexpr int64_t kMaxOwnerBytes = 4096;
 constexpr int kMaxReopens = 16;
-// The worker of a run that was killed a moment ago holds the lock until the kernel is done with it:
-// whoever starts the run again at once should not be told that it is busy.
+// When a run is killed, its worker holds the lock for another moment. Wait that long, so that a run
+// that is started again at once does not fail.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
@@ -34,7 +35,7 @@ std::string boot_id() {
     pread_all(fd, id, 0, "boot_id");
     return {id.begin(), id.end()};
   } catch (const Error&) {
-    return "";  // only for the message
+    return "";  // the boot id is only information for people
   }
 }
 
@@ -47,8 +48,8 @@ std::string utc_now() {
   return {text.data(), size};
 }
 
-// Who holds the lock is told by the kernel; what is written here only makes the other run's message
-// useful, so a full disk is no reason to stop.
+// Writes who holds the lock. Only the error message of another run uses this text; the lock itself
+// is in the kernel. So a failed write, for example on a full disk, is ignored.
 void write_owner(int fd) {
   const std::string owner = Json{{"pid", ::getpid()},
                                  {"host", host_name()},
@@ -65,10 +66,10 @@ std::string read_owner(const std::string& path) {
     const Json owner =
         read_json_file(path, {.max_bytes = kMaxOwnerBytes, .max_depth = 2}, "store.lock");
     const JsonFields fields(owner, path, "store.lock");
-    return "process " + std::to_string(fields.integer("pid", 1, INT32_MAX)) + " on " +
-           preview(fields.string("host")) + ", started " + preview(fields.string("started"));
+    return fmt::format("process {} on {}, started {}", fields.integer("pid", 1, INT32_MAX),
+                       preview(fields.string("host")), preview(fields.string("started")));
   } catch (const Error&) {
-    return "a process that has not written its name yet";
+    return "a process that has not written its name";
   }
 }
 
@@ -79,9 +80,9 @@ Error locked_error(const std::string& path) {
                 .where = path,
                 .expected = "no other run",
                 .found = "held by " + read_owner(path),
-                .hint = "wait for it to end and run the same command again, or choose another "
-                        "cache directory; the lock "
-                        "file need not be deleted, the lock ends with its process"});
+                .hint = "run the same command again when that run has ended, or choose another "
+                        "cache directory; do not delete the lock file: the lock ends with its "
+                        "process"});
 }
 
 UniqueFd open_lock_file(const std::string& path) {
@@ -92,8 +93,8 @@ UniqueFd open_lock_file(const std::string& path) {
   throw Error(std::move(detail));
 }
 
-// False where the name now leads to another file: someone deleted LOCK between our open and our
-// lock.
+// Returns false if the path now leads to another file. This happens if someone deletes LOCK after
+// this process opens it and before it locks it.
 bool is_still_named(const UniqueFd& fd, const std::string& path) {
   struct stat opened = {};
   struct stat named = {};
@@ -101,8 +102,8 @@ bool is_still_named(const UniqueFd& fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Returns with the lock held. An open-file-description lock: classic POSIX locks vanish when any
-// descriptor of the file is closed.
+// Returns with the lock held. It is an open-file-description lock, because the kernel drops a
+// classic POSIX lock when the process closes any descriptor of the file.
 void take_lock(const UniqueFd& fd, const std::string& path) {
   struct flock region = {};
   region.l_type = F_WRLCK;
@@ -113,7 +114,7 @@ void take_lock(const UniqueFd& fd, const std::string& path) {
       ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
       if (detail.hint.empty())
         detail.hint =
-            "the file system may offer no locks; choose a cache directory on a local disk";
+            "the file system may not support locks; choose a cache directory on a local disk";
       throw Error(std::move(detail));
     }
     if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);

@@ -1,6 +1,7 @@
 #include "store/matrix_file.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -23,11 +24,12 @@ Error misuse(std::string what, const std::string& where, std::string expected, s
                 .hint = ""});
 }
 
-// What to tell about a value: of a token's vector only the rows around are known here.
+// Names the place of a vector in an error. The row of a token vector is not known here, so the text
+// names the range of rows.
 std::string place_of(const MatrixShape& shape, int64_t vector) {
-  if (!shape.counted_at_end) return "row " + std::to_string(shape.rows.begin + vector);
-  return "vector " + std::to_string(vector) + " of the tokens of rows " +
-         std::to_string(shape.rows.begin) + " to " + std::to_string(shape.rows.end - 1);
+  if (!shape.counted_at_end) return fmt::format("row {}", shape.rows.begin + vector);
+  return fmt::format("vector {} of the tokens of rows {} to {}", vector, shape.rows.begin,
+                     shape.rows.end - 1);
 }
 
 NpyHeader header_of(const MatrixShape& shape) {
@@ -56,9 +58,9 @@ void NpyWriter::append(std::span<const float> values) {
                  .what = "the vector of a row is not finite",
                  .where = place_of(shape_, rows_written_ + static_cast<int64_t>(*bad / dim)),
                  .expected = "finite numbers",
-                 .found = std::to_string(values[*bad]) + " in column " + std::to_string(*bad % dim),
-                 .hint = "nothing of this chunk was stored; float16 overflows where bfloat16 and "
-                         "float32 do not"});
+                 .found = fmt::format("{} in column {}", values[*bad], *bad % dim),
+                 .hint = "the chunk of this row was not stored; float32 gives no finite vector "
+                         "either, so check the row and the weights of the model"});
   }
   append_bytes(std::as_bytes(values));
 }
@@ -68,10 +70,10 @@ void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
   const int64_t count = size / row_bytes_;
   const bool fits = shape_.counted_at_end || count <= shape_.rows.size() - rows_written_;
   if (size % row_bytes_ != 0 || !fits) {
-    throw misuse("append of values that do not fit the matrix", file_.path(),
-                 "whole rows of " + std::to_string(row_bytes_) + " bytes, at most " +
-                     std::to_string(shape_.rows.size() - rows_written_),
-                 std::to_string(size) + " bytes");
+    throw misuse("the appended values do not fit the matrix", file_.path(),
+                 fmt::format("whole rows of {} bytes, at most {}", row_bytes_,
+                             shape_.rows.size() - rows_written_),
+                 fmt::format("{} bytes", size));
   }
   hash_.update(bytes.data(), bytes.size());
   file_.write(bytes.data(), bytes.size());
@@ -95,9 +97,8 @@ void NpyWriter::publish() {
   if (shape_.counted_at_end) {
     write_header_again();
   } else if (rows_written_ != shape_.rows.size()) {
-    throw misuse("publish of an unfinished matrix", file_.path(),
-                 std::to_string(shape_.rows.size()) + " rows",
-                 std::to_string(rows_written_) + " rows");
+    throw misuse("a matrix was published before all its rows were written", file_.path(),
+                 fmt::format("{} rows", shape_.rows.size()), fmt::format("{} rows", rows_written_));
   }
   file_.commit();
 }

@@ -14,32 +14,33 @@
 namespace encode {
 
 struct MatrixShape {
-  RowRange rows;  // of the stream that a file holds: they give its shape and name rows in messages
+  RowRange rows;  // the rows of the stream that the file holds; errors name rows by these numbers
   int64_t columns = 0;
-  std::string descr = "<f4";  // one that read_npy_header() takes
-  // How many vectors the rows have is known at the end only: a matrix of token embeddings.
+  std::string descr = "<f4";  // the element type, one that read_npy_header() accepts
+  // True for a matrix of token embeddings: the number of its vectors is known only at the end.
   bool counted_at_end = false;
 };
 
+// A writer that is destroyed before publish() removes its temporary file. One thread.
 class NpyWriter {
  public:
-  // Reserves the whole file's space.
+  // Reserves disk space for the whole file, unless the vectors are counted at the end.
   NpyWriter(const std::string& path, MatrixShape shape);
 
-  // Whole rows, for a matrix of float32. Throws Error: kData for a value that is not finite,
-  // kIoError, kInternal beyond the last row.
+  // Appends whole rows to a float32 matrix. Throws Error: kData for a value that is not finite,
+  // kIoError, kInternal for a part of a row or for more rows than the shape has.
   void append(std::span<const float> values);
-  // Whole rows of any type, as they stand in the file.
+  // Appends whole rows of any type, in the byte format of the file. Throws as append() does.
   void append_bytes(std::span<const std::byte> bytes);
-  // Throws Error kInternal where rows are missing. On return the file survives power loss.
-  // Where vectors are counted at the end the header is written now, and the file read once for its
-  // hash.
+  // Publishes the file under its name; on return it survives power loss. If the vectors are counted
+  // at the end, publish() first writes the header again and reads the whole file for its hash.
+  // Throws Error kInternal if rows are missing, or kIoError.
   void publish();
 
   const std::string& path() const { return file_.path(); }
-  int64_t rows_written() const { return rows_written_; }
+  int64_t rows_written() const { return rows_written_; }  // vectors, if they are counted at the end
   int64_t bytes_written() const { return file_.bytes_written(); }
-  std::string xxh3_hex() const { return hash_.hex(); }
+  std::string xxh3_hex() const { return hash_.hex(); }  // of the file, after publish()
 
  private:
   void write_header_again();

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 
@@ -15,7 +16,8 @@
 namespace encode {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);  // "<i8" is what lies in memory
+// The file has little-endian numbers ("<i8"), and the bytes in memory are written unchanged.
+static_assert(std::endian::native == std::endian::little);
 constexpr std::string_view kDescr = "<i8";
 constexpr size_t kBufferedOffsets = 8192;
 
@@ -26,17 +28,17 @@ int64_t file_bytes(int64_t rows) {
 Error misuse(const std::string& path, std::string expected, std::string found) {
   return Error({.exit_code = ExitCode::kInternal,
                 .code = "store.misuse",
-                .what = "offsets that do not fit their matrix",
+                .what = "the offsets do not fit the matrix",
                 .where = path,
                 .expected = std::move(expected),
                 .found = std::move(found),
                 .hint = ""});
 }
 
-// Calls on_offset(value) for each element, in order; the header comes in the first block.
+// Calls on_offset(value) for each element of the file, in order.
 template <typename OnOffset>
 void read_offsets(const std::string& path, const FileSeal& seal, const OnOffset& on_offset) {
-  bool header = true;
+  bool header = true;  // the first block begins with the header
   read_sealed_file(path, seal, [&](std::string_view block) {
     if (header) block.remove_prefix(std::min<size_t>(block.size(), kNpyHeaderBytes));
     header = false;
@@ -61,8 +63,8 @@ OffsetsWriter::OffsetsWriter(const std::string& path, int64_t rows)
 
 void OffsetsWriter::append(std::span<const int32_t> lengths) {
   if (static_cast<int64_t>(lengths.size()) > rows_ - rows_written_) {
-    throw misuse(file_.path(), "at most " + std::to_string(rows_) + " rows",
-                 std::to_string(rows_written_ + static_cast<int64_t>(lengths.size())));
+    throw misuse(file_.path(), fmt::format("at most {} rows", rows_),
+                 fmt::format("{} rows", rows_written_ + static_cast<int64_t>(lengths.size())));
   }
   for (const int32_t length : lengths) append_offset(vectors_ + length);
   rows_written_ += static_cast<int64_t>(lengths.size());
@@ -70,7 +72,7 @@ void OffsetsWriter::append(std::span<const int32_t> lengths) {
 
 void OffsetsWriter::append_file(const std::string& path, const FileSeal& seal) {
   const int64_t base = vectors_;
-  int64_t count = -1;  // the first offset is 0, and there already
+  int64_t count = -1;  // skips the first offset, which is 0 and is already written
   read_offsets(path, seal, [&](int64_t offset) {
     if (++count > 0) append_offset(base + offset);
   });
@@ -80,7 +82,8 @@ void OffsetsWriter::append_file(const std::string& path, const FileSeal& seal) {
 FileSeal OffsetsWriter::publish() {
   flush();
   if (rows_written_ != rows_) {
-    throw misuse(file_.path(), std::to_string(rows_) + " rows", std::to_string(rows_written_));
+    throw misuse(file_.path(), fmt::format("{} rows", rows_),
+                 fmt::format("{} rows", rows_written_));
   }
   file_.commit();
   return {.file_bytes = file_.bytes_written(), .xxh3_128 = hash_.hex()};
@@ -110,11 +113,10 @@ std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t
     last = offset;
     ++count;
   });
-  if (count != rows + 1)
-    return "it has " + std::to_string(count) + " offsets for " + std::to_string(rows) + " rows";
+  if (count != rows + 1) return fmt::format("it has {} offsets for {} rows", count, rows);
   if (!ascending) return "its offsets do not ascend from 0";
   if (last == vectors) return "";
-  return "it ends at " + std::to_string(last) + ", the matrix at " + std::to_string(vectors);
+  return fmt::format("its last offset is {}, but the matrix has {} vectors", last, vectors);
 }
 
 }  // namespace encode

@@ -1,5 +1,5 @@
-// Where the vectors of each row begin in a matrix of token embeddings: OUT.offsets.npy, int64
-// [rows + 1]. Row r has the vectors [offsets[r], offsets[r + 1]).
+// Writes the offsets file of a matrix of token embeddings: an int64 vector [rows + 1] that says
+// where the vectors of each row begin. Row r has the vectors [offsets[r], offsets[r + 1]).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,17 @@ class OffsetsWriter {
  public:
   OffsetsWriter(const std::string& path, int64_t rows);
 
-  // The vectors of the next rows. Throws Error kIoError, kInternal beyond the last row.
+  // Appends rows; lengths[i] is the number of vectors of the i-th of them. Throws Error kIoError,
+  // or kInternal for more than `rows` rows.
   void append(std::span<const int32_t> lengths);
-  // The rows of another such file. Throws Error kData unless it is what `seal` was made of.
+  // Appends the rows of another offsets file. Throws Error kData if its size or checksum is not the
+  // one in `seal`.
   void append_file(const std::string& path, const FileSeal& seal);
-  // Throws Error kInternal where rows are missing. On return the file survives power loss.
+  // Publishes the file; on return it survives power loss. Throws Error kInternal if rows are
+  // missing.
   FileSeal publish();
 
-  int64_t vectors() const { return vectors_; }
+  int64_t vectors() const { return vectors_; }  // the number of vectors of all rows so far
 
  private:
   void append_offset(int64_t offset);

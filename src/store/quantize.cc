@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 #include <limits>
 #include <utility>
 
@@ -16,17 +17,16 @@
 namespace encode {
 namespace {
 
-constexpr float kBuckets = 255;  // steps between the lowest and the highest value
+constexpr float kBuckets = 255;  // the number of steps between the lowest and the highest value
 constexpr unsigned kSignBit = 0x80;
 
 constexpr const char* kRangesError = "store.ranges";
 constexpr const char* kRangesHint =
-    "numpy.save(FILE, numpy.vstack((x.min(axis=0), x.max(axis=0)))) of float32 embeddings x makes "
-    "such a file";
+    "for float32 embeddings x, numpy.save(FILE, numpy.vstack((x.min(axis=0), x.max(axis=0)))) "
+    "writes such a file";
 
 std::string column_text(size_t column, float lowest, float highest) {
-  return "column " + std::to_string(column) + ": " + std::to_string(lowest) + " to " +
-         std::to_string(highest);
+  return fmt::format("column {}: {} to {}", column, lowest, highest);
 }
 
 void append_bytes(std::string& bytes, const std::vector<float>& values) {
@@ -41,16 +41,15 @@ Ranges::Ranges(int64_t dim)
 
 Ranges Ranges::read(const std::string& path, int64_t dim) {
   const NpyHeader header = read_npy_header(path);
-  const std::string expected = "float32 of shape (2, " + std::to_string(dim) + ")";
   if (header.descr != kElementType || header.rows != 2 || header.cols != dim) {
-    throw Error({.exit_code = ExitCode::kConfig,
-                 .code = kRangesError,
-                 .what = "the quantization ranges do not fit the embeddings",
-                 .where = path,
-                 .expected = expected,
-                 .found = "'" + header.descr + "' of shape (" + std::to_string(header.rows) + ", " +
-                          std::to_string(header.cols) + ")",
-                 .hint = kRangesHint});
+    throw Error(
+        {.exit_code = ExitCode::kConfig,
+         .code = kRangesError,
+         .what = "the quantization ranges do not fit the embeddings",
+         .where = path,
+         .expected = fmt::format("'{}' of shape (2, {})", kElementType, dim),
+         .found = fmt::format("'{}' of shape ({}, {})", header.descr, header.rows, header.cols),
+         .hint = kRangesHint});
   }
   NpyReader reader(path);
   const std::span<const float> values = reader.next(2);
@@ -63,9 +62,10 @@ Ranges Ranges::read(const std::string& path, int64_t dim) {
     if (good) continue;
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = kRangesError,
-                 .what = "the quantization ranges are no ranges",
+                 .what = "the quantization ranges are not valid",
                  .where = path,
-                 .expected = "finite numbers, the lowest of each column first",
+                 .expected = "finite numbers: for each column a lowest value, and a highest value "
+                             "that is not below it",
                  .found = column_text(i, ranges.lowest_[i], ranges.highest_[i]),
                  .hint = kRangesHint});
   }
@@ -94,7 +94,7 @@ void Ranges::widen(std::span<const float> rows) {
 std::string Ranges::npy_bytes() const {
   const auto dim = static_cast<int64_t>(lowest_.size());
   std::string bytes = make_npy_header(2, dim, kElementType);
-  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // no row was ever seen
+  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // widen() has seen no row: write zeros
     bytes.append(lowest_.size() * 2 * sizeof(float), '\0');
     return bytes;
   }
@@ -105,8 +105,8 @@ std::string Ranges::npy_bytes() const {
                  .what = "the values of a column are too far apart to be quantized",
                  .where = column_text(i, lowest_[i], highest_[i]),
                  .expected = "a difference that float32 can hold",
-                 .found = "more",
-                 .hint = kRangesHint});
+                 .found = "a larger difference",
+                 .hint = "set output_dtype: float32"});
   }
   append_bytes(bytes, lowest_);
   append_bytes(bytes, highest_);
@@ -147,7 +147,7 @@ void Quantizer::convert(std::span<const float> rows, std::vector<std::byte>& byt
 
 void Quantizer::to_buckets(std::span<const float> rows, std::vector<std::byte>& bytes) const {
   bytes.resize(rows.size());
-  // int8 is the bucket less 128: the same bits with the highest one turned.
+  // An int8 item is the bucket minus 128, which has the same bits except for the highest one.
   const unsigned flip = type_ == OutputType::kInt8 ? kSignBit : 0;
   for (size_t begin = 0; begin < rows.size(); begin += dim_) {
     for (size_t i = 0; i < dim_; ++i) {

@@ -1,5 +1,5 @@
-// Rows of float32 -> the bytes of a final, by the arithmetic of sentence-transformers'
-// quantize_embeddings: float32 throughout, in its order, so that the bytes are equal.
+// Converts float32 rows to the bytes of a final. It computes what quantize_embeddings of
+// sentence-transformers computes, in float32 and in the same order, so that the bytes are equal.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,17 @@ namespace encode {
 class Ranges {
  public:
   explicit Ranges(int64_t dim);
-  // Throws Error: kNoInput, kConfig "store.ranges" for anything but a float32 .npy of [2, dim],
-  // finite, no lowest above its highest.
+  // Reads a float32 .npy file of shape [2, dim]: the lowest values, then the highest. Throws Error:
+  // kNoInput, kData for a file that is not .npy, kConfig "store.ranges" for another shape or type,
+  // for a value that is not finite, or for a lowest value above its highest.
   static Ranges read(const std::string& path, int64_t dim);
-  // Those of parts whose columns stand side by side.
+  // The ranges of a combined matrix, in the order of its parts.
   static Ranges side_by_side(const std::vector<Ranges>& parts);
 
-  void widen(std::span<const float> rows);  // whole rows
-  // The .npy file of [2, dim]; a matrix without rows has zeros. Throws Error kData "store.ranges"
-  // where a column is too wide for float32.
+  // Extends the ranges so that they contain the values of `rows`, which are whole rows.
+  void widen(std::span<const float> rows);
+  // Returns the bytes of a .npy file of shape [2, dim]. It holds zeros if the matrix has no rows.
+  // Throws Error kData "store.ranges" if a difference highest - lowest overflows float32.
   std::string npy_bytes() const;
 
   std::span<const float> lowest() const { return lowest_; }
@@ -35,14 +37,14 @@ class Ranges {
   std::vector<float> highest_;
 };
 
-// Immutable.
+// Converts rows to one output type. Immutable, so any thread may use it.
 class Quantizer {
  public:
-  // `ranges` is used where has_ranges(type).
+  // Uses `ranges` only if has_ranges(type).
   Quantizer(OutputType type, int64_t dim, const Ranges& ranges);
 
-  // Whole rows of finite values -> output_columns(type, dim) items of npy_type(type) a row; `bytes`
-  // is replaced.
+  // Replaces `bytes` by the converted rows: output_columns(type, dim) items of npy_type(type) for
+  // each row. `rows` are whole rows of finite values.
   void convert(std::span<const float> rows, std::vector<std::byte>& bytes) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <limits>
 #include <utility>
 
@@ -20,7 +21,8 @@ constexpr size_t kMaxOriginBytes = 200;
 constexpr size_t kReadBytes = 64 << 10;
 constexpr const char* kCode = "store.damaged";
 
-// A sealed document whose fields have the wrong names or types is as useless as a damaged one.
+// Calls `parse`. A field with the wrong name or type is reported as damage, because a document
+// with such a field is of no more use than a damaged one.
 template <typename Parse>
 auto parse_fields(const std::string& where, const Parse& parse) {
   try {
@@ -93,12 +95,12 @@ void check_format(const Json& json, const std::string& where) {
   if (format >= kOldestStoreFormat && format <= kStoreFormat) return;
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "store.format",
-               .what = "written by another version of this program",
+               .what = "another version of encode wrote this file",
                .where = where,
-               .expected = "format " + std::to_string(kOldestStoreFormat) + " to " +
-                           std::to_string(kStoreFormat),
-               .found = "format " + std::to_string(format),
-               .hint = "use that version, another cache directory, or --fresh to start over"});
+               .expected = fmt::format("format {} to {}", kOldestStoreFormat, kStoreFormat),
+               .found = fmt::format("format {}", format),
+               .hint = "use that version, choose another cache directory, or start over with "
+                       "--fresh"});
 }
 
 RowRange StreamFile::chunk(int64_t index) const {
@@ -140,8 +142,7 @@ void check_identity(const StreamIdentity& identity) {
            identity.fingerprint.substr(0, 80));
   }
   if (identity.rows < 0 || identity.dim < 1) {
-    refuse("rows >= 0, dim >= 1",
-           std::to_string(identity.rows) + " x " + std::to_string(identity.dim));
+    refuse("rows >= 0, dim >= 1", fmt::format("{} x {}", identity.rows, identity.dim));
   }
 }
 
@@ -151,7 +152,8 @@ StreamFile read_stream_file(const std::string& path) {
 
 StreamFile parse_stream_file(std::string_view text, const std::string& where) {
   if (!text.ends_with('\n'))
-    throw damage("no newline at the end", where, "a whole file", "one that was cut off");
+    throw damage("the file does not end with a newline", where, "a whole file",
+                 "a file that was cut off");
   const Json json = unseal(text.substr(0, text.size() - 1), where);
   check_format(json, where);
   return parse_fields(where, [&] {
@@ -212,8 +214,8 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
 
 namespace {
 
-// Splits the log into lines while it is read, so that its size does not matter, nor that of a line
-// gone wrong.
+// Splits the log into lines while it reads the log block by block. Neither a large log nor a
+// damaged line without an end needs much memory.
 class LogReader {
  public:
   explicit LogReader(std::string path) : path_(std::move(path)) {}
@@ -228,7 +230,7 @@ class LogReader {
       pread_all(fd, {block.data(), n}, offset, path_);
       for (const char c : std::string_view(block.data(), n)) take(c);
     }
-    if (line_bytes_ > 0) leave_out("is unfinished, as a crash or a full disk leaves it");
+    if (line_bytes_ > 0) leave_out("is unfinished, as after a crash or on a full disk");
     return std::move(log_);
   }
 
@@ -247,15 +249,15 @@ class LogReader {
   void end_line() {
     if (line_bytes_ > kMaxLogLineBytes) return leave_out("is too long");
     try {
-      log_.records.push_back(parse_log_line(line_, path_ + ":" + std::to_string(line_number_)));
+      log_.records.push_back(parse_log_line(line_, fmt::format("{}:{}", path_, line_number_)));
     } catch (const Error& error) {
-      leave_out("is damaged (" + error.detail().what + ")");
+      leave_out(fmt::format("is damaged ({})", error.detail().what));
     }
   }
 
   void leave_out(const std::string& reason) {
-    log_.problems.push_back(path_ + ": line " + std::to_string(line_number_) + " " + reason +
-                            "; left out");
+    log_.problems.push_back(
+        fmt::format("{}: line {} {}; it is left out", path_, line_number_, reason));
   }
 
   std::string path_;

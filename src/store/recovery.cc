@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <unistd.h>
@@ -30,7 +31,9 @@ namespace {
                .where = directory,
                .expected = "chunks of the same inputs, model and result options",
                .found = describe_differences(found.identity, wanted.identity),
-               .hint = "--fresh deletes them and starts over; another cache directory keeps both"});
+               .hint =
+                   "--fresh deletes them and starts over; with another cache directory you keep "
+                   "both"});
 }
 
 bool same_stream(const StreamFile& a, const StreamFile& b) {
@@ -38,7 +41,7 @@ bool same_stream(const StreamFile& a, const StreamFile& b) {
          a.identity.rows == b.identity.rows && a.identity.dim == b.identity.dim;
 }
 
-// nullopt where there is none; `problem` is set where it is damaged.
+// Returns nullopt if the file does not exist or is damaged. If it is damaged, sets `problem`.
 std::optional<StreamFile> try_read_stream_file(const std::string& path, std::string& problem) {
   try {
     return read_stream_file(path);
@@ -56,9 +59,9 @@ StreamFile with_checksum(StreamFile stream, int64_t chunk_rows) {
   return stream;
 }
 
-// stream.json is gone or damaged. Its text follows from this run's identity and the chunk size;
-// where the records in the log carry that text's checksum, they are of this run and the file can be
-// written anew.
+// Rebuilds a stream.json that is missing or damaged. Its text follows from this run's identity and
+// the chunk size. If the records in the log hold the checksum of that text, they belong to this
+// run, and the file can be written again.
 StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log,
                                const StreamFile& wanted) {
   if (log.records.empty()) return with_checksum(wanted, wanted.chunk_rows);
@@ -69,12 +72,12 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
     if (candidate.checksum == first.stream) return candidate;
   }
   throw damage(
-      "stream.json is missing or damaged, and the chunks beside it are not known to be this run's",
-      join_path(directory, kStreamFile), "chunks of this run, or none",
-      std::to_string(log.records.size()) + " records of another stream");
+      "stream.json is missing or damaged, and the chunks beside it may belong to another run",
+      join_path(directory, kStreamFile), "chunks of this run, or no chunks",
+      fmt::format("{} records of another stream", log.records.size()));
 }
 
-// Is it a file of a chunk, and no record speaks for it?
+// Returns whether `name` is a file of a chunk that no committed record mentions.
 bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& committed) {
   if (const auto index = parse_chunk_file_name(name)) return !committed.contains(*index);
   if (const auto index = parse_chunk_ledger_name(name))
@@ -84,7 +87,8 @@ bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& com
   return false;
 }
 
-// Deletes every file of ours that no record speaks for. Other files are not ours to delete.
+// Deletes temporary files and the files of chunks that no committed record mentions. Leaves all
+// other files in place, because the store did not write them.
 void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& committed,
            std::vector<std::string>& dropped) {
   bool changed = false;
@@ -95,7 +99,8 @@ void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& c
     remove_file(join_path(directory, name));
     changed = true;
     if (stray_chunk)
-      dropped.push_back(join_path(directory, name) + ": deleted, no valid record speaks for it");
+      dropped.push_back(fmt::format("{}: deleted, because the log has no valid record of it",
+                                    join_path(directory, name)));
   }
   if (changed) sync_directory(directory);
 }
@@ -111,12 +116,12 @@ std::string check_beside_chunk(const std::string& directory, const ChunkRecord& 
   if (record.ledger) {
     const std::string wrong =
         check_sealed_file(join_path(directory, chunk_ledger_name(record.index)), *record.ledger);
-    if (!wrong.empty()) return "its truncation ledger: " + wrong;
+    if (!wrong.empty()) return fmt::format("its truncation ledger is damaged ({})", wrong);
   }
   if (!record.offsets) return "";
   const std::string wrong = check_offsets(join_path(directory, chunk_offsets_name(record.index)),
                                           *record.offsets, record.rows.size(), record.stats.tokens);
-  return wrong.empty() ? "" : "its offsets: " + wrong;
+  return wrong.empty() ? "" : fmt::format("its offsets file is damaged ({})", wrong);
 }
 
 }  // namespace
@@ -124,19 +129,18 @@ std::string check_beside_chunk(const std::string& directory, const ChunkRecord& 
 std::string check_chunk(const std::string& directory, const StreamFile& stream,
                         const ChunkRecord& record) {
   if (record.index >= stream.chunk_count() || !(record.rows == stream.chunk(record.index))) {
-    return "its record names rows that are not its own";
+    return "its record has the row numbers of another chunk";
   }
-  if (record.file_bytes != stream.chunk_file_bytes(record)) return "its record names a wrong size";
+  if (record.file_bytes != stream.chunk_file_bytes(record)) return "its record has a wrong size";
   if (record.offsets.has_value() != stream.identity.token_embeddings)
-    return "its record is of another kind of matrix";
+    return "its record belongs to another kind of matrix";
   const std::string path = join_path(directory, chunk_file_name(record.index));
   try {
     if (const int64_t size = file_size(open_for_reading(path, "store.chunk"), path);
         size != record.file_bytes) {
-      return "it has " + std::to_string(size) + " bytes, its record says " +
-             std::to_string(record.file_bytes);
+      return fmt::format("it has {} bytes, but its record says {}", size, record.file_bytes);
     }
-    if (xxh3_file(path) != record.xxh3_128) return "its checksum differs from its record's";
+    if (xxh3_file(path) != record.xxh3_128) return "its checksum is not the one in its record";
     return check_beside_chunk(directory, record);
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
@@ -150,8 +154,8 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   const std::string log_path = join_path(directory, kLogFile);
   const std::string stream_path = join_path(directory, kStreamFile);
   create_directories_durably(directory);
-  // The folder may be there without being durable: a crash between its mkdir and the sync of its
-  // parent.
+  // Sync the parent even if the folder existed: an earlier run may have crashed between its mkdir
+  // and this sync.
   sync_directory(cache_dir);
   remove_final_temp_files(final_path(cache_dir, wanted.identity.name));
 
@@ -162,22 +166,26 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   ChunkLog log = read_chunk_log(log_path);
   result.stream = found ? *found : rebuild_stream_file(directory, log, wanted);
   if (!found) write_file_durably(stream_path, result.stream.text());
-  if (!problem.empty()) result.dropped.push_back(stream_path + ": " + problem + "; written anew");
+  if (!problem.empty()) {
+    result.dropped.push_back(
+        fmt::format("{}: {}; the file was written again", stream_path, problem));
+  }
   for (std::string& sentence : log.problems) result.dropped.push_back(std::move(sentence));
 
   std::map<int64_t, ChunkRecord> committed;
   for (const LogRecord& record : log.records) {
     const std::string wrong = record.stream != result.stream.checksum
-                                  ? "its record belongs to another stream"
+                                  ? "its record belongs to another stream.json"
                                   : check_chunk(directory, result.stream, record.chunk);
     if (wrong.empty()) {
       committed.insert_or_assign(record.chunk.index, record.chunk);
     } else {
-      result.dropped.push_back(join_path(directory, chunk_file_name(record.chunk.index)) + ": " +
-                               wrong + "; it will be encoded again");
+      result.dropped.push_back(
+          fmt::format("{}: {}; it will be encoded again",
+                      join_path(directory, chunk_file_name(record.chunk.index)), wrong));
     }
   }
-  // One way to repair a log: a new one. It also makes the log where there is none.
+  // Repair a log by writing a new one. This also creates a log that does not exist.
   const bool log_exists = ::access(log_path.c_str(), F_OK) == 0;
   const bool log_is_clean =
       log_exists && log.problems.empty() && log.records.size() == committed.size();
@@ -190,8 +198,8 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name) {
   const std::string directory = chunks_dir(cache_dir, stream_name);
   if (::access(directory.c_str(), F_OK) != 0 && errno == ENOENT) return;
-  // The log first: without it whatever is left of a removal that was cut short is only stray files.
-  // stream.json last: until then the folder says whose it is.
+  // Delete the log first: if the removal is interrupted after that, the chunks are only stray
+  // files. Delete stream.json last: until then it says which stream the folder belongs to.
   remove_file(join_path(directory, kLogFile));
   sync_directory(directory);
   for (const std::string& name : list_directory(directory)) {

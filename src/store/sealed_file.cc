@@ -1,6 +1,7 @@
 #include "store/sealed_file.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "encode/error.h"
 
@@ -12,7 +13,7 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kBlockBytes = 1 << 20;  // a multiple of every element's size
+constexpr int64_t kBlockBytes = 1 << 20;  // a multiple of the size of every element type
 constexpr const char* kCode = "store.beside";
 
 }  // namespace
@@ -21,9 +22,9 @@ std::string check_sealed_file(const std::string& path, const FileSeal& seal) {
   try {
     if (const int64_t size = file_size(open_for_reading(path, kCode), path);
         size != seal.file_bytes) {
-      return "it has " + std::to_string(size) + " bytes, not " + std::to_string(seal.file_bytes);
+      return fmt::format("it has {} bytes, not {}", size, seal.file_bytes);
     }
-    return xxh3_file(path) == seal.xxh3_128 ? "" : "its checksum differs";
+    return xxh3_file(path) == seal.xxh3_128 ? "" : "its checksum is not the recorded one";
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
     if (error.exit_code() == ExitCode::kIoError) return error.detail().what;
@@ -36,7 +37,7 @@ void read_sealed_file(const std::string& path, const FileSeal& seal,
   const UniqueFd fd = open_for_reading(path, kCode);
   if (const int64_t size = file_size(fd, path); size != seal.file_bytes) {
     throw damage("a file beside a matrix is damaged", path,
-                 std::to_string(seal.file_bytes) + " bytes", std::to_string(size));
+                 fmt::format("{} bytes", seal.file_bytes), fmt::format("{} bytes", size));
   }
   Xxh3 hash;
   std::string block;

@@ -1,4 +1,4 @@
-// Files that another document vouches for by size and checksum.
+// Reads a file while it checks the size and the checksum that another document states for it.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 
 namespace encode {
 
-// Gives the file's bytes in order, some at a time. Throws Error kData unless they are those that
-// `seal` was made of: only after the last call is that known.
+// Calls `on_bytes` with the bytes of the file, in order, one block at a time. Throws Error kData
+// "store.damaged" if the size or the checksum is not the one in `seal`. The checksum is known only
+// after the last call, so do not publish anything made of the bytes before the function returns.
 void read_sealed_file(const std::string& path, const FileSeal& seal,
                       const std::function<void(std::string_view)>& on_bytes);
 

@@ -1,5 +1,6 @@
 #include "store/sealed_json.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/hash.h"
@@ -18,7 +19,7 @@ constexpr JsonLimits kLimits = {.max_bytes = 16 << 20, .max_depth = 40};
 std::string seal(const Json& object, int indent) {
   const std::string rest =
       object.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace).substr(1);
-  return std::string(kOpening) + xxh3_hex(rest) + std::string(kClosing) + rest;
+  return fmt::format("{}{}{}{}", kOpening, xxh3_hex(rest), kClosing, rest);
 }
 
 std::string stated_checksum(std::string_view text) {
@@ -30,17 +31,17 @@ std::string stated_checksum(std::string_view text) {
 Json unseal(std::string_view text, const std::string& where) {
   const std::string stated = stated_checksum(text);
   if (stated.empty()) {
-    throw damage("no checksum at the start", where, std::string(kOpening) + "...",
-                 "other bytes, or fewer");
+    throw damage("the text does not begin with a checksum", where, fmt::format("{}...", kOpening),
+                 "other bytes, or too few");
   }
   const std::string actual = xxh3_hex(text.substr(kPrefixBytes));
-  if (actual != stated) throw damage("checksum does not fit", where, stated, actual);
+  if (actual != stated) throw damage("the checksum is wrong", where, stated, actual);
   try {
     Json object = parse_json(text, kLimits, where, "store.damaged");
     object.erase("checksum");
     return object;
   } catch (const Error& error) {
-    throw damage("a sealed document is not strict JSON", where, "", error.detail().found);
+    throw damage("the text is not strict JSON", where, "", error.detail().found);
   }
 }
 

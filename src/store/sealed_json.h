@@ -2,8 +2,8 @@
 //
 //   {"checksum":"<32 hex digits>",<the rest>}
 //
-// The checksum is the XXH3-128 of the bytes of <the rest>} as they stand, so no reader has to
-// format JSON to check it.
+// The checksum is the XXH3-128 of the bytes `<the rest>}`. A reader can therefore check it without
+// formatting JSON.
 #pragma once
 
 #include <string>
@@ -15,18 +15,20 @@
 
 namespace encode {
 
-// `object` is not empty. `indent` as in Json::dump(); -1: one line. Bytes that are no UTF-8 become
-// U+FFFD. No newline at the end.
+// Returns the text of `object`, which must not be empty, with its checksum and without a newline
+// at the end. `indent` is the indent of Json::dump(); -1 writes one line. Bytes that are not UTF-8
+// become U+FFFD.
 std::string seal(const Json& object, int indent = -1);
 
-// The object without "checksum". Throws Error kData, code "store.damaged", where anything does not
-// fit; `where` names the document.
+// Returns the object without "checksum". Throws Error kData "store.damaged" if the text has no
+// checksum or a wrong one, or if it is not strict JSON. `where` names the document in the error.
 Json unseal(std::string_view text, const std::string& where);
 
-// The checksum that a sealed text states; "" where it is none.
+// Returns the checksum at the beginning of a sealed text, without checking it. Returns "" if the
+// text does not begin with a checksum.
 std::string stated_checksum(std::string_view text);
 
-// The Error for something in the cache that is not as it was written.
+// Makes the Error kData "store.damaged" for a file that is damaged or cannot be used.
 Error damage(std::string what, std::string where, std::string expected, std::string found);
 
 }  // namespace encode

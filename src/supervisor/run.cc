@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <functional>
 #include <future>
 #include <map>
@@ -73,15 +74,16 @@ class Run {
   AttemptLog attempts_;
   RestartPolicy policy_;
   std::optional<StopSignal> own_stop_;
-  // From the end of the preparations, which a signal simply ends where the run catches it itself.
+  // Null until prepare() has made the plan. Until then a signal ends the process, unless the
+  // environment has a StopSignal.
   const StopSignal* stop_ = nullptr;
   RunPlan plan_;
   std::optional<RunReporter> reporter_;
   std::unique_ptr<StreamFinisher> finisher_;
   std::vector<StreamState> states_;
   std::map<size_t, std::future<StreamState>> finishing_;
-  std::map<int64_t, RowRange>
-      chunk_rows_;  // of the chunks this worker started, by chunk, of its current unit
+  // The rows of the chunks that the worker has started in its current unit, by chunk number.
+  std::map<int64_t, RowRange> chunk_rows_;
   int64_t worker_peak_bytes_ = 0;
   const Stopwatch watch_;
 };
@@ -101,8 +103,9 @@ RunEnd Run::execute() {
     progress_.clear();
     const int number = stop_->number();
     log_.warning("stopped",
-                 "stopped by signal " + std::to_string(number) + " (" + ::strsignal(number) +
-                     "); every committed chunk is kept, and the same command goes on from there",
+                 fmt::format("stopped by signal {} ({}); every committed chunk is kept, and the "
+                             "same command continues from there",
+                             number, ::strsignal(number)),
                  {{"signal", number}});
     if (reporter_) reporter_->state("stopped", nullptr);
     return {.stopped_by = number, .summary = {}};
@@ -119,8 +122,8 @@ void Run::prepare() {
   const HostMemory memory = host_memory();
   const std::string source = config_.config_path.empty() ? "flags only" : config_.config_path;
   log_.info("run_started",
-            "encode " + environment_.version + ": " + source + ", cache " + cache_dir_ +
-                ", device " + config_.hardware.device + ", " + describe(memory),
+            fmt::format("encode {}: {}, cache {}, device {}, {}", environment_.version, source,
+                        cache_dir_, config_.hardware.device, describe(memory)),
             {{"version", environment_.version},
              {"config", config_.config_path},
              {"cache_dir", cache_dir_},
@@ -130,8 +133,8 @@ void Run::prepare() {
   const StoreOptions& store = config_.store;
   std::string mode = "mode: standard, one pass without chunk files";
   if (store.use_chunked_encoding && store.save_chunks) {
-    mode = std::string("mode: chunked, chunks ") + (store.keep_chunk_cache ? "kept" : "deleted") +
-           " when the final is there";
+    mode = fmt::format("mode: chunked, chunks are {} after the final is published",
+                       store.keep_chunk_cache ? "kept" : "deleted");
   }
   log_.info("mode", mode, {{"chunked", store.use_chunked_encoding && store.save_chunks}});
   plan_ = make_plan(config_, PlanPurpose::kRun, log_);
@@ -226,14 +229,14 @@ void Run::on_event(const WorkerEvent& event, const std::vector<size_t>& pending)
       event);
 }
 
-// The final is assembled while the worker goes on with the next stream.
+// Assembles the final on another thread while the worker encodes the next stream.
 void Run::finish_beside(size_t stream) {
   if (!finisher_->chunk_files() || finishing_.contains(stream)) return;
   finishing_[stream] = std::async(
       std::launch::async, [this, stream] { return finisher_->finish(plan_.streams[stream]); });
 }
 
-// Finds out from the disk, not from what the worker said, how far each stream is.
+// Reads from the disk, not from the worker's events, how far each stream is.
 void Run::settle(const std::vector<size_t>& pending) {
   for (auto& [stream, state] : std::exchange(finishing_, {})) states_[stream] = state.get();
   if (stop_->number() != 0) return;
@@ -254,26 +257,26 @@ void Run::after(const WorkerOutcome& outcome, const std::vector<size_t>& pending
       .stream = "", .chunk = -1, .chunk_name = "", .cause = outcome.error};
   if (outcome.end == End::kFinished) {
     failure.cause.code = "worker.incomplete";
-    failure.cause.what = "encode-worker said that it had finished, but rows are missing";
+    failure.cause.what = "encode-worker reported that it had finished, but rows are missing";
     failure.cause.hint = "another program may be writing to " + cache_dir_;
   } else if (outcome.chunk >= 0 && outcome.unit >= 0 &&
              outcome.unit < static_cast<int64_t>(pending.size())) {
     failure.stream = plan_.streams[pending[static_cast<size_t>(outcome.unit)]].config.name();
     failure.chunk = outcome.chunk;
     failure.chunk_name =
-        failure.stream + " " +
-        reporter_->chunk_name(outcome.unit, outcome.chunk, chunk_rows_[outcome.chunk]);
+        fmt::format("{} {}", failure.stream,
+                    reporter_->chunk_name(outcome.unit, outcome.chunk, chunk_rows_[outcome.chunk]));
     if (failure.cause.where.empty()) failure.cause.where = failure.chunk_name;
   }
   const double delay = policy_.restart_delay(failure);
   reporter_->restarts = policy_.restarts();
-  log_.warning("worker_restart",
-               failure.cause.what + "; starting another one in " + format_duration(delay) + " (" +
-                   std::to_string(policy_.restarts()) + " of " +
-                   std::to_string(config_.hardware.max_restarts) + ")",
-               {{"code", failure.cause.code},
-                {"found", failure.cause.found},
-                {"restarts", policy_.restarts()}});
+  log_.warning(
+      "worker_restart",
+      fmt::format("{}; starting another worker in {} (restart {} of {})", failure.cause.what,
+                  format_duration(delay), policy_.restarts(), config_.hardware.max_restarts),
+      {{"code", failure.cause.code},
+       {"found", failure.cause.found},
+       {"restarts", policy_.restarts()}});
   reporter_->state("restarting", &failure.cause);
   wait(delay);
 }
@@ -295,9 +298,9 @@ void Run::combine_all() {
         final_state(combine.path, identity, /*check_hash=*/true) == FinalState::kValid;
     if (!there) combine_finals(parts, combine.path, combine.name);
     log_.info("combined",
-              combine.name + (there ? ": already done, (" : ": saved to " + combine.path + ", (") +
-                  std::to_string(identity.rows) + ", " + std::to_string(identity.dim) +
-                  "), combined dimension " + std::to_string(identity.dim),
+              fmt::format("{}: {}, ({}, {}), combined dimension {}", combine.name,
+                          there ? "already done" : "saved to " + combine.path, identity.rows,
+                          identity.dim, identity.dim),
               {{"name", combine.name},
                {"path", combine.path},
                {"rows", identity.rows},
@@ -310,11 +313,12 @@ void Run::self_check() const {
     if (finisher_->has_final(stream)) continue;
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "run.self_check",
-                 .what = "a final matrix is not what was just written",
+                 .what = "a final matrix was removed or replaced during the run",
                  .where = stream.final_path,
                  .expected = "the matrix and its manifest",
-                 .found = "something else, or nothing",
-                 .hint = "another program may be writing there; run the same command again"});
+                 .found = "another file, or none",
+                 .hint = "another program may be writing to this path; run the same command "
+                         "again"});
   }
 }
 

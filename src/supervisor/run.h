@@ -1,4 +1,4 @@
-// `encode run`: from a config to finished matrices, through as many workers as it takes.
+// Runs an experiment (`encode run`): starts workers until all matrices of the config are published.
 #pragma once
 
 #include <functional>
@@ -15,23 +15,24 @@ namespace encode {
 
 struct RunEnvironment {
   WorkerOptions worker;
-  double first_restart_delay_seconds = 1;
-  std::string version;  // for the log
-  // For who runs more than one experiment: what stops them, which must outlive the run (none: the
-  // run catches the signals itself), and who else hears what the worker says.
+  double first_restart_delay_seconds = 1;  // see RestartPolicy::restart_delay()
+  std::string version;                     // of encode, for the log
+  // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
+  // null, the run catches the signals itself. `encode bench` has one StopSignal for several runs.
   const StopSignal* stop = nullptr;
+  // Is called with every event that the worker sends, on the thread of run_experiment().
   std::function<void(const WorkerEvent&)> on_event = [](const WorkerEvent&) {};
 };
 
 struct RunEnd {
-  int stopped_by = 0;  // 0: every final is there, complete, with a manifest that fits
-  RunSummary summary;  // where it was not stopped
+  int stopped_by = 0;  // the signal that stopped the run; 0: every final is published
+  RunSummary summary;  // empty if the run was stopped
 };
 
-// Encodes what is not there yet and publishes the finals. A signal stops it in order, with every
-// committed chunk kept; the caller passes it on by raising it again. Throws Error with the
-// documented exit code; the log file, where there is one already, has it too. Catches signals while
-// it runs: call it from the main thread.
+// Encodes the rows that are not committed yet and publishes the finals. After a signal it stops the
+// worker, keeps every committed chunk and returns; the caller then raises the signal again. Throws
+// Error with the documented exit code, and writes the error to the log file if that is open.
+// Catches signals while it runs, so call it from the main thread.
 RunEnd run_experiment(const RunConfig& config, const RunEnvironment& environment, Terminal& err,
                       Terminal& out);
 

@@ -1,14 +1,15 @@
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a request to stop that a poll() loop can see.
+// Turns SIGINT, SIGTERM, SIGHUP and SIGUSR1 into a request to stop that a poll() loop can see.
 #pragma once
 
 #include "base/file.h"
 
 namespace encode {
 
-// While one exists, the first of these signals is kept as a request; the second one ends the
-// process at once, as if none had been caught (a worker then dies with its parent). A signal that
-// was ignored stays ignored, so that nohup works. SIGPIPE is ignored: a run survives the reader of
-// its log. At most one at a time.
+// While a StopSignal exists, the first of these signals is recorded as a request. The second one
+// has its default action: it ends the process, and the worker dies with its parent. A signal that
+// was ignored before stays ignored, so that nohup works. The constructor also ignores SIGPIPE, so
+// that a run outlives a reader of its log. At most one StopSignal may exist at a time. The
+// constructor throws the Error of a failed system call.
 class StopSignal {
  public:
   StopSignal();
@@ -16,8 +17,9 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   ~StopSignal();
 
-  int number() const;                         // 0: none came
-  int fd() const { return read_end_.get(); }  // readable once a signal came; never read from it
+  int number() const;  // the signal that came; 0: none
+  // Becomes readable when a signal comes, and stays readable. The caller must not read from it.
+  int fd() const { return read_end_.get(); }
 
  private:
   UniqueFd read_end_;

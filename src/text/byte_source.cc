@@ -1,6 +1,7 @@
 #include "text/byte_source.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ size_t DiskFile::read(char* data, size_t size) {
                  .code = "text.changed",
                  .what = "the file grew while it was read",
                  .where = path_,
-                 .expected = std::to_string(size_) + " bytes",
+                 .expected = fmt::format("{} bytes", size_),
                  .found = "more",
                  .hint = "wait until the file is complete, or encode a copy of it"});
   }

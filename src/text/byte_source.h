@@ -1,5 +1,5 @@
-// Bytes of an input in order, decompressed where its name says so. A source holds one block in
-// memory, whatever the size of the file.
+// Reads the bytes of an input in order, and decompresses them if the file is compressed. The memory
+// of a source does not depend on the size of the file.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,22 @@ namespace encode {
 
 enum class Compression { kNone, kGzip, kZstd };
 
-// The file as it lies on disk. Its size is fixed when it is opened: a file that shrinks or grows
-// under the reader is an Error (kIoError), never a shorter or longer input.
+// The bytes of the file as stored on disk. If the file shrinks or grows while it is read, read()
+// throws Error (kIoError), so that the input never silently becomes shorter or longer.
 class DiskFile {
  public:
-  // `hashed`: every byte read goes into the SHA-256.
+  // If `hashed`, every byte that is read goes into the SHA-256.
   DiskFile(std::string path, bool hashed);
 
-  size_t read(char* data, size_t size);  // 0 only at the end
+  size_t read(char* data, size_t size);  // returns 0 only at the end
   void seek(int64_t offset);
 
   int64_t offset() const { return offset_; }
   int64_t size() const { return size_; }
   const std::string& path() const { return path_; }
 
-  // Reads what is left and returns the SHA-256 of all bytes, in hex. Needs `hashed` and no seek
-  // before.
+  // Reads the rest of the file and returns the SHA-256 of all its bytes, in hex. The file must be
+  // opened with `hashed`, and seek() must not have been called.
   std::string finish_hash();
 
  private:
@@ -44,10 +44,12 @@ class DiskFile {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Up to `size` bytes, 0 only at the end. A truncated or corrupt file gives all bytes before the
-  // damage, then an Error (kData) that names the offset in the file.
+  // Reads up to `size` bytes and returns how many it has read, 0 only at the end. From a truncated
+  // or corrupt file it reads all bytes before the damage. The next call throws Error (kData) with
+  // the offset in the file.
   virtual size_t read(char* data, size_t size) = 0;
-  // To `offset` in the decompressed bytes; a compressed source decompresses up to there.
+  // Goes to `offset` in the decompressed bytes. A compressed source decompresses all bytes before
+  // it.
   virtual void seek(int64_t offset) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The part of an input that a parser looks at: unread bytes, extended block by block.
+// The unread bytes of an input that a parser has in memory. The window grows block by block.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,26 @@ namespace encode {
 
 class ByteWindow {
  public:
-  // Bytes after the view that may be read (their content means nothing), as simdjson demands.
+  // The number of bytes after the view that may be read. simdjson needs them; their content is
+  // undefined.
   static constexpr size_t kPaddingBytes = 64;
 
   ByteWindow(std::unique_ptr<ByteSource> source, size_t block_bytes);
 
-  // Unread bytes at hand. Valid until extend() or seek().
+  // Returns the unread bytes in memory, valid until extend() or seek().
   std::string_view view() const { return {buffer_.data() + begin_, end_ - begin_}; }
   // Marks the first `size` bytes of the view as read.
   void consume(size_t size) {
     begin_ += size;
     offset_ += static_cast<int64_t>(size);
   }
-  // Adds up to a block to the view; false at the end of the input. Grows the buffer only where
-  // unread bytes fill it.
+  // Adds up to a block to the view. Returns false at the end of the input. Allocates memory only if
+  // the unread bytes and a block do not fit in the buffer.
   bool extend();
   bool at_end() { return begin_ == end_ && !extend(); }
 
-  int64_t offset() const { return offset_; }  // of the view's first byte in the decompressed input
+  // The place of the view's first byte in the decompressed input.
+  int64_t offset() const { return offset_; }
   void seek(int64_t offset);
 
  private:

@@ -1,6 +1,7 @@
 #include "text/compressed_source.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace encode {
 namespace {
@@ -46,7 +47,7 @@ Error CompressedSource::corrupt(const std::string& code, const std::string& prob
                 .what = "the compressed file is damaged",
                 .where = file_.path(),
                 .expected = "",
-                .found = problem + ", near byte " + std::to_string(at) + " of the file",
+                .found = fmt::format("{}, near byte {} of the file", problem, at),
                 .hint = "fetch or compress the file again; gzip -t and zstd -t test a file"});
 }
 
@@ -56,7 +57,7 @@ Error CompressedSource::truncated(const std::string& code) const {
                 .what = "the compressed file ends in the middle of its data",
                 .where = file_.path(),
                 .expected = "the end of the compressed stream",
-                .found = "the end of the file, at byte " + std::to_string(file_.size()),
+                .found = fmt::format("the end of the file, at byte {}", file_.size()),
                 .hint = "the file was not copied or written in full"});
 }
 

@@ -1,4 +1,4 @@
-// What the decompressing sources share.
+// The common part of the sources that decompress.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace encode {
 
-// A source that can only go forward: seeking back starts over.
+// A source that can only read forward. To go back, seek() starts again at the beginning of the
+// file.
 class CompressedSource : public ByteSource {
  public:
   size_t read(char* data, size_t size) final;
@@ -22,11 +23,11 @@ class CompressedSource : public ByteSource {
  protected:
   explicit CompressedSource(DiskFile& file);
 
-  // As ByteSource::read.
+  // Has the contract of ByteSource::read().
   virtual size_t decompress(char* data, size_t size) = 0;
-  virtual void reset() = 0;
+  virtual void reset() = 0;  // prepares for the first byte of the file
 
-  // Reads the next block of the file into input(); false at its end.
+  // Reads the next block of the file into input(). Returns false at the end of the file.
   bool fill();
   const std::vector<char>& input() const { return input_; }
   size_t input_size() const { return input_size_; }
@@ -37,13 +38,13 @@ class CompressedSource : public ByteSource {
   DiskFile& file_;
   std::vector<char> input_;
   size_t input_size_ = 0;
-  int64_t offset_ = 0;  // decompressed bytes given out
+  int64_t offset_ = 0;  // the number of decompressed bytes that read() has returned
 };
 
-// RFC 1952, any number of members; zero bytes after the last one (tape padding) are skipped as gzip
-// does.
+// Reads RFC 1952 with any number of members. Skips zero bytes after a member (tape padding), as
+// gzip does.
 std::unique_ptr<ByteSource> make_gzip_source(DiskFile& file);
-// RFC 8878, any number of frames, windows up to 128 MiB.
+// Reads RFC 8878 with any number of frames and windows of up to 128 MiB.
 std::unique_ptr<ByteSource> make_zstd_source(DiskFile& file);
 
 }  // namespace encode

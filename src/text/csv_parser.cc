@@ -1,10 +1,12 @@
-// CSV and TSV by RFC 4180: one header record, one column is the row.
+// The parser of CSV and TSV (RFC 4180). The first record is the header, and one column gives the
+// rows.
 //
-// Where the file breaks the RFC inside one record (a quote in an unquoted field, text after a
-// closing quote, a wrong number of fields) that record is a bad row. A quote that is never closed
-// swallows the rest of the file, so it is an Error at once.
+// If one record breaks the RFC (a quote in an unquoted field, text after a closing quote, a wrong
+// number of fields), that record is a bad row. A quote that is never closed makes the rest of the
+// file one field, so it is an Error under every row policy.
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,7 +22,8 @@ namespace {
 
 constexpr int64_t kMaxHeaderBytes = int64_t{1} << 20;
 
-// By memchr: line feeds are rare in text, and GCC 12 does not vectorize std::count at -O2.
+// find() is faster than std::count() here: line feeds are rare in text, and GCC 12 does not
+// vectorize std::count() at -O2.
 int64_t count_line_feeds(std::string_view text) {
   int64_t count = 0;
   for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
@@ -58,14 +61,14 @@ class CsvParser final : public RecordParser {
   size_t columns_ = 0;
   size_t wanted_column_ = 0;
 
-  int64_t line_ = 1;          // of the next byte
-  int64_t record_begin_ = 0;  // offset
-  int64_t field_begin_ = 0;   // offset
-  int64_t field_line_ = 1;
-  bool last_was_cr_ = false;  // of the unquoted field, so far
+  int64_t line_ = 1;          // the line of the next byte, from 1
+  int64_t record_begin_ = 0;  // offset in the decompressed bytes
+  int64_t field_begin_ = 0;   // offset in the decompressed bytes
+  int64_t field_line_ = 1;    // the line on which the field begins
+  bool last_was_cr_ = false;  // the last byte of the unquoted field so far is a CR
   bool record_has_quotes_ = false;
-  int64_t record_text_bytes_ = 0;  // without delimiters, enclosing quotes and LF
-  std::string field_;              // of the wanted column; at most hold_bytes_ + 2
+  int64_t record_text_bytes_ = 0;  // without delimiters, enclosing quotes and the LF at the end
+  std::string field_;              // the field of the wanted column; at most hold_bytes_ + 2 bytes
   RowProblem problem_;
 };
 
@@ -97,7 +100,7 @@ void CsvParser::read_header(const std::string& column) {
         static_cast<int64_t>(names.size()) > kMaxCsvColumns) {
       fail({.code = "csv.header",
             .what = "the header row is too long",
-            .expected = "at most " + std::to_string(kMaxCsvColumns) + " columns in 1 MiB",
+            .expected = fmt::format("at most {} columns in 1 MiB", kMaxCsvColumns),
             .found = "more"},
            1, "check that the first line holds the column names");
     }
@@ -112,15 +115,17 @@ void CsvParser::read_header(const std::string& column) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + preview(name, 40);
   const std::string near = nearest(column, names.data(), names.size());
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "csv.column",
-       .what = found == names.end() ? "no column is named '" + preview(column) + "'"
-                                    : "several columns are named '" + preview(column) + "'",
-       .where = path_ + ":1",
-       .expected = "one of: " + preview(list, 400),
-       .found = "field: '" + preview(column) + "'",
-       .hint = near.empty() || near == column ? "" : "did you mean '" + preview(near) + "'?"});
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "csv.column",
+               .what = fmt::format("{} named '{}'",
+                                   found == names.end() ? "no column is" : "several columns are",
+                                   preview(column)),
+               .where = fmt::format("{}:1", path_),
+               .expected = fmt::format("one of: {}", preview(list, 400)),
+               .found = fmt::format("field: '{}'", preview(column)),
+               .hint = near.empty() || near == column
+                           ? ""
+                           : fmt::format("did you mean '{}'?", preview(near))});
 }
 
 bool CsvParser::next(Record& record) {
@@ -139,8 +144,8 @@ bool CsvParser::next(Record& record) {
     const bool blank =
         fields == 1 && !record_has_quotes_ && record_text_bytes_ == (last_was_cr_ ? 1 : 0);
     if (blank && window_.at_end()) return false;
-    set_problem("csv.fields", "wrong number of fields", std::to_string(fields) + " fields");
-    problem_.expected = std::to_string(columns_) + " fields, as in the header";
+    set_problem("csv.fields", "wrong number of fields", fmt::format("{} fields", fields));
+    problem_.expected = fmt::format("{} fields, as in the header", columns_);
   }
   if (field_.size() > hold_bytes_ && !problem_) {
     problem_ = too_long_problem(static_cast<int64_t>(hold_bytes_));
@@ -169,7 +174,8 @@ CsvParser::FieldEnd CsvParser::read_field(bool wanted) {
   return read_after_quote(wanted);
 }
 
-// From after the opening quote to after the closing one. Line ends inside are text.
+// Reads the rest of a quoted field after its opening quote, with its closing quote. Line ends
+// between the quotes are text.
 void CsvParser::read_quoted(bool wanted) {
   for (;;) {
     if (peek() < 0) {
@@ -177,7 +183,7 @@ void CsvParser::read_quoted(bool wanted) {
             .what = "a quoted field is not closed",
             .expected = "a closing quote",
             .found = "the end of the file"},
-           field_line_, "the quote that opened on this line has no partner");
+           field_line_, "the quote that opens on this line is never closed");
     }
     const std::string_view view = window_.view();
     const size_t size = std::min(view.find('"'), view.size());
@@ -191,7 +197,8 @@ void CsvParser::read_quoted(bool wanted) {
   }
 }
 
-// A closing quote must be followed by the end of the field.
+// Reads the rest of a field after its closing quote. Anything but the end of the field is a problem
+// of the record.
 CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
   int c = peek();
   if (c == '\r') {
@@ -201,12 +208,12 @@ CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
     set_problem("csv.quote", "text after a closing quote", "a carriage return without a line feed");
   } else if (c >= 0 && c != '\n' && c != delimiter_) {
     set_problem("csv.quote", "text after a closing quote",
-                "'" + preview(window_.view().substr(0, 1)) + "'");
+                fmt::format("'{}'", preview(window_.view().substr(0, 1))));
   }
   return read_unquoted(wanted);
 }
 
-// To the end of the field.
+// Reads up to the end of the field.
 CsvParser::FieldEnd CsvParser::read_unquoted(bool wanted) {
   for (;;) {
     const int c = peek();
@@ -234,8 +241,9 @@ CsvParser::FieldEnd CsvParser::end_record(bool wanted, bool line_end) {
   return FieldEnd::kRecord;
 }
 
-// Reads `size` bytes of the view into the field, of which no more is kept than shows that it is too
-// long.
+// Consumes `size` bytes of the view. If the field is `wanted`, appends them to field_, but not
+// beyond hold_bytes_ + 2 bytes: this is enough to see that the field is too long, even if its last
+// byte is the CR of a line end.
 void CsvParser::take(size_t size, bool wanted) {
   if (wanted) {
     const size_t room = hold_bytes_ + 2 - std::min(field_.size(), hold_bytes_ + 2);
@@ -247,24 +255,23 @@ void CsvParser::take(size_t size, bool wanted) {
   if (!field_over && window_.offset() - record_begin_ <= kMaxRecordBytes) return;
   const int64_t limit = field_over ? kMaxCsvFieldBytes : kMaxRecordBytes;
   fail({.code = field_over ? "csv.field_limit" : "text.record_limit",
-        .what =
-            field_over ? "a field is longer than any may be" : "a record is longer than any may be",
-        .expected = "at most " + std::to_string(limit) + " bytes",
+        .what = field_over ? "a field is too long" : "a record is too long",
+        .expected = fmt::format("at most {} bytes", limit),
         .found = "more"},
-       field_line_, "a quote that is opened on this line and not closed is the usual cause");
+       field_line_, "the usual cause is a quote that opens on this line and is never closed");
 }
 
-// The next byte, or -1 at the end.
+// Returns the next byte, and -1 at the end of the input.
 int CsvParser::peek() {
   if (window_.view().empty() && !window_.extend()) return -1;
   return static_cast<unsigned char>(window_.view().front());
 }
 
 void CsvParser::set_problem(std::string_view code, std::string what, std::string found) {
-  if (problem_) return;  // the first one explains the rest
+  if (problem_) return;  // later problems follow from the first
   problem_ = {.code = code,
               .what = std::move(what),
-              .expected = "RFC 4180: a field with quotes is quoted, and its quotes are doubled",
+              .expected = "RFC 4180: a field that contains quotes is quoted, and they are doubled",
               .found = std::move(found)};
 }
 
@@ -272,7 +279,7 @@ void CsvParser::fail(const RowProblem& problem, int64_t line, std::string hint) 
   throw Error({.exit_code = ExitCode::kData,
                .code = std::string(problem.code),
                .what = problem.what,
-               .where = path_ + ":" + std::to_string(line),
+               .where = fmt::format("{}:{}", path_, line),
                .expected = problem.expected,
                .found = problem.found,
                .hint = std::move(hint)});

@@ -39,8 +39,8 @@ size_t GzipSource::decompress(char* data, size_t size) {
     const int status = inflate(&stream_, Z_NO_FLUSH);
     const size_t produced = size - stream_.avail_out;
     member_done_ = status == Z_STREAM_END;
-    // An error comes back on the next call; what was decompressed before the damage is given out
-    // first.
+    // The bytes before a damaged place are returned first. zlib reports the error again in the next
+    // call.
     if (produced > 0) return produced;
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
@@ -53,7 +53,7 @@ size_t GzipSource::decompress(char* data, size_t size) {
 
 bool GzipSource::refill() {
   if (!fill()) return false;
-  // zlib's interface is not const-correct; it does not write to its input.
+  // zlib does not write to its input, although next_in does not point to const.
   stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input().data()));
   stream_.avail_in = static_cast<uInt>(input_size());
   return true;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <fmt/format.h>
 
 #include "encode/error.h"
 
@@ -9,13 +10,14 @@ namespace encode {
 namespace {
 
 [[noreturn]] void refuse_field(const std::string& field, std::string what, std::string expected) {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "jsonl.pointer",
-               .what = std::move(what),
-               .where = "field",
-               .expected = std::move(expected),
-               .found = "'" + field + "'",
-               .hint = "text for a top-level name, /a/b or /list/0 for a value inside"});
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "jsonl.pointer",
+       .what = std::move(what),
+       .where = "field",
+       .expected = std::move(expected),
+       .found = fmt::format("'{}'", field),
+       .hint = "use the name of a top-level field, or a JSON pointer such as /a/b or /a/0"});
 }
 
 std::string unescape_token(std::string_view escaped, const std::string& field) {

@@ -1,4 +1,4 @@
-// Which value of a JSON document is the text: a top-level name, or an RFC 6901 pointer.
+// The place of the text in a JSON document: the name of a top-level field, or an RFC 6901 pointer.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@ namespace encode {
 
 class JsonFieldPath {
  public:
-  // "text" is a name; "/a/b" is a pointer ("~1" is '/', "~0" is '~'). Throws Error (kConfig) for an
-  // empty field or a bad escape.
+  // "text" is a name, and "/a/b" is a pointer. In a pointer, "~1" stands for '/' and "~0" for '~'.
+  // Throws Error (kConfig) if `field` is empty or has a bad escape.
   explicit JsonFieldPath(const std::string& field);
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::string& spelled() const { return spelled_; }
 
-  // The array index that RFC 6901 reads in a token, or -1: digits without leading zeros.
+  // Returns the array index that a token states (RFC 6901: digits without leading zeros), and -1 if
+  // the token is not an index.
   static int64_t array_index(std::string_view token);
 
  private:

@@ -6,7 +6,7 @@
 namespace encode {
 namespace {
 
-// The code unit of a "\uXXXX" at `at`, or -1.
+// Returns the code unit of the escape "\uXXXX" at `at`, and -1 if there is none.
 int escaped_unit(std::string_view json, size_t at) {
   if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return -1;
   int unit = 0;
@@ -27,7 +27,7 @@ bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The end of the string literal that opens at `at`.
+// Returns the end of the string literal that opens at `at`.
 size_t skip_string(std::string_view json, size_t at) {
   for (++at; at < json.size() && json[at] != '"'; ++at) {
     if (json[at] == '\\') ++at;
@@ -48,7 +48,7 @@ bool replace_lone_surrogate_escapes(std::string& json) {
       replaced = true;
       at += 6;
     } else {
-      at += 2;  // also steps over the second backslash of "\\"
+      at += 2;  // skips both backslashes of "\\"
     }
   }
   return replaced;
@@ -62,7 +62,7 @@ bool shorten_big_integers(std::string& json) {
       at = skip_string(json, at);
       continue;
     }
-    // Digits of a fraction or an exponent, and a run with leading zeros, stay as they are.
+    // The digits of a fraction or an exponent, and numbers with leading zeros, are not changed.
     const bool starts_integer =
         is_digit(json[at]) && json[at] != '0' &&
         (at == 0 || std::string_view(".eE+").find(json[at - 1]) == std::string_view::npos);
@@ -73,7 +73,7 @@ bool shorten_big_integers(std::string& json) {
     const bool ends_integer =
         at == json.size() || std::string_view(".eE").find(json[at]) == std::string_view::npos;
     if (starts_integer && ends_integer && at - begin > kMaxDigits) {
-      std::fill(json.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+      std::fill(json.begin() + static_cast<std::ptrdiff_t>(begin + kMaxDigits),
                 json.begin() + static_cast<std::ptrdiff_t>(at), ' ');
       shortened = true;
     }

@@ -1,17 +1,18 @@
-// JSON that RFC 8259 allows and simdjson refuses, brought into a form that it takes. Neither
-// function needs valid JSON, and neither makes invalid JSON valid.
+// Repairs JSON that RFC 8259 allows and simdjson refuses. The input may be invalid JSON; it then
+// stays invalid.
 #pragma once
 
 #include <string>
 
 namespace encode {
 
-// Rewrites each escape \uD800 to \uDFFF that is not half of a pair as \uFFFD: such a string has no
-// UTF-8 form. Returns whether there was one.
+// Replaces each escape \uD800 to \uDFFF that is not half of a surrogate pair by \uFFFD, because a
+// lone surrogate has no UTF-8 form. Returns true if it has replaced an escape.
 bool replace_lone_surrogate_escapes(std::string& json);
 
-// Shortens each integer of more than 18 digits, which 64 bits may not hold, to its first digit: the
-// readers look at no number. Returns whether there was one.
+// Shortens each integer of more than 18 digits to its first 18 digits, because it may not fit in 64
+// bits. The result is still too large for a token id, so it cannot be taken for one. Returns true
+// if it has shortened an integer.
 bool shorten_big_integers(std::string& json);
 
 }  // namespace encode

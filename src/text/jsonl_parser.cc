@@ -1,5 +1,7 @@
-// JSONL: a line is a JSON document, one of its strings, or of its arrays of token ids, is the row.
+// The parser of JSONL: each line is a JSON document. The row is one of its strings, or one of its
+// arrays of token ids.
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <memory>
 #include <string>
@@ -20,8 +22,9 @@ namespace {
 namespace dom = simdjson::dom;
 static_assert(ByteWindow::kPaddingBytes >= simdjson::SIMDJSON_PADDING);
 
-// A line is held whole to be parsed, and the parser needs up to 14 times its size: hence a bound
-// below kMaxRecordBytes. An escape makes one byte six (\u0000), the rest is for the other fields.
+// Returns the limit for a line. simdjson needs the whole line in memory, and up to 14 times its
+// size for itself, so the limit is below kMaxRecordBytes for small rows. An escape takes up to six
+// bytes for one (\u0000); the rest of the limit is for the other fields.
 int64_t line_hold_bytes(int64_t max_row_bytes) {
   return std::min(kMaxRecordBytes, 8 * max_row_bytes + (int64_t{1} << 20));
 }
@@ -54,7 +57,7 @@ class JsonlParser final : public RecordParser {
         lines_(window, hold_bytes_, options.path),
         path_(options.field),
         repair_(options.utf8 == Utf8Policy::kReplace) {
-    // simdjson counts the root as a level of its own.
+    // simdjson counts the root as a level, so its limit is one more.
     constexpr size_t kFirstCapacity = size_t{64} << 10;
     if (parser_.allocate(kFirstCapacity, kMaxJsonDepth + 1) != simdjson::SUCCESS) {
       throw std::bad_alloc();
@@ -113,8 +116,8 @@ void JsonlParser::parse(std::string_view line, Record& record) {
   }
 }
 
-// The slow path: the line may only have characters that are not Unicode, or integers of more than
-// 64 bits.
+// Parses a line again that simdjson has refused. Its only faults may be invalid UTF-8, lone
+// surrogates in escapes, or integers of more than 64 bits, and these can be repaired.
 void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code first_error,
                                  Record& record) {
   const bool bad_bytes = !is_valid_utf8(line);
@@ -122,8 +125,8 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
     record.problem = {.code = "text.utf8",
                       .what = "the line is not valid UTF-8",
                       .expected = "UTF-8",
-                      .found = "an invalid sequence at byte " +
-                               std::to_string(first_invalid_utf8(line)) + " of the line"};
+                      .found = fmt::format("an invalid sequence at byte {} of the line",
+                                           first_invalid_utf8(line))};
     return;
   }
   repaired_line_.clear();
@@ -145,13 +148,13 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
     record.problem = {.code = error == simdjson::DEPTH_ERROR ? "jsonl.depth" : "jsonl.syntax",
                       .what = "bad JSON",
                       .expected = error == simdjson::DEPTH_ERROR
-                                      ? "at most " + std::to_string(kMaxJsonDepth) + " levels"
+                                      ? fmt::format("at most {} levels", kMaxJsonDepth)
                                       : "one JSON document (RFC 8259)",
                       .found = simdjson::error_message(error)};
     return;
   }
   find_row(root, record);
-  // Only the text matters to the row, not what was repaired beside it.
+  // Repairs outside of the row's text do not count.
   record.replaced =
       (bad_bytes || bad_escapes) && record.text.find("\xEF\xBF\xBD") != std::string_view::npos;
 }
@@ -170,7 +173,7 @@ void JsonlParser::find_row(dom::element value, Record& record) {
     return;
   }
   record.problem = {.code = "jsonl.type",
-                    .what = "the field '" + preview(path_.spelled()) + "' is no text",
+                    .what = fmt::format("the field '{}' is not text", preview(path_.spelled())),
                     .expected = "a string, or an array of token ids",
                     .found = std::string(type_name(value))};
 }
@@ -182,10 +185,11 @@ void JsonlParser::take_ids(dom::array array, Record& record) {
     if (element.get_int64().get(id) != simdjson::SUCCESS || id < 0 ||
         id > std::numeric_limits<int32_t>::max()) {
       record.problem = {.code = "jsonl.input_ids",
-                        .what = "the field '" + preview(path_.spelled()) + "' is no list of ids",
+                        .what = fmt::format("the field '{}' is not a list of token ids",
+                                            preview(path_.spelled())),
                         .expected = "integers in [0, 2147483648)",
-                        .found = preview(simdjson::minify(element)) + " as entry " +
-                                 std::to_string(input_ids_.size())};
+                        .found = fmt::format("{} as entry {}", preview(simdjson::minify(element)),
+                                             input_ids_.size())};
       return;
     }
     input_ids_.push_back(static_cast<int32_t>(id));
@@ -203,9 +207,9 @@ bool JsonlParser::step(dom::element& value, const std::string& token, Record& re
     return true;
   }
   record.problem = {.code = "jsonl.missing",
-                    .what = "the field '" + preview(path_.spelled()) + "' is missing",
-                    .expected = "'" + preview(token) + "'",
-                    .found = "no such entry in " + std::string(type_name(value))};
+                    .what = fmt::format("the field '{}' is missing", preview(path_.spelled())),
+                    .expected = fmt::format("'{}'", preview(token)),
+                    .found = fmt::format("no such entry in {}", type_name(value))};
   return false;
 }
 
@@ -221,10 +225,10 @@ bool JsonlParser::step_into_object(dom::element& value, const std::string& token
   if (matches == 1) return true;
   const bool missing = matches == 0;
   record.problem = {.code = missing ? "jsonl.missing" : "jsonl.duplicate",
-                    .what = "the field '" + preview(path_.spelled()) + "' is " +
-                            (missing ? "missing" : "there more than once"),
-                    .expected = "'" + preview(token) + "' once",
-                    .found = std::to_string(matches) + " of that name"};
+                    .what = fmt::format("the field '{}' {}", preview(path_.spelled()),
+                                        missing ? "is missing" : "occurs more than once"),
+                    .expected = fmt::format("'{}' once", preview(token)),
+                    .found = fmt::format("{} fields with this name", matches)};
   return false;
 }
 

@@ -1,6 +1,7 @@
 #include "text/line_splitter.h"
 
 #include <cstring>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -24,7 +25,7 @@ bool LineSplitter::next(Line& line) {
       return true;
     }
     scanned = view.size();
-    // One byte more than is held may still be the CR of a line end.
+    // One more byte is allowed, because it may be the CR of the line end.
     if (scanned > hold_bytes_ + 1) {
       skip_to_line_end(line);
       return true;
@@ -66,9 +67,9 @@ void LineSplitter::check_limit(const Line& line, int64_t size) const {
   if (size <= kMaxRecordBytes) return;
   throw Error({.exit_code = ExitCode::kData,
                .code = "text.record_limit",
-               .what = "a line is longer than any record may be",
-               .where = path_ + ":" + std::to_string(line.number),
-               .expected = "at most " + std::to_string(kMaxRecordBytes) + " bytes",
+               .what = "a line is longer than a record may be",
+               .where = fmt::format("{}:{}", path_, line.number),
+               .expected = fmt::format("at most {} bytes", kMaxRecordBytes),
                .found = "more",
                .hint = "check that this is a text file with line ends"});
 }

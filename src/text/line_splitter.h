@@ -1,5 +1,5 @@
-// Cuts bytes into lines. LF and CRLF end a line; a lone CR is text. The last line needs no line
-// end.
+// Cuts bytes into lines. LF and CRLF end a line, and a lone CR is text. The last line need not have
+// a line end.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 namespace encode {
 
 struct Line {
-  std::string_view bytes;  // without its line end, ByteWindow::kPaddingBytes readable after it;
-                           // empty if too_long
-  int64_t number = 0;      // 1-based
+  // Without the line end; empty if the line is too long. ByteWindow::kPaddingBytes after it may be
+  // read.
+  std::string_view bytes;
+  int64_t number = 0;  // from 1
   int64_t offset_bytes = 0;
   bool too_long = false;
 };
 
 class LineSplitter {
  public:
-  // Lines over `hold_bytes` are skipped without being held. `path` is for messages.
+  // A line of more than `hold_bytes` is skipped and not kept in memory. `path` is for messages.
   LineSplitter(ByteWindow& window, int64_t hold_bytes, std::string path);
 
   bool next(Line& line);
-  bool at_end();  // no line follows; ends the life of the last line's bytes
+  bool at_end();  // true if no line follows; makes the bytes of the last line invalid
   void seek(int64_t offset_bytes, int64_t line_number);
 
  private:
@@ -36,7 +37,7 @@ class LineSplitter {
   size_t hold_bytes_;
   std::string path_;
   int64_t next_number_ = 1;
-  size_t unread_bytes_ = 0;  // of the last line, still in the window
+  size_t unread_bytes_ = 0;  // the size of the last line, which is still in the window
 };
 
 }  // namespace encode

@@ -1,4 +1,5 @@
-// txt: a line is a row.
+// The parser of txt: each line is a row.
+#include <fmt/format.h>
 #include <memory>
 
 #include "text/line_splitter.h"
@@ -40,7 +41,7 @@ std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputO
 RowProblem too_long_problem(int64_t limit_bytes) {
   return {.code = "text.too_long",
           .what = "the row is too long",
-          .expected = "at most " + std::to_string(limit_bytes) + " bytes",
+          .expected = fmt::format("at most {} bytes", limit_bytes),
           .found = "more"};
 }
 

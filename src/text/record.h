@@ -1,4 +1,5 @@
-// Records: what a format's parser makes of the bytes, before the policies decide about them.
+// Records are the units that the parser of a format cuts an input into. RowReader applies the row
+// policies to them.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace encode {
 
-// A longer record ends the run: no row policy may make a reader hold more, or search a file without
-// line ends for ever.
+// A longer record is an Error under every row policy. This bounds the memory of a reader, and it
+// stops the search for a line end in a file that has none.
 inline constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
 inline constexpr int64_t kMaxCsvFieldBytes = int64_t{16} << 20;
 inline constexpr int64_t kMaxCsvColumns = 4096;
 inline constexpr int kMaxJsonDepth = 64;
 
-// Why a record cannot become a row; `code` is empty where it can.
+// The reason why a record cannot become a row. `code` is empty if the record has no problem.
 struct RowProblem {
   std::string_view code;
   std::string what;
@@ -31,12 +32,12 @@ struct RowProblem {
 };
 
 struct Record {
-  int64_t line = 0;                    // 1-based physical line on which it starts
-  int64_t offset_bytes = 0;            // of its first byte in the decompressed input
-  std::string_view text;               // valid until the next call; perhaps not UTF-8
-  bool tokenized = false;              // the record is `input_ids`, and `text` is empty
-  std::span<const int32_t> input_ids;  // valid until the next call; each >= 0
-  bool replaced = false;  // `text` holds U+FFFD where the record had no valid character
+  int64_t line = 0;          // the physical line on which the record starts, from 1
+  int64_t offset_bytes = 0;  // the place of its first byte in the decompressed input
+  std::string_view text;     // valid until the next call of next(); it may be invalid UTF-8
+  bool tokenized = false;    // the record consists of `input_ids`, and `text` is empty
+  std::span<const int32_t> input_ids;  // valid until the next call of next(); each id is >= 0
+  bool replaced = false;               // U+FFFD has replaced an invalid part of `text`
   RowProblem problem;
 
   int64_t size_bytes() const {
@@ -44,25 +45,25 @@ struct Record {
   }
 };
 
-// One format's rules for cutting bytes into records and finding the text in each. Damage after
-// which the rest of the file cannot be told apart (an open quote, a record over kMaxRecordBytes) is
-// an Error at once.
+// Cuts the bytes of one format into records and finds the text of each record. Damage that hides
+// where the next record begins (an open quote, a record over kMaxRecordBytes) is an Error under
+// every row policy.
 class RecordParser {
  public:
   virtual ~RecordParser() = default;
   virtual bool next(Record& record) = 0;  // false at the end of the input
-  // To a record start that an earlier pass reported.
+  // Goes to the start of a record that an earlier pass has reported.
   virtual void seek(int64_t offset_bytes, int64_t line) = 0;
 };
 
-// `window` stands at the first record (CSV: the header) and must outlive the parser. CSV reads its
-// header here.
+// `window` begins at the first record (CSV: at the header) and must outlive the parser. The parser
+// of CSV reads the header when it is made.
 std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options);
 std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options);
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
                                               char delimiter);
 
-// "at most 1048576 bytes", for the limit of a row.
+// Returns the problem of a record that is longer than `limit_bytes`.
 RowProblem too_long_problem(int64_t limit_bytes);
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 #include "text/row_reader.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -26,8 +27,8 @@ InputOptions checked(InputOptions options) {
                  .code = "text.max_row_bytes",
                  .what = "max_row_bytes is out of range",
                  .where = "max_row_bytes",
-                 .expected = "1 to " + std::to_string(kMaxRecordBytes),
-                 .found = std::to_string(options.max_row_bytes),
+                 .expected = fmt::format("1 to {}", kMaxRecordBytes),
+                 .found = fmt::to_string(options.max_row_bytes),
                  .hint = ""});
   }
   return options;
@@ -50,8 +51,8 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
                .what = "a text file of lines has no fields",
                .where = options.path,
                .expected = "no field",
-               .found = "field: '" + options.field + "'",
-               .hint = "leave the field out, or name the format (jsonl, csv, tsv)"});
+               .found = fmt::format("field: '{}'", options.field),
+               .hint = "leave out the field, or set the format to jsonl, csv or tsv"});
 }
 
 }  // namespace
@@ -64,8 +65,8 @@ RowReader::RowReader(const InputOptions& options, Purpose purpose, size_t block_
   parser_ = make_parser(window_, options_);
 }
 
-// Skips a byte order mark, and refuses what is plainly not UTF-8 text: under Utf8Policy::kReplace
-// it would become rows of U+FFFD without a word.
+// Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, because
+// Utf8Policy::kReplace would silently turn it into rows of U+FFFD.
 void RowReader::check_encoding() {
   while (window_.view().size() < 4 && window_.extend()) {
   }
@@ -84,7 +85,7 @@ void RowReader::check_encoding() {
                .what = "the file is not UTF-8 text",
                .where = options_.path,
                .expected = "UTF-8",
-               .found = std::string(found) + ", by its first bytes",
+               .found = fmt::format("{}, by its first bytes", found),
                .hint = "compressed files need the suffix .gz or .zst; convert UTF-16 with iconv"});
 }
 
@@ -109,15 +110,16 @@ bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_reject
     }
     if (!on_rejected) continue;
     const RowProblem& problem = record_.problem;
-    on_rejected(
-        {.record = records_ - 1,
-         .line = record_.line,
-         .reason = problem.found.empty() ? problem.what : problem.what + ": " + problem.found});
+    on_rejected({.record = records_ - 1,
+                 .line = record_.line,
+                 .reason = problem.found.empty()
+                               ? problem.what
+                               : fmt::format("{}: {}", problem.what, problem.found)});
   }
   return false;
 }
 
-// Brings the record's text into the form of a row, or finds a problem.
+// Applies the policies to the record. Its text becomes valid UTF-8, or the record gets a problem.
 RowReader::Verdict RowReader::judge() {
   if (!record_.problem) judge_utf8();
   if (!record_.problem && record_.size_bytes() > options_.max_row_bytes) {
@@ -136,8 +138,8 @@ void RowReader::judge_utf8() {
     record_.problem = {.code = "text.utf8",
                        .what = "the row is not valid UTF-8",
                        .expected = "UTF-8",
-                       .found = "an invalid sequence at byte " +
-                                std::to_string(first_invalid_utf8(record_.text)) + " of the row"};
+                       .found = fmt::format("an invalid sequence at byte {} of the row",
+                                            first_invalid_utf8(record_.text))};
     return;
   }
   repaired_.clear();
@@ -152,12 +154,11 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
   throw Error({.exit_code = ExitCode::kData,
                .code = std::string(problem.code),
                .what = problem.what,
-               .where = options_.path + ":" + std::to_string(record_.line),
+               .where = fmt::format("{}:{}", options_.path, record_.line),
                .expected = problem.expected,
                .found = problem.found,
-               .hint = "correct the row, or drop such rows with " +
-                       std::string(problem.code == "text.empty" ? "empty_row" : "bad_row") +
-                       ": reject"});
+               .hint = fmt::format("correct the row, or drop such rows with {}: reject",
+                                   problem.code == "text.empty" ? "empty_row" : "bad_row")});
 }
 
 void RowReader::seek(int64_t row, const InputScan& scan) {
@@ -166,8 +167,8 @@ void RowReader::seek(int64_t row, const InputScan& scan) {
                  .code = "text.seek",
                  .what = "no such row",
                  .where = options_.path,
-                 .expected = "0 to " + std::to_string(scan.rows),
-                 .found = std::to_string(row),
+                 .expected = fmt::format("0 to {}", scan.rows),
+                 .found = fmt::to_string(row),
                  .hint = ""});
   }
   if (file_.size() != scan.file_bytes) {
@@ -175,11 +176,11 @@ void RowReader::seek(int64_t row, const InputScan& scan) {
                  .code = "text.changed",
                  .what = "the file changed after it was scanned",
                  .where = options_.path,
-                 .expected = std::to_string(scan.file_bytes) + " bytes",
-                 .found = std::to_string(file_.size()) + " bytes",
-                 .hint = "start again; do not write to the inputs of a run"});
+                 .expected = fmt::format("{} bytes", scan.file_bytes),
+                 .found = fmt::format("{} bytes", file_.size()),
+                 .hint = "start again, and do not change the inputs during a run"});
   }
-  if (scan.checkpoints.empty()) return;  // no rows: nothing lies before row 0
+  if (scan.checkpoints.empty()) return;  // the input has no rows
   const size_t index =
       std::min(static_cast<size_t>(row / InputScan::kCheckpointRows), scan.checkpoints.size() - 1);
   const InputScan::Checkpoint& checkpoint = scan.checkpoints[index];

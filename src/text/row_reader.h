@@ -1,4 +1,5 @@
-// The reader behind open_texts() and scan_texts(): a format's records, judged by the policies.
+// The reader behind open_texts() and scan_texts(). It reads the records of a format and applies the
+// row policies to them.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +21,17 @@ class RowReader final : public TextReader {
  public:
   static constexpr size_t kBlockBytes = size_t{256} << 10;
 
-  enum class Purpose { kRead, kScan };  // kScan hashes the file on the way
+  enum class Purpose { kRead, kScan };  // kScan also hashes the file
 
-  // The size of the blocks changes no row; tests make it tiny.
+  // Reads the input in blocks of `block_bytes`. The rows do not depend on the size of the blocks.
+  // Tests use small blocks to cut records at every place.
   RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes = kBlockBytes);
 
   bool next(Text& text) override;
   void seek(int64_t row, const InputScan& scan) override;
 
-  // One pass over the whole input; needs Purpose::kScan and a reader that has read nothing yet.
+  // Reads the whole input. The reader must have Purpose::kScan, and must not have read anything
+  // before.
   InputScan scan(const std::function<void(const RejectedRow&)>& on_rejected);
 
  private:
@@ -45,10 +48,10 @@ class RowReader final : public TextReader {
   ByteWindow window_;
   std::unique_ptr<RecordParser> parser_;
 
-  int64_t rows_ = 0;     // accepted so far
-  int64_t records_ = 0;  // seen so far
-  Record record_;        // the last one
-  std::string repaired_;
+  int64_t rows_ = 0;      // the number of accepted rows so far
+  int64_t records_ = 0;   // the number of records so far
+  Record record_;         // the last record
+  std::string repaired_;  // the text of record_ if it was not valid UTF-8
 };
 
 }  // namespace encode

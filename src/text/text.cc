@@ -26,11 +26,11 @@ InputOptions spool_standard_input(const InputOptions& options, const std::string
   if (options.format == TextFormat::kAuto) {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "text.format",
-                 .what = "standard input has no name that tells its format",
+                 .what = "the format of standard input is not set",
                  .where = "-",
                  .expected = "lines, jsonl, csv or tsv",
                  .found = "no format",
-                 .hint = "name the format"});
+                 .hint = "set the format"});
   }
   AtomicFile spool(spool_path, 0);
   std::vector<char> block(RowReader::kBlockBytes);

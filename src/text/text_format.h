@@ -1,4 +1,4 @@
-// How a file name says what a file is.
+// Finds out the format and the compression of a file from its name.
 #pragma once
 
 #include "encode/config.h"
@@ -8,12 +8,13 @@
 namespace encode {
 
 struct FileFormat {
-  TextFormat format = TextFormat::kAuto;  // never kAuto once resolved
+  TextFormat format = TextFormat::kAuto;  // resolve_format() never returns kAuto
   Compression compression = Compression::kNone;
 };
 
-// By the suffixes of `options.path`, in any case: [.txt|.jsonl|.ndjson|.csv|.tsv][.gz|.zst];
-// `options.format` overrides the first. Throws Error (kConfig) where neither tells.
+// Reads the suffixes of `options.path`: [.txt|.jsonl|.ndjson|.csv|.tsv][.gz|.zst], in upper or
+// lower case. `options.format` overrides the first suffix. Throws Error (kConfig) if neither the
+// suffix nor `options.format` states a format.
 FileFormat resolve_format(const InputOptions& options);
 
 }  // namespace encode

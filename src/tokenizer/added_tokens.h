@@ -15,15 +15,15 @@ namespace encode {
 struct AddedToken {
   int32_t id = 0;
   std::string content;
-  bool single_word = false;  // the token counts only if no word character is next to it
-  bool lstrip = false;       // the token takes the white space before it along
-  bool rstrip = false;       // the token takes the white space after it along
-  bool normalized = false;   // the token is normalized, and looked for in normalized text
+  bool single_word = false;  // the token is found only if no word character is next to it
+  bool lstrip = false;       // the token includes the white space before it
+  bool rstrip = false;       // the token includes the white space after it
+  bool normalized = false;   // the token is normalized, and it is searched for in normalized text
   bool special = false;
 };
 
-// Finds added tokens of one kind (raw or normalized). The leftmost token wins, and the longest
-// token of those that begin at the same place.
+// Finds added tokens of one kind (raw or normalized). It finds the leftmost token first. If several
+// tokens begin at the same place, it finds the longest.
 class AddedTokenFinder {
  public:
   // A part of a text: an added token, or the text between two of them (id -1).
@@ -33,7 +33,7 @@ class AddedTokenFinder {
   };
 
   AddedTokenFinder() = default;
-  // Each pair is the string to look for and its token. The strings are distinct and not empty.
+  // Each pair is a string to search for and its token. The strings are distinct and not empty.
   explicit AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens);
 
   // True if `predicate(string)` holds for the string of at least one token.
@@ -52,13 +52,13 @@ class AddedTokenFinder {
  private:
   struct Found {
     size_t begin, end;
-    const AddedToken* token;  // null: no token is left
+    const AddedToken* token;  // null if the text has no more tokens
   };
   Found next(std::string_view text, size_t from) const;
 
   std::vector<std::pair<std::string, AddedToken>> tokens_;
-  ByteTrie trie_;            // maps a string to its index in tokens_
-  std::string first_bytes_;  // the first byte of every string, each byte once
+  ByteTrie trie_;            // maps each string to its index in tokens_
+  std::string first_bytes_;  // the first bytes of the strings, each byte once
   bool is_first_[256] = {};
 };
 

@@ -45,7 +45,8 @@ class AlignedEncoder {
   }
 
  private:
-  // An added token becomes a token, and `on_text(text)` is called for the text between two of them.
+  // Appends a token for each added token in `text`, and calls `on_text(part)` for each part of the
+  // text between them.
   template <typename OnText>
   void split(const AlignedText& text, const AddedTokenFinder& finder, OnText&& on_text) {
     std::vector<AddedTokenFinder::Section> sections;
@@ -94,11 +95,11 @@ class AlignedEncoder {
   std::vector<AlignedToken> tokens_;
 };
 
-// `first`: the token is the first of the row.
+// `first` is true for the first token of the row.
 CodePoints trimmed(const AlignedToken& token, CodePoints origin, bool first,
                    const OffsetTrim& trim) {
   uint32_t leading = token.leading_spaces;
-  // The tokenizer has added this space itself: it is not in the text.
+  // The tokenizer has added this space, so the text does not have it.
   if (trim.add_prefix_space && leading == 1 && (first || origin.begin == 0)) leading = 0;
   origin.begin = leading > 0 ? std::min(origin.begin + leading, origin.end) : origin.begin;
   if (token.trailing_spaces > 0 && origin.end >= token.trailing_spaces)

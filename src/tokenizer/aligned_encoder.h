@@ -1,5 +1,4 @@
-// A slow second pass through the pipeline, which knows for every token the code points that it
-// comes from.
+// A slow second pass through the pipeline. It finds the code points that each token comes from.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,8 @@ namespace encode {
 struct AlignedToken {
   int32_t id;
   CodePoints origin;
-  // Characters at the ends of the token that stand for white space. A post-processor may trim them.
+  // The number of characters at each end of the token that stand for white space. A post-processor
+  // may trim them.
   uint32_t leading_spaces = 0;
   uint32_t trailing_spaces = 0;
 };
@@ -26,14 +26,14 @@ struct AlignedToken {
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          Model::Scratch& scratch);
 
-// A row that append_row() has made of `tokens`.
+// A row that append_row() has made from `tokens`.
 struct AlignedRow {
   const std::vector<AlignedToken>& tokens;
   size_t size;  // the number of ids in the row
   bool has_special_tokens;
 };
 
-// Appends the offsets of the row.
+// Appends an offset for each id of the row.
 void append_offsets(const AlignedRow& row, const SpecialTokens& special,
                     std::vector<TokenOffset>& offsets);
 

@@ -24,9 +24,9 @@ void Rewriting::replace(std::string_view old, std::string_view fresh) {
   const auto count = static_cast<int32_t>(code_points.size());
   for (int32_t i = 0; i < count; ++i)
     add(code_points[static_cast<size_t>(i)], i < old_count ? 0 : 1);
-  // What vanishes counts with the code point before it. At the begin of a text there is no such
-  // code point, and all offsets after it are then wrong by as much: Hugging Face `tokenizers` has
-  // it so.
+  // Old code points that are removed belong to the new code point before them. At the beginning of
+  // a text there is none, so they are not counted, and all offsets after them are wrong by their
+  // number. Hugging Face `tokenizers` does the same.
   if (count < old_count && !steps_.empty()) steps_.back().change += count - old_count;
 }
 
@@ -52,7 +52,7 @@ AlignedText AlignedText::slice(size_t begin, size_t end) const {
 
 void AlignedText::rewrite(const Rewriting& rewriting, size_t removed) {
   const char* old_end = text_.data() + text_.size();
-  const char* p = text_.data();  // the old text is used up to here
+  const char* p = text_.data();  // the end of the part of the old text that is already replaced
   const auto take = [&](int64_t count) {
     for (; count > 0 && p < old_end; --count) p += unicode::decode(p, old_end).size;
   };
@@ -81,7 +81,7 @@ void AlignedText::prepend(std::string_view prefix) {
   if (text_.empty()) return;
   const size_t first_size = unicode::decode(text_.data(), text_.data() + text_.size()).size;
   if (prefix.empty()) {
-    // The first character then comes from nowhere, because no character is before it.
+    // Hugging Face `tokenizers` then gives the first character an empty range as its origin.
     std::fill_n(origins_.begin(), first_size, CodePoints{first_, first_});
     return;
   }

@@ -1,6 +1,6 @@
-// Keeps for each byte of a text the code points of the row that it comes from, while the text goes
-// through the pipeline. Only the pass that gives offsets uses this. The rules are the rules of
-// Hugging Face `tokenizers`, because its offsets are what results.
+// Keeps track of the code points of the row that each byte of a text comes from, while the pipeline
+// rewrites the text. Only the pass for offsets uses this. It follows the rules of Hugging Face
+// `tokenizers`, because the offsets must be equal to the offsets of that library.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,20 @@ struct CodePoints {
   uint32_t end = 0;
 };
 
-// Describes what a step makes of a text: the new code points in order, each with the old code
-// points that it replaces.
+// Describes how a step rewrites a text: the new code points in order, each with the old code points
+// that it replaces.
 class Rewriting {
  public:
   struct Step {
     char32_t code_point;
-    // 0: the new code point replaces the next old one. -n: it replaces the next old one, and the n
-    // old code points after that one vanish. Above 0: it replaces no old code point, and comes from
-    // the same place as the old code point before it.
+    // 0: the new code point replaces the next old code point.
+    // -n: it replaces the next old code point, and the n old code points after that are removed.
+    // > 0: it replaces no old code point. Its origin is the origin of the old code point before it.
     int32_t change;
   };
 
   void add(char32_t code_point, int32_t change) { steps_.push_back({code_point, change}); }
-  // The characters of `old` become `fresh` as a whole.
+  // Adds the steps that replace the characters of `old` by the characters of `fresh`.
   void replace(std::string_view old, std::string_view fresh);
 
   std::vector<Step>& steps() { return steps_; }
@@ -47,17 +47,17 @@ class Rewriting {
 class AlignedText {
  public:
   explicit AlignedText(std::string_view row);
-  AlignedText slice(size_t begin, size_t end) const;  // bytes
+  AlignedText slice(size_t begin, size_t end) const;  // the bytes [begin, end)
 
   std::string_view view() const { return text_; }
   const std::vector<CodePoints>& origins() const { return origins_; }  // one entry for each byte
   bool at_origin() const { return !origins_.empty() && origins_.front().begin == 0; }
 
-  // The first `removed` code points vanish. `rewriting` says what becomes of the others.
+  // Removes the first `removed` code points, and rewrites the others as `rewriting` says.
   void rewrite(const Rewriting& rewriting, size_t removed = 0);
   void prepend(std::string_view prefix);
   void replace(std::span<const Match> matches, std::string_view content);
-  void narrow(size_t begin, size_t end);  // bytes
+  void narrow(size_t begin, size_t end);  // keeps the bytes [begin, end)
 
   // Removes the code points for which `keeps(code_point)` is false.
   template <typename Keeps>
@@ -91,7 +91,7 @@ class AlignedText {
 
   std::string text_;
   std::vector<CodePoints> origins_;
-  uint32_t first_ = 0;  // the code point of the row that the text began with
+  uint32_t first_ = 0;  // the code point of the row at which the text began
 };
 
 // Returns the code points that the bytes [begin, end) of a text come from. `origins` has one entry

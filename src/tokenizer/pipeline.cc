@@ -6,24 +6,23 @@
 
 #include "encode/error.h"
 
+#include "base/utf8.h"
 #include "tokenizer/aligned_encoder.h"
 #include "tokenizer/prefix_cut.h"
+#include "tokenizer/unicode/unicode.h"
 
 namespace encode {
 namespace {
 
-// Rows are far shorter: the reader's limit is 64 MiB a line. Offsets in the pipeline have 32 bits,
-// and no normalizer makes a text more than 18 times as long.
-constexpr size_t kMaxTextBytes = size_t{64} << 20;
-// With offsets, a text takes up to 25 times its size in memory, and more if normalizers make it
-// longer.
-constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
-// If tokens beyond max_length are not counted, this many bytes for each token are tried first.
+// The pipeline counts bytes with 32 bits. U+FFFD makes a text at most 3 times as long, and a
+// normalizer at most 18 times.
+static_assert(kMaxTextBytes * 3 * 18 <= UINT32_MAX);
+// encode_beginning() first tries this many bytes for each token of max_length.
 constexpr size_t kLikelyTokenBytes = 6;
-// Kept by each buffer of a scratch after a longer row.
+// The memory that each buffer of a scratch keeps after a long row.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
-// A buffer of ids whose spare room is not initialized.
+// A buffer of ids. Unlike std::vector, it does not initialize the ids that a caller will write.
 class IdBuffer {
  public:
   void clear() { size_ = 0; }
@@ -64,7 +63,8 @@ class Pipeline final : public Tokenizer {
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
-    if (utf8.size() > kMaxTextBytes) refuse_length(utf8.size(), kMaxTextBytes);
+    std::string repaired;
+    utf8 = check_text(utf8, kMaxTextBytes, repaired);
     const auto scratch = borrow();
     if (options.count_lost_tokens || !encode_beginning(utf8, options, *scratch))
       encode_text(utf8, *scratch);
@@ -74,11 +74,12 @@ class Pipeline final : public Tokenizer {
 
   void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
                            TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
-    if (utf8.size() > kMaxAlignedBytes) refuse_length(utf8.size(), kMaxAlignedBytes);
+    std::string repaired;
+    utf8 = check_text(utf8, kMaxAlignedBytes, repaired);
     const auto scratch = borrow();
     const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
     encode_text(utf8, *scratch);
-    // Offsets that belong to other tokens than the row's would be worse than none.
+    // The offsets of other tokens would be worse than no offsets.
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
       refuse_offsets();
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
@@ -118,8 +119,8 @@ class Pipeline final : public Tokenizer {
     return pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
   }
 
-  // Makes the ids of only the first part of the text if they show that the row will be truncated,
-  // and where. Returns false if the whole text is needed.
+  // Tokenizes only the beginning of the text. Returns true if it has more ids than max_length, so
+  // that the rest of the text has no effect on the row. Returns false if the whole text is needed.
   bool encode_beginning(std::string_view utf8, const TokenizeOptions& options,
                         Scratch& scratch) const {
     if (options.max_length <= 0) return false;
@@ -175,21 +176,11 @@ class Pipeline final : public Tokenizer {
   [[noreturn]] static void refuse_offsets() {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.offsets",
-                 .what = "the offsets of a text cannot be told",
+                 .what = "the offsets of a text cannot be determined",
                  .where = "",
-                 .expected = "the tokens that the row has",
-                 .found = "others",
-                 .hint = "leave --offsets out; the ids are not affected"});
-  }
-
-  [[noreturn]] static void refuse_length(size_t size, size_t limit) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "tokenizer.too_long",
-                 .what = "a text is too long to be tokenized",
-                 .where = "",
-                 .expected = fmt::format("at most {} bytes", limit),
-                 .found = fmt::format("{} bytes", size),
-                 .hint = "cut the row up, or let the reader truncate it"});
+                 .expected = "the offsets of the row's tokens",
+                 .found = "the offsets of other tokens",
+                 .hint = "run without --offsets; the ids are not affected"});
   }
 
   PipelineParts parts_;
@@ -198,6 +189,23 @@ class Pipeline final : public Tokenizer {
 };
 
 }  // namespace
+
+std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string& repaired) {
+  if (utf8.size() > max_bytes) {
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = "tokenizer.too_long",
+         .what = "a text is too long to be tokenized",
+         .where = "",
+         .expected = fmt::format("at most {} bytes", max_bytes),
+         .found = fmt::format("{} bytes", utf8.size()),
+         .hint = "split the row, or drop it with a smaller max_row_bytes and bad_row: reject"});
+  }
+  // Most rows are ASCII, and this is faster to check.
+  if (unicode::ascii_prefix(utf8) == utf8.size() || is_valid_utf8(utf8)) return utf8;
+  append_repaired_utf8(utf8, repaired);
+  return repaired;
+}
 
 void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
                 const TokenizeOptions& options, TokenizedRows& rows) {
@@ -212,8 +220,7 @@ void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
   rows.ids.insert(rows.ids.end(), prefix.begin(), prefix.end());
   rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(kept));
   rows.ids.insert(rows.ids.end(), suffix.begin(), suffix.end());
-  // If max_length is below the number of special tokens, some of them go: a row is never longer
-  // than max_length.
+  // If max_length is smaller than the number of special tokens, some of these are cut off too.
   if (rows.ids.size() - row_begin > room) rows.ids.resize(row_begin + room);
   rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
   rows.lost_tokens.push_back(static_cast<int32_t>(all - (rows.ids.size() - row_begin)));

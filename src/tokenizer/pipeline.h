@@ -1,11 +1,13 @@
-// The tokenizer that a tokenizer.json describes: added tokens, normalizer, pre-tokenizer, model,
-// special tokens and truncation, one after the other.
+// The tokenizer that a tokenizer.json describes. Its stages are, in this order: added tokens,
+// normalizer, pre-tokenizer, model, special tokens and truncation.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/tokenizer.h"
@@ -19,10 +21,10 @@
 
 namespace encode {
 
-// A post-processor that takes white space off the ends of offsets.
+// The effect of a post-processor that removes white space from both ends of offsets.
 struct OffsetTrim {
   bool add_prefix_space = false;
-  // The row begins with special tokens already when this post-processor runs.
+  // The row already begins with special tokens when this post-processor runs.
   bool after_prefix = false;
 };
 
@@ -38,18 +40,27 @@ struct SpecialTokens {
   bool split = false;
 };
 
-// Appends one row: the special tokens, and between them as many of `ids` as max_length leaves room
-// for.
+// Appends one row: the special tokens, and between them as many of `ids` as fit in max_length.
 void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
                 const TokenizeOptions& options, TokenizedRows& rows);
+
+// The largest texts that encode() and encode_with_offsets() accept, in bytes. With offsets, a text
+// takes up to 25 times its size in memory, and more if normalizers make it longer.
+inline constexpr size_t kMaxTextBytes = size_t{64} << 20;
+inline constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
+
+// Returns `utf8` if it is valid UTF-8. Otherwise returns a view of `repaired`, a copy in which
+// U+FFFD replaces the invalid parts as in the rows of a TextReader. Throws Error (kData,
+// "tokenizer.too_long") if `utf8` has more than `max_bytes`.
+std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string& repaired);
 
 struct PipelineParts {
   std::unique_ptr<Normalizer> normalizer;       // may be null
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // may be null
   std::unique_ptr<Model> model;
   SpecialTokens special_tokens;
-  AddedTokenFinder raw_tokens;         // looked for before normalization
-  AddedTokenFinder normalized_tokens;  // looked for after normalization
+  AddedTokenFinder raw_tokens;         // searched for before normalization
+  AddedTokenFinder normalized_tokens;  // searched for after normalization
   TokenSpellings tokens;               // "" for an id without a token
   std::string description;
 };

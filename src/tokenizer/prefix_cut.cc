@@ -26,7 +26,7 @@ struct NormalizedBorder {
   WordBorder border = WordBorder::kUnknown;
 };
 
-// Finds out what a local normalizer makes of `letter`, a space and another letter.
+// Returns what the normalizer makes of `letter` and a space with letters around them.
 NormalizedBorder normalize_border(const Normalizer* normalizer, char letter) {
   if (normalizer == nullptr) return {letter, WordBorder::kSpace};
   if (!normalizer->is_local()) return {};

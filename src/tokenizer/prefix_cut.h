@@ -1,12 +1,14 @@
-// Finds a place where a text can be cut before it is tokenized, such that the ids of the part
-// before the cut are the first ids of the whole text. A row that will be truncated needs no more
-// than that part.
+// Finds a place where a text can be cut before it is tokenized, so that the ids of the part before
+// the cut are the first ids of the whole text. A row that will be truncated needs no more than that
+// part.
 //
-// A cut lies between an ASCII letter and a space that an ASCII letter follows. Each stage of the
-// tokenizer answers for itself whether all such cuts are right. Added tokens: none of them contains
-// such a place. The normalizer: it looks at nothing beyond the characters of one cluster. The
-// pre-tokenizer: a piece ends at the cut; or else the model: no token contains both the letter and
-// the space. If a stage gives no answer, there are no cuts.
+// A cut is between an ASCII letter and a space, and an ASCII letter follows the space. Each stage
+// of the tokenizer states whether it allows the cuts after a letter:
+// - Added tokens allow cuts if none of them contains a letter and a space after it.
+// - A normalizer allows cuts if it is local (Normalizer::is_local()).
+// - A pre-tokenizer allows cuts if a piece ends at the cut.
+// - Otherwise the model allows cuts if no token contains both the letter and the space.
+// There are no cuts if one of the stages does not allow them.
 #pragma once
 
 #include <array>
@@ -28,7 +30,8 @@ class PrefixCut {
 
  private:
   bool possible_ = false;
-  std::array<bool, 256> ends_word_{};  // ASCII letters, as they are before normalization
+  // True for each ASCII letter, before normalization, that a cut can follow.
+  std::array<bool, 256> ends_word_{};
 };
 
 }  // namespace encode

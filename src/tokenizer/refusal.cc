@@ -21,7 +21,7 @@ void refuse_format(std::string what, const std::string& where, std::string expec
 }
 
 void refuse_unsupported(std::string what, const std::string& where, std::string hint) {
-  if (hint.empty()) hint = "skipping it would give other tokens than the model was trained with";
+  if (hint.empty()) hint = "without it, the tokens would differ from those in training";
   throw Error({.exit_code = ExitCode::kConfig,
                .code = std::string(kTokenizerUnsupported),
                .what = std::move(what),

@@ -1,5 +1,5 @@
-// Hands each call a scratch object of its own, without a lock. A thread mostly gets the object back
-// that it has used before.
+// Lends a scratch object to each call, without a lock. A thread usually gets the object that it has
+// used before.
 #pragma once
 
 #include <array>
@@ -38,8 +38,8 @@ class ScratchPool {
     std::unique_ptr<Scratch> scratch_;
   };
 
-  // `make()` returns a new std::unique_ptr<Scratch>. It is called if all slots of the thread are
-  // empty or taken.
+  // Lends an object until the lease ends. If no slot of this thread has an object, `make()` makes
+  // one and returns it as a std::unique_ptr<Scratch>. Thread-safe.
   template <typename Make>
   Lease borrow(Make&& make) {
     const size_t home = std::hash<std::thread::id>()(std::this_thread::get_id());

@@ -1,5 +1,5 @@
-// A text on its way through the pipeline. It is a view into the input until a step has to rewrite
-// it.
+// The text that the steps of the pipeline rewrite. It is a view of the input until the first step
+// changes it.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace encode {
 
-// Two buffers take turns: a step reads view() and writes the other buffer. So no step allocates
-// memory once both buffers have grown.
+// There are two buffers: a step reads view() and writes the other buffer. Once both buffers have
+// grown, no step allocates memory.
 class TextBuffer {
  public:
   void reset(std::string_view text, bool at_origin) {
@@ -19,24 +19,24 @@ class TextBuffer {
   }
   std::string_view view() const { return view_; }
 
-  // True if the first character stems from the first character of the row. Metaspace's scheme
-  // "first" needs to know this.
+  // True if the first character comes from the first character of the row. Metaspace's scheme
+  // "first" depends on this.
   bool at_origin() const { return at_origin_; }
   void leave_origin() { at_origin_ = false; }
 
-  // Returns the buffer that view() does not use, emptied.
+  // Empties the buffer that view() does not use, and returns it.
   std::string& spare() {
     buffers_[spare_].clear();
     return buffers_[spare_];
   }
-  // Makes the buffer that spare() has returned the text.
+  // Makes view() a view of the buffer that spare() has returned.
   void commit() {
     view_ = buffers_[spare_];
     spare_ = 1 - spare_;
   }
   void narrow(std::string_view part) { view_ = part; }  // `part` lies within view()
 
-  // Frees the memory that an unusually long row has made the buffers take.
+  // Frees each buffer that has more than `max_bytes`.
   void shrink(size_t max_bytes) {
     for (std::string& buffer : buffers_) {
       if (buffer.capacity() > max_bytes) std::string().swap(buffer);

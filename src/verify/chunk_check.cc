@@ -24,7 +24,7 @@ std::optional<ChunkFolder> read_folder(const std::string& directory, Findings& f
     const ExitCode code = error.exit_code();
     if (code == ExitCode::kIoError || code == ExitCode::kNoPermission) throw;
     findings.check("chunk_stream", false,
-                   {.expected = "a whole stream.json", .found = error.detail().what},
+                   {.expected = "a valid stream.json", .found = error.detail().what},
                    error.detail().where);
     return std::nullopt;
   }
@@ -43,32 +43,35 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
                                directory);
   }
   for (const std::string& problem : folder->log_problems) {
-    findings.warn("chunk_log", "whole records", problem, "the next run encodes that chunk again");
+    findings.warn("chunk_log", "valid records", problem, "the next run encodes that chunk again");
   }
   for (const ChunkFolder::Damage& damage : folder->damaged)
-    findings.check("chunk_files", false, {.expected = "as its record says", .found = damage.wrong},
+    findings.check("chunk_files", false,
+                   {.expected = "a chunk that agrees with its record", .found = damage.wrong},
                    damage.path);
-  const std::string records = std::to_string(folder->records) + " chunks";
+  const std::string records = fmt::format("{} records of chunks", folder->records);
   if (folder->damaged.empty())
     findings.check("chunk_files", true, {.expected = records, .found = records});
-  const std::string expected = std::to_string(folder->chunk_count) + " chunks, once each";
+  const std::string expected = fmt::format("{} records, one for each chunk", folder->chunk_count);
   if (!folder->has_each_once && final_is_complete) {
     findings.warn("chunk_tiling", expected, records,
-                  "left over from a clean-up that was interrupted");
+                  "the matrix is complete; an interrupted clean-up left these chunks");
   } else {
     findings.check("chunk_tiling", folder->has_each_once, {.expected = expected, .found = records},
                    "the stream is not finished: run encode again");
   }
-  for (const std::string& name : folder->strays)
-    findings.warn("chunk_strays", "no other files", name, fmt::format("{}/{}", directory, name));
+  for (const std::string& name : folder->strays) {
+    findings.warn("chunk_strays", "only files that a record mentions", name,
+                  fmt::format("{}/{}", directory, name));
+  }
 }
 
 void check_cache_dir(const std::string& cache_dir, Findings& findings) {
   if (!is_directory(cache_dir)) return;
   for (const std::string& name : list_directory(cache_dir)) {
     if (!temp_file_target(name)) continue;
-    findings.warn("cache_strays", "no temp files", name,
-                  "left by a crash; the next run deletes it");
+    findings.warn("cache_strays", "no temporary files", name,
+                  "a crash left this file; the next run deletes it");
   }
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
+#include <fmt/format.h>
 #include <limits>
 #include <span>
 
@@ -14,8 +14,9 @@
 namespace encode {
 namespace {
 
-// Counts non-negative numbers in buckets of equal relative width: the upper 16 bits of a float are
-// its exponent and 7 bits of its fraction. Any number of rows in 256 KB.
+// Counts non-negative numbers in buckets of equal relative width: a bucket is the upper 16 bits of
+// a float, which are its exponent and 7 bits of its fraction. It needs 256 KB for any number of
+// rows.
 class Histogram {
  public:
   void add(double value) {
@@ -40,7 +41,7 @@ class Histogram {
   static constexpr int kShift = 16;
   static constexpr size_t kBuckets = size_t{1} << (31 - kShift);
 
-  // The upper end of the bucket that holds the value, but never beyond the range that was seen.
+  // Returns the upper end of the bucket that holds the quantile, clamped to [min_, max_].
   double quantile(double fraction) const {
     const auto rank = static_cast<int64_t>(std::ceil(fraction * static_cast<double>(total_)));
     int64_t seen = 0;
@@ -77,19 +78,13 @@ RowDifference compare_rows(std::span<const float> a, std::span<const float> b) {
     }
   }
   const bool any_zero = a_square == 0 || b_square == 0;
-  // Rounding can push the quotient past 1, and equal rows off 1.
+  // Rounding can make the quotient larger than 1, or different from 1 for equal rows.
   if (difference.max_difference == 0) {
     difference.cosine = 1;
   } else if (!any_zero) {
     difference.cosine = std::clamp(dot / std::sqrt(a_square) / std::sqrt(b_square), -1.0, 1.0);
   }
   return difference;
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
 }
 
 class Comparison {
@@ -118,18 +113,18 @@ class Comparison {
     report.max_difference = max_difference_.distribution();
     report.worst = worst_;
     if (non_finite_rows_ > 0) {
-      report.failures.push_back(std::to_string(non_finite_rows_) +
-                                " rows with NaN or infinity, the first is row " +
-                                std::to_string(first_non_finite_));
+      report.failures.push_back(
+          fmt::format("the number of rows with NaN or infinity is {}; the first is row {}",
+                      non_finite_rows_, first_non_finite_));
     }
     if (any_rows && options_.max_difference &&
         report.max_difference.max > *options_.max_difference) {
-      report.failures.push_back("max |a - b| is " + number(report.max_difference.max) +
-                                ", above the limit " + number(*options_.max_difference));
+      report.failures.push_back(fmt::format("max |a - b| is {:.9g}, above the limit {:.9g}",
+                                            report.max_difference.max, *options_.max_difference));
     }
     if (any_rows && options_.min_cosine && report.cosine.min < *options_.min_cosine) {
-      report.failures.push_back("the smallest cosine is " + number(report.cosine.min) +
-                                ", below the limit " + number(*options_.min_cosine));
+      report.failures.push_back(fmt::format("the smallest cosine is {:.9g}, below the limit {:.9g}",
+                                            report.cosine.min, *options_.min_cosine));
     }
   }
 
@@ -167,14 +162,14 @@ CompareReport compare_matrices(const std::string& a_path, const std::string& b_p
   NpyReader a(a_path);
   NpyReader b(b_path);
   const auto shape = [](const NpyReader& matrix) {
-    return std::to_string(matrix.rows()) + " x " + std::to_string(matrix.dim());
+    return fmt::format("{} x {}", matrix.rows(), matrix.dim());
   };
   if (shape(a) != shape(b)) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "compare.shape",
-                 .what = "matrices of different shape cannot be compared",
+                 .what = "matrices of different shapes cannot be compared",
                  .where = b_path,
-                 .expected = shape(a) + ", as " + a_path,
+                 .expected = fmt::format("{}, as in {}", shape(a), a_path),
                  .found = shape(b),
                  .hint = ""});
   }

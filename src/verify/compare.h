@@ -1,4 +1,4 @@
-// How far two matrices of the same shape are from each other, row by row.
+// Compares two matrices of the same shape row by row.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace encode {
 
 struct CompareOptions {
-  std::optional<double> max_difference;  // fail above this |a - b|
-  std::optional<double> min_cosine;      // fail below this cosine of any row
-  int64_t worst_rows = 5;                // to list
+  std::optional<double> max_difference;  // the comparison fails if any |a - b| is larger
+  std::optional<double> min_cosine;      // the comparison fails if the cosine of any row is smaller
+  int64_t worst_rows = 5;                // the number of worst rows in the report
 };
 
-// Of one number per row. Percentiles are exact to 0.8 % of the value (of its distance from 1 for a
-// cosine); min, max and mean are exact.
+// The distribution of one number per row. `min`, `max` and `mean` are exact. A percentile is exact
+// to 0.8 % of its value; the percentile of a cosine is exact to 0.8 % of its distance from 1.
 struct Distribution {
   double min = 0;
   double p1 = 0;
@@ -29,9 +29,9 @@ struct Distribution {
 
 struct RowDifference {
   int64_t row = 0;
-  double cosine = 0;          // of two zero rows 1, of a zero row and another 0
-  double max_difference = 0;  // max |a - b|
-  int64_t column = 0;         // where that is
+  double cosine = 0;          // 1 for equal rows; 0 if only one of the rows is zero
+  double max_difference = 0;  // the largest |a - b| of the row
+  int64_t column = 0;         // the column of max_difference
 };
 
 struct CompareReport {
@@ -40,21 +40,21 @@ struct CompareReport {
   int64_t rows = 0;
   int64_t dim = 0;
   bool identical = false;       // every value has the same bits
-  int64_t non_finite_rows = 0;  // in either; left out of the distributions
+  int64_t non_finite_rows = 0;  // rows with NaN or infinity; the distributions leave them out
   Distribution cosine;
   Distribution max_difference;
-  std::vector<RowDifference> worst;   // largest max_difference first
-  std::vector<std::string> failures;  // thresholds that were missed, non-finite rows
+  std::vector<RowDifference> worst;   // the largest max_difference first
+  std::vector<std::string> failures;  // one phrase each: a missed limit, or non-finite rows
 
   ExitCode exit_code() const { return failures.empty() ? ExitCode::kOk : ExitCode::kData; }
 };
 
-// Streams both files; memory: a few MB. Throws Error: kNoInput, kData for different shapes or no
-// float32 matrix.
+// Reads both files block by block in a few MB of memory. Throws Error: kNoInput, kData for
+// different shapes or for a file that is not a float32 matrix.
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options);
 
-std::string render_table(const CompareReport& report);  // for people, ends in '\n'
-std::string render_json(const CompareReport& report);   // one line, no '\n'
+std::string render_table(const CompareReport& report);  // for people; ends in '\n'
+std::string render_json(const CompareReport& report);   // one line, without '\n'
 
 }  // namespace encode

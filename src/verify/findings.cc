@@ -1,5 +1,7 @@
 #include "verify/findings.h"
 
+#include <fmt/format.h>
+
 #include "fingerprint/fingerprint.h"
 
 namespace encode {
@@ -32,12 +34,12 @@ void Findings::check_fingerprint(const std::string& name, const StreamIdentity& 
   const int64_t version = version_of(found.fingerprint);
   const int64_t wanted_version = version_of(wanted);
   if (version != wanted_version) {
-    return warn(name, "version " + std::to_string(wanted_version),
-                "version " + std::to_string(version),
-                where + ": " + describe_differences(found, run));
+    return warn(name, fmt::format("version {}", wanted_version), fmt::format("version {}", version),
+                fmt::format("{}: {}", where, describe_differences(found, run)));
   }
   check(name, same,
-        {.expected = "the fingerprint of this config", .found = same ? "the same" : "another"},
+        {.expected = "the fingerprint of this config",
+         .found = same ? "the same" : "another fingerprint"},
         same ? "" : describe_differences(found, run));
 }
 

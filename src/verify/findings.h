@@ -1,4 +1,4 @@
-// What an audit has found about one matrix.
+// Collects what an audit finds about one matrix.
 #pragma once
 
 #include <string>
@@ -11,24 +11,25 @@
 
 namespace encode {
 
-// What a check should find and what it found, in words.
+// What a check expects and what it found, as phrases for a reader.
 struct Compared {
   std::string expected;
   std::string found;
 };
 
-// Adds findings about one matrix to a list that it does not own. One thread.
+// Adds findings about one matrix to a list, which must outlive this object. One thread.
 class Findings {
  public:
   Findings(std::string matrix, std::vector<Finding>& all) : matrix_(std::move(matrix)), all_(all) {}
 
-  // kOk when `good`, else kFailed; `detail` is kept for what is not good.
+  // Adds a finding with the status kOk if `good`, else kFailed. A good finding has no detail.
   void check(const std::string& name, bool good, const Compared& compared,
              const std::string& detail = "");
   void warn(const std::string& name, const std::string& expected, const std::string& found,
             const std::string& detail);
-  // Is the fingerprint of `found`, which was read from `where`, the one of the config? One that
-  // another version of encode wrote cannot be compared, and gives a warning.
+  // Compares the fingerprint of `found`, which was read from the file `where`, with `wanted`, the
+  // fingerprint of the config. Fingerprints of two versions of encode cannot be compared, so they
+  // give a warning.
   void check_fingerprint(const std::string& name, const StreamIdentity& found,
                          const std::string& wanted, const std::string& where);
 

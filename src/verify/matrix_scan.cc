@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 #include <limits>
 #include <span>
 
@@ -26,7 +27,8 @@ double norm_of(std::span<const float> row) {
   return std::sqrt(sum);
 }
 
-// The values of some rows; `buffer` may hold them. Integers have no norm worth telling: none.
+// Converts rows of float32 or float16 to floats in `buffer` and returns a view of it. Returns
+// nothing for rows of integers, because verify reports no norms of them.
 std::span<const float> floats_of(std::span<const std::byte> bytes, const std::string& descr,
                                  std::vector<float>& buffer) {
   buffer.clear();
@@ -94,10 +96,9 @@ MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
 }
 
 std::string list_rows(const std::vector<int64_t>& rows, int64_t total) {
-  std::string text = total == 1 ? "row " : "rows ";
-  for (size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(rows[i]);
-  const int64_t more = total - static_cast<int64_t>(rows.size());
-  return more > 0 ? text + " and " + std::to_string(more) + " more" : text;
+  const std::string text = fmt::format("{} {}", total == 1 ? "row" : "rows", fmt::join(rows, ", "));
+  const int64_t more = total - std::ssize(rows);
+  return more > 0 ? fmt::format("{} and {} more", text, more) : text;
 }
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// One pass over a matrix file: hashes, finite values, norms.
+// Reads a matrix file once for its hashes, its values that are not finite, and its norms.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,19 @@ namespace encode {
 
 struct MatrixScan {
   MatrixSummary summary;
-  std::vector<int64_t> non_finite_examples;  // the first few row numbers
+  // Each list of examples holds the first few row numbers of its kind.
+  std::vector<int64_t> non_finite_examples;
   std::vector<int64_t> zero_examples;
-  int64_t off_unit_rows = 0;  // neither zero nor of norm 1 within kUnitTolerance
+  int64_t off_unit_rows = 0;  // rows with a norm other than 0 and 1 (within kUnitTolerance)
   std::vector<int64_t> off_unit_examples;
 };
 
 inline constexpr double kUnitTolerance = 1e-3;
 
-// Throws Error: kNoInput, kData.
+// Throws Error: kNoInput, kIoError, kData for a file that is not a valid .npy matrix.
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options);
 
-std::string list_rows(const std::vector<int64_t>& rows,
-                      int64_t total);  // "rows 3, 17, 20 and 5 more"
+// Returns "rows 3, 17, 20 and 5 more" for three of a total of eight rows.
+std::string list_rows(const std::vector<int64_t>& rows, int64_t total);
 
 }  // namespace encode

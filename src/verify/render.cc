@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdio>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// The first column to the left, the others to the right.
+// Aligns cells in columns: the first column on the left, the others on the right.
 std::string align(const std::vector<Row>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {
@@ -24,18 +24,16 @@ std::string align(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + padding : "  " + padding + row[i];
+      text += i == 0 ? row[i] + padding : fmt::format("  {}{}", padding, row[i]);
     }
     text += '\n';
   }
   return text;
 }
 
-std::string number(const char* format, double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
+std::string norm_text(double value) { return fmt::format("{:.4f}", value); }
+std::string cosine_text(double value) { return fmt::format("{:.9f}", value); }
+std::string difference_text(double value) { return fmt::format("{:.3e}", value); }
 
 const char* word_for(CheckStatus status) {
   switch (status) {
@@ -54,11 +52,10 @@ std::string dump(const Json& json) {
 }
 
 std::string describe(const Finding& finding) {
-  std::string text = std::string(word_for(finding.status)) + "  " + finding.matrix +
-                     (finding.matrix.empty() ? "" : "  ") + finding.check + ": expected " +
-                     finding.expected + ", found " + finding.found;
-  if (!finding.detail.empty()) text += "\n        " + finding.detail;
-  return text + "\n";
+  return fmt::format("{}  {}{}{}: expected {}, found {}{}{}\n", word_for(finding.status),
+                     finding.matrix, finding.matrix.empty() ? "" : "  ", finding.check,
+                     finding.expected, finding.found, finding.detail.empty() ? "" : "\n        ",
+                     finding.detail);
 }
 
 Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
@@ -70,16 +67,16 @@ Row matrix_row(const MatrixSummary& matrix, const VerifyReport& report) {
     if (finding.status == CheckStatus::kOk) ++good;
   }
   const std::string verdict = good == checks ? "ok" : "FAILED";
-  const std::string passed = std::to_string(good) + "/" + std::to_string(checks);
+  const std::string passed = fmt::format("{}/{}", good, checks);
   if (matrix.dim == 0) return {matrix.name, "-", "-", "-", "-", "-", "-", "-", passed, verdict};
   return {matrix.name,
           format_count(matrix.rows),
-          std::to_string(matrix.dim),
+          fmt::to_string(matrix.dim),
           matrix.dtype,
           format_bytes(matrix.file_bytes),
-          number("%.4f", matrix.norms.min),
-          number("%.4f", matrix.norms.mean),
-          number("%.4f", matrix.norms.max),
+          norm_text(matrix.norms.min),
+          norm_text(matrix.norms.mean),
+          norm_text(matrix.norms.max),
           passed,
           verdict};
 }
@@ -92,13 +89,13 @@ std::string render_table(const VerifyReport& report) {
   for (const MatrixSummary& matrix : report.matrices) rows.push_back(matrix_row(matrix, report));
   std::string text = align(rows);
   for (const MatrixSummary& matrix : report.matrices) {
-    if (!matrix.sha256.empty()) text += "sha256  " + matrix.sha256 + "  " + matrix.path + "\n";
+    if (!matrix.sha256.empty()) text += fmt::format("sha256  {}  {}\n", matrix.sha256, matrix.path);
   }
   for (const MatrixSummary& matrix : report.matrices) {
     if (matrix.ledger_path.empty()) continue;
-    text += "truncated  " + matrix.name + "  " + format_count(matrix.truncated_rows) + " rows, " +
-            format_count(matrix.lost_tokens) + " tokens lost";
-    text += matrix.truncated_rows > 0 ? ": " + matrix.ledger_path + "\n" : "\n";
+    text += fmt::format("truncated  {}  {} rows, {} tokens lost", matrix.name,
+                        format_count(matrix.truncated_rows), format_count(matrix.lost_tokens));
+    text += matrix.truncated_rows > 0 ? fmt::format(": {}\n", matrix.ledger_path) : "\n";
   }
   for (const CheckStatus status : {CheckStatus::kWarning, CheckStatus::kFailed}) {
     for (const Finding& finding : report.findings) {
@@ -145,29 +142,24 @@ std::string render_json(const VerifyReport& report) {
 
 std::string render_table(const CompareReport& report) {
   std::string text = align({{"a", report.a_path}, {"b", report.b_path}});
-  text += format_count(report.rows) + " rows, " + std::to_string(report.dim) + " columns, " +
-          (report.identical ? "identical values" : "values differ") + "\n\n";
-  const auto cells = [](const std::string& name, const Distribution& d, const char* format) {
-    return Row{name,
-               number(format, d.min),
-               number(format, d.p1),
-               number(format, d.p50),
-               number(format, d.mean),
-               number(format, d.p99),
-               number(format, d.max)};
+  text += fmt::format("{} rows, {} columns, {}\n\n", format_count(report.rows), report.dim,
+                      report.identical ? "identical values" : "different values");
+  const auto cells = [](const std::string& name, const Distribution& d, const auto& text_of) {
+    return Row{name,           text_of(d.min), text_of(d.p1), text_of(d.p50), text_of(d.mean),
+               text_of(d.p99), text_of(d.max)};
   };
   text += align({{"by row", "min", "1 %", "50 %", "mean", "99 %", "max"},
-                 cells("cosine", report.cosine, "%.9f"),
-                 cells("max |a - b|", report.max_difference, "%.3e")});
+                 cells("cosine", report.cosine, cosine_text),
+                 cells("max |a - b|", report.max_difference, difference_text)});
   if (!report.worst.empty() && !report.identical) {
     std::vector<Row> rows = {{"worst rows", "cosine", "max |a - b|", "column"}};
     for (const RowDifference& row : report.worst) {
-      rows.push_back({std::to_string(row.row), number("%.9f", row.cosine),
-                      number("%.3e", row.max_difference), std::to_string(row.column)});
+      rows.push_back({fmt::to_string(row.row), cosine_text(row.cosine),
+                      difference_text(row.max_difference), fmt::to_string(row.column)});
     }
-    text += "\n" + align(rows);
+    text += fmt::format("\n{}", align(rows));
   }
-  for (const std::string& failure : report.failures) text += "FAILED  " + failure + "\n";
+  for (const std::string& failure : report.failures) text += fmt::format("FAILED  {}\n", failure);
   return text;
 }
 

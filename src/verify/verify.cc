@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <map>
 
 #include "encode/store.h"
@@ -18,11 +19,10 @@
 namespace encode {
 namespace {
 
-std::string shape_text(int64_t rows, int64_t dim) {
-  return std::to_string(rows) + " x " + std::to_string(dim);
-}
+std::string shape_text(int64_t rows, int64_t dim) { return fmt::format("{} x {}", rows, dim); }
 
-// Errors about the state of a file are findings; those that say nothing about it are not.
+// Returns whether an error describes the state of a file. Such an error becomes a finding; any
+// other error, for example about permissions, ends the audit.
 bool tells_about_the_file(const Error& error) {
   return error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kIoError ||
          error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
@@ -44,7 +44,7 @@ std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyO
     scan.summary.name = matrix.name;
     findings.check("exists", true, {.expected = "a file", .found = "a file"});
     findings.check("header", true,
-                   {.expected = ".npy whose size fits its shape",
+                   {.expected = "a .npy file of the size that its shape gives",
                     .found = shape_text(scan.summary.rows, scan.summary.dim)});
     return scan;
   } catch (const Error& error) {
@@ -53,7 +53,7 @@ std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyO
     findings.check(
         "header", false,
         {.expected = detail.expected, .found = detail.found.empty() ? detail.what : detail.found},
-        matrix.path + ": " + detail.what);
+        fmt::format("{}: {}", matrix.path, detail.what));
     return std::nullopt;
   }
 }
@@ -61,54 +61,56 @@ std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyO
 void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifest,
                   Findings& findings) {
   const MatrixSummary& summary = scan.summary;
-  const auto count = [](int64_t rows) { return std::to_string(rows) + " rows"; };
-  findings.check(
-      "finite", summary.non_finite_rows == 0,
-      {.expected = "0 rows with NaN or infinity", .found = count(summary.non_finite_rows)},
-      list_rows(scan.non_finite_examples, summary.non_finite_rows));
+  findings.check("finite", summary.non_finite_rows == 0,
+                 {.expected = "no row with NaN or infinity",
+                  .found = fmt::format("{} such rows", summary.non_finite_rows)},
+                 list_rows(scan.non_finite_examples, summary.non_finite_rows));
   const bool floats = summary.dtype.find('f') != std::string::npos;
   if (!manifest || !floats) return;
   const int64_t allowed = manifest->stats.zero_token_rows;
-  findings.check("zero_rows", summary.zero_rows <= allowed,
-                 {.expected = "at most " + count(allowed) + ", those without tokens",
-                  .found = count(summary.zero_rows)},
-                 list_rows(scan.zero_examples, summary.zero_rows));
+  findings.check(
+      "zero_rows", summary.zero_rows <= allowed,
+      {.expected = fmt::format("at most {} zero rows, one for each row without tokens", allowed),
+       .found = fmt::format("{} zero rows", summary.zero_rows)},
+      list_rows(scan.zero_examples, summary.zero_rows));
   const bool normalized =
       manifest->parts.empty() && says_normalized(manifest->identity.fingerprint);
   if (!normalized) return;
   findings.check("norms", scan.off_unit_rows == 0,
-                 {.expected = "norm 1 within 0.001", .found = count(scan.off_unit_rows) + " off"},
+                 {.expected = "norm 1 within 0.001 in every row that is not zero",
+                  .found = fmt::format("{} rows with another norm", scan.off_unit_rows)},
                  list_rows(scan.off_unit_examples, scan.off_unit_rows));
 }
 
 void check_against_manifest(const MatrixSummary& summary, const Manifest& manifest,
                             Findings& findings) {
   const std::string expected =
-      shape_text(manifest.vectors(), manifest.columns) + " " + std::string(npy_type(manifest.type));
-  const std::string found = shape_text(summary.rows, summary.dim) + " " + summary.dtype;
+      fmt::format("{} x {} {}", manifest.vectors(), manifest.columns, npy_type(manifest.type));
+  const std::string found = fmt::format("{} x {} {}", summary.rows, summary.dim, summary.dtype);
   findings.check("manifest_shape", expected == found, {.expected = expected, .found = found},
                  summary.path);
   findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128,
                  {.expected = manifest.xxh3_128, .found = summary.xxh3_128},
-                 summary.path + ": changed after it was written");
+                 fmt::format("{}: the file was changed after it was written", summary.path));
   if (!has_ranges(manifest.type)) return;
   const bool fit = ranges_fit(summary.path, manifest);
   findings.check("ranges", fit,
                  {.expected = manifest.ranges_xxh3_128,
-                  .found = fit ? manifest.ranges_xxh3_128 : "none, or another"},
+                  .found = fit ? manifest.ranges_xxh3_128 : "no file, or another checksum"},
                  ranges_path(summary.path));
 }
 
-// The manifest; nullopt, with a finding, where there is none that can be used.
+// Reads the manifest. Adds a finding, and returns nullopt if the manifest is missing or damaged.
 std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool required,
                                        Findings& findings) {
   try {
     std::optional<Manifest> manifest = read_manifest(matrix.path);
     if (!manifest && required) {
       findings.check("manifest", false, {.expected = "a manifest", .found = "none"},
-                     "the matrix was not finished by encode");
+                     "encode did not finish this matrix");
     } else if (!manifest) {
-      findings.warn("manifest", "a manifest", "none", "nothing to compare the file with");
+      findings.warn("manifest", "a manifest", "none",
+                    "without a manifest the content of the file cannot be checked");
     } else {
       findings.check("manifest", true, {.expected = "a manifest", .found = "a manifest"});
     }
@@ -116,13 +118,13 @@ std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool requir
   } catch (const Error& error) {
     if (!tells_about_the_file(error)) throw;
     findings.check("manifest", false,
-                   {.expected = "a whole manifest", .found = error.detail().what},
+                   {.expected = "a valid manifest", .found = error.detail().what},
                    manifest_path(matrix.path));
     return std::nullopt;
   }
 }
 
-// Which rows were truncated, and how many tokens they lost.
+// Copies the counts of truncated rows and lost tokens into the summary, and checks the ledger.
 void check_truncation(const std::string& path, const Manifest& manifest, MatrixSummary& summary,
                       Findings& findings) {
   summary.truncated_rows = manifest.stats.truncated_rows;
@@ -131,18 +133,18 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
   summary.ledger_path = ledger_path(path);
   const std::string wrong = check_sealed_file(summary.ledger_path, *manifest.ledger);
   findings.check("truncation_ledger", wrong.empty(),
-                 {.expected = "the ledger that the manifest names",
+                 {.expected = "the ledger that the manifest describes",
                   .found = wrong.empty() ? "the same" : wrong},
                  summary.ledger_path);
 }
 
-// Where the vectors of each row begin, in a matrix of token embeddings.
+// Checks the offsets file of a matrix of token embeddings.
 void check_row_offsets(const std::string& path, const Manifest& manifest, Findings& findings) {
   if (!manifest.offsets) return;
   const std::string wrong = check_offsets(offsets_path(path), *manifest.offsets,
                                           manifest.identity.rows, manifest.vectors());
   findings.check("offsets", wrong.empty(),
-                 {.expected = "the offsets that the manifest names, ascending",
+                 {.expected = "ascending offsets, as the manifest describes them",
                   .found = wrong.empty() ? "the same" : wrong},
                  offsets_path(path));
 }
@@ -150,15 +152,15 @@ void check_row_offsets(const std::string& path, const Manifest& manifest, Findin
 void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summary,
                         const std::optional<Manifest>& manifest, Findings& findings) {
   if (matrix.rows) {
-    const int64_t rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
-    findings.check("rows", *matrix.rows == rows,
-                   {.expected = std::to_string(*matrix.rows), .found = std::to_string(rows)},
-                   "the input has another number of rows");
+    findings.check(
+        "rows", *matrix.rows == summary.input_rows,
+        {.expected = fmt::to_string(*matrix.rows), .found = fmt::to_string(summary.input_rows)},
+        "the input has another number of rows");
   }
   if (matrix.dim) {
     const int64_t dim = manifest ? manifest->identity.dim : summary.dim;
     findings.check("dim", *matrix.dim == dim,
-                   {.expected = std::to_string(*matrix.dim), .found = std::to_string(dim)},
+                   {.expected = fmt::to_string(*matrix.dim), .found = fmt::to_string(dim)},
                    "the model has another dimension");
   }
   if (matrix.format && manifest) {
@@ -166,28 +168,30 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
     findings.check(
         "output_dtype", same,
         {.expected = std::string(to_string(matrix.format->type)),
-         .found = std::string(to_string(manifest->type)) + (same ? "" : ", or other ranges")},
-        "the config asks for another type: run encode again");
+         .found = fmt::format("{}{}", to_string(manifest->type), same ? "" : ", or other ranges")},
+        "the config asks for another type or other ranges: run encode again");
   }
   if (!matrix.fingerprint || !manifest) return;
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
 }
 
-// Column by column, to the bit.
+// Checks that the columns of a combined matrix are equal to its parts, bit for bit.
 void check_parts(const std::string& path, const std::vector<std::string>& part_names,
                  Findings& findings) {
   NpyReader combined(path, Elements::kAny);
   std::vector<NpyReader> parts;
   int64_t row_bytes = 0;
   for (const std::string& name : part_names) {
-    const std::string part_path =
-        parent_directory(path) + "/" + std::filesystem::path(name).filename().string();
-    if (!exists(part_path))
-      return findings.warn("parts", "the matrices it was made of", "missing", part_path);
+    const std::string part_path = fmt::format("{}/{}", parent_directory(path),
+                                              std::filesystem::path(name).filename().string());
+    if (!exists(part_path)) {
+      return findings.warn("parts", "the parts of the combined matrix beside it",
+                           "a part is missing", part_path);
+    }
     const NpyReader& part = parts.emplace_back(part_path, Elements::kAny);
     row_bytes += part.row_bytes();
     const auto text = [](const NpyReader& matrix) {
-      return std::to_string(matrix.rows()) + " rows of " + matrix.descr();
+      return fmt::format("{} rows of {}", matrix.rows(), matrix.descr());
     };
     if (text(part) != text(combined))
       return findings.check("parts", false, {.expected = text(combined), .found = text(part)},
@@ -195,8 +199,8 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
   }
   if (row_bytes == 0 || row_bytes != combined.row_bytes()) {
     return findings.check("parts", false,
-                          {.expected = std::to_string(row_bytes) + " bytes in a row",
-                           .found = std::to_string(combined.row_bytes())},
+                          {.expected = fmt::format("{} bytes in a row", row_bytes),
+                           .found = fmt::format("{} bytes", combined.row_bytes())},
                           path);
   }
   const int64_t block_rows = combined.block_rows();
@@ -213,8 +217,8 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
         if (same) continue;
         return findings.check("parts", false,
                               {.expected = "the columns of its parts",
-                               .found = "row " + std::to_string(first + row) + " differs"},
-                              path + " against " + part.path());
+                               .found = fmt::format("row {} differs", first + row)},
+                              fmt::format("{} compared with {}", path, part.path()));
       }
       column += part.row_bytes();
     }
@@ -234,7 +238,7 @@ void check_combined(const std::string& path, const Manifest& manifest, Findings&
   }
 }
 
-// Returns true where the final is complete: file and manifest fit.
+// Checks one matrix. Returns true if it has a manifest and no check failed.
 bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
                   const VerifyOptions& options, VerifyReport& report) {
   Findings findings(matrix.name, report.findings);
@@ -250,13 +254,15 @@ bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
     return false;
   }
   report.matrices.push_back(scan->summary);
+  MatrixSummary& summary = report.matrices.back();
   const std::optional<Manifest> manifest = check_manifest(matrix, manifest_required, findings);
+  summary.input_rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
   if (manifest) {
     check_against_manifest(scan->summary, *manifest, findings);
-    check_truncation(matrix.path, *manifest, report.matrices.back(), findings);
+    check_truncation(matrix.path, *manifest, summary, findings);
     check_row_offsets(matrix.path, *manifest, findings);
   }
-  check_expectations(matrix, scan->summary, manifest, findings);
+  check_expectations(matrix, summary, manifest, findings);
   check_values(*scan, manifest, findings);
   if (manifest) check_combined(matrix.path, *manifest, findings);
   return manifest &&
@@ -270,14 +276,15 @@ void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& rep
   std::map<std::string, const MatrixSummary*> first_of_group;
   for (size_t i = 0; i < matrices.size(); ++i) {
     const MatrixSummary& summary = report.matrices[i];
-    if (matrices[i].group.empty() || summary.dim == 0) continue;  // dim 0: it could not be read
+    // The dim is 0 if the file could not be read.
+    if (matrices[i].group.empty() || summary.dim == 0) continue;
     const MatrixSummary* first = first_of_group.emplace(matrices[i].group, &summary).first->second;
     if (first == &summary) continue;
     Findings(matrices[i].name, report.findings)
-        .check("group_rows", first->rows == summary.rows,
-               {.expected = std::to_string(first->rows) + ", as " + first->name,
-                .found = std::to_string(summary.rows)},
-               "rows of one split must belong together");
+        .check("group_rows", first->input_rows == summary.input_rows,
+               {.expected = fmt::format("{} rows, as in {}", first->input_rows, first->name),
+                .found = fmt::format("{} rows", summary.input_rows)},
+               "all inputs of one split must have the same number of rows");
   }
 }
 

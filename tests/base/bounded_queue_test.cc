@@ -36,7 +36,7 @@ TEST(BoundedQueue, TheProducersFailureComesAfterItsItems) {
   EXPECT_THROW(queue.pop(), std::runtime_error);
 }
 
-// Without this a producer would wait for room for ever after its consumer has failed.
+// Otherwise a producer would wait forever after its consumer has failed.
 TEST(BoundedQueue, AProducerThatWaitsForRoomEndsWhenTheConsumerIsGone) {
   BoundedQueue<int> queue(1);
   ASSERT_TRUE(queue.push(1));

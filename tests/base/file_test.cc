@@ -93,7 +93,7 @@ TEST(ReadFile, ReturnsTheBytes) {
 TEST(ReadFile, RefusesWhatIsLargerThanTheLimitBeforeReading) {
   const TempDir dir;
   const std::string path = dir.write("a", "");
-  std::filesystem::resize_file(path, uint64_t{1} << 40);  // sparse
+  std::filesystem::resize_file(path, uint64_t{1} << 40);  // a sparse file
   const auto error = refused([&] { read_file(path, 100, "x.big"); });
   EXPECT_EQ(error.code, "x.big");
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);

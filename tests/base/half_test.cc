@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-constexpr uint32_t kFinite = 0x7c00;  // magnitudes below are finite
+constexpr uint32_t kFinite = 0x7c00;  // all smaller magnitudes are finite
 
 TEST(Half, EveryValueComesBack) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -22,7 +22,8 @@ TEST(Half, EveryValueComesBack) {
   }
 }
 
-// Between two neighbours: the middle goes to the even one, its neighbours to their own side.
+// The middle between two halves is rounded to the even one. The floats just below and above the
+// middle are rounded to the nearer one.
 TEST(Half, RoundsToTheNearestAndTiesToEven) {
   for (uint32_t bits = 0; bits + 1 < kFinite; ++bits) {
     const float below = half_value(static_cast<uint16_t>(bits));

@@ -17,7 +17,8 @@ using testing::refused;
 using testing::TempDir;
 using testing::test_data;
 
-// A file with this dictionary as its header, padded as NumPy does, and so many bytes of data.
+// A file with this dictionary as its header, which is padded as NumPy pads it, and with
+// `data_bytes` bytes of data.
 std::string file_with(std::string dictionary, size_t data_bytes) {
   dictionary.resize(117, ' ');
   dictionary += '\n';
@@ -72,7 +73,8 @@ TEST(NpyHeader, RefusesDamagedFiles) {
                                           version2,  long_header, good.substr(0, good.size() - 1),
                                           good + "x"};
   const TempDir dir;
-  EXPECT_NO_THROW(read_npy_header(dir.write("good.npy", good)));  // what is broken above
+  // The file is valid before it is damaged.
+  EXPECT_NO_THROW(read_npy_header(dir.write("good.npy", good)));
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string path = dir.write("a.npy", files[i]);
     const auto error = refused([&] { read_npy_header(path); });

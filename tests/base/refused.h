@@ -1,4 +1,4 @@
-// What a call throws, as a value to make assertions about.
+// A function that returns the error of a call, for assertions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace encode::testing {
 
-// The detail of the Error that `call` throws; code "(nothing thrown)" where it throws none.
+// The detail of the Error that `call` throws. The code is "(nothing thrown)" if it throws none.
 template <typename Call>
 ErrorDetail refused(const Call& call) {
   ErrorDetail detail;

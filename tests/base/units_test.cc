@@ -13,7 +13,7 @@ TEST(FormatBytes, UsesDecimalUnits) {
   EXPECT_EQ(format_bytes(512), "512 B");
   EXPECT_EQ(format_bytes(1536), "1.5 kB");
   EXPECT_EQ(format_bytes(293'000'000), "293.0 MB");
-  EXPECT_EQ(format_bytes(999'960), "1.0 MB");  // never "1000.0 kB"
+  EXPECT_EQ(format_bytes(999'960), "1.0 MB") << "not 1000.0 kB";
 }
 
 TEST(FormatCount, GroupsDigits) {

@@ -1,4 +1,4 @@
-// Origin of utf8_replace.tsv: scripts/golden/utf8_replace.py (CPython's decoder).
+// scripts/golden/utf8_replace.py makes utf8_replace.tsv with CPython's decoder.
 #include "base/utf8.h"
 
 #include <fstream>
@@ -30,8 +30,9 @@ std::string repaired(const std::string& text) {
 
 struct Golden {
   std::vector<std::pair<std::string, std::string>> pairs;
-  std::string edges;  // the bytes the exhaustive digests are made of
-  std::vector<std::string> digests = {{}, {}, {}, {}, {}};  // by sequence length
+  std::string edges;  // the bytes that the sequences below consist of
+  // By length: the hash of the repaired forms of all sequences of edge bytes.
+  std::vector<std::string> digests = {{}, {}, {}, {}, {}};
 };
 
 Golden read_golden() {

@@ -1,5 +1,5 @@
-// A stream's own batch settings are honoured, and no plan can change a bit: products have one
-// number of rows a model, and every budget is a multiple of it.
+// A plan follows the batch settings of its stream and never changes a bit of the result: on a GPU,
+// all products of a model have the same number of rows, and every budget is a multiple of it.
 #include "encode/batch_plan.h"
 
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ TEST(BatchPlan, WindowFeedsEveryThread) {
   EXPECT_EQ(window_tokens(plan(0, 0, gpu())), 16 * 16384);
 }
 
-// Out of memory halves the budget until one launch is left; each step is a plan that could have
-// been asked for, so committed chunks stay valid.
+// halved() can be repeated until one launch is left. Each step is a plan that the user could have
+// configured, so committed chunks would stay valid.
 TEST(BatchPlan, HalvingEndsAtOneLaunchAndKeepsTheLaunches) {
   BatchPlan now = plan(0, 100'000, gpu());
   int steps = 0;

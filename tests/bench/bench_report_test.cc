@@ -1,4 +1,4 @@
-// What `encode bench` prints of what it measured.
+// Tests the table and the JSON that `encode bench` prints.
 #include "bench/bench_report.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Encoding takes all but a second; the products alone would take half of the whole.
+// Encoding takes the whole run except for one second. The products alone would take half of the
+// whole run.
 BenchTurn turn(double seconds) {
   BenchTurn turn;
   turn.seconds = seconds;

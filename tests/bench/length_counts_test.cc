@@ -1,4 +1,4 @@
-// Lengths are counted in bounded memory, exactly in sum and to a sixteenth where they are cut.
+// Tests that LengthCounts gives exact sums, and nearly exact sums of truncated rows.
 #include "bench/length_counts.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The folder of a bench lies beside the cache, and nothing of it stays.
+// Tests that the folder of a bench is beside the cache, and that nothing of it stays.
 #include "bench/scratch_folder.h"
 
 #include <filesystem>

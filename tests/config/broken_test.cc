@@ -1,4 +1,5 @@
-// Twenty and more broken configs: each says what, where, expected, found and next.
+// Broken configs. Each error says what is wrong, where, what was expected and found, and what to
+// do.
 #include <ostream>
 #include <string>
 #include <vector>
@@ -25,13 +26,13 @@ struct Broken {
   std::string yaml;
   std::string code;
   std::string position;  // ":line:column"
-  std::string expected;  // parts of the message
+  std::string expected;  // `expected`, `found` and `hint` are parts of those fields of the error
   std::string found;
   std::string hint;
 };
 std::ostream& operator<<(std::ostream& out, const Broken& broken) { return out << broken.name; }
 
-// Loads from a file and gives the error; a config that loads is a failure.
+// Returns the error of loading the config from a file. A config that loads is a test failure.
 ErrorDetail error_of(const std::string& yaml, const std::vector<Override>& overrides = {}) {
   const testing::TempDir dir;
   try {
@@ -131,7 +132,7 @@ const std::vector<Broken> broken_configs = {
      model_yaml + "output: {combine: [a, combined]}\ndata: {splits: {s: {a: f, combined: f}}}\n",
      "config.conflict", ":3:27", "another name", "'combined'", "rename"},
     {"TwoStreamsOfOneName", model_yaml + "data: {splits: {a: {b_c: x}, a_b: {c: y}}}\n",
-     "config.conflict", ":2:36", "a name <split>_<stream> of its own", "'a_b_c'", "rename"},
+     "config.conflict", ":2:36", "a different name <split>_<stream>", "'a_b_c'", "rename"},
     {"SettingsOfAnUnusedStream",
      model_yaml + "data:\n  streams:\n    comit: {batch_size: 4}\n  splits:\n    s: {commit: f}\n",
      "config.key", ":4:5", "a stream in data.splits", "'comit'", "did you mean 'commit'?"},

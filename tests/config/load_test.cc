@@ -1,4 +1,5 @@
-// A good config becomes the right RunConfig, from the right layer, and survives printing.
+// A valid config becomes the right RunConfig, with each value from the right source. Printing and
+// loading it again gives the same RunConfig.
 #include "config/load.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ Setting setting(const LoadedConfig& loaded, const std::string& key) {
   return found == loaded.settings.end() ? Setting{key, "absent", "absent"} : *found;
 }
 
-// "value <- origin"
+// Returns "value <- origin".
 std::string shown(const LoadedConfig& loaded, const std::string& key) {
   return setting(loaded, key).value + " <- " + setting(loaded, key).origin;
 }
@@ -39,7 +40,7 @@ LoadedConfig load_text(const std::string& yaml, const std::vector<Override>& ove
   return load_config(dir.write("run.yaml", yaml), overrides);
 }
 
-// What is printed loads to the same run, and its values print the same again.
+// Checks that the printed config loads to the same run, and that its settings print the same.
 void expect_round_trip(const LoadedConfig& loaded) {
   const std::string printed = print_config(loaded);
   LoadedConfig again = load_text(printed);
@@ -189,7 +190,7 @@ TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {
   EXPECT_EQ(flag.combine[0].streams, (std::vector<std::string>{"b", "c"}));
 }
 
-// Each flag changes the run, and no two change it alike: every key goes to a place of its own.
+// One flag for each key. Each of them changes the run in its own way.
 const std::vector<Override> every_key = {
     {"semantic.model", "other", "-1"},
     {"semantic.revision", "main", "-2"},
@@ -251,10 +252,10 @@ TEST(Keys, EachGoesToAPlaceOfItsOwn) {
 
 TEST(Keys, EveryFieldOfARunCanBeSet) {
   std::vector<Override> flags = every_key;
-  flags.pop_back();  // prompt_name, which excludes prompt
+  flags.pop_back();  // removes prompt_name, which excludes prompt
   const RunConfig run = load_config("", flags).run;
   ASSERT_EQ(run.streams.size(), 1U);
-  // The bindings name all fields: a new one does not compile here until it has a key.
+  // The bindings name all fields. A new field is a compile error here until it has a key.
   const auto& [path, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
       run.streams[0].input;
   EXPECT_EQ(path + field, "other.csvother");

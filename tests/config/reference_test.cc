@@ -1,4 +1,4 @@
-// What is written about the keys agrees with the table that drives the loader.
+// docs/config.md and configs/schema.json agree with the table of keys.
 #include "config/reference.h"
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ using testing::write_bytes;
 const std::string source_dir = ENCODE_SOURCE_DIR;
 constexpr const char* kBegin = "<!-- keys: begin -->\n";
 constexpr const char* kEnd = "<!-- keys: end -->";
-constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to write it anew";
+constexpr const char* kRefresh = "run config_test with ENCODE_REFRESH=1 to refresh the file";
 
 bool refresh() { return std::getenv("ENCODE_REFRESH") != nullptr; }
 
@@ -46,7 +46,7 @@ TEST(Reference, CommittedSchemaIsThatOfTheLoader) {
   EXPECT_TRUE(read_bytes(path) == config_json_schema()) << path << ": " << kRefresh;
 }
 
-// Follows the properties that the schema allows down to its leaves.
+// Collects the paths of all leaves that the schema allows.
 void collect(const Json& schema, const std::string& path, std::set<std::string>& keys) {
   if (schema.contains("anyOf")) return collect(schema["anyOf"][1], path, keys);
   if (schema["type"] != "object") {
@@ -55,7 +55,7 @@ void collect(const Json& schema, const std::string& path, std::set<std::string>&
   }
   const Json& others = schema["additionalProperties"];
   if (others.is_object()) return collect(others, path + ".*", keys);
-  EXPECT_EQ(others, false) << path << " lets unknown keys pass";
+  EXPECT_EQ(others, false) << path << " allows unknown keys";
   for (const auto& [name, child] : schema["properties"].items()) {
     std::string child_path = path;
     collect(child, child_path.append(".").append(name), keys);

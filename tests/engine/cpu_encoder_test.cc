@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Models, SameRowSameVector,
                                             ::testing::Values(ComputeType::kFloat32,
                                                               ComputeType::kBFloat16)));
 
-// The control of the test above: its comparison sees a single changed token.
+// The control of the test above: one other token changes the bits.
 TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
   TokenizedRows rows = random_rows(20);
   const auto encoder = load("bert", 1);
@@ -70,7 +70,8 @@ TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
   EXPECT_FALSE(same_bits(encode_rows(*encoder, rows, 512), before));
 }
 
-// Vectors of tokens whose mean is what mean pooling gives, and which do not depend on the batch.
+// The mean of the token vectors is the result of mean pooling. The vectors do not depend on the
+// batch.
 TEST(TokenEmbeddings, AreWhatPoolingWouldPool) {
   TokenizedRows rows = random_rows(60);
   rows.offsets.insert(rows.offsets.begin() + 1, 0);  // a row without tokens

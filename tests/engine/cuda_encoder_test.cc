@@ -1,4 +1,4 @@
-// The CUDA encoder against the CPU encoder. Skipped, with the reason, where there is no GPU.
+// Compares the CUDA encoder with the CPU encoder. The tests are skipped if there is no GPU.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,7 +23,7 @@ std::unique_ptr<Encoder> load(const std::string& model, const std::string& devic
   EncoderOptions options;
   options.hardware.device = device;
   testing::TestModel opened = testing::open_test_model(model, result);
-  opened.effective.launch_tokens = 1024;  // so that a batch takes one launch or several
+  opened.effective.launch_tokens = 1024;  // small, so that a batch needs one launch or several
   return testing::load_test_encoder(opened, options);
 }
 
@@ -35,7 +35,7 @@ std::vector<float> encode_rows(Encoder& encoder, const TokenizedRows& rows,
   return out;
 }
 
-// Of one row of two matrices of unit vectors.
+// Returns the cosine of one row of two matrices of unit vectors.
 double cosine_of(const std::vector<float>& a, const std::vector<float>& b, size_t row, size_t dim) {
   double cosine = 0;
   for (size_t i = row * dim; i < (row + 1) * dim; ++i) cosine += static_cast<double>(a[i]) * b[i];

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kActivations = static_cast<int64_t>(DenseActivation::kTanhshrink) + 1;
 
-// torch.nn's own: the inputs, then a row for each activation (tests/data/README.md names the
-// maker).
+// The file has a row of inputs, then the outputs of torch.nn for each activation.
+// tests/data/README.md names the script that makes it.
 TEST(DenseActivation, IsTorchs) {
   const std::string path = testing::test_data("sentence_transformers/dense_activations.npy");
   const NpyHeader header = read_npy_header(path);
@@ -32,7 +32,7 @@ TEST(DenseActivation, IsTorchs) {
 }
 
 TEST(DenseActivation, ARowsBitsDoNotDependOnItsPlace) {
-  const at::Tensor x = at::randn({9, 21});  // 21: no multiple of a vector's width
+  const at::Tensor x = at::randn({9, 21});  // 21 is not a multiple of a vector's width
   for (int64_t i = 0; i < kActivations; ++i) {
     const auto activation = static_cast<DenseActivation>(i);
     const at::Tensor together = apply(x, activation);

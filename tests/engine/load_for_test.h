@@ -1,4 +1,4 @@
-// Encoders of the tiny reference models, for the tests of the engine.
+// Loads encoders of the tiny reference models for the tests of the engine.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The products that are timed by themselves are those that a forward pass makes: counted by hand
-// for a few tiny models, and there for every architecture.
+// ProductBench times the products of a forward pass. The numbers of flops are counted by hand for a
+// few tiny models. Every architecture has some.
 #include "engine/product_bench.h"
 
 #include <atomic>
@@ -63,7 +63,7 @@ ProductRates rates(Timed&& timed) {
 struct ByHand {
   const char* model;
   PoolingMode pooling;
-  double weights;  // that a token is multiplied with
+  double weights;  // the number of weights that a token is multiplied with
 };
 
 class ProductsByHand : public ::testing::TestWithParam<ByHand> {};
@@ -73,22 +73,23 @@ TEST_P(ProductsByHand, AreTwoFlopsAWeightAToken) {
                    2 * GetParam().weights);
 }
 
-// query, key, value, out; up, down. Two layers of hidden size 64 and inner size 80.
+// Query, key, value and output projection; up and down projection. The model has two layers with
+// hidden size 64 and inner size 80.
 constexpr double kBertProjections = 4 * 64 * 64;
 constexpr double kBertMlp = 2 * 64 * 80;
 INSTANTIATE_TEST_SUITE_P(
     Models, ProductsByHand,
     ::testing::Values(
         ByHand{"bert", PoolingMode::kMean, 2 * (kBertProjections + kBertMlp)},
-        // What follows the last attention is for one token in 16.
+        // After the last attention only one token of 16 is computed.
         ByHand{"bert", PoolingMode::kCls,
                kBertProjections + kBertMlp + 3 * 64 * 64 + (64 * 64 + kBertMlp) / kLength},
-        // Embeddings of 24; four steps through layers that are there twice.
+        // The embeddings have width 24. The model has four steps.
         ByHand{"albert", PoolingMode::kMean, 24 * 32 + 4 * (4 * 32 * 32 + 2 * 32 * 48)},
-        // Two key-value heads of four; gate and up; two layers.
+        // There are two key-value heads for four heads. The MLP has a gate. There are two layers.
         ByHand{"qwen2", PoolingMode::kMean,
                2 * (64 * (64 + 2 * 32) + 64 * 64 + 64 * 2 * 80 + 80 * 64)},
-        // A layer without and one with experts: a router to four, and two of them.
+        // One layer has a plain MLP. The other has a router to four experts, and a token uses two.
         ByHand{"nomic_bert_moe", PoolingMode::kMean,
                2 * 4 * 32 * 32 + 2 * 32 * 48 + 32 * 4 + 2 * (2 * 32 * 48)}));
 

@@ -9,7 +9,7 @@ namespace encode::testing {
 
 inline constexpr int32_t kTinyVocab = 128;
 
-// `count` rows of 0 to 39 tokens, always the same ones.
+// Returns `count` rows of 0 to 39 tokens. They are the same in every call.
 TokenizedRows random_rows(int64_t count);
 
 }  // namespace encode::testing

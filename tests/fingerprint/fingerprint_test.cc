@@ -1,4 +1,5 @@
-// The fingerprint changes with everything that decides the bits of a vector, and with nothing else.
+// The fingerprint must change with everything that decides the bits of a vector, and with nothing
+// else.
 #include "fingerprint/fingerprint.h"
 
 #include <functional>
@@ -45,10 +46,10 @@ void expect_each_counts(const std::vector<Change>& changes) {
 
 TEST(Fingerprint, ChangesWithEveryReaderOption) {
   const Fingerprint fingerprint = base();
-  // One case a field; the binding stops compiling when a field is added.
+  // The list has one case for each field. A new field breaks this binding until it has a case.
   const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
       fingerprint.input;
-  static_cast<void>(path);  // not part of it: see MovedFileKeepsIt
+  static_cast<void>(path);  // the path is not part of the fingerprint: see MovedFileKeepsIt
   ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);
   ASSERT_TRUE(empty_row == EmptyRowPolicy::kKeep && utf8 == Utf8Policy::kReplace);
   ASSERT_TRUE(max_row_bytes != 1 && limit_rows != 1);
@@ -127,7 +128,7 @@ TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
        module([](Module& m) { m.activation = DenseActivation::kGelu; })});
 }
 
-// A model that lies elsewhere has the same content.
+// A model in another directory has the same content.
 TEST(Fingerprint, DoesNotChangeWithPathsOfTheModel) {
   Fingerprint moved = base();
   moved.result.modules[0].path = "/elsewhere/1_Pooling";

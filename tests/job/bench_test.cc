@@ -1,9 +1,10 @@
-// `encode bench` with the real worker on a tiny model: figures that agree with each other, and
-// nothing of the user's that changes.
+// Tests `encode bench` with the real worker on a tiny model: its figures must be consistent, and
+// the user's files must not change.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -25,7 +26,7 @@ using Words = std::vector<std::string>;
 
 class BenchProgram : public ::testing::Test {
  protected:
-  // What `extra` gives takes the place of what is given here.
+  // Flags in `extra` replace the defaults.
   Words arguments(const Words& extra) const {
     Words words = {"bench", "--json"};
     const auto add = [&](const char* flag, const std::string& value) {
@@ -53,7 +54,7 @@ class BenchProgram : public ::testing::Test {
   std::string cache() const { return runs_.dir().file("cache"); }
   std::string texts() const { return runs_.dir().file("texts.txt"); }
 
-  // Folders that a bench has left, or works in.
+  // The scratch folders of all benches that run, or that left their folder behind.
   Words scratch_folders() const {
     Words found;
     for (const auto& entry : fs::directory_iterator(runs_.dir().path())) {
@@ -62,7 +63,7 @@ class BenchProgram : public ::testing::Test {
     }
     return found;
   }
-  // Everything below the cache directory, with its time.
+  // The contents and the times of all files in the cache directory.
   std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot() const {
     std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
     for (const auto& entry : fs::recursive_directory_iterator(cache())) {
@@ -87,7 +88,7 @@ int64_t count_tokens(const std::string& lines, int64_t rows) {
 
 TEST_F(BenchProgram, FiguresAgreeWithEachOther) {
   constexpr int64_t kTimed = 50;
-  const Json found = report({"--rows", std::to_string(kTimed), "--max-length", "12"});
+  const Json found = report({"--rows", fmt::to_string(kTimed), "--max-length", "12"});
   const std::string ids = runs_.dir().file("ids.jsonl");
   ASSERT_EQ(Program(runs_.dir().path(), {"tokenize", "--model", runs_.dir().file("model"),
                                          "--input", texts(), "--output", ids, "--max-length", "12"})
@@ -142,13 +143,14 @@ TEST_F(BenchProgram, TypesAreComparedAndBatchSizesAreOneOnACpu) {
   EXPECT_TRUE(report({"--rows", "20"}).at("notes").empty());
 }
 
-// Streams with settings of their own are encoded with them, and the report shows it.
+// Streams with their own batch settings have their own batches in the report.
 TEST_F(BenchProgram, StreamsHaveTheirOwnBatches) {
   runs_.dir().write(
       "own.yaml",
-      "data:\n  streams: {a: {batch_tokens: 64}, b: {batch_size: 1, max_length: 32}}\n"
-      "  splits: {train: {a: " +
-          texts() + ", b: " + texts() + "}}\n");
+      fmt::format("data:\n"
+                  "  streams: {{a: {{batch_tokens: 64}}, b: {{batch_size: 1, max_length: 32}}}}\n"
+                  "  splits: {{train: {{a: {0}, b: {0}}}}}\n",
+                  texts()));
   const Json batches = report({"--config", runs_.dir().file("own.yaml"), "--rows", "20"})
                            .at("results")
                            .at(0)
@@ -168,9 +170,9 @@ TEST_F(BenchProgram, AModelWithoutProductsHasNoShare) {
 
 TEST_F(BenchProgram, AllStreamsOfAnExperimentAreTimed) {
   runs_.dir().write("experiment.yaml",
-                    "semantic: {combine: true}\noutput: {combine: [a, b]}\n"
-                    "data: {splits: {train: {a: " +
-                        texts() + ", b: " + texts() + "}}}\n");
+                    fmt::format("semantic: {{combine: true}}\noutput: {{combine: [a, b]}}\n"
+                                "data: {{splits: {{train: {{a: {0}, b: {0}}}}}}}\n",
+                                texts()));
   const Json found = report({"--config", runs_.dir().file("experiment.yaml"), "--rows", "30"});
   EXPECT_EQ(found.at("rows"), 60);
   EXPECT_EQ(found.at("whole_rows"), 2 * kRows);
@@ -211,7 +213,7 @@ TEST_P(BenchFailures, EndAsInARunAndLeaveNothing) {
   }
   const ProgramEnd end = bench(extra);
   EXPECT_EQ(end.exit_code, GetParam().exit_code) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("error[" + std::string(GetParam().code) + "]"));
+  EXPECT_THAT(end.err, HasSubstr(fmt::format("error[{}]", GetParam().code)));
   EXPECT_EQ(end.out, "");
   EXPECT_THAT(scratch_folders(), ::testing::IsEmpty());
 }
@@ -222,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{"model", {"--model", "/absent"}, 66, "model.not_found"},
         Failure{"input", {"--input", "@absent.txt"}, 66, "text.open"},
         Failure{"row", {"--input", "@broken.jsonl", "--field", "text"}, 65, "jsonl.syntax"},
-        // Beyond the rows that are timed.
+        // The broken row comes after the rows that are timed.
         Failure{"late_row",
                 {"--input", "@broken.jsonl", "--field", "text", "--rows", "1"},
                 65,

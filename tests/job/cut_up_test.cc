@@ -1,9 +1,11 @@
-// Same row, same vector: the matrix is the same to the bit however the run was cut up.
+// Tests that the matrix is bit-identical for every chunk size, mode and number of threads, and
+// after kills.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <iostream>
 #include <thread>
 
@@ -20,7 +22,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 300;
-constexpr int64_t kRowsOfManyWindows = 2000;  // of two threads; some 24 tokens each
+// Rows of about 24 tokens each. With two threads they take several windows.
+constexpr int64_t kRowsOfManyWindows = 2000;
 
 class CutUp : public ::testing::TestWithParam<const char*> {};
 
@@ -46,7 +49,7 @@ TEST_P(CutUp, AKilledRunGoesOnToTheSameBytes) {
   const std::vector<std::string> arguments = runs.arguments("killed", {"--chunk-size", "5"});
   int killed = 0;
   for (int delay_ms = 150; killed < 5; delay_ms += 60) {
-    ASSERT_LT(delay_ms, 10000) << "the run was over before it could be killed five times";
+    ASSERT_LT(delay_ms, 10000) << "the run ended before it was killed five times";
     Program program(runs.dir().path(), arguments);
     std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
     program.signal(SIGKILL);
@@ -112,7 +115,7 @@ TEST(RealWorker, ARowWithoutTokensIsZeroAndCounted) {
   EXPECT_EQ(Program(runs.dir().path(), {"verify", runs.matrix("zero")}).wait().exit_code, 0);
 }
 
-// ENCODE_SOAK_ROWS=500000 is the long form (scripts/soak/memory.sh).
+// scripts/soak/memory.sh runs this test with ENCODE_SOAK_ROWS=500000.
 TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
   const char* const wish = std::getenv("ENCODE_SOAK_ROWS");
   const int64_t rows = wish != nullptr ? std::stoll(wish) : 20000;
@@ -122,12 +125,12 @@ TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
   ASSERT_EQ(many.exit_code, 0) << many.err;
   constexpr int64_t kAllowance = 50'000'000;
   EXPECT_LT(many.peak_resident_bytes, few.peak_resident_bytes + kAllowance);
-  std::cout << "peak resident memory: " << few.peak_resident_bytes / 1000000 << " MB for "
-            << rows / 10 << " rows, " << many.peak_resident_bytes / 1000000 << " MB for " << rows
-            << "\n";
+  std::cout << fmt::format("peak resident memory: {} MB for {} rows, {} MB for {}\n",
+                           few.peak_resident_bytes / 1000000, rows / 10,
+                           many.peak_resident_bytes / 1000000, rows);
 }
 
-// Set for the programs that are started while it lives.
+// Sets a variable for the programs that start during the life of this object.
 class EnvironmentVariable {
  public:
   EnvironmentVariable(const char* name, const char* value) : name_(name) {

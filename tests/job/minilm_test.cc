@@ -1,5 +1,5 @@
-// all-MiniLM-L6-v2 against sentence-transformers on 100 real texts (tests/data/README.md names the
-// maker).
+// Compares all-MiniLM-L6-v2 with sentence-transformers on 100 real texts. tests/data/README.md says
+// which script made the expected vectors.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -55,7 +55,7 @@ TEST_F(MiniLm, IsWithin1e5OfSentenceTransformers) {
   EXPECT_LE(worst, 1e-5);
 }
 
-// The mean cosine of the rows, which have length 1.
+// Returns the mean cosine of the rows. All rows must have length 1.
 double mean_cosine(const std::vector<float>& a, const std::vector<float>& b, size_t rows) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
@@ -64,7 +64,8 @@ double mean_cosine(const std::vector<float>& a, const std::vector<float>& b, siz
 
 TEST_F(MiniLm, Int8IsCloseAndSaysWhatItIs) {
   const ProgramEnd end = encode("int8");
-  if (end.exit_code == 69) GTEST_SKIP() << "neither AMX nor AVX512_VNNI: " << end.err;
+  if (end.exit_code == 69)
+    GTEST_SKIP() << "this processor has neither AMX nor AVX512_VNNI: " << end.err;
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_NE(end.err.find("dtype int8 is an approximation"), std::string::npos) << end.err;
   const double cosine = mean_cosine(ours(), theirs(), 100);

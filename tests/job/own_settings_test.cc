@@ -1,7 +1,8 @@
-// Streams keep their own batch settings whichever of them loaded the model, and chunks remember
-// what computed them.
+// Tests that each stream has its own batch settings although streams share a model, and that chunks
+// record the device that computed them.
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -23,17 +24,17 @@ ProgramEnd run_config(const RealRun& runs, const std::string& config) {
   return Program(runs.dir().path(), {"run", "--config", path, "--no-progress"}).wait();
 }
 
-// Both streams share one model: the first one loads it.
+// Both streams share one model, which is loaded for the first stream.
 TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
   const RealRun runs("bert", 40);
-  const std::string texts = "{file: " + runs.dir().file("texts.txt") + "}";
-  const ProgramEnd end = run_config(runs, "semantic: {model: " + runs.dir().file("model") +
-                                              ", cache_dir: " + runs.dir().file("cache") +
-                                              "}\nhardware: {device: cpu}\n"
-                                              "data:\n  streams: {a: {batch_tokens: 64}, "
-                                              "b: {batch_size: 1}}\n"
-                                              "  splits: {train: {a: " +
-                                              texts + ", b: " + texts + "}}\n");
+  const ProgramEnd end =
+      run_config(runs, fmt::format("semantic: {{model: {0}, cache_dir: {1}}}\n"
+                                   "hardware: {{device: cpu}}\n"
+                                   "data:\n"
+                                   "  streams: {{a: {{batch_tokens: 64}}, b: {{batch_size: 1}}}}\n"
+                                   "  splits: {{train: {{a: {{file: {2}}}, b: {{file: {2}}}}}}}\n",
+                                   runs.dir().file("model"), runs.dir().file("cache"),
+                                   runs.dir().file("texts.txt")));
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("train_a: batches of at most 64 tokens, rows of at most 40"));
   EXPECT_THAT(end.err, HasSubstr("train_b: batches of at most 40 tokens, rows of at most 40"));
@@ -42,7 +43,8 @@ TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
       64);
 }
 
-// Chunks of a processor without vector units, gone on with on this one.
+// A run computes chunks as on a processor without vector units. Then a chunk is deleted, so that
+// the next run continues with the vector units of this processor.
 class OtherDevice : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -72,7 +74,7 @@ class OtherDevice : public ::testing::Test {
 
 TEST_F(OtherDevice, IsWarnedOfAndRecorded) {
   const ProgramEnd end = run({});
-  if (is_baseline(end)) GTEST_SKIP() << "this processor is of the kind that the chunks are from";
+  if (is_baseline(end)) GTEST_SKIP() << "this processor has no vector units";
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, AllOf(HasSubstr("computed on another kind of device"),
                              HasSubstr("cpu (baseline)"), HasSubstr("strict_numerics")));
@@ -83,7 +85,7 @@ TEST_F(OtherDevice, IsRefusedWithStrictNumerics) {
   const std::string config =
       runs_.dir().write("strict.yaml", "hardware: {strict_numerics: true}\n");
   const ProgramEnd end = run({"--config", config});
-  if (is_baseline(end)) GTEST_SKIP() << "this processor is of the kind that the chunks are from";
+  if (is_baseline(end)) GTEST_SKIP() << "this processor has no vector units";
   EXPECT_EQ(end.exit_code, 78) << end.err;
   EXPECT_THAT(end.err, HasSubstr("run.other_device"));
 }

@@ -9,8 +9,8 @@
 namespace encode::testing {
 namespace {
 
-// WordPiece over single characters: every text has tokens, and all ids fit the tiny models'
-// vocabulary of 128. Without special tokens an empty text has no token at all.
+// Returns a WordPiece tokenizer with one token for each letter. All its ids fit the vocabulary of
+// 128 tokens that the tiny models have. Without special tokens an empty text has no tokens.
 Json character_tokenizer(bool special_tokens) {
   Json vocab = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}};
   for (char c = 'a'; c <= 'z'; ++c) {

@@ -1,4 +1,4 @@
-// `encode run` with the real worker on a tiny model and generated texts.
+// Runs `encode run` with the real worker on a tiny model and generated texts.
 #pragma once
 
 #include <string>
@@ -9,20 +9,23 @@
 
 namespace encode::testing {
 
-// A folder with a model directory (the tiny random BERT, Qwen2 or T5 of tests/data with a tokenizer
-// of single characters) and an input of `rows` rows.
+// A folder with a model directory and an input file. The model is a tiny random one from
+// tests/data, with a tokenizer of single characters.
 class RealRun {
  public:
+  // `model` is the name of a directory in tests/data/models: "bert", "qwen2" or "t5".
   RealRun(const std::string& model, int64_t rows);
 
-  // Runs `encode run --model .. --input .. --output NAME.npy <extra>` to its end. An --input or
-  // --device in `extra` takes the place of the generated texts, or of the CPU.
+  // Runs `encode run --model .. --input .. --output NAME.npy <extra>` to its end. An --input in
+  // `extra` replaces the generated texts, and a --device replaces the CPU.
   ProgramEnd run(const std::string& name, const std::vector<std::string>& extra) const;
+  // Returns the arguments of that command.
   std::vector<std::string> arguments(const std::string& name,
                                      const std::vector<std::string>& extra) const;
 
-  ProgramEnd verify(const std::string& name) const;  // `encode verify NAME.npy`
+  ProgramEnd verify(const std::string& name) const;  // runs `encode verify NAME.npy`
 
+  // The path of NAME.npy.
   std::string matrix(const std::string& name) const { return dir_.file(name + ".npy"); }
   const TempDir& dir() const { return dir_; }
 

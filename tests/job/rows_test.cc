@@ -1,8 +1,9 @@
-// What a row can be and become: token ids instead of text, a vector that 16 bits cannot hold, and
-// the fixed texts of the self-test.
+// Tests rows of token ids, runs without pooling, vectors that a 16-bit type cannot hold, and the
+// self-test.
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,11 @@ using ::testing::Not;
 
 class Rows : public ::testing::TestWithParam<const char*> {
  protected:
-  // "abc" and "de", by the tokenizer of RealRun: [CLS] and [SEP] around BERT's.
+  // The token ids of "abc" and "de" from the tokenizer of RealRun. BERT adds [CLS] and [SEP].
   static std::string id_lines(const std::string& model) {
     const std::string begin = model == "bert" ? "[2," : "[";
     const std::string end = model == "bert" ? ",3]" : "]";
-    return "{\"t\":" + begin + "4,7,9" + end + "}\n{\"t\":" + begin + "10,13" + end + "}\n";
+    return fmt::format("{{\"t\":{0}4,7,9{1}}}\n{{\"t\":{0}10,13{1}}}\n", begin, end);
   }
 };
 
@@ -37,7 +38,7 @@ TEST_P(Rows, TokenIdsGiveTheVectorOfTheirText) {
   runs.dir().write("texts.txt", "abc\nde\n");
   const std::string ids = runs.dir().write("ids.jsonl", id_lines(GetParam()));
   ASSERT_EQ(runs.run("text", {}).exit_code, 0);
-  // No tokenizer is needed for them, nor looked at.
+  // Rows of token ids need no tokenizer.
   std::filesystem::remove(runs.dir().file("model/tokenizer.json"));
   const ProgramEnd end = runs.run("ids", {"--input", ids, "--field", "t"});
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -57,7 +58,7 @@ TEST_P(Rows, TokenIdsAreCutAtMaxLengthAndCounted) {
               AllOf(HasSubstr("\"truncated_rows\": 1"), HasSubstr("\"lost_tokens\": 2")));
 }
 
-// The directory of the tiny T5 states no longest text.
+// The directory of the tiny T5 has no maximum length.
 INSTANTIATE_TEST_SUITE_P(Models, Rows, ::testing::Values("bert", "qwen2", "t5"));
 
 TEST_P(Rows, WithoutPoolingEveryTokenHasItsVector) {
@@ -115,7 +116,7 @@ TEST(TokenIds, TextsStillNeedATokenizer) {
   EXPECT_THAT(end.err, HasSubstr("tokenizer"));
 }
 
-// The embedding of one token set to a value that float16 cannot hold, in the checkpoint's float32.
+// Sets the embedding of one token in a float32 checkpoint to values that float16 cannot hold.
 void enlarge_embedding(const std::string& weights, const std::string& tensor, int64_t token) {
   std::string bytes = read_bytes(weights);
   uint64_t header_bytes = 0;
@@ -153,7 +154,7 @@ TEST(NotFinite, ATokenThatFloat16CannotHoldIsComputedInFloat32Too) {
 
 TEST(NotFinite, ARowThatFloat16CannotHoldIsComputedInFloat32AndCounted) {
   const RealRun runs("qwen2", 0);
-  runs.dir().write("texts.txt", "abc\nxyz\nade\n");  // "a" is token 4, and begins two rows
+  runs.dir().write("texts.txt", "abc\nxyz\nade\n");  // "a" is token 4, which is in two rows
   enlarge_embedding(runs.dir().file("model/model.safetensors"), "embed_tokens.weight", 4);
   ASSERT_EQ(runs.run("float32", {}).exit_code, 0);
   const ProgramEnd end = runs.run("float16", {"--dtype", "float16", "--chunk-size", "2"});
@@ -192,13 +193,13 @@ TEST(NotFinite, WhatFloat32CannotHoldEndsTheRunNamingTheRow) {
 class SelfTests : public ::testing::Test {
  protected:
   SelfTests() : runs_("bert", 20) {}
-  // A second run in the same cache that has work left.
+  // Runs again with the same cache, after the matrix was deleted.
   ProgramEnd again() {
     std::filesystem::remove(runs_.matrix("m"));
     std::filesystem::remove(runs_.matrix("m") + ".manifest.json");
     return runs_.run("m", {"--cache-dir", cache_});
   }
-  // Moves the first stored value by a factor.
+  // Multiplies the first value in the self-test file by a factor.
   void scale_first_value(float factor) {
     Json entries = Json::parse(read_bytes(file_));
     entries.erase("checksum");
@@ -212,10 +213,8 @@ class SelfTests : public ::testing::Test {
       value *= factor;
       uint32_t bits = 0;
       std::memcpy(&bits, &value, 4);
-      char text[9];
-      std::snprintf(text, sizeof text, "%02x%02x%02x%02x", bits & 255U, bits >> 8U & 255U,
-                    bits >> 16U & 255U, bits >> 24U);
-      entry["vectors"] = text + hex.substr(8);
+      entry["vectors"] = fmt::format("{:02x}{:02x}{:02x}{:02x}{}", bits & 255U, bits >> 8U & 255U,
+                                     bits >> 16U & 255U, bits >> 24U, hex.substr(8));
     }
     write_file_durably(file_, seal(entries));
   }

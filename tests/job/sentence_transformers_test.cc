@@ -1,5 +1,5 @@
-// Whole sentence-transformers directories against its encode() (tests/data/README.md names the
-// maker).
+// Compares runs on whole sentence-transformers directories with its encode(). tests/data/README.md
+// says which script made the expected vectors.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -55,14 +55,16 @@ TEST_P(SentenceTransformers, IsWithin1e5) {
   for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], theirs[i], 1e-5) << "value " << i;
 }
 
-// every_module and older_generation are the same weights in the files of two generations; prompts
-// has a default prompt outside the pooling and a cut; model2vec truncates in tokenizer.json.
+// The directories are:
+//   every_module, older_generation  the same weights, in the file formats of two generations
+//   prompts                         a default prompt that the pooling leaves out, and truncation
+//   model2vec                       truncation in tokenizer.json
 INSTANTIATE_TEST_SUITE_P(Directories, SentenceTransformers,
                          ::testing::Values("every_module", "older_generation", "prompts",
                                            "static_embedding", "model2vec"),
                          [](const auto& param) { return std::string(param.param); });
 
-// The control: what the directory says is what tells.
+// Checks that the comparison above notices another prompt and another pooling.
 TEST(SentenceTransformersControl, WithoutItsPromptOrWithAnotherPoolingRowsDiffer) {
   const TempDir dir;
   const std::vector<float> theirs = floats_of(directory("prompts") + "/embeddings.npy");
@@ -119,11 +121,12 @@ TEST(OutputDtype, ChangedOnlyRebuildsTheFinal) {
     words.insert(words.end(), {"--output-dtype", "int8"});
     const ProgramEnd end = encode_texts("static_embedding", dir, words);
     ASSERT_EQ(end.exit_code, 0) << end.err;
-    EXPECT_THAT(end.err, HasSubstr("made int8 of the float32 matrix"));
+    EXPECT_THAT(end.err, HasSubstr("converted the float32 matrix"));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("encode-worker"))) << "nothing was encoded";
     EXPECT_EQ(read_npy_header(dir.file("out.npy")).descr, "|i1");
     EXPECT_EQ(Program(dir.path(), {"verify", dir.file("out.npy")}).wait().exit_code, 0);
-    // Back to float32: from the chunks where they are kept, else encoded again; the same bits.
+    // Back in float32 the matrix has the same bits. It comes from the chunks if they were kept;
+    // otherwise it is encoded again.
     ASSERT_EQ(encode_texts("static_embedding", dir, mode).exit_code, 0);
     EXPECT_EQ(values_of(dir.file("out.npy")), exact);
   }

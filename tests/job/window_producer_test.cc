@@ -1,7 +1,8 @@
-// How rows are grouped for the device: large chunks in several windows, small ones together.
+// Tests how rows are grouped in windows: large chunks are split, and small chunks share a window.
 #include "job/window_producer.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kRowTokens = 10;
 
-// Rows of token ids: `kRowTokens` of them, each the row's number.
+// A row has `kRowTokens` token ids, each of which is the number of the row.
 class Windows : public ::testing::Test {
  protected:
   Windows() {
@@ -32,9 +33,8 @@ class Windows : public ::testing::Test {
   void write_rows(int64_t rows) {
     std::string lines;
     for (int64_t row = 0; row < rows; ++row) {
-      lines += R"({"t":[)" + std::to_string(row);
-      for (int64_t i = 1; i < kRowTokens; ++i) lines += "," + std::to_string(row);
-      lines += "]}\n";
+      const std::vector<int64_t> ids(kRowTokens, row);
+      lines += fmt::format("{{\"t\":[{}]}}\n", fmt::join(ids, ","));
     }
     unit_.input.path = dir_.write("rows.jsonl", lines);
     unit_.input.field = "t";
@@ -58,7 +58,7 @@ class Windows : public ::testing::Test {
     return windows;
   }
 
-  // The chunks of each window: {{0, 1, 2}, {3}}.
+  // Returns the chunk numbers of each window, for example {{0, 1, 2}, {3}}.
   static std::vector<std::vector<int64_t>> chunks_of(const std::vector<Window>& windows) {
     std::vector<std::vector<int64_t>> all;
     for (const Window& window : windows) {

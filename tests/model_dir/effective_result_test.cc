@@ -1,4 +1,6 @@
-// The directory's settings, overridden by a user's.
+// The options of a user override the settings of the directory.
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +91,8 @@ TEST(EffectiveResult, MaxLengthUpToTheLearnedPositions) {
   for (const int64_t wrong : {33, 0, -1}) {
     testing::expect_refused(
         [&] { effective_result(directory, with(&ResultOptions::max_length, wrong)); },
-        {"model.max_length", "not possible", "1 to 32, the positions", std::to_string(wrong)});
+        {"model.max_length", "not possible", "1 to 32, the learned positions",
+         fmt::to_string(wrong)});
   }
 }
 
@@ -103,7 +106,6 @@ TEST(EffectiveResult, MaxLengthOfARotaryModelIsFree) {
 }
 
 // --- truncate_dim
-// -----------------------------------------------------------------------------------------------------
 
 TEST(TruncateDim, IsADirectorysUnlessOneIsGiven) {
   const TinyModel model;
@@ -117,8 +119,8 @@ TEST(TruncateDim, IsADirectorysUnlessOneIsGiven) {
   EXPECT_THAT(kinds(whole), ElementsAre(Kind::kPooling, Kind::kNormalize));
 }
 
-// As encode() of sentence-transformers: the directory's Normalize, the cut, then only what the
-// caller asks for.
+// encode() of sentence-transformers has the same order: Normalize of the directory, the cut, and
+// then normalization only if the caller asks for it.
 TEST(TruncateDim, ComesAfterTheDirectorysNormalize) {
   const ModelDirectory directory = TinyModel().open();
   ResultOptions options = with(&ResultOptions::truncate_dim, 3);
@@ -140,14 +142,13 @@ TEST(TruncateDim, WiderThanTheEmbeddingIsRefused) {
   for (const int64_t wrong : {5, 0}) {
     testing::expect_refused(
         [&] { effective_result(directory, with(&ResultOptions::truncate_dim, wrong)); },
-        {"model.truncate_dim", "wider than the embedding", "1 to 4", std::to_string(wrong)});
+        {"model.truncate_dim", "wider than the embedding", "1 to 4", fmt::to_string(wrong)});
   }
   model.write("config_sentence_transformers.json", R"({"truncate_dim": 0})");
   testing::expect_refused([&model] { model.open(); }, {"model.prompts", "'truncate_dim'", "", "0"});
 }
 
 // --- Prompts
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(Prompts, ByName) {
   EXPECT_EQ(

@@ -1,4 +1,4 @@
-// What a model contributes to a fingerprint, and the honesty of the cache of hashes.
+// The hashes of a model's files, which are part of the fingerprint, and the cache of these hashes.
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
@@ -84,7 +84,7 @@ TEST(HashModelFiles, ChangesWithAFileThatAppears) {
   EXPECT_NE(hashes(model), before);
 }
 
-// A file that a tokenizer may be loaded from and that is not hashed would change vectors unseen.
+// If a file of the tokenizer were not hashed, a change of the file would change vectors unnoticed.
 TEST(HashModelFiles, HasEveryFileThatATokenizerMayBeLoadedFrom) {
   const TinyModel model;
   for (const char* name : kTokenizerFiles) {
@@ -120,12 +120,11 @@ TEST(HashModelFiles, CacheInAFolderThatIsNotThereCostsNothingButTime) {
 }
 
 // --- The cache
-// --------------------------------------------------------------------------------------------------------
 
 class HashCacheTest : public ::testing::Test {
  protected:
   HashCacheTest() : file_(dir_.write("weights", "0123456789")), cache_(dir_.file("hashes.json")) {}
-  // A cache on disk that says "planted" hash for the file as it is now.
+  // Writes a cache to disk that has the planted hash for the current state of the file.
   void plant() const {
     HashCache cache(cache_, 0);
     cache.store(key_of(file_), kPlanted);
@@ -174,7 +173,7 @@ TEST_F(HashCacheTest, YoungFileIsNeitherStoredNorFound) {
   old.mtime_ns -= 2 * HashCache::kMinAgeNs;
   old.ctime_ns -= 2 * HashCache::kMinAgeNs;
   young.store(old, kPlanted);
-  EXPECT_EQ(young.find(old), kPlanted);  // the age was the reason
+  EXPECT_EQ(young.find(old), kPlanted);  // an old key is found
 }
 
 TEST_F(HashCacheTest, TimeStampInTheFutureIsNotTrusted) {
@@ -202,7 +201,7 @@ TEST_F(HashCacheTest, OlderStateOfAFileIsForgotten) {
   EXPECT_EQ(Json::parse(read_bytes(cache_)).at("entries").size(), 1u);
 }
 
-// hash_model_files() must ask the cache, else the cache tests above prove nothing about it.
+// The tests of the cache above apply to hash_model_files() only if it uses the cache.
 TEST_F(HashCacheTest, IsUsedByHashModelFiles) {
   const TinyModel model;
   const FileKey key = key_of(model.file("model.safetensors"));

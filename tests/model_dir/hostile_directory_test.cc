@@ -1,5 +1,6 @@
-// Attacks on everything of a model directory but the header of a safetensors file.
+// Attacks on a model directory, except attacks on the header of a safetensors file.
 #include <filesystem>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +29,6 @@ std::string index_of(const std::string& shard) {
 }
 
 // --- Names and places
-// -----------------------------------------------------------------------------------------------
 
 class UnsafeShardName : public ::testing::TestWithParam<const char*> {};
 
@@ -108,7 +108,6 @@ TEST(HostileDirectory, MissingDirectoryAndMissingFilesAreNamed) {
 }
 
 // --- Weights in other formats
-// ---------------------------------------------------------------------------------------
 
 TEST(HostileDirectory, PickleIsRefusedWithTheWayToConvertIt) {
   for (const char* name : {"pytorch_model.bin", "model.pt", "model.pkl"}) {
@@ -133,7 +132,6 @@ TEST(HostileDirectory, NoWeightsAtAll) {
 }
 
 // --- Shards
-// ---------------------------------------------------------------------------------------------------------
 
 class Shards : public ::testing::Test {
  protected:
@@ -184,7 +182,7 @@ TEST_F(Shards, MissingShard) {
 TEST_F(Shards, AMillionShards) {
   std::string map = "{";
   for (int i = 0; i < 1'000'000; ++i) {
-    map += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"" + std::to_string(i) +
+    map += (i == 0 ? "\"" : ",\"") + fmt::to_string(i) + "\":\"" + fmt::to_string(i) +
            ".safetensors\"";
   }
   index(map + "}");
@@ -194,7 +192,7 @@ TEST_F(Shards, AMillionShards) {
 TEST_F(Shards, MoreShardsThanTheLimit) {
   std::string map = "{";
   for (int i = 0; i < 1025; ++i)
-    map += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"" + std::to_string(i) + "\"";
+    map += (i == 0 ? "\"" : ",\"") + fmt::to_string(i) + "\":\"" + fmt::to_string(i) + "\"";
   index(map + "}");
   expect_open_refused(model_, {"model.index", "too many shards", "at most 1024", "more than 1024"});
 }
@@ -205,7 +203,6 @@ TEST_F(Shards, ShardNameThatIsNotAString) {
 }
 
 // --- config.json and the other JSON files
-// ---------------------------------------------------------------------------
 
 struct BadConfig {
   std::string name;

@@ -1,5 +1,6 @@
-// One test per attack on model.safetensors. The vectors are those of docs/reliability.md, P11.
+// One test for each attack on model.safetensors.
 #include <cstring>
+#include <fmt/format.h>
 #include <functional>
 #include <unistd.h>
 
@@ -19,8 +20,8 @@ using testing::TinyModel;
 
 struct Attack {
   std::string name;
-  std::function<std::string()>
-      file;  // the bytes of model.safetensors; made on use, since some are large
+  // Makes the bytes of model.safetensors when a test needs them, because some are large.
+  std::function<std::string()> file;
   Expected expected;
 };
 
@@ -57,7 +58,7 @@ std::string repeat(std::string_view text, size_t count) {
 std::string many_tensors(size_t count) {
   std::string header = "{";
   for (size_t i = 0; i < count; ++i) {
-    header += (i == 0 ? "" : ",") + entry("t" + std::to_string(i), "[4]", "[0,16]");
+    header += (i == 0 ? "" : ",") + entry("t" + fmt::to_string(i), "[4]", "[0,16]");
   }
   return safetensors_raw(header + "}", std::string(16, 'x'));
 }
@@ -116,7 +117,7 @@ std::vector<Attack> json_attacks() {
        {"model.header", "malformed JSON", "JSON", "syntax error"}},
       {"NoTensor",
        [] { return safetensors_raw("{}", ""); },
-       {"model.header", "holds no tensor", "at least one tensor", "no tensor"}},
+       {"model.header", "has no tensor", "at least one tensor", "no tensor"}},
       {"DuplicateTensor",
        [] { return safetensors_raw("{" + kGood + "," + kGood + "}", kData); },
        {"model.header", "appears twice", "unique keys", "'a' again"}},
@@ -260,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(Json, HostileSafetensors, ::testing::ValuesIn(json_atta
 INSTANTIATE_TEST_SUITE_P(Tensor, HostileSafetensors, ::testing::ValuesIn(tensor_attacks()),
                          attack_name);
 
-// The header's claim must not be believed because the file is large enough for it.
+// A length that fits the file is still refused if it is above the limit of a header.
 TEST(SafetensorsFile, SparseFileOf20GigabytesWithAHeaderOf100MegabytesIsRefusedWithoutReadingIt) {
   const TinyModel model;
   model.write("model.safetensors", length_only(100'000'000));
@@ -282,8 +283,8 @@ TEST(SafetensorsFile, CutAtAnyByteIsRefused) {
 TEST(SafetensorsFile, SoundFileGivesEveryTensorsPlace) {
   const TinyModel model;
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  // The header names "b" first; a reader may not assume that header order is data order or name
-  // order.
+  // The header names "b" first. A reader may not assume that the order of the header is the order
+  // of the data or of the names.
   const std::string file = testing::safetensors_bytes(
       {testing::f32_tensor("b", {2, 3}, values), {"ids", "I64", {}, std::string(8, '\1')}});
   model.write("model.safetensors", file);

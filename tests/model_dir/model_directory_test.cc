@@ -1,4 +1,5 @@
-// What a sound directory gives: fields, precedence of the limits, defaults of a plain directory.
+// Valid model directories: their fields, the precedence of the limits, and the defaults without
+// modules.json.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,8 +45,7 @@ TEST(ModelDirectory, HiddenSizeUnderItsOtherNames) {
 }
 
 // --- max_seq_length
-// ---------------------------------------------------------------------------------------------------
-// The tiny model: max_seq_length 16 in sentence_bert_config.json, model_max_length 24, 32
+// The tiny model has max_seq_length 16 in sentence_bert_config.json, model_max_length 24, and 32
 // positions.
 
 TEST(MaxSeqLength, SentenceBertConfigGoesFirst) {
@@ -81,7 +81,7 @@ TEST(MaxSeqLength, NeverAboveLearnedPositionsAndSaysSo) {
   const ModelDirectory directory = model.open();
   EXPECT_EQ(directory.max_seq_length, 32);
   ASSERT_EQ(directory.warnings.size(), 1u);
-  EXPECT_THAT(directory.warnings[0], HasSubstr("maximum of 64 tokens but has positions for 32"));
+  EXPECT_THAT(directory.warnings[0], HasSubstr("maximum of 64 tokens, but has positions for 32"));
 }
 
 TEST(MaxSeqLength, RobertaLosesThePositionsUpToItsPadding) {
@@ -108,7 +108,8 @@ TEST(MaxSeqLength, RotaryModelsMayStateMoreThanTheyWereTrainedFor) {
   EXPECT_EQ(model.open().position_limit, 0);
 }
 
-// A worker gets the limit in force as its max_length, which must be one that a user may give.
+// The worker gets the effective limit as its max_length, so a user must be allowed to give the same
+// value.
 TEST(MaxSeqLength, NothingStatedIsTheDefaultWithAWarning) {
   const TinyModel model;
   model.remove("sentence_bert_config.json");
@@ -127,7 +128,6 @@ TEST(MaxSeqLength, NothingStatedIsTheDefaultWithAWarning) {
 }
 
 // --- sentence_bert_config.json
-// ----------------------------------------------------------------------------------------
 
 TEST(SentenceBertConfig, AsSentenceTransformers6WritesIt) {
   const TinyModel model;
@@ -179,7 +179,6 @@ TEST(SentenceBertConfig, LowerCaseIsHonouredWhereTheTokenizerDoesItAndRefusedWhe
 }
 
 // --- Plain Hugging Face directories
-// -----------------------------------------------------------------------------------
 
 class PlainDirectory : public ::testing::Test {
  protected:
@@ -197,7 +196,7 @@ TEST_F(PlainDirectory, IsMeanPooledAndNotNormalizedWithAWarning) {
   EXPECT_THAT(directory.modules[0].pooling, ElementsAre(PoolingMode::kMean));
   EXPECT_FALSE(effective_result(directory, {}).normalize);
   EXPECT_THAT(directory.warnings[0],
-              HasSubstr("no modules.json: 'mean' pooling without normalization"));
+              HasSubstr("no modules.json: encode assumes 'mean' pooling without normalization"));
 }
 
 TEST_F(PlainDirectory, IsLastTokenPooledWhereSavedAsACausalLanguageModel) {
@@ -210,7 +209,7 @@ TEST_F(PlainDirectory, IsLastTokenPooledWhereSavedAsACausalLanguageModel) {
 
 TEST_F(PlainDirectory, SettingsAndPromptsOfSentenceTransformersAreNotUsed) {
   const ModelDirectory directory = model_.open();
-  EXPECT_EQ(directory.max_seq_length, 24);  // not sentence_bert_config.json's 16
+  EXPECT_EQ(directory.max_seq_length, 24);  // not the 16 of sentence_bert_config.json
   EXPECT_THAT(directory.prompts, IsEmpty());
   EXPECT_THAT(directory.warnings,
               ::testing::Contains(HasSubstr("config_sentence_transformers.json is not used")));

@@ -1,6 +1,8 @@
-// Directories and hub ids: the layout is huggingface_hub's, with files as links into blobs/.
+// Directories and hub ids. The cache has the layout of huggingface_hub: files are links into
+// blobs/.
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -19,7 +21,7 @@ using testing::TinyModel;
 const std::string kCommit(40, 'a');
 const std::string kOtherCommit(40, 'b');
 
-// The variables that huggingface_hub looks at, all unset but HOME, which is an empty folder.
+// Unsets the environment variables that huggingface_hub reads, and sets HOME to an empty folder.
 class HubCache : public ::testing::Test {
  protected:
   HubCache() {
@@ -29,8 +31,8 @@ class HubCache : public ::testing::Test {
   }
   std::string hub() const { return home_.file(".cache/huggingface/hub"); }
 
-  // A snapshot whose files are links into blobs/, and refs/main that names it. Returns the
-  // repository's folder.
+  // Makes a snapshot with links into blobs/, and refs/main that names the snapshot. Returns the
+  // folder of the repository.
   static std::string add_model(const std::string& hub, const std::string& folder) {
     const std::string repository = hub + "/" + folder;
     const std::string snapshot = repository + "/snapshots/" + kCommit;
@@ -41,7 +43,7 @@ class HubCache : public ::testing::Test {
       if (!entry.is_regular_file()) continue;
       const fs::path relative = fs::relative(entry.path(), model.path());
       const fs::path link = snapshot / relative;
-      const std::string target = repository + "/blobs/" + std::to_string(++blob);
+      const std::string target = repository + "/blobs/" + fmt::to_string(++blob);
       fs::create_directories(link.parent_path());
       fs::copy_file(entry.path(), target);
       fs::create_symlink(fs::relative(target, link.parent_path()), link);

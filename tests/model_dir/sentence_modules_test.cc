@@ -1,5 +1,5 @@
-// modules.json and module folders in both generations that sentence-transformers 2 to 6 wrote. The
-// texts of the second generation are what sentence-transformers 6.0.1 saves.
+// modules.json and module folders in the two generations that sentence-transformers 2 to 6 wrote.
+// The texts of the second generation are from sentence-transformers 6.0.1.
 #include <array>
 
 #include <gmock/gmock.h>
@@ -45,7 +45,6 @@ std::vector<PoolingMode> pooling_of(const std::string& config) {
 }
 
 // --- Pooling
-// --------------------------------------------------------------------------------------------------------
 
 TEST(Pooling, FirstGenerationIsConcatenatedInAFixedOrder) {
   EXPECT_THAT(pooling_of(R"({"word_embedding_dimension": 4, "pooling_mode_cls_token": true})"),
@@ -103,7 +102,6 @@ TEST(Pooling, WidthMustBeTheTransformers) {
 }
 
 // --- modules.json
-// ---------------------------------------------------------------------------------------------------
 
 TEST(Modules, EveryGenerationOfTypeNamesIsRead) {
   for (const auto& [transformer, pooling, normalize] : std::vector<std::array<std::string, 3>>{
@@ -177,7 +175,6 @@ TEST(Modules, TransformerInItsOwnFolder) {
 }
 
 // --- Dense
-// ----------------------------------------------------------------------------------------------------------
 
 class DenseModule : public ::testing::Test {
  protected:
@@ -279,7 +276,6 @@ TEST_F(DenseModule, PickledWeightsAreRefused) {
 }
 
 // --- LayerNorm, Dropout
-// ---------------------------------------------------------------------------------------------
 
 TEST(LayerNormModule, IsReadAndChecked) {
   const TinyModel model;
@@ -318,7 +314,6 @@ TEST(DropoutModule, DoesNothing) {
 }
 
 // --- StaticEmbedding
-// ------------------------------------------------------------------------------------------------
 
 class StaticModule : public ::testing::Test {
  protected:
@@ -343,7 +338,7 @@ TEST_F(StaticModule, IsATableAndItsMean) {
   EXPECT_THAT(directory.modules.front().pooling, ElementsAre(PoolingMode::kMean));
   EXPECT_EQ(effective_result(directory, {}).dim, 6);
   EXPECT_TRUE(effective_result(directory, {}).normalize);
-  table("embeddings", "F16", 2);  // model2vec's own name
+  table("embeddings", "F16", 2);  // the name that model2vec uses
   EXPECT_EQ(model_.open().hidden_size, 6);
 }
 
@@ -359,8 +354,8 @@ TEST_F(StaticModule, OtherTensorsAreRefused) {
   for (const auto& [name, dtype, bytes] :
        {std::tuple{"embedding.weight", "I8", size_t{1}}, {"embedding.table", "F32", size_t{4}}}) {
     table(name, dtype, bytes);
-    expect_open_refused(
-        model_, {"model.static_embedding", "not a StaticEmbedding's", "embedding.weight", name});
+    expect_open_refused(model_, {"model.static_embedding", "not those of a StaticEmbedding",
+                                 "embedding.weight", name});
   }
   model_.remove("model.safetensors");
   expect_open_refused(model_, {"model.missing", "", "", "", ExitCode::kNoInput});

@@ -14,13 +14,13 @@ namespace encode::testing {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr int64_t kSlowdown = 10;  // the sanitizers cost time, and memory for what was freed
+constexpr int64_t kSlowdown = 10;  // sanitizers are slow and keep freed memory
 #else
 constexpr int64_t kSlowdown = 1;
 #endif
 
-// Of the process, not of the clock: the limit must hold on a busy machine too. Waiting for ever is
-// CTest's timeout.
+// Returns the CPU time of the process, because the limit must hold on a busy machine too. The
+// timeout of CTest catches code that waits forever.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// A small sound sentence-transformers directory that tests damage, and the check of what an Error
-// says.
+// A small valid sentence-transformers directory for tests that damage it, and a check of the Error.
 #pragma once
 
 #include <functional>
@@ -13,8 +12,8 @@
 
 namespace encode::testing {
 
-// BERT-like, hidden_size 4, 10 ids, 32 positions; files as sentence-transformers 2 wrote them
-// (all-MiniLM-L6-v2's).
+// A model like BERT with hidden_size 4, 10 ids and 32 positions. The files are those that
+// sentence-transformers 2 wrote for all-MiniLM-L6-v2.
 class TinyModel {
  public:
   TinyModel();
@@ -32,7 +31,7 @@ inline constexpr std::string_view kTinyConfig =
     R"({"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 4, "vocab_size": 10, )"
     R"("num_hidden_layers": 1, "max_position_embeddings": 32})";
 
-// What the Error of `action` must hold; the texts are substrings.
+// The expected fields of an Error. The texts are substrings.
 struct Expected {
   std::string code;
   std::string what;
@@ -41,8 +40,8 @@ struct Expected {
   ExitCode exit_code = ExitCode::kConfig;
 };
 
-// Runs `action` and checks its Error, that it took less than a second and less than 64 MiB of
-// memory.
+// Runs `action` and checks its Error. Also checks that it took less than a second and less than
+// 64 MiB of memory.
 void expect_refused(const std::function<void()>& action, const Expected& expected);
 
 }  // namespace encode::testing

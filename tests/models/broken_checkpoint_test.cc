@@ -1,5 +1,5 @@
-// A checkpoint that does not fit its config.json is refused by name, with the shape that was
-// expected and why.
+// If a checkpoint does not fit its config.json, the message names the tensor, the expected shape
+// and the fields that determine the shape.
 #include <filesystem>
 #include <functional>
 
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A copy of a tiny model whose config.json was changed.
+// Makes a copy of a tiny model with an edited config.json.
 std::string edited_model(const testing::TempDir& dir, const std::string& name,
                          const std::function<void(Json&)>& edit) {
   const std::string copy = dir.file(name);

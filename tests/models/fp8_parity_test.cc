@@ -1,7 +1,8 @@
-// What 8-bit floats change in whole models: the products of dtype fp8 on CPU, which no user meets
-// there, against float32. A GPU multiplies the same values.
+// Compares whole models in fp8 with the same models in float32, on CPU. Users get fp8 only on GPUs,
+// which multiply the same values.
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sstream>
 
 #include <ATen/ops/cosine_similarity.h>
@@ -23,7 +24,7 @@ using testing::LoadedModel;
 using testing::test_data;
 
 struct Parity {
-  std::vector<double> cosines;  // of the rows
+  std::vector<double> cosines;  // one for each row
   double least() const { return *std::min_element(cosines.begin(), cosines.end()); }
   double mean() const {
     double sum = 0;
@@ -32,7 +33,7 @@ struct Parity {
   }
 };
 
-// expected [rows, width] float32, of mean pooling.
+// `expected` are the mean-pooled rows, [rows, width] float32.
 Parity parity_of(const LoadedModel& model, const std::vector<PackedBatch>& batches,
                  const at::Tensor& expected) {
   const c10::InferenceMode inference;
@@ -50,7 +51,7 @@ Parity parity_of(const LoadedModel& model, const std::vector<PackedBatch>& batch
   return parity;
 }
 
-// 40 of 100 real texts and what sentence-transformers makes of them (tests/data/README.md).
+// Uses 40 of 100 real texts and their embeddings by sentence-transformers (tests/data/README.md).
 TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
   const std::string folder = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no demo model: run scripts/models.sh";
@@ -66,14 +67,14 @@ TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
   const Parity parity =
       parity_of(model, pack(rows, 512, 0), testing::load_npy(test_data("minilm/embeddings.npy")));
   ASSERT_EQ(parity.cosines.size(), 40U);
-  RecordProperty("cosines", std::to_string(parity.mean()) + " " + std::to_string(parity.least()));
+  RecordProperty("cosines", fmt::format("{:f} {:f}", parity.mean(), parity.least()));
   EXPECT_GE(parity.mean(), 0.99);
   EXPECT_GE(parity.least(), 0.98);
   EXPECT_LE(parity.mean(), 0.9999) << "the products were not of 8-bit floats";
 }
 
-// The narrow random models of the other tests, whose errors have few terms to cancel in. The
-// parameter is a folder of tests/data/models.
+// Uses the narrow random models of the other tests. Their products have few terms, so errors cancel
+// less. The parameter is a folder of tests/data/models.
 class Fp8Models : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Fp8Models, KeepTheDirectionOfTheirVectors) {
@@ -87,7 +88,7 @@ TEST_P(Fp8Models, KeepTheDirectionOfTheirVectors) {
   const LoadedModel model(folder, ProductFormat::kFp8);
   EXPECT_GT(model.fp8().quantized, 0);
   const Parity parity = parity_of(model, {batch}, expected);
-  RecordProperty("cosines", std::to_string(parity.mean()) + " " + std::to_string(parity.least()));
+  RecordProperty("cosines", fmt::format("{:f} {:f}", parity.mean(), parity.least()));
   EXPECT_GE(parity.least(), 0.97);
   EXPECT_LE(parity.mean(), 0.99999) << "the products were not of 8-bit floats";
 }

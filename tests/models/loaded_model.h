@@ -21,7 +21,7 @@ class LoadedModel {
   LoadedModel(const std::string& folder, at::ScalarType type)
       : LoadedModel(folder, format_of(type)) {}
 
-  // Hidden states of the batch's tokens, [tokens, hidden_size].
+  // Returns the hidden states of the tokens of the batch, [tokens, hidden_size].
   at::Tensor forward(const PackedBatch& batch) const;
   const Model& model() const { return *model_; }
   const Fp8Counts& fp8() const { return fp8_; }
@@ -35,8 +35,9 @@ class LoadedModel {
   std::unique_ptr<Model> model_;
 };
 
-// The listed sequences of the reference of this name, packed.
+// Packs the sequences `which` of the reference `name`.
 PackedBatch pack_sequences(const std::string& name, const std::vector<int64_t>& which);
+// The numbers of all sequences of the reference `name`.
 std::vector<int64_t> all_rows(const std::string& name);
 
 }  // namespace encode::testing

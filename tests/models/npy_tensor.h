@@ -1,4 +1,4 @@
-// Reads the .npy files beside a reference model into tensors.
+// Reads the .npy files in the folder of a reference model.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace encode::testing {
 
-// C-ordered float32 or int32 of any rank, as NumPy writes them.
+// Reads a C-ordered float32 or int32 array of any rank, as NumPy writes it.
 at::Tensor load_npy(const std::string& path);
 
 }  // namespace encode::testing

@@ -1,4 +1,5 @@
-// The last layer for the rows that pooling reads, against the last layer for all of them.
+// Compares a last layer that computes only the rows that pooling reads with one that computes all
+// rows.
 #include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>

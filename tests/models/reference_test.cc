@@ -1,5 +1,5 @@
-// Our hidden states against Hugging Face transformers' on tiny random models (tests/data/README.md
-// names the maker).
+// Compares hidden states with those of Hugging Face transformers, on tiny random models.
+// tests/data/README.md names the script that makes them.
 #include <algorithm>
 
 #include <ATen/ops/abs.h>
@@ -27,7 +27,7 @@ using testing::test_data;
 
 std::string reference(const std::string& name) { return test_data("models/" + name); }
 
-// The reference's rows of the same sequences, packed alike.
+// Returns the rows of the reference for one sequence of the batch.
 at::Tensor expected_rows(const std::string& name, const PackedBatch& batch, size_t sequence) {
   const at::Tensor states = load_npy(test_data("models/" + name + "/last_hidden_state.npy"));
   return states[batch.rows[sequence]].narrow(
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "embedding_gemma", "gte_new", "jina_bert", "nomic_bert_moe"),
     [](const auto& param) { return std::string(param.param); });
 
-// The control of the tests above: models of the same weights that differ in one setting alone give
+// The control of the tests above: models with the same weights that differ in one setting give
 // different numbers.
 TEST(HuggingFaceControl, EverySettingTells) {
   for (const auto& [one, other] :
@@ -108,7 +108,7 @@ TEST(HuggingFaceControl, EverySettingTells) {
   }
 }
 
-// What is described without LibTorch is what can be loaded.
+// The architectures that are described without LibTorch are those that have a loader.
 TEST(Architectures, EveryEntryHasItsLoader) {
   std::vector<std::string> described;
   for (const Architecture& architecture : architectures())
@@ -116,7 +116,7 @@ TEST(Architectures, EveryEntryHasItsLoader) {
   EXPECT_EQ(described, supported_model_types());
 }
 
-// Weights stored in 16 bits or in several files are the same weights.
+// Weights that are stored in 16 bits or in several files give their own reference.
 TEST(Checkpoint, StoredTypeAndShardsGiveTheirOwnReference) {
   for (const char* name : {"bert_float16", "bert_bfloat16"}) {
     const PackedBatch batch = pack_sequences(name, all_rows(name));

@@ -1,5 +1,7 @@
-// The JSON between encode and encode-worker loses nothing, and rejects what it does not understand.
+// The JSON between encode and encode-worker must keep every field, and must reject documents that
+// neither program writes.
 #include <cstdint>
+#include <fmt/format.h>
 #include <random>
 #include <string>
 
@@ -15,7 +17,8 @@
 namespace encode {
 namespace {
 
-// Every member different from its default and from every other member of its type.
+// Fills structs so that each member differs from its default and from all other members of its
+// type.
 class Filler {
  public:
   explicit Filler(uint64_t seed) : random_(seed) {}
@@ -23,7 +26,7 @@ class Filler {
   std::string text() {
     static const std::string kPieces[] = {
         "a", "é", "\"", "\\", "\n", "/", "😀", std::string(1, '\0'), "Z"};
-    std::string text = "t" + std::to_string(++count_);
+    std::string text = fmt::format("t{}", ++count_);
     for (int i = 0; i < 5; ++i) text += kPieces[random_() % std::size(kPieces)];
     return text;
   }
@@ -92,7 +95,7 @@ class Filler {
   RowRange rows() { return {integer(), integer()}; }
   RowStats stats() { return {integer(), integer(), integer(), integer(), integer()}; }
 
-  // One event of every kind.
+  // Returns one event of every kind.
   std::vector<WorkerEvent> events() {
     return {ModelLoaded{integer(),
                         {DeviceKind::kCuda, text(), text(), text(), text(), integer()},
@@ -129,7 +132,7 @@ class Filler {
   int count_ = 0;
 };
 
-// Counts the leaves of a document that equal the same leaf of another one.
+// Counts the leaves of `a` that are equal to the leaf with the same path in `b`.
 int equal_leaves(const Json& a, const Json& b) {
   const Json flat_a = a.flatten();
   const Json flat_b = b.flatten();
@@ -148,7 +151,7 @@ TEST(JobProtocol, EveryComputeTypeComesBack) {
   }
 }
 
-// Configs may say "fp32"; one program says a type to the other in one way.
+// A config may use the alias "bf16", but the programs use one name for each type.
 TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
   JobSpec spec = Filler(1).job();
   spec.units[0].effective.dtype = ComputeType::kBFloat16;
@@ -164,8 +167,8 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     const JobSpec spec = Filler(seed).job();
     const std::string json = to_json(spec);
     EXPECT_EQ(to_json(job_spec_from_json(json)), json);
-    // A member that is not read back would show its default: no leaf may equal the one of an empty
-    // job.
+    // A member that is not read back has its default. So no leaf may be equal to the leaf of an
+    // empty job.
     JobSpec empty;
     empty.units.resize(2);
     for (JobUnit& unit : empty.units) unit.scan.checkpoints.resize(3);
@@ -179,7 +182,7 @@ TEST(JobProtocol, AbsentOptionsStayAbsent) {
   spec.units.resize(1);
   const EffectiveResult result = job_spec_from_json(to_json(spec)).units[0].effective;
   EXPECT_FALSE(result.truncate_dim || result.causal);
-  spec.units[0].effective.causal = false;  // which is not the same as nothing
+  spec.units[0].effective.causal = false;  // false is different from an absent value
   EXPECT_EQ(job_spec_from_json(to_json(spec)).units[0].effective.causal, false);
 }
 
@@ -189,7 +192,7 @@ TEST(JobProtocol, EveryKindOfEventSurvivesTheRoundTripWithEveryField) {
     const std::vector<WorkerEvent> events = Filler(seed).events();
     for (size_t kind = 0; kind < events.size(); ++kind) {
       const std::string line = to_json_line(events[kind]);
-      EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line, whatever the message holds";
+      EXPECT_EQ(line.find('\n'), line.size() - 1) << "an event must be one line";
       const WorkerEvent read_back = worker_event_from_json(line);
       EXPECT_EQ(read_back.index(), kind);
       EXPECT_EQ(to_json_line(read_back), line);
@@ -197,7 +200,8 @@ TEST(JobProtocol, EveryKindOfEventSurvivesTheRoundTripWithEveryField) {
   }
 }
 
-// A member that is not read back would show its default in what is written again.
+// A member that is not read back has its default. The round-trip test above notices this only if
+// the events have no member with its default.
 TEST(JobProtocol, NoMemberOfAnEventHasItsDefaultInTheTests) {
   for (const WorkerEvent& event : Filler(3).events()) {
     const Json filled = Json::parse(to_json_line(event));

@@ -1,4 +1,4 @@
-"""Tests docs/adding-a-model.md: its quoted code is in the files that it names, and its names exist in the sources."""
+"""Checks docs/adding-a-model.md: the code and the names that it quotes are in the files that it names."""
 import pathlib
 import re
 import unittest
@@ -8,7 +8,7 @@ TEXT = (ROOT / "docs/adding-a-model.md").read_text()
 
 
 def quoted_code(text):
-    """Returns [(path, code)] of the blocks that begin with a language and a path."""
+    """Returns [(path, code)] of the blocks that open with a language and a path."""
     return re.findall(r"^```\w+ (\S+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
@@ -18,7 +18,7 @@ def sources(*folders):
 
 def files_that_name(model):
     """Returns the sources that name an architecture: its model_type, its file or its loader."""
-    name = re.compile(rf"(?<![\w-])(load_)?{model}\b")
+    name = re.compile(rf"(?<![\w-])(load_)?{model.replace('_', '[_-]')}\b")
     return {str(path.relative_to(ROOT)) for folder in ("src", "tests/models", "scripts/golden")
             for path in (ROOT / folder).rglob("*")
             if path.suffix in (".h", ".cc", ".py", ".txt") and name.search(path.read_text())}
@@ -43,11 +43,20 @@ class AddingAModel(unittest.TestCase):
         section = TEXT.split("## What a new model touches")[1].split("##")[0]
         listed = set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE))
         self.assertEqual(listed, files_that_name("distilbert"))
-        self.assertIn("One file is written, and six files name it", section)
+        self.assertIn("So six files change", section)
+        self.assertEqual(len(listed), 6)
+
+    def test_a_model_with_its_own_layer_touches_the_files_that_the_guide_names(self):
+        section = TEXT.split("## What a new model touches")[1].split("##")[0]
+        listed = set(re.findall(r"^\| `(\S+)` \|", section, re.MULTILINE)) - {"src/models/bert.cc"}
+        listed |= {"src/models/xlm_roberta_xl.cc", "src/models/CMakeLists.txt"}
+        self.assertIn("So one file is written, and six files change", " ".join(section.split()))
         self.assertEqual(len(listed), 1 + 6)
+        # A second list of the tests has some architectures, and this one is among them.
+        self.assertEqual(listed, files_that_name("xlm_roberta_xl") - {"tests/models/pooled_rows_test.cc"})
 
     def test_a_file_that_is_not_listed_is_noticed(self):
-        # bert.cc names the loader of jina_bert, because jina_bert has no model_type of its own.
+        # The model_type of jina_bert is BERT's, and load_bert() in bert.cc calls its loader.
         self.assertIn("src/models/bert.cc", files_that_name("jina_bert"))
 
     def test_names_exist(self):

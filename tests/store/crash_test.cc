@@ -1,4 +1,5 @@
-// SIGKILL at every system call that changes a file, and every error at every such call.
+// Sends SIGKILL at every system call that changes a file, and injects every error at every such
+// call. After each fault the same job must finish with the right bytes.
 #include <cerrno>
 #include <cstdlib>
 #include <random>
@@ -23,8 +24,8 @@ FakeJob small_job(bool keep_chunks) {
   return job;
 }
 
-// Kills the k-th call for k = 1, 2, ... until a run is not hit any more. Returns the number of
-// calls.
+// Kills a run at the k-th call, for k = 1, 2, ..., until a run makes fewer calls than k. Returns
+// the number of calls of a run.
 int64_t sweep(FaultMode mode, const FakeJob& job) {
   for (int64_t k = 1;; ++k) {
     const TempDir dir;
@@ -60,7 +61,7 @@ TEST(Crash, KillWhileStartingOverFresh) {
     FakeJob job = small_job(true);
     job.open = ChunkStore::Open::kFresh;
     const ChildResult result = run_child(cache, job, fault_plan(cache, FaultMode::kKillBefore, k));
-    // --fresh again: it may begin anew, so nothing is asked of acked chunks.
+    // The resumed run is kFresh too. It may encode all chunks again, so no chunk counts as acked.
     EXPECT_EQ(resume_problem(cache, job, {}), "") << "call " << k;
     if (!result.killed) break;
   }
@@ -88,7 +89,7 @@ TEST(Crash, KilledTwiceAtRandom) {
   }
 }
 
-// The sweep can fail: a store whose acknowledged chunks vanish is noticed.
+// Control: resume_problem() notices an acknowledged chunk that is lost.
 TEST(Crash, ControlLostChunkIsSeen) {
   const TempDir dir;
   const std::string cache = dir.file("cache");
@@ -126,7 +127,7 @@ TEST_P(Failure, OfAnyCallIsCleanAndResumable) {
     const ChildResult result = run_child(
         [&](const std::function<void(int64_t)>& ack) {
           run_fake_job(cache, job, ack);
-          ack(1000000 + fault_calls());  // beyond any chunk: how many calls there were
+          ack(1000000 + fault_calls());  // the number of calls, offset beyond any chunk index
         },
         plan);
     std::vector<int64_t> acked = result.acked;
@@ -134,7 +135,7 @@ TEST_P(Failure, OfAnyCallIsCleanAndResumable) {
       calls = acked.back() - 1000000;
       acked.pop_back();
       EXPECT_EQ(read_bytes(job.final_path(cache)), expected_final(job))
-          << "call " << k << ": success, wrong output";
+          << "call " << k << ": the run succeeded with a wrong final";
     } else {
       ++failed_runs;
       EXPECT_EQ(result.signal, 0) << "call " << k;
@@ -162,14 +163,14 @@ INSTANTIATE_TEST_SUITE_P(
         ErrnoCase{"DeniedFromThen", EACCES, ExitCode::kNoPermission, true},
         ErrnoCase{"NoDescriptorsOnce", EMFILE, ExitCode::kOsError, false},
         ErrnoCase{"NoDescriptorsFromThen", EMFILE, ExitCode::kOsError, true},
-        // Not "from then on": retrying EINTR is right, and a signal storm is no state of a disk.
+        // EINTR only once: callers retry it, so a call that always fails with it would never end.
         ErrnoCase{"InterruptedOnce", EINTR, ExitCode::kIoError, false},
         ErrnoCase{"ShortWriteOnce", 0, ExitCode::kOk, false},
         ErrnoCase{"ShortWriteFromThen", 0, ExitCode::kOk, true}),
     [](const auto& test) { return std::string(test.param.name); });
 
-// A device that takes half of a write and reports all of it: what was stored is found wrong before
-// it is used.
+// The device writes half of the bytes and reports all of them. The checksums must find the bad file
+// before it is used.
 TEST(Failure, LyingWriteIsFoundByTheNextReader) {
   const FakeJob job = small_job(true);
   for (int64_t k = 1; k < 60; ++k) {
@@ -181,7 +182,7 @@ TEST(Failure, LyingWriteIsFoundByTheNextReader) {
   }
 }
 
-// The rules that hold whatever fails: the detectors do fire.
+// Controls: the checks in fault.cc for a second fsync and for a removed lock file work.
 TEST(Failure, ControlSecondSyncAfterAFailureIsSeen) {
   const TempDir dir;
   FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 1);

@@ -1,7 +1,8 @@
-// Every bit of every file of a store flipped, every file cut at every length: found, or harmless to
-// the bit.
+// Flips every bit of the files of a store, and cuts the files at every length. The store must find
+// the damage, or publish a final with the right bytes all the same.
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <optional>
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Two chunks, one final; small, so that every bit can be tried.
+// A job of two chunks and one final, small enough to try every bit.
 class Damage : public ::testing::Test {
  protected:
   Damage() {
@@ -36,8 +37,8 @@ class Damage : public ::testing::Test {
     unfinished_.erase("train_tc_embeddings.truncated.jsonl");
   }
 
-  // The chunks that a resumed run encodes again; nullopt where it refuses to run. Either way, a
-  // final that is published is right.
+  // Resumes the job. Returns the chunks that it encodes again, or nullopt if it refuses to run.
+  // Checks that a published final is right.
   std::optional<std::vector<int64_t>> resume() {
     try {
       std::vector<int64_t> encoded = run_fake_job(cache_, job_);
@@ -51,7 +52,7 @@ class Damage : public ::testing::Test {
     }
   }
 
-  // Calls `check` with the folder in its unfinished state, `name` replaced by `content`.
+  // Restores the unfinished job, replaces the file `name` by `content`, and calls `check`.
   template <typename Check>
   void with(const std::string& name, const std::string& content, const Check& check) {
     restore_snapshot(cache_, unfinished_);
@@ -65,7 +66,7 @@ class Damage : public ::testing::Test {
     for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
       const auto mask = static_cast<char>(1 << (bit % 8));
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
-      SCOPED_TRACE(name + " bit " + std::to_string(bit));
+      SCOPED_TRACE(fmt::format("{} bit {}", name, bit));
       with(name, bytes, check);
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
     }
@@ -114,11 +115,11 @@ TEST_F(Damage, CutAtAnyLengthOrWithBytesAdded) {
   for (const char* name : {kChunk, kLog, kStream}) {
     const std::string whole = unfinished_.at(name);
     for (size_t size = 0; size < whole.size(); ++size) {
-      SCOPED_TRACE(std::string(name) + " cut to " + std::to_string(size));
+      SCOPED_TRACE(fmt::format("{} cut to {}", name, size));
       with(name, whole.substr(0, size), [this] { EXPECT_TRUE(resume().has_value()); });
     }
     for (size_t added = 1; added <= 16; ++added) {
-      SCOPED_TRACE(std::string(name) + " longer by " + std::to_string(added));
+      SCOPED_TRACE(fmt::format("{} longer by {}", name, added));
       with(name, whole + std::string(added, '\0'), [this] { EXPECT_TRUE(resume().has_value()); });
     }
   }
@@ -169,7 +170,7 @@ TEST_F(Damage, DroppedThingsAreToldInWords) {
     EXPECT_EQ(
         store->dropped()[0],
         folder_ +
-            "/chunk_0001.npy: its checksum differs from its record's; it will be encoded again");
+            "/chunk_0001.npy: its checksum is not the one in its record; it will be encoded again");
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/chunk_0001.npy"));
   });
 }
@@ -191,8 +192,7 @@ TEST_F(Damage, AnyBitOfAFinalOrItsManifestMakesItInvalid) {
     for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
       bytes[bit / 8] = static_cast<char>(whole[bit / 8] ^ static_cast<char>(1 << (bit % 8)));
       write_bytes(path, bytes);
-      EXPECT_NE(final_state(path == final_ ? path : final_, job_.identity, true),
-                FinalState::kValid)
+      EXPECT_NE(final_state(final_, job_.identity, true), FinalState::kValid)
           << path << " bit " << bit;
       bytes[bit / 8] = whole[bit / 8];
     }

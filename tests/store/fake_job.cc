@@ -2,13 +2,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 
 #include "base/npy.h"
 
 namespace encode::testing {
 namespace {
 
-// splitmix64
+// Computes a step of the generator splitmix64.
 uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15ULL;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -136,10 +137,10 @@ std::string expected_offsets(const FakeJob& job) {
   std::vector<int64_t> offsets = {0};
   for (const int32_t length : fake_lengths({.begin = 0, .end = job.identity.rows}))
     offsets.push_back(offsets.back() + length);
-  // NumPy 2.2: numpy.save of an int64 vector of 31 elements.
+  // The header that numpy.save of NumPy 2.2 writes for an int64 vector.
   std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
-  bytes += "{'descr': '<i8', 'fortran_order': False, 'shape': (" + std::to_string(offsets.size()) +
-           ",), }";
+  bytes +=
+      fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", offsets.size());
   bytes.resize(127, ' ');
   bytes += '\n';
   bytes.append(reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t));
@@ -149,8 +150,7 @@ std::string expected_offsets(const FakeJob& job) {
 std::string expected_ledger(const FakeJob& job) {
   std::string lines;
   for (const TruncatedRow& row : fake_truncated({.begin = 0, .end = job.identity.rows})) {
-    lines += R"({"row":)" + std::to_string(row.row) + R"(,"tokens":7,"lost_tokens":)" +
-             std::to_string(row.row + 1) + "}\n";
+    lines += fmt::format("{{\"row\":{},\"tokens\":7,\"lost_tokens\":{}}}\n", row.row, row.row + 1);
   }
   return lines;
 }

@@ -1,5 +1,5 @@
-// A whole job over the real ChunkStore with an encoder that costs nothing: the vector of a row is a
-// hash of the row.
+// Runs a whole job on the real ChunkStore with a fake encoder: the vector of a row is a hash of the
+// row number.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,31 @@ struct FakeJob {
   std::string final_path(const std::string& cache_dir) const;
 };
 
-// The same with 0 to 3 vectors a row.
+// Returns a job of token embeddings, with 0 to 3 vectors for each row.
 FakeJob token_embeddings_job();
 
-// Unit vectors, row-major [rows.size(), dim].
+// Returns unit vectors, row-major [rows.size(), dim].
 std::vector<float> fake_rows(RowRange rows, int64_t dim);
-// Those of a job of token embeddings, and how many of them each row has.
+// Return the vectors of a job of token embeddings, and the number of vectors of each row.
 std::vector<float> fake_vectors(RowRange rows, int64_t dim);
 std::vector<int32_t> fake_lengths(RowRange rows);
 RowStats fake_stats(RowRange rows);
-// Every ninth row, so that there are chunks with a ledger and chunks without.
+// Returns every ninth row, so that some chunks have a ledger and others do not.
 std::vector<TruncatedRow> fake_truncated(RowRange rows);
 
-// Encodes and commits one chunk, its rows appended one by one.
+// Encodes one chunk, appends its rows one by one, and commits it.
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim);
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity& identity);
 
-// Lock, open, encode what is pending, assemble, publish, remove the chunks unless they are kept.
-// `on_commit` is called after each commit, with the chunk's index. Returns the chunks encoded.
+// Locks the cache, opens the store, encodes the pending chunks, publishes the final, and removes
+// the chunks unless the job keeps them. Calls `on_commit` with the chunk's index after each commit.
+// Returns the indices of the chunks that it encoded.
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
                                   const std::function<void(int64_t)>& on_commit = {});
 
-// What the final of the job must be, made without the store.
+// Return the bytes that the files of the final must have, computed without the store.
 std::string expected_final(const FakeJob& job);
 std::string expected_ledger(const FakeJob& job);
-std::string expected_offsets(const FakeJob& job);  // of token embeddings
+std::string expected_offsets(const FakeJob& job);  // for a job of token embeddings
 
 }  // namespace encode::testing

@@ -1,11 +1,12 @@
-// Power loss without a power cut: the store runs on an ext4 image mounted by loop; the image file
-// is copied while it is mounted and the writer stands still, so the copy holds only what has
-// reached the "disk". Then the copy is mounted, which replays its journal as after a real cut.
-// Needs root and loop mounts.
+// Simulates power loss. The store runs on an ext4 image that is mounted through a loop device. The
+// test stops the writer and copies the image file while it is mounted, so the copy holds only what
+// has reached the simulated disk. Then it mounts the copy, which replays the journal as after a
+// real power cut. The tests need root and loop mounts; without them they are skipped.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -31,11 +32,11 @@ class Mount {
   Mount(const std::string& image, std::string directory, const std::string& options)
       : directory_(std::move(directory)) {
     fs::create_directories(directory_);
-    mounted_ = shell("mount -o loop," + options + " " + image + " " + directory_);
+    mounted_ = shell(fmt::format("mount -o loop,{} {} {}", options, image, directory_));
   }
   ~Mount() {
     if (!mounted_) return;
-    // Busy for a moment where something else on the machine looks at new mounts.
+    // The mount may be busy for a moment, if another program looks at new mounts.
     for (int i = 0; i < 100; ++i) {
       if (shell("umount " + directory_)) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -52,12 +53,12 @@ class Mount {
   bool mounted_ = false;
 };
 
-// A writer in a child process that stops after each system call and each acknowledged chunk until
-// it is let go on.
+// The writer is a child process. It sends an event after each system call and each acknowledged
+// chunk, and then waits until the test lets it continue.
 struct Event {
   enum Kind : int64_t { kCall, kAck, kFinished };
   int64_t kind = kCall;
-  int64_t value = 0;  // calls so far; chunk; unused
+  int64_t value = 0;  // kCall: the number of calls so far; kAck: the chunk; kFinished: unused
 };
 
 int event_pipe[2];
@@ -86,15 +87,14 @@ pid_t start_writer(const std::string& cache, const FakeJob& job, FaultPlan plan)
   }
 }
 
-// A file under its published name that is not whole.
+// Returns "torn PATH" for a published file that does not have all its bytes, or "".
 std::string torn_file(const std::string& cache, const FakeJob& job) {
   const std::string final_bytes = expected_final(job);
   const std::string final_path = job.final_path(cache);
   if (fs::exists(final_path) && read_bytes(final_path) != final_bytes) return "torn " + final_path;
   for (int64_t index = 0; index * job.chunk_rows < job.identity.rows; ++index) {
-    char name[32];
-    std::snprintf(name, sizeof name, "/chunk_%04lld.npy", static_cast<long long>(index));
-    const std::string path = chunks_dir(cache, job.identity.name) + name;
+    const std::string path =
+        fmt::format("{}/chunk_{:04}.npy", chunks_dir(cache, job.identity.name), index);
     FakeJob chunk = job;
     chunk.identity.rows =
         std::min(job.identity.rows, (index + 1) * job.chunk_rows) - index * job.chunk_rows;
@@ -125,7 +125,7 @@ class ImageCut : public ::testing::Test {
       GTEST_SKIP() << "cannot mount an ext4 image by loop: needs root, loop devices and e2fsprogs";
   }
 
-  // Every problem found at any cut.
+  // Runs the job, cuts the power at many calls, and returns all problems found after the cuts.
   std::vector<std::string> run(const CutPlan& plan) {
     problems_.clear();
     cuts_ = 0;
@@ -160,14 +160,14 @@ class ImageCut : public ::testing::Test {
   int64_t cuts() const { return cuts_; }
 
  private:
-  // A new file each time: a loop device that is still being torn down must not share it.
+  // Makes a new image file each time, because a loop device of the old one may still be in use.
   bool make_disk() {
     fs::remove(image_);
-    return shell("truncate -s 12M " + image_ + " && mkfs.ext4 -q -F " + image_);
+    return shell(fmt::format("truncate -s 12M {} && mkfs.ext4 -q -F {}", image_, image_));
   }
 
-  // The kernel may write back while we copy, and a copy of two moments is no power cut: copy until
-  // nothing moves.
+  // The kernel may write to the image during a copy, and then the copy would mix two states. So
+  // this reads the image until two copies are equal.
   void copy_disk(const std::string& copy) const {
     std::string content = read_bytes(image_);
     for (std::string again = read_bytes(image_); again != content; again = read_bytes(image_))
@@ -191,7 +191,7 @@ class ImageCut : public ::testing::Test {
       problem = "the final was published and is gone";
     }
     if (problem.empty()) problem = resume_problem(cache, plan.job, acked);
-    if (!problem.empty()) problems_.push_back("cut " + std::to_string(cuts_) + ": " + problem);
+    if (!problem.empty()) problems_.push_back(fmt::format("cut {}: {}", cuts_, problem));
   }
 
   const TempDir dir_;
@@ -223,7 +223,7 @@ TEST_F(ImageCut, NorWithoutOrderedData) {
   EXPECT_EQ(run(plan), std::vector<std::string>());
 }
 
-// The same test on a store with one sync taken away: it must fail, else it proves nothing.
+// Control: a store without one of its syncs must fail the same test.
 class ImageCutControl : public ImageCut, public ::testing::WithParamInterface<FaultMode> {};
 
 TEST_P(ImageCutControl, MissingSyncIsSeen) {

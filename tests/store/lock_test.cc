@@ -1,5 +1,7 @@
+// Tests the lock on a cache directory between processes.
 #include <cerrno>
 #include <chrono>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A child that holds the lock until it is told to end, or killed.
+// A child process that holds the lock until it is killed.
 class Owner {
  public:
   explicit Owner(const std::string& cache, bool lock_inherited = false) {
@@ -27,7 +29,7 @@ class Owner {
     pid_ = ::fork();
     if (pid_ == 0) {
       const CacheLock lock = CacheLock::acquire(cache);
-      // The grandchild is the worker: it lives on when the owner is killed.
+      // The grandchild plays the worker. It goes on when the owner is killed.
       worker_ = lock_inherited ? ::fork() : -1;
       if (worker_ != 0 && ::write(ready_[1], &worker_, sizeof worker_) != sizeof worker_)
         ::_exit(97);
@@ -77,7 +79,8 @@ ErrorDetail acquire_error(const std::string& cache) {
           .hint = ""};
 }
 
-// The kernel frees a lock a moment after kill() returns for a process that we cannot wait for.
+// The test cannot wait for the grandchild, and the kernel frees its lock only a moment after
+// kill() returns. So this function tries for up to two seconds.
 bool acquired_within_two_seconds(const std::string& cache) {
   for (int i = 0; i < 200; ++i) {
     if (acquire_error(cache).exit_code == ExitCode::kOk) return true;
@@ -94,7 +97,7 @@ TEST(Lock, SecondRunIsToldWhoHoldsItAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   EXPECT_EQ(error.exit_code, ExitCode::kTempFail);
   EXPECT_EQ(error.code, "store.locked");
-  EXPECT_THAT(error.found, HasSubstr("process " + std::to_string(owner.pid())));
+  EXPECT_THAT(error.found, HasSubstr(fmt::format("process {}", owner.pid())));
 }
 
 TEST(Lock, KilledOwnerLeavesNoStaleLock) {
@@ -116,7 +119,7 @@ TEST(Lock, LivesAsLongAsAChildThatInheritedIt) {
 TEST(Lock, ClosingAnotherDescriptorOfTheFileDoesNotFreeIt) {
   const TempDir dir;
   const CacheLock lock = CacheLock::acquire(dir.path());
-  read_bytes(dir.file("LOCK"));  // opens and closes it: a classic POSIX lock would be gone
+  read_bytes(dir.file("LOCK"));  // opens and closes the file, which drops a classic POSIX lock
   EXPECT_EQ(acquire_error(dir.path()).exit_code, ExitCode::kTempFail);
 }
 
@@ -136,8 +139,8 @@ TEST(Lock, FileSystemWithoutLocksIsRefused) {
   EXPECT_THAT(result.message, HasSubstr("store.lock"));
 }
 
-// Two runs at once: one does the work; the other is told to come back. Neither spoils anything, not
-// even with locks that do not lock.
+// Starts two runs at once. With locks, one run does the work and the other ends with kTempFail. In
+// any case, even with locks that do nothing, the data must be right afterwards.
 void race(FaultMode mode, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const TempDir dir;

@@ -1,5 +1,5 @@
-// Tests that only kill processes need no disk: memory keeps what a process wrote, and makes
-// thousands of runs cheap.
+// Puts temporary folders into /dev/shm. Tests that only kill processes need no disk, because memory
+// keeps what a killed process wrote, and thousands of runs are faster there.
 #include <cstdlib>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Finals of every type, against what sentence-transformers and NumPy make of the same numbers
-// (tests/data/README.md names the maker).
+// Compares finals of every type with the results of sentence-transformers and NumPy for the same
+// numbers. tests/data/README.md names the script that makes these results.
 #include "store/quantize.h"
 
 #include <cstring>
@@ -36,7 +36,7 @@ struct Source {
   std::vector<float> rows;
 };
 
-// As the store does it: ranges of all rows, then rows in blocks.
+// Quantizes rows in blocks, as the store does, with the ranges of all rows.
 std::string quantized(const Source& source, OutputType type, Ranges ranges) {
   const Quantizer quantizer(type, source.dim, ranges);
   std::string all;
@@ -67,7 +67,7 @@ TEST_P(Quantized, ByteEqualToSentenceTransformers) {
   EXPECT_EQ(header.cols, output_columns(GetParam(), source.dim));
 }
 
-// The control: one number moved to another bucket, or to another sign, is seen.
+// Control: one changed number gives other bytes.
 TEST_P(Quantized, AnotherNumberGivesOtherBytes) {
   Source source("embeddings");
   source.rows[1] = -source.rows[1];
@@ -130,7 +130,7 @@ TEST(Ranges, TooWideForFloat32AreRefused) {
   EXPECT_EQ(code_of([&] { ranges.npy_bytes(); }), "store.ranges");
 }
 
-// Finals of a whole job of 30 rows in chunks of 4, [30, 4].
+// A finished job of 30 rows in chunks of 4 rows; the final is [30, 4].
 class FinalTypes : public ::testing::Test {
  protected:
   FinalTypes() {
@@ -141,7 +141,7 @@ class FinalTypes : public ::testing::Test {
     ChunkStore::open(dir_.path(), job_.identity, job_.chunk_rows, ChunkStore::Open::kResume)
         ->assemble(path_, format, {});
   }
-  // Of all rows at once.
+  // Returns the values of the final, quantized from all rows in one call.
   std::string expected(OutputType type) const {
     Ranges ranges(job_.identity.dim);
     const std::vector<float> rows = fake_rows({0, 30}, job_.identity.dim);

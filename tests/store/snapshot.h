@@ -1,4 +1,4 @@
-// The bytes of every file in a folder, to damage them and to put them back.
+// Saves and restores the bytes of every file in a folder.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@ namespace encode::testing {
 using Snapshot = std::map<std::string, std::string>;  // path under the folder -> content
 
 Snapshot take_snapshot(const std::string& directory);
-// Afterwards the folder holds the snapshot and nothing else.
+// Makes the folder hold the files of the snapshot and no other files.
 void restore_snapshot(const std::string& directory, const Snapshot& snapshot);
 
 }  // namespace encode::testing

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ std::string drain(int fd) {
   return text;
 }
 
-// One line an event: "ack 3" or "error <text>" to the end.
+// Parses lines "ack 3". The rest of the text is the message of an Error.
 void parse_events(const std::string& text, ChildResult& result) {
   size_t at = 0;
   while (text.compare(at, 4, "ack ") == 0) {
@@ -58,7 +59,7 @@ ChildResult run_child(const std::function<void(const std::function<void(int64_t)
     ::close(ends[0]);
     set_fault_plan(plan);
     try {
-      action([&ends](int64_t index) { tell(ends[1], "ack " + std::to_string(index) + "\n"); });
+      action([&ends](int64_t index) { tell(ends[1], fmt::format("ack {}\n", index)); });
       ::_exit(0);
     } catch (const Error& error) {
       tell(ends[1], error.what());
@@ -87,14 +88,13 @@ std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
   try {
     for (const int64_t index : run_fake_job(cache_dir, job)) {
       const bool was_acked = std::find(acked.begin(), acked.end(), index) != acked.end();
-      if (was_acked)
-        return "chunk " + std::to_string(index) + " was committed and then encoded again";
+      if (was_acked) return fmt::format("chunk {} was committed and then encoded again", index);
     }
   } catch (const Error& error) {
     return error.what();
   }
   const std::string path = job.final_path(cache_dir);
-  if (!std::filesystem::exists(path)) return "no final";
+  if (!std::filesystem::exists(path)) return "the final is missing";
   if (read_bytes(path) != expected_final(job)) return "the final differs";
   if (read_bytes(ledger_path(path)) != expected_ledger(job)) return "the ledger differs";
   if (job.identity.token_embeddings && read_bytes(offsets_path(path)) != expected_offsets(job))
@@ -103,7 +103,7 @@ std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
     return "the manifest does not fit";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_dir)) {
     if (entry.path().filename().string().find(".tmp.") != std::string::npos)
-      return "temp file " + entry.path().string();
+      return "a temporary file is left: " + entry.path().string();
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// Runs fake jobs in child processes under a fault plan and tells how they ended.
+// Runs fake jobs in child processes under a fault plan and reports how they ended.
 #pragma once
 
 #include <functional>
@@ -11,23 +11,23 @@
 namespace encode::testing {
 
 struct ChildResult {
-  bool killed = false;  // by SIGKILL
-  int exit_code = -1;   // documented exit code; -1: ended by a signal, `signal` says which
-  int signal = 0;
-  std::vector<int64_t> acked;  // chunks whose commit returned, told through a pipe
-  std::string message;         // the Error
+  bool killed = false;         // whether SIGKILL ended it
+  int exit_code = -1;          // the exit code; -1 if a signal ended it
+  int signal = 0;              // the signal that ended it, or 0
+  std::vector<int64_t> acked;  // the chunks for which commit() returned
+  std::string message;         // the text of the Error, or ""
 };
 
 FaultPlan fault_plan(const std::string& root, FaultMode mode, int64_t at);
 
-// run_fake_job() in a forked child.
+// Runs run_fake_job() in a forked child.
 ChildResult run_child(const std::string& cache_dir, const FakeJob& job, const FaultPlan& plan);
-// Any action; an Error becomes its exit code.
+// Runs any action in a forked child. If it throws an Error, the child ends with its exit code.
 ChildResult run_child(const std::function<void(const std::function<void(int64_t)>& ack)>& action,
                       const FaultPlan& plan);
 
-// Runs the job without faults and says what is wrong with the outcome; "" where the final is right
-// to the byte and no chunk of `acked` was encoded again.
+// Runs the job without faults and returns what is wrong with its outcome. Returns "" if every byte
+// of the final is right and no chunk of `acked` was encoded again.
 std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
                            const std::vector<int64_t>& acked);
 

@@ -1,5 +1,6 @@
-// Every broken config, input, model and command line ends with the documented exit code, and says
-// what, where and what to do next.
+// Tests that a broken config, input, model or command line gives the documented exit code, and a
+// message that says what is wrong, where, and what to do next.
+#include <fmt/format.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,14 +16,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// `encode` with these arguments, in a directory with the files below, where @ stands for the
-// directory.
+// A command that must fail. In `arguments` and `config`, @ stands for the directory of the test,
+// which has the files that BrokenThings() writes.
 struct Broken {
   const char* name;
   int exit_code;
-  std::string says;  // must be in the message
+  std::string says;  // a part of the message
   std::vector<std::string> arguments;
-  std::string config;  // c.yaml, under the good one's keys; "": the good one
+  std::string
+      config;  // the text of c.yaml; "": kGoodConfig; "worker": kGoodConfig, no worker program
 };
 
 std::ostream& operator<<(std::ostream& out, const Broken& broken) { return out << broken.name; }
@@ -87,14 +89,14 @@ std::vector<Broken> broken_things() {
       {"ModelConfigNotJson", 78, "config.json", model("@/bad_config"), ""},
       {"ModelWeightsCut", 78, "model.safetensors", model("@/cut_weights"), ""},
       {"ModelOnlyPickle", 78, "safetensors", model("@/pickle"), ""},
-      // places
+      // the cache directory and the worker
       {"CacheIsAFile",
        73,
        "good.jsonl",
        {"--config", "@/c.yaml", "--cache-dir", "@/good.jsonl"},
        ""},
       {"WorkerMissing", 71, "ENCODE_WORKER", {"--config", "@/c.yaml"}, "worker"},
-      // other verbs
+      // other commands
       {"VerifyMissing", 66, "nowhere.npy", {"verify", "@/nowhere.npy"}, ""},
       {"CompareNotNpy", 65, "good.jsonl", {"compare", "@/good.jsonl", "@/good.jsonl"}, ""},
   };
@@ -146,19 +148,19 @@ TEST_P(BrokenThings, EndsAsDocumented) {
 
   EXPECT_EQ(end.signal, 0);
   EXPECT_EQ(end.exit_code, broken.exit_code) << end.err;
-  const std::string message = end.err + end.out;  // verify answers with a table
+  const std::string message = end.err + end.out;  // verify prints a table to standard output
   EXPECT_THAT(message, HasSubstr(broken.says));
   if (std::string(broken.name) == "VerifyMissing") return;
   const size_t error = end.err.find("error[");
   ASSERT_NE(error, std::string::npos) << end.err;
   EXPECT_THAT(end.err.substr(error), HasSubstr("\n  where "));
-  // docs/errors.md has the code, with this exit code in its row.
+  // docs/errors.md must have a row with the code and the exit code.
   const std::string code = end.err.substr(error + 6, end.err.find(']', error) - error - 6);
   const std::string docs = read_bytes(ENCODE_DOCS "/errors.md");
   const size_t row = docs.find("`" + code + "`", docs.find("## Error codes"));
   ASSERT_NE(row, std::string::npos) << code << " is not in docs/errors.md";
   EXPECT_THAT(docs.substr(row, docs.find('\n', row) - row),
-              HasSubstr(std::to_string(end.exit_code)))
+              HasSubstr(fmt::to_string(end.exit_code)))
       << code;
   const bool next_step = end.err.find("\n  hint ") != std::string::npos ||
                          end.err.find("\n  expected ") != std::string::npos;
@@ -168,7 +170,7 @@ TEST_P(BrokenThings, EndsAsDocumented) {
 INSTANTIATE_TEST_SUITE_P(All, BrokenThings, ::testing::ValuesIn(broken_things()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// The negative control: with nothing broken, the same command succeeds.
+// Checks that the same command succeeds if nothing is broken.
 TEST_F(BrokenThings, GoodOnesPass) {
   dir_.write("c.yaml", in_dir(kGoodConfig));
   const ProgramEnd end = Program(dir_.path(), {"--config", dir_.file("c.yaml")}).wait();

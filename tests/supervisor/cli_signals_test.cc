@@ -1,5 +1,5 @@
-// Signals to the whole program: it ends as its caller expects, keeps what was committed and leaves
-// no worker behind.
+// Sends signals to `encode`. It must end as its caller expects, keep the committed chunks and leave
+// no worker running.
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -31,7 +31,7 @@ bool wait_until(const std::function<bool()>& condition) {
 
 class Signals : public ::testing::Test {
  protected:
-  static constexpr int64_t kRows = 400;  // at 20 ms a batch of four: two seconds
+  static constexpr int64_t kRows = 400;  // take two seconds: a batch of four rows takes 20 ms
 
   Signals() { experiment_.write_input("tc", kRows, "tc"); }
 
@@ -57,7 +57,8 @@ class Signals : public ::testing::Test {
   }
   std::string output() const { return experiment_.dir().file("out.npy"); }
   bool committed() const { return std::filesystem::exists(experiment_.cache("encoded_chunks")); }
-  // The worker inherits the lock, so a free lock means that nobody is left.
+  // Waits until the lock on the cache is free. The worker inherits the lock, so no process is left
+  // then.
   bool nobody_left() const {
     return wait_until([this] {
       try {
@@ -68,7 +69,7 @@ class Signals : public ::testing::Test {
       }
     });
   }
-  // The rest is encoded, and only the rest.
+  // Runs the experiment again and checks that only the missing chunks are encoded.
   void finish_and_check() {
     const size_t before = experiment_.take_encoded_chunks().size();
     EXPECT_GE(before, 1U);
@@ -123,7 +124,7 @@ TEST_F(Signals, SecondSignalEndsAHungRunAtOnce) {
 }
 
 TEST_F(Signals, SecondRunOnABusyCacheDoesNotWaitForTheFirst) {
-  Program program = start("hang:1:1");  // holds the cache until it is killed, for a minute at least
+  Program program = start("hang:1:1");  // holds the lock for at least a minute
   ASSERT_TRUE(wait_until([this] { return committed(); }));
   const TempDir elsewhere;
   const auto before = std::chrono::steady_clock::now();

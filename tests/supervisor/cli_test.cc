@@ -1,4 +1,4 @@
-// The verbs of the program, with the fake worker in place of the model.
+// Tests the commands of `encode`, with the fake worker.
 #include <algorithm>
 #include <string>
 
@@ -56,18 +56,19 @@ TEST_F(Cli, ModelsListsEveryArchitecture) {
 }
 
 TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
-  for (const std::string verb :
+  for (const std::string command :
        {"", "run", "verify", "compare", "config", "tokenize", "models", "version"}) {
     std::vector<std::string> arguments = {"--help"};
-    if (!verb.empty()) arguments.insert(arguments.begin(), verb);
-    double best = 1;  // processor time, and the best of five: the machine may be busy
+    if (!command.empty()) arguments.insert(arguments.begin(), command);
+    // Takes the best processor time of five runs, because the machine may be busy.
+    double best = 1;
     for (int i = 0; i < 5; ++i) {
       const ProgramEnd end = encode(arguments);
-      EXPECT_EQ(end.exit_code, 0) << verb;
-      EXPECT_THAT(end.out, HasSubstr(verb));
+      EXPECT_EQ(end.exit_code, 0) << command;
+      EXPECT_THAT(end.out, HasSubstr(command));
       best = std::min(best, end.cpu_seconds);
     }
-    EXPECT_LT(best, 0.05) << verb;
+    EXPECT_LT(best, 0.05) << command;
   }
 }
 

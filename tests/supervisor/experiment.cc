@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 
 #include "base/file.h"
@@ -32,7 +33,7 @@ void Experiment::write_input(const std::string& stream, int64_t rows,
                              const std::string& salt) const {
   std::string lines;
   for (int64_t row = 0; row < rows; ++row) {
-    lines += R"({"text":")" + salt + " row " + std::to_string(row) + "\"}\n";
+    lines += fmt::format("{{\"text\":\"{} row {}\"}}\n", salt, row);
   }
   dir_.write(stream + ".jsonl", lines);
 }

@@ -1,4 +1,4 @@
-// A small experiment on disk, run in this process with the fake worker.
+// A small experiment on disk, for tests that run the supervisor in the test process.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 
 namespace encode::testing {
 
-// What a run came to.
+// How a run ended, and what it wrote.
 struct RunResult {
   ExitCode exit_code = ExitCode::kOk;
-  ErrorDetail error;  // where exit_code is not kOk
-  std::string log;    // what the terminal showed
-  std::string out;    // standard output
+  ErrorDetail error;  // empty if exit_code is kOk
+  std::string log;    // the standard error
+  std::string out;    // the standard output
 };
 
-// Streams train_tc and train_commit of 17 rows each, chunks of 5 rows: 4 chunks a stream.
+// Has the streams train_tc and train_commit, of 17 rows each. Chunks have 5 rows, so that each
+// stream has 4 chunks.
 class Experiment {
  public:
   static constexpr int64_t kRows = 17;
@@ -29,11 +30,11 @@ class Experiment {
 
   Experiment();
 
-  RunConfig config;  // change it before run()
+  RunConfig config;  // a test may change this before run()
   RunEnvironment environment;
 
-  // Runs with FAKE_WORKER=`misdeed` ("crash:2:1": crash in chunk 2, once; chunk -1: before the
-  // first).
+  // Runs the experiment with the fake worker and FAKE_WORKER=`misdeed`; see fake_worker.cc. ""
+  // means no misdeed.
   RunResult run(const std::string& misdeed = "");
 
   const TempDir& dir() const { return dir_; }
@@ -41,15 +42,16 @@ class Experiment {
   std::string tc() const { return cache("train_tc_embeddings.npy"); }
   std::string commit() const { return cache("train_commit_embeddings.npy"); }
   std::string read(const std::string& path) const { return read_bytes(path); }
-  // Chunks that workers have encoded so far, over all runs; starts to count anew.
+  // Returns the chunks that workers have encoded in all runs since the last call.
   std::vector<int64_t> take_encoded_chunks() const;
+  // Writes `rows` rows; other values of `salt` give other texts.
   void write_input(const std::string& stream, int64_t rows, const std::string& salt) const;
 
  private:
   TempDir dir_;
 };
 
-// The matrices of an undisturbed run.
+// Returns the bytes of the train_tc matrix of a run without misdeeds.
 std::string undisturbed_tc();
 
 }  // namespace encode::testing

@@ -1,6 +1,6 @@
-// A worker without a model: the real protocol, texts and chunk store, with vectors made from a hash
-// of each text. What goes wrong is told by the environment: FAKE_WORKER="crash:2:1" crashes in
-// chunk 2, once. Used by the tests only.
+// A worker without a model, for tests. It uses the real protocol, text readers and chunk store, and
+// makes each vector from a hash of the text. FAKE_WORKER=<what>:<chunk>:<times> makes it misbehave:
+// "crash:2:1" crashes once, in chunk 2. Chunk -1 is the time before the first chunk.
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -28,7 +28,7 @@ constexpr int64_t kBatchRows = 4;
 
 volatile std::sig_atomic_t stop_requested = 0;
 
-// "<what>:<chunk>:<times>"; the count is kept in a file, since each time may be another process.
+// What FAKE_WORKER asks for. The count is in a file, because each time may be in another process.
 class Misdeed {
  public:
   explicit Misdeed(const std::string& cache_dir) : counter_(cache_dir + "/misdeeds") {
@@ -42,7 +42,7 @@ class Misdeed {
     times_ = std::stoll(spec.substr(second + 1));
   }
 
-  // Is it time for `what`? Counts.
+  // Returns whether the worker must do `what` now, and counts one time if so.
   bool due(const std::string& what, int64_t chunk) const {
     if (what != what_ || chunk != chunk_) return false;
     int64_t done = 0;
@@ -195,7 +195,7 @@ class FakeWorker {
 }  // namespace
 }  // namespace encode
 
-// encode-worker --job FILE --events FD
+// Usage: encode-worker --job FILE --events FD
 int main(int argc, char** argv) {
   if (argc != 5) return 64;
   std::signal(SIGTERM, [](int) { encode::stop_requested = 1; });

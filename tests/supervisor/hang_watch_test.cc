@@ -1,4 +1,4 @@
-// A worker hangs when silence is long against its own pace, never by a fixed clock.
+// Tests that the patience depends on the batch times of the worker, and is at least the floor.
 #include "supervisor/worker/hang_watch.h"
 
 #include <gtest/gtest.h>

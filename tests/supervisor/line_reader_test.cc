@@ -1,4 +1,4 @@
-// Lines come whole, however the bytes arrive.
+// Tests that lines arrive whole, although their bytes arrive in parts.
 #include "supervisor/worker/line_reader.h"
 
 #include <array>
@@ -44,7 +44,7 @@ TEST_F(LineReaderTest, PartsAreJoinedAndTheLastLineNeedsNoEnd) {
   write_end_.close();
   reader_->drain();
   EXPECT_EQ(lines_.back(), "three");
-  EXPECT_EQ(reader_->fd(), -1) << "poll() skips it from now on";
+  EXPECT_EQ(reader_->fd(), -1) << "poll() ignores -1";
 }
 
 TEST_F(LineReaderTest, EndlessLineDoesNotGrowMemory) {

@@ -1,4 +1,4 @@
-// The program `encode` as a child process, for tests of what only a whole program shows.
+// Runs the program `encode` as a child process.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace encode::testing {
 
 struct ProgramEnd {
   int exit_code = 0;
-  int signal = 0;                   // that ended it
+  int signal = 0;                   // the signal that ended it; 0: none
   double cpu_seconds = 0;           // user and system
-  int64_t peak_resident_bytes = 0;  // of the largest of the program and its children
+  int64_t peak_resident_bytes = 0;  // of encode or its worker, whichever has more
   std::string out;
   std::string err;
 };
 
-// Runs `encode <arguments>` with the fake worker. One at a time in a directory: its output goes to
-// files there.
+// Runs `encode <arguments>` with the worker that the test target names (FAKE_WORKER_PROGRAM). The
+// output goes to files in `directory`, so only one Program at a time may use a directory.
 class Program {
  public:
   using Environment = std::map<std::string, std::string>;
@@ -30,11 +30,11 @@ class Program {
           const Environment& environment = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
-  ~Program();  // SIGKILL where it still runs
+  ~Program();  // kills the process if it still runs
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  ProgramEnd wait();
+  ProgramEnd wait();  // may be called once
 
  private:
   std::string directory_;

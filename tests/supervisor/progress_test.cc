@@ -1,4 +1,4 @@
-// The progress line and the terminal it is drawn on (a pseudo terminal).
+// Tests the progress line, and Terminal on a pseudo terminal.
 #include "supervisor/report/progress.h"
 
 #include <array>
@@ -44,7 +44,7 @@ TEST(ProgressLine, UnknownIsLeftOut) {
   EXPECT_EQ(render_progress(start, 0), "s   0% 0/10 rows");
   const ProgressView empty = {
       .stream = "s", .rows_done = 0, .rows_total = 0, .tokens_per_second = 0, .seconds_left = 0};
-  EXPECT_THAT(render_progress(empty, 0), HasSubstr("100%")) << "no rows: done";
+  EXPECT_THAT(render_progress(empty, 0), HasSubstr("100%")) << "a stream without rows is done";
 }
 
 TEST(RateMeter, MeasuresTheLastHalfMinute) {

@@ -1,6 +1,7 @@
-// Retry without progress stops being a retry.
+// Tests when a failed worker is restarted, and when the run gives up.
 #include "supervisor/worker/restart_policy.h"
 
+#include <fmt/format.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,7 +16,7 @@ RestartPolicy::Failure failure_of(const std::string& stream, int64_t chunk) {
   RestartPolicy::Failure failure;
   failure.stream = stream;
   failure.chunk = chunk;
-  failure.chunk_name = "chunk " + std::to_string(chunk);
+  failure.chunk_name = fmt::format("chunk {}", chunk);
   failure.cause.exit_code = ExitCode::kTempFail;
   return failure;
 }
@@ -36,7 +37,7 @@ TEST(RestartPolicy, DelaysDoubleUpToAMinute) {
   for (int i = 0; i < 8; ++i) delays.push_back(policy.restart_delay(failure_of("", -1)));
   EXPECT_THAT(delays, ::testing::ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
   EXPECT_EQ(exit_code_of(policy, failure_of("", -1)), ExitCode::kTempFail)
-      << "the cause's own exit code";
+      << "the exit code of the cause";
 }
 
 TEST(RestartPolicy, ProgressStartsTheCountAnew) {
@@ -66,7 +67,7 @@ TEST(RestartPolicy, ThirdFailureOfOneChunkIsTheLast) {
   EXPECT_EQ(exit_code_of(policy, failure_of("s", 4)), ExitCode::kOk);
   EXPECT_EQ(exit_code_of(policy, failure_of("s", 4)), ExitCode::kInternal);
   EXPECT_EQ(exit_code_of(policy, failure_of("s", 4)), ExitCode::kOk)
-      << "told once, then it may be tried again";
+      << "after the error the count begins again";
 }
 
 TEST(RestartPolicy, FailuresOfDifferentChunksDoNotAddUp) {

@@ -1,4 +1,4 @@
-// A run as its user sees it: matrices, log, summary, resume. The worker is fake, the disk is real.
+// Tests the matrices, the log, the summary and the resume of whole runs, with the fake worker.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -33,7 +33,8 @@ TEST(Run, MakesEveryFinalAndTheCombinedMatrix) {
   EXPECT_EQ(read_npy_header(experiment.cache("train_combined_embeddings.npy")).cols,
             2 * Experiment::kDim);
   EXPECT_NE(experiment.read(experiment.tc()), experiment.read(experiment.commit()));
-  EXPECT_FALSE(exists(experiment.cache("train_tc_chunks"))) << "chunks go when the final is there";
+  EXPECT_FALSE(exists(experiment.cache("train_tc_chunks")))
+      << "chunks are deleted after the final is published";
 }
 
 TEST(Run, LogTellsWhereItIs) {
@@ -56,8 +57,7 @@ TEST(Run, LogTellsWhereItIs) {
   }
   EXPECT_THAT(result.out, HasSubstr("(17, 64)"));
   EXPECT_THAT(result.out, HasSubstr("rows_in = rows_out + rejected holds"));
-  EXPECT_THAT(result.log, Not(HasSubstr("\x1b")))
-      << "no control sequences where there is no terminal";
+  EXPECT_THAT(result.log, Not(HasSubstr("\x1b"))) << "no control sequences without a terminal";
 }
 
 TEST(Run, JsonLinesAreAllThatJsonModePrints) {
@@ -88,7 +88,7 @@ TEST(Run, GoesOnAfterTheLastCommittedChunk) {
   EXPECT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
   EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(0, 1));
   const RunResult second = experiment.run();
-  EXPECT_THAT(second.log, HasSubstr("train_tc: 2 of 4 chunks are there"));
+  EXPECT_THAT(second.log, HasSubstr("train_tc: 2 of 4 chunks are committed"));
   EXPECT_THAT(experiment.take_encoded_chunks(), ElementsAre(2, 3, 0, 1, 2, 3));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
@@ -127,9 +127,9 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
   experiment.write_input("tc", Experiment::kRows, "changed");
   const RunResult refused = experiment.run();
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
-  EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "names what differs";
+  EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "it names the field that differs";
   EXPECT_THAT(refused.error.hint, HasSubstr("--fresh"));
-  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "nothing was touched";
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "no file was changed";
 
   experiment.config.store.fresh = true;
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
@@ -164,7 +164,7 @@ TEST(Run, ModelMovedElsewhereIsTheSameModel) {
   EXPECT_EQ(experiment.run().exit_code, ExitCode::kOk);
   std::string config = read_bytes(moved + "/config.json");
   write_bytes(moved + "/config.json", config.replace(config.find("1e-12"), 5, "1e-11"));
-  EXPECT_EQ(experiment.run().exit_code, ExitCode::kConfig) << "one byte of it changed";
+  EXPECT_EQ(experiment.run().exit_code, ExitCode::kConfig) << "one byte of the model has changed";
 }
 
 TEST(Run, RejectedRowsAreListedAndCounted) {
@@ -191,7 +191,8 @@ TEST(Run, StreamsOfOneCombinedMatrixMustHaveEqualRows) {
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kData);
   EXPECT_EQ(result.error.code, "combine.rows");
-  EXPECT_THAT(experiment.take_encoded_chunks(), IsEmpty()) << "before anything is encoded";
+  EXPECT_THAT(experiment.take_encoded_chunks(), IsEmpty())
+      << "the run must end before it encodes a row";
 }
 
 TEST(Run, InputWithoutRowsGivesAMatrixWithoutRows) {

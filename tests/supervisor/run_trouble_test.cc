@@ -1,4 +1,4 @@
-// What goes wrong in a worker, and what the supervisor makes of it.
+// Tests what the supervisor does when a worker, a file or the cache fails.
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -19,12 +19,12 @@ using ::testing::Not;
 
 class Recoverable : public ::testing::TestWithParam<const char*> {};
 
-// A worker that fails once, whatever the way, costs time and nothing else.
+// One failure of a worker does not change the matrix.
 TEST_P(Recoverable, FailureOnceChangesNoByte) {
   Experiment experiment;
   const RunResult result = experiment.run(GetParam());
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
-  EXPECT_THAT(result.log, HasSubstr("starting another one"));
+  EXPECT_THAT(result.log, HasSubstr("starting another worker"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U) << "no committed chunk was encoded again";
 }
@@ -32,12 +32,13 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                          ::testing::Values("crash:2:1", "killed:0:1", "75:3:1", "hang:2:1",
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2"));
 
-TEST(RunTrouble, UndisturbedRunNeverRestarts) {  // the control of the tests above
+// Checks that the tests above see the effects of a failure.
+TEST(RunTrouble, UndisturbedRunNeverRestarts) {
   Experiment experiment;
   const RunResult result = experiment.run();
   EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
   EXPECT_EQ(experiment.take_encoded_chunks().size(), 8U);
-  EXPECT_THAT(result.log, Not(HasSubstr("starting another one")));
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
 }
 
 TEST(RunTrouble, StandardModeRestartsToo) {
@@ -54,7 +55,7 @@ TEST(RunTrouble, ChunkThatFailsThreeTimesEndsTheRunByName) {
   EXPECT_EQ(result.error.code, "worker.poison_chunk");
   EXPECT_THAT(result.error.what, HasSubstr("train_tc chunk 3/4 (samples 10-15) failed 3 times"));
   EXPECT_THAT(result.error.found, HasSubstr("signal 11"));
-  EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two before it, once each";
+  EXPECT_EQ(experiment.take_encoded_chunks().size(), 2U) << "the two chunks before it, once each";
 }
 
 TEST(RunTrouble, FailuresOfAChunkAreCountedAcrossRuns) {
@@ -78,7 +79,7 @@ TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
   const RunResult result = experiment.run("69:-1:1");
   EXPECT_EQ(result.exit_code, ExitCode::kUnavailable);
   EXPECT_EQ(result.error.code, "device.absent");
-  EXPECT_THAT(result.log, Not(HasSubstr("starting another one")));
+  EXPECT_THAT(result.log, Not(HasSubstr("starting another worker")));
   EXPECT_THAT(experiment.read(experiment.cache("encode.log")), HasSubstr("device.absent"));
 }
 
@@ -86,7 +87,7 @@ TEST(RunTrouble, FewGarbageLinesAreToldAndSurvived) {
   Experiment experiment;
   const RunResult result = experiment.run("garbage:1:1");
   EXPECT_EQ(result.exit_code, ExitCode::kOk);
-  EXPECT_THAT(result.log, HasSubstr("a line that is no event"));
+  EXPECT_THAT(result.log, HasSubstr("a line that is not an event"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
 }
 

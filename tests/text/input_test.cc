@@ -1,6 +1,7 @@
-// Files as they come: names, compression, damage, standard input.
+// Tests of the input as a file: its name, its compression, damage, and standard input.
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,14 +61,14 @@ TEST_F(Input, EveryTruncationOfACompressedFileIsAnError) {
       const ErrorDetail error = error_of(lenient(file(name, bytes.substr(0, size))));
       EXPECT_EQ(error.exit_code, ExitCode::kData) << name << size;
       EXPECT_THAT(error.code, ::testing::EndsWith(".truncated")) << name << size;
-      EXPECT_THAT(error.found, HasSubstr("byte " + std::to_string(size))) << name << size;
+      EXPECT_THAT(error.found, HasSubstr(fmt::format("byte {}", size))) << name << size;
     }
   }
 }
 
 TEST_F(Input, DamageInACompressedFileIsAnErrorWithItsPlace) {
   std::string bytes = gzip(std::string(10000, 'x') + "\n");
-  bytes[bytes.size() - 6] ^= 1;  // in the CRC
+  bytes[bytes.size() - 6] ^= 1;  // changes the CRC
   ErrorDetail error = error_of(lenient(file("a.txt.gz", bytes)));
   EXPECT_EQ(error.code, "gzip.corrupt");
   EXPECT_THAT(error.found, HasSubstr("near byte"));
@@ -108,7 +109,8 @@ TEST_F(Input, WhatIsNotAReadableFileIsAProperError) {
   EXPECT_EQ(error_of(options).found, "a directory");
   options.path = dir_.file("fifo.txt");
   ASSERT_EQ(::mkfifo(options.path.c_str(), 0600), 0);
-  EXPECT_EQ(error_of(options).exit_code, ExitCode::kNoInput);  // and does not wait for a writer
+  // Opening the FIFO must not wait for a writer.
+  EXPECT_EQ(error_of(options).exit_code, ExitCode::kNoInput);
   options.path = "-";
   EXPECT_EQ(error_of(options).code, "text.stdin");
 }
@@ -116,7 +118,7 @@ TEST_F(Input, WhatIsNotAReadableFileIsAProperError) {
 TEST_F(Input, AnUnreadableFileIsAPermissionError) {
   const InputOptions options = file("a.txt", "a\n");
   ASSERT_EQ(::chmod(options.path.c_str(), 0), 0);
-  // Root may read every file, so root becomes nobody for a moment.
+  // Root may read every file. So if root runs this test, it reads the file as the user nobody.
   const bool root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
   ASSERT_EQ(root ? ::seteuid(kNobody) : 0, 0);
@@ -180,7 +182,7 @@ TEST_F(Input, SeekRefusesAnotherFileAndRowsThatAreNotThere) {
   EXPECT_THROW(other->seek(1, scan), Error);
 }
 
-// Standard input is `path` for the length of a scope.
+// Makes `path` the standard input until the end of a scope.
 class StandardInput {
  public:
   explicit StandardInput(const std::string& path) : saved_(::dup(STDIN_FILENO)) {

@@ -67,7 +67,8 @@ TEST_F(Jsonl, AnArrayOfIntegersIsARowOfTokenIds) {
   const InputScan scan = scan_texts(options, {});
   EXPECT_EQ(scan.tokenized, 2);
   EXPECT_EQ(scan.empty, 1);
-  for (const char* ids : {"[-1]", "[2147483648]", "[1.5]", "[\"a\"]", "[null]", "[[1]]"}) {
+  for (const char* ids : {"[-1]", "[2147483648]", "[1.5]", "[\"a\"]", "[null]", "[[1]]",
+                          "[18446744073709551616]", "[-18446744073709551616]"}) {
     EXPECT_EQ(code_of("{\"text\":" + std::string(ids) + "}"), "jsonl.input_ids") << ids;
   }
 }
@@ -85,7 +86,7 @@ TEST_F(Jsonl, MissingNullAndOtherTypesAreBadRowsWithTheirLine) {
   EXPECT_THAT(rows_of(options), ElementsAre("line 1: a", "line 8: c"));
   EXPECT_THAT(rejections_of(options),
               ElementsAre(HasSubstr("2: the field 'text' is missing"),
-                          HasSubstr("3: the field 'text' is no text: null"), HasSubstr("4: "),
+                          HasSubstr("3: the field 'text' is not text: null"), HasSubstr("4: "),
                           HasSubstr("5: "), HasSubstr("6: "), HasSubstr("7: ")));
   const ErrorDetail error = error_of(file("{\"text\":\"a\"}\n{\"txt\":\"b\"}\n"));
   EXPECT_EQ(error.code, "jsonl.missing");

@@ -1,5 +1,6 @@
 #include "reading.h"
 
+#include <fmt/format.h>
 #include <stdexcept>
 #include <utility>
 
@@ -14,7 +15,7 @@ std::vector<std::string> rows_of(const InputOptions& options, size_t block_bytes
   std::vector<std::string> rows;
   for (Text text; reader.next(text);) {
     EXPECT_EQ(text.row, static_cast<int64_t>(rows.size()));
-    rows.push_back("line " + std::to_string(text.line) + ": " + text.utf8);
+    rows.push_back(fmt::format("line {}: {}", text.line, text.utf8));
   }
   return rows;
 }
@@ -29,7 +30,7 @@ std::vector<std::string> texts_of(const InputOptions& options, size_t block_byte
 std::vector<std::string> rejections_of(const InputOptions& options) {
   std::vector<std::string> rejections;
   scan_texts(options, [&](const RejectedRow& rejected) {
-    rejections.push_back(std::to_string(rejected.line) + ": " + rejected.reason);
+    rejections.push_back(fmt::format("{}: {}", rejected.line, rejected.reason));
   });
   return rejections;
 }

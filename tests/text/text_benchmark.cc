@@ -1,5 +1,7 @@
-// Rates of reading, in bytes of the decompressed file: build/bin/text_benchmark. Not a test.
+// Measures how fast files are scanned and read, in bytes per second. It is a program of its own and
+// not a test: build/bin/text_benchmark.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 
@@ -15,12 +17,11 @@ constexpr size_t kFileBytes = size_t{256} << 20;
 std::string record(std::string_view format, size_t row, size_t text_bytes) {
   std::string text;
   while (text.size() < text_bytes)
-    text += "def test_" + std::to_string(row) + "(self): assert f(x) == y; ";
+    text += fmt::format("def test_{}(self): assert f(x) == y; ", row);
   text.resize(text_bytes);
   if (format == "jsonl")
-    return "{\"id\": " + std::to_string(row) + ", \"name\": \"n\", \"text\": \"" + text +
-           "\\n\"}\n";
-  if (format == "csv") return std::to_string(row) + ",n,\"" + text + "\n\"\n";
+    return fmt::format(R"({{"id": {}, "name": "n", "text": "{}\n"}})", row, text) + "\n";
+  if (format == "csv") return fmt::format("{},n,\"{}\n\"\n", row, text);
   return text + "\n";
 }
 

@@ -1,4 +1,4 @@
-// The processor time of this thread. Other programs on the machine do not count.
+// Measures the processor time of this thread, so that other programs on the machine do not count.
 #pragma once
 
 #include <ctime>

@@ -14,7 +14,7 @@ inline std::string tokenizer_data(const std::string& name) {
   return test_data("tokenizer/" + name);
 }
 
-// Each line of the file is a case.
+// Returns the cases of a file, which has one case in each line.
 inline std::vector<Json> read_cases(const std::string& name) {
   std::ifstream in(tokenizer_data(name));
   std::vector<Json> cases;

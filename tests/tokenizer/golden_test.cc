@@ -1,5 +1,6 @@
-// Every tokenizer of tests/data/tokenizer gives the ids that scripts/golden/tokenizer_golden.py
-// recorded from Hugging Face `tokenizers` and from `sentencepiece`.
+// Tests that every tokenizer of tests/data/tokenizer gives the ids that
+// scripts/golden/tokenizer_golden.py has recorded from Hugging Face `tokenizers` and
+// `sentencepiece`.
 #include <string>
 #include <vector>
 
@@ -73,7 +74,8 @@ TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
   }
 }
 
-// One small tokenizer for each normalizer and pre-tokenizer. Its WordLevel ids name the pieces.
+// The files have one small WordLevel tokenizer for each normalizer and pre-tokenizer. An id stands
+// for a piece.
 TEST(GoldenComponentTest, EveryNormalizerAndPreTokenizerGivesTheRecordedPieces) {
   const testing::TempDir dir;
   const auto texts = Json::parse(testing::read_bytes(tokenizer_data("component_texts.json")));

@@ -1,4 +1,4 @@
-// The limits of docs/tokenizers.md that a single edit of a small file does not reach.
+// Tests of the limits in docs/tokenizers.md that need large files or long texts.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -59,7 +59,8 @@ TEST(LimitsTest, MoreThanFourMillionMergesAreRefused) {
   EXPECT_THAT(error_of([&] { load(text + "]}}"); }).what, HasSubstr("too many merges"));
 }
 
-// A tokenizer.json with the merges, and with `vocabulary` and what the merges make as its tokens.
+// Returns a tokenizer.json with these merges. Its tokens are `vocabulary` and the results of the
+// merges.
 Json bpe_of(const std::vector<std::pair<std::string, std::string>>& merges, Json vocabulary) {
   Json model = {{"type", "BPE"}, {"merges", Json::array()}};
   for (const auto& [left, right] : merges) {
@@ -91,8 +92,7 @@ TEST(LimitsTest, TokensOfMoreThan32MiBInAllAreRefused) {
   EXPECT_LT(error.found.size(), 100U);
 }
 
-// In each model one token has a large part of a megabyte or more, and the texts consist of the
-// character that this token begins with.
+// Each model has a token of 256 KiB or more that consists of 'a', and so do the texts.
 TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
   const std::string piece(1 << 20, 'a');
   std::vector<std::pair<std::string, std::string>> merges;
@@ -119,11 +119,13 @@ TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
 }
 
 TEST(LimitsTest, ATextOver64MiBIsRefused) {
-  const auto tokenizer = load(family_file("wordpiece"));
   const std::string text((64 << 20) + 1, 'a');
-  const ErrorDetail error = error_of([&] { encode_one(*tokenizer, text); });
-  EXPECT_EQ(error.code, "tokenizer.too_long");
-  EXPECT_EQ(error.exit_code, ExitCode::kData);
+  for (const std::string family : {"wordpiece", "mistral", "sentencepiece_unigram"}) {
+    const auto tokenizer = load_tokenizer_from_directory(testing::test_data("tokenizer/" + family));
+    const ErrorDetail error = error_of([&] { encode_one(*tokenizer, text); });
+    EXPECT_EQ(error.code, "tokenizer.too_long") << family;
+    EXPECT_EQ(error.exit_code, ExitCode::kData) << family;
+  }
 }
 
 TEST(LimitsTest, APatternThatBacktracksWithoutEndGivesUp) {
@@ -157,7 +159,7 @@ TEST(LimitsTest, ADamagedCharsmapIsRefusedOrBounded) {
   EXPECT_GT(refused, 0);
 }
 
-// Stored truncation is not used, so a stride that reaches beyond max_length cannot do harm.
+// The truncation of a file is ignored, even with a stride that is larger than max_length.
 TEST(LimitsTest, StoredTruncationIsIgnoredWhateverItSays) {
   auto json = Json::parse(family_file("wordpiece"));
   json["truncation"] = {{"max_length", 1}, {"stride", 99}, {"strategy", "LongestFirst"}};

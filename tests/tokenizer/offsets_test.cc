@@ -1,5 +1,6 @@
-// Offsets are equal to the offsets that scripts/golden/tokenizer_offsets.py has recorded from
-// Hugging Face `tokenizers` and `sentencepiece`, and they belong to the ids of the row.
+// Tests of encode_with_offsets(). The offsets are equal to the offsets that
+// scripts/golden/tokenizer_offsets.py has recorded from Hugging Face `tokenizers` and
+// `sentencepiece`, and they belong to the ids of the row.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "golden_cases.h"
 #include "support/temp_dir.h"
 #include "tokenizer/pipeline.h"
@@ -111,11 +113,12 @@ TEST(OffsetsTest, EveryPartGivesTheRecordedOffsets) {
 }
 
 // Checks a row of `text` with these options: there is an offset for each id, the ids are equal to
-// encode()'s, and each offset lies within the text. Begins and ends ascend if none are trimmed.
+// the ids of encode(), and each offset lies within the text. Unless the tokenizer `trims` offsets,
+// the begins and the ends ascend.
 void check_row(const Tokenizer& tokenizer, const std::string& text, const TokenizeOptions& options,
                bool trims) {
   TokenizedRows rows;
-  std::vector<TokenOffset> offsets = {{7, 9}};  // rows are appended
+  std::vector<TokenOffset> offsets = {{7, 9}};  // must stay as it is, because rows are appended
   tokenizer.encode(text, options, rows);
   tokenizer.encode_with_offsets(text, options, rows, offsets);
   ASSERT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)));
@@ -155,30 +158,63 @@ TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
 }
 
 TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
-  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("wordpiece"));
   const std::string text((size_t{8} << 20) + 1, ' ');
-  try {
-    encode_one(*tokenizer, text);
-    FAIL() << "was taken";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "tokenizer.too_long");
-  }
-}
-
-TEST(OffsetsTest, TextThatIsNotUtf8IsSafe) {
-  for (const std::string& family : kFamilies) {
+  for (const std::string family : {"wordpiece", "mistral", "sentencepiece_unigram"}) {
     const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
-    for (const std::string text : {"\xFF", "a\xC3", "\xE4\xBD", "\xF0\x9F\x98", "\x80\x80 x"}) {
-      try {
-        encode_one(*tokenizer, text);
-      } catch (const Error& error) {
-        EXPECT_EQ(error.detail().code, "tokenizer.offsets") << family;
-      }
+    try {
+      encode_one(*tokenizer, text);
+      ADD_FAILURE() << family << " accepted the text";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code, "tokenizer.too_long") << family;
     }
   }
 }
 
-// The two ways to tokenize of this model do not agree.
+// A text that is not valid UTF-8, and the same text as the reader repairs it.
+struct Broken {
+  std::string text;
+  std::string repaired;
+};
+
+std::vector<Broken> broken_texts() {
+  const std::string r = "\xEF\xBF\xBD";  // U+FFFD
+  return {{"\xFF", r},
+          {"\x80", r},                                  // a lone continuation byte
+          {"word \x80\xBF x", "word " + r + r + " x"},  // two of them
+          {"caf\xC3", "caf" + r},                       // a sequence of two bytes, truncated
+          {"\xE4\xBD\xA0\xE4\xBD a", "\xE4\xBD\xA0" + r + " a"},  // of three bytes
+          {"a\xF0\x9F\x98z", "a" + r + "z"},                      // of four bytes
+          {"a\xC0\x80z", "a" + r + r + "z"},                      // overlong NUL
+          {"\xE0\x80\xAF", r + r + r},                            // overlong slash
+          {"ok \xED\xA0\x80 ok", "ok " + r + r + r + " ok"},      // a surrogate
+          {"\xF4\x90\x80\x80", r + r + r + r}};                   // above U+10FFFF
+}
+
+TEST(OffsetsTest, TextThatIsNotUtf8GivesTheRowOfTheRepairedText) {
+  for (const std::string& family : kFamilies) {
+    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
+    for (const auto& [text, repaired] : broken_texts()) {
+      SCOPED_TRACE(family + " " + repaired);
+      std::string by_reader;
+      append_repaired_utf8(text, by_reader);
+      ASSERT_EQ(by_reader, repaired);
+      const Row row = encode_one(*tokenizer, text);
+      const Row expected = encode_one(*tokenizer, repaired);
+      EXPECT_EQ(row.ids, expected.ids);
+      EXPECT_EQ(row.flat(), expected.flat());
+      for (const bool count : {true, false}) {
+        TokenizedRows rows;
+        tokenizer->encode(text, {.max_length = 3, .count_lost_tokens = count}, rows);
+        tokenizer->encode(repaired, {.max_length = 3, .count_lost_tokens = count}, rows);
+        EXPECT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)));
+        EXPECT_EQ(rows.lost_tokens[0], rows.lost_tokens[1]);
+      }
+      check_row(*tokenizer, repaired, {}, family == "roberta");  // their bounds and their order
+    }
+  }
+}
+
+// A model with a tokenize_ranged() that does not give the ids of tokenize().
 class TwoFaced final : public Model {
  public:
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
@@ -204,7 +240,7 @@ TEST(OffsetsTest, OffsetsOfOtherTokensAreRefused) {
   std::vector<TokenOffset> offsets;
   try {
     tokenizer->encode_with_offsets("text", {}, rows, offsets);
-    FAIL() << "was taken";
+    FAIL() << "gave offsets";
   } catch (const Error& error) {
     EXPECT_EQ(error.detail().code, "tokenizer.offsets");
   }

@@ -1,16 +1,18 @@
-// Test tool: reads a JSON string from each line, and writes the ids of each string as a JSON array.
+// A tool for scripts/check_tokenizers.py and the benchmarks. It reads a JSON string from each line,
+// and writes the ids of each string as a JSON array.
 //   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
 //   [--binary] [--offsets] [--time] [--threads N]
-// With --binary each row consists of int32 numbers: the number of ids, the number of lost tokens,
-// the ids, and with --offsets the begin and the end of each. With --time only times are written:
-// the seconds of loading, and the seconds of encoding all rows on N threads after a few hundred
-// rows to warm up.
+// With --binary, a row consists of int32 numbers: the number of ids, the number of lost tokens, the
+// ids, and with --offsets the begin and the end of each id.
+// With --time, it writes only times: the seconds to load the tokenizer, and the seconds to encode
+// all rows on N threads. Before that, it encodes up to 200 rows to warm up.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -69,10 +71,8 @@ std::vector<std::string> read_lines() {
 }
 
 void print(const encode::TokenizedRows& rows) {
-  std::string line = "[";
-  for (const int32_t id : rows.row(0)) line += std::to_string(id) + ",";
-  if (line.back() == ',') line.pop_back();
-  std::fputs((line + "]\n").c_str(), stdout);
+  const auto ids = rows.row(0);
+  std::fputs(fmt::format("[{}]\n", fmt::join(ids.begin(), ids.end(), ",")).c_str(), stdout);
 }
 
 void print_binary(const encode::TokenizedRows& rows) {
@@ -101,7 +101,8 @@ void print_all(const encode::Tokenizer& tokenizer, const Arguments& arguments) {
   }
 }
 
-// Threads take the rows in blocks, in order.
+// Encodes all texts and returns the number of tokens. The threads take the rows in blocks, in
+// order.
 size_t encode_all(const encode::Tokenizer& tokenizer, const std::vector<std::string>& texts,
                   const Arguments& arguments) {
   constexpr size_t kBlock = 64;

@@ -38,7 +38,7 @@ std::vector<std::string> warned(const VerifyReport& report) {
   return checks_with(report, CheckStatus::kWarning);
 }
 
-// A finished run of two streams of one split and their combination.
+// A finished run of two streams of one split and of their combined matrix.
 class Verify : public ::testing::Test {
  protected:
   Verify() {
@@ -82,7 +82,7 @@ class Verify : public ::testing::Test {
     write_bytes(path, bytes);
   }
 
-  // A final of the given rows with a manifest that fits it.
+  // Publishes a final of the given rows with its manifest.
   std::string publish(const std::vector<float>& values, const RowStats& stats) {
     const std::string path = dir_.file("other.npy");
     const StreamIdentity identity = {.name = "other",
@@ -197,6 +197,15 @@ TEST_F(Verify, RowsWithinASplitMustBeEqual) {
   EXPECT_THAT(failed(report), ElementsAre("group_rows"));
 }
 
+TEST_F(Verify, RowsWithinASplitAreRowsOfTheInputEvenIfTheyHaveManyVectors) {
+  FakeJob tokens = token_embeddings_job();
+  tokens.identity.name = "train_tokens";
+  run_fake_job(dir_.path(), tokens);
+  const VerifyReport report = verify_run({expected(tc_), expected(tokens)}, dir_.path(), {});
+  EXPECT_NE(report.matrices[0].rows, report.matrices[1].rows);
+  EXPECT_THAT(failed(report), IsEmpty()) << render_table(report);
+}
+
 TEST_F(Verify, NonFiniteValuesAreNamedByRow) {
   set_value(path_of(tc_), 5 * 4 + 1, std::numeric_limits<float>::quiet_NaN());
   set_value(path_of(tc_), 17 * 4, std::numeric_limits<float>::infinity());
@@ -219,7 +228,7 @@ TEST_F(Verify, NormalizedRowsMustHaveNormOne) {
 }
 
 TEST_F(Verify, CombinedMustEqualItsPartsEvenWhereTheManifestAgreesWithIt) {
-  // Parts made anew by a run that gives other values, combined left as it was.
+  // Publish a part again with other values, and leave the combined matrix as it is.
   run_fake_job(dir_.path(), tc_);
   FakeJob other = tc_;
   other.identity.name = "train_other";

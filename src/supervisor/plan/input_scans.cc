@@ -3,6 +3,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <fmt/format.h>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -22,7 +23,7 @@ std::string rejected_line(const RejectedRow& row) {
 }
 
 ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) {
-  const std::string path = cache_dir + "/" + stream.name() + ".rejected.jsonl";
+  const std::string path = fmt::format("{}/{}.rejected.jsonl", cache_dir, stream.name());
   std::optional<AtomicFile> rejected;
   ScannedInput result;
   result.scan = scan_texts(stream.input, [&](const RejectedRow& row) {
@@ -35,23 +36,23 @@ ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) 
     rejected->commit();
     result.rejected_path = path;
   } else if (!cache_dir.empty()) {
-    std::error_code ignored;  // an older run's list
-    std::filesystem::remove(path, ignored);
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);  // the list of an earlier run
   }
   return result;
 }
 
 void report(const StreamConfig& stream, const ScannedInput& input, double seconds, RunLog& log) {
   const InputScan& scan = input.scan;
-  std::string text = stream.name() + ": " + format_count(scan.rows) + " rows, " +
-                     format_bytes(scan.file_bytes) + " in " + stream.input.path + " (" +
-                     format_duration(seconds) + ")";
-  if (scan.empty > 0) text += "; " + format_count(scan.empty) + " empty";
-  if (scan.tokenized > 0) text += "; " + format_count(scan.tokenized) + " of token ids";
+  std::string text =
+      fmt::format("{}: {} rows, {} in {} ({})", stream.name(), format_count(scan.rows),
+                  format_bytes(scan.file_bytes), stream.input.path, format_duration(seconds));
+  if (scan.empty > 0) text += fmt::format("; {} empty", format_count(scan.empty));
+  if (scan.tokenized > 0) text += fmt::format("; {} of token ids", format_count(scan.tokenized));
   if (scan.utf8_replaced > 0)
-    text += "; " + format_count(scan.utf8_replaced) + " with bytes that are not UTF-8";
-  if (scan.rejected > 0)
-    text += "; " + format_count(scan.rejected) + " rejected, see " + input.rejected_path;
+    text += fmt::format("; {} with bytes that are not UTF-8", format_count(scan.utf8_replaced));
+  if (scan.rejected > 0) text += fmt::format("; {} rejected", format_count(scan.rejected));
+  if (!input.rejected_path.empty()) text += fmt::format(", see {}", input.rejected_path);
   log.info("input_scanned", text,
            {{"stream", stream.name()},
             {"path", stream.input.path},
@@ -80,7 +81,7 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
         report(streams[i], results[i], watch.seconds(), log);
       } catch (...) {
         failures[i] = std::current_exception();
-        next = streams.size();  // the run ends: start no more
+        next = streams.size();  // no thread starts another scan
       }
     }
   };

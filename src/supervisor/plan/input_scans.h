@@ -1,4 +1,4 @@
-// Every input of a run, read once from beginning to end.
+// Reads every input of a run once, to count its rows and hash it.
 #pragma once
 
 #include <string>
@@ -13,11 +13,12 @@ namespace encode {
 
 struct ScannedInput {
   InputScan scan;
-  std::string rejected_path;  // <cache>/<name>.rejected.jsonl; "" where nothing was rejected
+  std::string rejected_path;  // <cache>/<name>.rejected.jsonl; "" if no list was written
 };
 
-// In the order of `streams`; rejected rows are listed unless `cache_dir` is ""; as many at once as
-// there are processors. Throws the first stream's Error.
+// Returns the scans in the order of `streams`. Reads as many inputs at once as there are
+// processors. Writes the list of rejected rows of each input, unless `cache_dir` is "". If several
+// inputs fail, throws the Error of the first stream among them.
 std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
                                       const std::string& cache_dir, RunLog& log);
 

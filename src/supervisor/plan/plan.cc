@@ -1,5 +1,6 @@
 #include "supervisor/plan/plan.h"
 
+#include <fmt/format.h>
 #include <map>
 #include <set>
 #include <utility>
@@ -21,13 +22,14 @@ struct OpenedModel {
   std::vector<FileHash> files;
 };
 
-// Ids that come from a .model file are the library's, and may change with its version.
+// Returns the name and version of the library that tokenizes with a .model file, because the token
+// ids may change with its version. Returns "" for other tokenizers.
 std::string tokenizer_library(const ModelDirectory& directory) {
   const std::string file = find_tokenizer_file(directory.transformer_path);
   return is_sentencepiece_file(file) ? "sentencepiece " + sentencepiece_version() : "";
 }
 
-// Streams mostly share one model: each directory is opened and hashed once.
+// Opens and hashes each model directory once, because most streams share one model.
 class Models {
  public:
   Models(std::string hash_cache, RunLog& log) : hash_cache_(std::move(hash_cache)), log_(log) {}
@@ -40,9 +42,9 @@ class Models {
     int64_t bytes = 0;
     for (const ModelFile& file : model.directory.files) bytes += file.bytes;
     log_.info("model",
-              "model " + path + ": " + model.directory.model_type + ", hidden size " +
-                  std::to_string(model.directory.hidden_size) + ", " + format_bytes(bytes) +
-                  ", similarity " + model.directory.similarity,
+              fmt::format("model {}: {}, hidden size {}, {}, similarity {}", path,
+                          model.directory.model_type, model.directory.hidden_size,
+                          format_bytes(bytes), model.directory.similarity),
               {{"path", path},
                {"model_type", model.directory.model_type},
                {"hidden_size", model.directory.hidden_size},
@@ -53,7 +55,7 @@ class Models {
     return models_.emplace(path, std::move(model)).first->second;
   }
 
-  // Each warning once, however many streams share its cause.
+  // Logs each warning once, even if it applies to several streams.
   void warn(const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings) {
       if (warned_.insert(warning).second) log_.warning("model", warning);
@@ -94,17 +96,19 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
     throw Error(
         {.exit_code = ExitCode::kData,
          .code = "combine.rows",
-         .what = "the streams of " + combine.name + " have different numbers of rows",
+         .what = fmt::format("the streams of {} have different numbers of rows", combine.name),
          .where = other.config.input.path,
-         .expected = format_count(first.scan.rows) + " rows, as in " + first.config.input.path,
-         .found = format_count(other.scan.rows) + " rows (" + format_count(other.scan.rejected) +
-                  " rejected of " + format_count(other.scan.rows_in) + ")",
-         .hint = "row i of each stream must belong to the same sample; mend the inputs or drop "
-                 "'combine'"});
+         .expected = fmt::format("{} rows, as in {}", format_count(first.scan.rows),
+                                 first.config.input.path),
+         .found = fmt::format("{} rows ({} rejected of {})", format_count(other.scan.rows),
+                              format_count(other.scan.rejected), format_count(other.scan.rows_in)),
+         .hint = "row i of each stream must belong to the same sample; correct the inputs or "
+                 "remove 'combine'"});
   }
 }
 
-// Vectors of tokens have no column-wise partner in another stream.
+// Streams of token embeddings cannot be combined, because row i of two such matrices belongs to
+// different tokens.
 void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
   for (const size_t i : combine.streams) {
     const StreamPlan& stream = streams[i];
@@ -113,24 +117,24 @@ void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& str
                  .code = "combine.pooling",
                  .what = "token embeddings cannot be combined",
                  .where = combine.name,
-                 .expected = "streams with one vector a row",
+                 .expected = "streams with one vector per row",
                  .found = stream.config.name() + " with pooling: none",
-                 .hint = "choose a pooling, or drop 'combine'"});
+                 .hint = "choose a pooling, or remove 'combine'"});
   }
 }
 
-// Token ids are taken as they are: a prompt would have to be tokenized without its text.
+// Rows of token ids are encoded as they are, so a prompt cannot be put before them.
 void check_prompt(const StreamPlan& stream) {
   if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "text.prompt_and_ids",
-               .what = "a prompt cannot be put before token ids",
-               .where = stream.config.input.path,
-               .expected = "texts, or no prompt",
-               .found = format_count(stream.scan.tokenized) +
-                        " rows of token ids, and the prompt '" + preview(stream.effective.prompt) +
-                        "'",
-               .hint = "put the prompt's ids into the rows and set prompt: \"\""});
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "text.prompt_and_ids",
+       .what = "a prompt cannot be put before token ids",
+       .where = stream.config.input.path,
+       .expected = "texts, or no prompt",
+       .found = fmt::format("{} rows of token ids, and the prompt '{}'",
+                            format_count(stream.scan.tokenized), preview(stream.effective.prompt)),
+       .hint = "put the prompt's ids into the rows and set prompt: \"\""});
 }
 
 }  // namespace
@@ -148,7 +152,8 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
   const std::string& cache_dir = config.store.cache_dir;
   Models models(cache_dir + "/model_hashes.json", log);
   RunPlan plan;
-  // Models first: what is wrong with one shows in a moment, an input may take minutes to read.
+  // The models come first, because a mistake in a model shows at once, and the inputs may take
+  // minutes to read.
   for (const StreamConfig& stream : config.streams) {
     const OpenedModel& model = models.open(stream.result);
     StreamPlan& planned = plan.streams.emplace_back();
@@ -159,7 +164,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     planned.final_path = final_path_of(config, stream.name());
     if (stream.input.path == "-") {
       planned.config.input =
-          spool_standard_input(stream.input, cache_dir + "/" + stream.name() + ".stdin");
+          spool_standard_input(stream.input, fmt::format("{}/{}.stdin", cache_dir, stream.name()));
     }
   }
   std::vector<StreamConfig> streams;

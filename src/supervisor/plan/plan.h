@@ -1,5 +1,5 @@
-// What a run will do, known before anything is encoded: models opened, inputs counted, fingerprints
-// made.
+// Plans a run before anything is encoded: opens the models, scans the inputs and makes the
+// fingerprints.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 namespace encode {
 
 struct StreamPlan {
-  StreamConfig config;     // `input.path` is a file: a copy of standard input if it must be
-  std::string model_path;  // the model directory, absolute
+  StreamConfig config;     // `input.path` is a file, even if the input is standard input
+  std::string model_path;  // the absolute path of the model directory
   EffectiveResult effective;
   InputScan scan;
   StreamIdentity identity;
   std::string final_path;
-  std::string rejected_path;  // "" where no row was rejected
+  std::string rejected_path;  // see ScannedInput
 };
 
 struct CombinePlan {
@@ -37,17 +37,22 @@ struct RunPlan {
 };
 
 enum class PlanPurpose {
-  kRun,    // requires the CacheLock: spools standard input and lists rejected rows in the cache
-           // directory
-  kAudit,  // writes nothing there but the cache of file hashes; no input may be standard input
+  // Copies standard input to the cache directory and writes the lists of rejected rows there.
+  // Requires the CacheLock.
+  kRun,
+  // Writes only the hashes of model files to the cache directory. No input may be standard input.
+  kAudit,
 };
 
-// Opens the models and reads every input once (in parallel). Throws what its parts throw, and Error
-// kData where the streams of a combined matrix have different numbers of rows.
+// Opens the models and reads every input once, several inputs at a time. Throws the errors of
+// resolve_model(), open_model_directory(), effective_result(), spool_standard_input() and
+// scan_inputs(). Also throws Error:
+//   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
+//   kData    the streams of a combined matrix have different numbers of rows
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
 
-// Names and places that follow from the config alone.
 std::string combined_name(const CombineConfig& combine);  // "train_combined"
+// The path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 
 }  // namespace encode

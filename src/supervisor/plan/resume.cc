@@ -1,6 +1,7 @@
 #include "supervisor/plan/resume.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +15,10 @@ namespace encode {
 namespace {
 
 constexpr const char* kFreshHint =
-    "--fresh throws the old result away and starts over; or choose another cache directory";
+    "use --fresh to delete the old result and start over, or choose another cache directory";
 
 std::string shape(const StreamIdentity& identity) {
-  return "(" + std::to_string(identity.rows) + ", " + std::to_string(identity.dim) + ")";
+  return fmt::format("({}, {})", identity.rows, identity.dim);
 }
 
 void remove_durably(const std::string& path) {
@@ -26,7 +27,7 @@ void remove_durably(const std::string& path) {
   if (failure) throw system_error("run.fresh", "remove", path, failure.value());
 }
 
-// The manifest goes first: without it the matrix counts as unfinished.
+// Removes the manifest first, because a matrix without a manifest counts as unfinished.
 void remove_final(const std::string& path) {
   remove_durably(manifest_path(path));
   remove_durably(path);
@@ -51,21 +52,23 @@ bool StreamFinisher::has_final(const StreamPlan& stream) const {
   return has_format(*read_manifest(stream.final_path), options_.final_format);
 }
 
-// The rows are right, the type is not: of float32 rows any other type can be made.
+// Converts a valid final of another format. Only a float32 final can be converted; for any other
+// final it returns false.
 bool StreamFinisher::reformat(const StreamPlan& stream) const {
   const std::optional<Manifest> manifest = read_manifest(stream.final_path);
   const std::string wanted(to_string(options_.final_format.type));
   if (manifest->type == OutputType::kFloat32) {
     reformat_final(stream.final_path, stream.final_path, options_.final_format);
     log_.info("final_reformatted",
-              stream.config.name() + ": made " + wanted + " of the float32 matrix in " +
-                  stream.final_path,
+              fmt::format("{}: converted the float32 matrix in {} to {}", stream.config.name(),
+                          stream.final_path, wanted),
               {{"stream", stream.config.name()}, {"output_dtype", wanted}});
     return true;
   }
   log_.info("final_other_type",
-            stream.final_path + " is " + std::string(to_string(manifest->type)) + " and " + wanted +
-                " is asked for: it is made again, from the chunks that are kept",
+            fmt::format("{} is {}, but {} is wanted; it is made again, from the chunks if they "
+                        "were kept",
+                        stream.final_path, to_string(manifest->type), wanted),
             {{"path", stream.final_path}, {"output_dtype", wanted}});
   return false;
 }
@@ -82,13 +85,13 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
     case FinalState::kValid:
       if (!has_final(stream)) return reformat(stream);
       log_.info("stream_skipped",
-                stream.config.name() + ": already done, " + shape(stream.identity) + " in " +
-                    stream.final_path,
+                fmt::format("{}: already done, {} in {}", stream.config.name(),
+                            shape(stream.identity), stream.final_path),
                 {{"stream", stream.config.name()}, {"path", stream.final_path}});
       return true;
     case FinalState::kDamaged:
       log_.warning("final_damaged",
-                   stream.final_path + " is damaged or unfinished; it is made again",
+                   fmt::format("{} is damaged or unfinished; it is made again", stream.final_path),
                    {{"path", stream.final_path}});
       return false;
     case FinalState::kForeign:
@@ -96,7 +99,7 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
   }
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "run.foreign_final",
-               .what = "the result that is there belongs to another run",
+               .what = "the existing result belongs to another run",
                .where = stream.final_path,
                .expected = "the same inputs, model and options",
                .found = explain_foreign(stream.final_path, stream.identity),
@@ -114,19 +117,15 @@ StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   const std::unique_ptr<ChunkStore> store =
       ChunkStore::open(cache_dir, stream.identity, chunk_rows(), mode);
   const auto committed = static_cast<int64_t>(store->committed().size());
-  std::string text = stream.config.name() + ": ";
-  if (committed == 0) {
-    text += "from scratch, " + std::to_string(store->chunk_count()) + " chunks of " +
-            format_count(store->chunk_rows()) + " rows";
-  } else {
-    text += std::to_string(committed) + " of " + std::to_string(store->chunk_count()) +
-            " chunks are there, going on with the rest";
-  }
-  if (store->chunk_rows() != chunk_rows()) {
-    text += " (the chunks there have " + format_count(store->chunk_rows()) +
-            " rows, and so have the others)";
-  }
-  log_.info("stream_resumed", text,
+  const std::string rows = format_count(store->chunk_rows());
+  std::string text =
+      committed == 0
+          ? fmt::format("starting from scratch, {} chunks of {} rows", store->chunk_count(), rows)
+          : fmt::format("{} of {} chunks are committed, continuing with the rest", committed,
+                        store->chunk_count());
+  if (store->chunk_rows() != chunk_rows())
+    text += fmt::format(" (chunks keep their earlier size of {} rows)", rows);
+  log_.info("stream_resumed", fmt::format("{}: {}", stream.config.name(), text),
             {{"stream", stream.config.name()},
              {"chunks_done", committed},
              {"chunks", store->chunk_count()},
@@ -156,9 +155,8 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
   state.finished = true;
   state.rows_done = stream.identity.rows;
   log_.info("stream_done",
-            stream.config.name() + ": saved to " + stream.final_path + ", " +
-                shape(stream.identity) + ", embedding dimension " +
-                std::to_string(stream.identity.dim),
+            fmt::format("{}: saved to {}, {}, embedding dimension {}", stream.config.name(),
+                        stream.final_path, shape(stream.identity), stream.identity.dim),
             {{"stream", stream.config.name()}, {"path", stream.final_path}});
   return state;
 }
@@ -177,15 +175,15 @@ StreamState StreamFinisher::from_chunks(const StreamPlan& stream, ChunkStore& st
   });
   state.finished = true;
   if (!options_.keep_chunk_cache) store.remove();
-  log_.info("stream_done",
-            stream.config.name() + ": saved to " + stream.final_path + ", " +
-                shape(stream.identity) + ", embedding dimension " +
-                std::to_string(stream.identity.dim) + ", from " + std::to_string(state.chunks) +
-                " chunks" + (options_.keep_chunk_cache ? " (kept)" : ""),
-            {{"stream", stream.config.name()},
-             {"path", stream.final_path},
-             {"rows", stream.identity.rows},
-             {"dim", stream.identity.dim}});
+  log_.info(
+      "stream_done",
+      fmt::format("{}: saved to {}, {}, embedding dimension {}, from {} chunks{}",
+                  stream.config.name(), stream.final_path, shape(stream.identity),
+                  stream.identity.dim, state.chunks, options_.keep_chunk_cache ? " (kept)" : ""),
+      {{"stream", stream.config.name()},
+       {"path", stream.final_path},
+       {"rows", stream.identity.rows},
+       {"dim", stream.identity.dim}});
   return state;
 }
 

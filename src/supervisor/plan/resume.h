@@ -1,4 +1,5 @@
-// The three levels of the resume, and the step from committed chunks to a published final.
+// Finds out what a stream can resume from: a valid final, committed chunks or nothing. Makes the
+// final from the chunks.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +14,48 @@
 
 namespace encode {
 
-// The run was asked to stop. Not an error: committed work is safe.
+// Is thrown when a signal asks the run to stop. All committed chunks are kept.
 struct Stopped {};
 
-// How far a stream is, as the disk says.
+// How far a stream is, according to the files on disk.
 struct StreamState {
-  bool finished = false;  // the final is published
-  int64_t rows_done = 0;  // committed
-  int64_t chunk_rows = 0;
+  bool finished = false;   // the final is published
+  int64_t rows_done = 0;   // committed rows
+  int64_t chunk_rows = 0;  // rows of a whole chunk
   int64_t chunks = 0;
 };
 
 // Requires the CacheLock. finish() may run on another thread while a worker writes other streams.
+// The arguments of the constructor must outlive the finisher.
 class StreamFinisher {
  public:
   StreamFinisher(const StoreOptions& options, RunLog& log, const StopSignal& stop)
       : options_(options), log_(log), stop_(stop) {}
 
+  // False in standard mode, which writes the final in one pass.
   bool chunk_files() const { return options_.use_chunked_encoding && options_.save_chunks; }
 
-  // Where a worker without chunk files puts its float32 rows: the final itself, or a matrix beside
-  // it that a final of another type is then made of.
+  // The path to which a worker writes its float32 rows in standard mode. It is the path of the
+  // final if the final is float32. Otherwise it is a file beside the final, which finish()
+  // converts.
   std::string standard_path(const StreamPlan& stream) const;
 
-  // Is the final there, of this stream and in the type that is asked for? Its hash is not checked.
+  // Whether the final of this stream exists in the format of StoreOptions::final_format. Checks the
+  // size of the file, not its hash.
   bool has_final(const StreamPlan& stream) const;
 
-  // At the start: a valid final is kept, or turned into the type that is asked for, chunks are gone
-  // on with, or the stream starts from scratch (as it always does with StoreOptions::fresh). Throws
-  // Error kConfig where what is there belongs to another run, naming what differs.
+  // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and
+  // chunks. Otherwise it
+  //   - keeps a valid final,
+  //   - converts a valid float32 final if another format is wanted,
+  //   - keeps the committed chunks, and assembles the final if no chunk is missing.
+  // Throws Error kConfig that names the differing fields if the final or the chunks belong to
+  // another run.
   StreamState resume(const StreamPlan& stream) const;
 
-  // After a worker: assembles the final where every chunk is there. Throws Stopped between two
-  // chunks, and Error.
+  // Must be called when a worker has finished the stream or has ended. Assembles the final if every
+  // chunk is committed. Throws the errors of ChunkStore, and Stopped if a signal comes while it
+  // assembles.
   StreamState finish(const StreamPlan& stream) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "supervisor/report/progress.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <string>
 
 #include "base/units.h"
@@ -14,7 +15,7 @@ constexpr auto kPlainLine = std::chrono::seconds(10);
 
 std::string bar(double fraction, size_t cells) {
   const auto full = static_cast<size_t>(fraction * static_cast<double>(cells));
-  return " [" + std::string(full, '#') + std::string(cells - full, '.') + "]";
+  return fmt::format(" [{:.<{}}]", std::string(full, '#'), cells);
 }
 
 }  // namespace
@@ -25,11 +26,11 @@ std::string render_progress(const ProgressView& view, size_t width) {
           ? std::clamp(static_cast<double>(view.rows_done) / static_cast<double>(view.rows_total),
                        0.0, 1.0)
           : 1.0;
-  const std::string percent = std::to_string(static_cast<int>(fraction * 100)) + "%";
-  std::string facts = std::string(5 - percent.size(), ' ') + percent + " " +
-                      format_count(view.rows_done) + "/" + format_count(view.rows_total) + " rows";
-  if (view.tokens_per_second > 0) facts += ", " + format_rate(view.tokens_per_second) + " tokens/s";
-  if (view.seconds_left >= 0) facts += ", " + format_duration(view.seconds_left) + " left";
+  std::string facts = fmt::format("{:4}% {}/{} rows", static_cast<int>(fraction * 100),
+                                  format_count(view.rows_done), format_count(view.rows_total));
+  if (view.tokens_per_second > 0)
+    facts += fmt::format(", {} tokens/s", format_rate(view.tokens_per_second));
+  if (view.seconds_left >= 0) facts += fmt::format(", {} left", format_duration(view.seconds_left));
 
   constexpr size_t kMaxCells = 30;
   constexpr size_t kMinCells = 5;
@@ -44,8 +45,8 @@ std::string render_progress(const ProgressView& view, size_t width) {
 
 void RateMeter::add(Clock::time_point now, int64_t rows, int64_t tokens) {
   samples_.push_back({now, rows, tokens});
-  // Two samples always stay: where a batch takes longer than the window, the last batch is the
-  // rate.
+  // Keeps two samples even if one batch takes longer than the window. The rate is then the rate of
+  // the last batch.
   while (samples_.size() > 2 && now - samples_[1].time >= kWindow) samples_.pop_front();
 }
 

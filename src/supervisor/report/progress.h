@@ -1,4 +1,4 @@
-// How far a run is: rate, time left, one live line on a terminal or a plain line now and then.
+// Shows the progress of a run: a live line on a terminal, or a log line every ten seconds.
 #pragma once
 
 #include <chrono>
@@ -13,25 +13,26 @@ namespace encode {
 
 using Clock = std::chrono::steady_clock;
 
-// What one progress line shows.
+// The numbers in one progress line.
 struct ProgressView {
   std::string stream;
   int64_t rows_done = 0;  // of this stream
   int64_t rows_total = 0;
   double tokens_per_second = 0;
-  double seconds_left = -1;  // of the whole run; negative: not known yet
+  double seconds_left = -1;  // of the whole run; negative: unknown
 };
 
-// "train_tc [#####.....]  43% 21,500/50,621 rows, 20.7k tokens/s, 3 m 05 s left", at most `width`
-// columns: the bar shrinks first. `width` 0: without a bar, for a log.
+// Returns "train_tc [#####.....]  43% 21,500/50,621 rows, 20.7k tokens/s, 3 m 05 s left". The line
+// has at most `width` columns: first the bar shrinks, then the end of the line is cut. If `width`
+// is 0, the line has no bar and no limit, for a log.
 std::string render_progress(const ProgressView& view, size_t width);
 
-// Rows and tokens a second over the last half minute.
+// Measures rows and tokens per second over the last 30 seconds.
 class RateMeter {
  public:
   void reset() { samples_.clear(); }
-  void add(Clock::time_point now, int64_t rows,
-           int64_t tokens);  // totals, never falling between resets
+  // `rows` and `tokens` are totals, which must not decrease before the next reset().
+  void add(Clock::time_point now, int64_t rows, int64_t tokens);
   double rows_per_second() const;
   double tokens_per_second() const;
 
@@ -46,23 +47,24 @@ class RateMeter {
   std::deque<Sample> samples_;
 };
 
-// One thread.
+// Not thread-safe.
 class Progress {
  public:
-  // `enabled` false: nothing is ever shown.
+  // Shows nothing if `enabled` is false. `terminal` and `log` must outlive the Progress.
   Progress(Terminal& terminal, RunLog& log, bool enabled)
       : terminal_(terminal), log_(log), enabled_(enabled) {}
 
-  // `rows_left`: of the whole run, this stream included.
+  // `rows_left` counts the rows of the whole run that are not encoded yet.
   void update(const std::string& stream, int64_t rows_done, int64_t rows_total, int64_t rows_left);
-  // `rows`, `tokens`: encoded by this worker so far.
+  // `rows` and `tokens` are what this worker has encoded so far.
   void encoded(Clock::time_point now, int64_t rows, int64_t tokens) {
     rate_.add(now, rows, tokens);
   }
-  // A new worker counts from zero.
+  // Must be called when a new worker starts, because its totals begin at zero.
   void restart() { rate_.reset(); }
 
-  void tick(Clock::time_point now);  // redraws at most ten times a second, logs every ten seconds
+  // Redraws the line at most ten times a second, or logs it at most every ten seconds.
+  void tick(Clock::time_point now);
   void clear() { terminal_.set_status(""); }
 
  private:

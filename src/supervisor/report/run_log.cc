@@ -16,7 +16,7 @@ namespace {
 
 using Level = spdlog::level::level_enum;
 
-// Sends each record to the Terminal, above its status line.
+// Writes each record to the Terminal, above its status line.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit TerminalSink(Terminal& terminal) : terminal_(terminal) {}
@@ -68,9 +68,9 @@ void RunLog::open_file(const std::string& path) {
                  .where = path,
                  .expected = "a file that can be written",
                  .found = failure.what(),
-                 .hint = "choose another one: logging.file in the config"});
+                 .hint = "set logging.file in the config to another path"});
   }
-  // A full disk must not end a run through its log.
+  // A log that cannot be written, for example on a full disk, must not end the run.
   file_->set_error_handler([](const std::string&) {});
   file_->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
   file_->set_level(level_ < Level::info ? static_cast<Level>(level_) : Level::info);

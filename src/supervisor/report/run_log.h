@@ -1,5 +1,5 @@
-// The log of a run. People read text on standard error and in the log file; programs read JSON
-// lines on standard output.
+// The log of a run: text for people on standard error and in the log file, and JSON lines for
+// programs on standard output.
 #pragma once
 
 #include <memory>
@@ -18,25 +18,28 @@ class logger;
 
 namespace encode {
 
-// Thread-safe. With LogOptions::json the terminal stays silent: each record is one object
-// {"time","level","event","message", ...fields} on standard output.
+// Thread-safe, except for open_file(). With LogOptions::json the log writes nothing to standard
+// error. Each record is then one object {"time","level","event","message", ...fields} on standard
+// output.
 class RunLog {
  public:
-  // `err` and `out` outlive the log; they are standard error and standard output.
+  // `err` is standard error and `out` is standard output. Both must outlive the log.
   RunLog(const LogOptions& options, Terminal& err, Terminal& out);
   ~RunLog();
 
-  // From now on records go to this file too (appended). Throws Error kCantCreate or kNoPermission.
+  // Appends the records that follow to this file too. Throws Error kCantCreate.
   void open_file(const std::string& path);
 
-  // `event` is stable, for programs; `message` is for people and may have several lines.
+  // `event` is for programs: its values do not change between versions. `message` is for people and
+  // may have several lines.
   void debug(std::string_view event, const std::string& message, Json fields = Json::object());
   void info(std::string_view event, const std::string& message, Json fields = Json::object());
   void warning(std::string_view event, const std::string& message, Json fields = Json::object());
-  // To the file and the JSON lines only: main() prints the error that ends the program.
+  // Writes the error that ends the program to the file and as a JSON line. It does not write to
+  // standard error, because main() prints the error there.
   void final_error(const ErrorDetail& detail);
-  // A result: text on standard output (and in the file), whatever the level, unless it is above
-  // "info".
+  // Writes `text` to the file, and to standard output if the level is not above "info". With
+  // LogOptions::json standard output gets a JSON line of `fields` instead, at any level.
   void result(std::string_view event, const std::string& text, Json fields);
 
  private:
@@ -44,7 +47,7 @@ class RunLog {
   void write_json(int level, std::string_view event, const std::string& message, Json fields);
 
   const bool json_;
-  const int level_;  // spdlog::level
+  const int level_;  // a spdlog::level_enum
   Terminal& out_;
   std::shared_ptr<spdlog::logger> terminal_;
   std::shared_ptr<spdlog::logger> file_;

@@ -22,7 +22,7 @@ std::string device_memory(const DeviceMemory& memory) {
                      format_bytes(memory.allocated_bytes), format_bytes(memory.reserved_bytes));
 }
 
-// JobSpec::units that an event is about; an event about none belongs to the first.
+// The index into JobSpec::units that the event carries. Returns 0 if the event carries none.
 int64_t unit_number(const WorkerEvent& event) {
   return std::visit(
       [](const auto& alternative) {
@@ -55,7 +55,7 @@ void RunReporter::worker_ended() {
 void RunReporter::event(const WorkerEvent& event) {
   const int64_t unit = unit_number(event);
   if (unit < 0 || unit >= static_cast<int64_t>(units_.size()))
-    return garbage(to_json_line(event), "no such unit");
+    return garbage(to_json_line(event), "it names a unit that does not exist");
   std::visit([this](const auto& alternative) { on(alternative); }, event);
 }
 
@@ -101,7 +101,7 @@ void RunReporter::on(const UnitStarted& event) {
        {"rows_done", unit.rows_before},
        {"mode", unit.chunk_files ? "chunked" : "standard"}});
   const BatchPlan& plan = event.plan;
-  log_.info("batch_plan", unit.name + ": " + describe(plan),
+  log_.info("batch_plan", fmt::format("{}: {}", unit.name, describe(plan)),
             {{"stream", unit.name},
              {"budget_tokens", plan.budget_tokens},
              {"launch_tokens", plan.launch_tokens},
@@ -117,7 +117,8 @@ void RunReporter::on(const ChunkStarted& event) {
   chunk_ = event.chunk;
   const UnitProgress& unit = unit_of(event.unit);
   if (!unit.chunk_files) return;
-  log_.info("chunk_started", unit.name + " " + chunk_name(event.unit, event.chunk, event.rows),
+  log_.info("chunk_started",
+            fmt::format("{} {}", unit.name, chunk_name(event.unit, event.chunk, event.rows)),
             {{"stream", unit.name}, {"chunk", event.chunk}, {"rows", rows_json(event.rows)}});
 }
 
@@ -162,7 +163,7 @@ void RunReporter::on(const ChunkDone& event) {
 void RunReporter::on(const UnitDone& event) {
   UnitProgress& unit = unit_of(event.unit);
   const Json seconds = to_json(event.stages);
-  log_.debug("stream_done", unit.name + ": seconds " + seconds.dump(),
+  log_.debug("stream_done", fmt::format("{}: seconds {}", unit.name, seconds.dump()),
              {{"stream", unit.name}, {"seconds", seconds}});
   measure(event.unit);
   unit.rows_done = unit.rows;
@@ -187,8 +188,8 @@ void RunReporter::output(std::string_view line) {
 
 void RunReporter::garbage(std::string_view line, const std::string& why) {
   if (++garbage_lines_ > kMaxGarbageWarnings) return;
-  log_.warning("worker_garbage",
-               "the worker sent a line that is no event (" + why + "): " + preview(line));
+  log_.warning("worker_garbage", fmt::format("the worker sent a line that is not an event ({}): {}",
+                                             why, preview(line)));
 }
 
 void RunReporter::tick(Clock::time_point now) {

@@ -1,4 +1,4 @@
-// What the worker says, told to people and programs: log lines, progress, status.json.
+// Turns the worker's events into log lines, the progress line and status.json.
 #pragma once
 
 #include <cstddef>
@@ -17,40 +17,43 @@
 
 namespace encode {
 
-// A stream as the worker encodes it.
+// One unit of the current worker's job, and how far it is.
 struct UnitProgress {
   size_t stream = 0;  // index into RunPlan::streams
   std::string name;
   std::string input_path;
   int64_t rows = 0;
   int64_t rows_before = 0;  // committed when this worker started
-  int64_t rows_done = 0;    // those, and what this worker encoded
+  int64_t rows_done = 0;    // rows_before and the rows that this worker has encoded
   int64_t chunks = 0;
-  bool chunk_files = true;
+  bool chunk_files = true;  // false: standard mode
 };
 
-// What was measured of a stream in this run, over all workers.
+// The tokens of a stream that all workers of this run have encoded, and the time they took.
 struct StreamRate {
   int64_t tokens = 0;
   double seconds = 0;
 };
 
-// One thread.
+// Not thread-safe.
 class RunReporter {
  public:
+  // `streams` is the number of streams in the plan. The other arguments must outlive the reporter.
   RunReporter(RunLog& log, Progress& progress, StatusFile& status, size_t streams)
       : log_(log), progress_(progress), status_(status), rates_(streams) {}
 
-  void worker_started(std::vector<UnitProgress> units);
+  void worker_started(std::vector<UnitProgress> units);  // in the order of JobSpec::units
   void event(const WorkerEvent& event);
-  void output(std::string_view line);
+  void output(std::string_view line);  // a line that the worker printed
+  // `line` came through the event pipe and is not a valid event; `why` says why.
   void garbage(std::string_view line, const std::string& why);
-  void tick(Clock::time_point now);
+  void tick(Clock::time_point now);  // must be called several times a second
   void worker_ended();
 
-  void state(const std::string& state, const ErrorDetail* error);  // into status.json at once
-  std::string chunk_name(int64_t unit, int64_t chunk,
-                         RowRange rows) const;  // "chunk 3/51 (samples 2000-3000)"
+  // Writes `state` to status.json at once. `error` may be null.
+  void state(const std::string& state, const ErrorDetail* error);
+  // Returns "chunk 3/51 (samples 2000-3000)".
+  std::string chunk_name(int64_t unit, int64_t chunk, RowRange rows) const;
   const StreamRate& rate(size_t stream) const { return rates_[stream]; }
   int64_t worker_peak_bytes() const { return worker_peak_bytes_; }
   int64_t restarts = 0;  // for status.json
@@ -63,7 +66,7 @@ class RunReporter {
   void on(const ChunkDone& event);
   void on(const UnitDone& event);
   void on(const LogLine& line);
-  // `encode bench` reads the one, and the outcome of the worker tells the others.
+  // `encode bench` reads ProductsTimed. WorkerSession turns the other two into the WorkerOutcome.
   static void on(const ProductsTimed& /*event*/) {}
   static void on(const WorkerFailed& /*event*/) {}
   static void on(const WorkerFinished& /*event*/) {}
@@ -76,11 +79,11 @@ class RunReporter {
   StatusFile& status_;
   std::vector<StreamRate> rates_;
   std::vector<UnitProgress> units_;
-  int64_t unit_ = -1;  // being encoded
+  int64_t unit_ = -1;  // that is being encoded; -1: none
   int64_t chunk_ = -1;
-  int64_t unit_rows_ = 0;  // of the unit, encoded by this worker
+  int64_t unit_rows_ = 0;  // of this unit, encoded by this worker
   int64_t unit_tokens_ = 0;
-  int64_t earlier_rows_ = 0;  // of units this worker has finished
+  int64_t earlier_rows_ = 0;  // of the units that this worker has finished
   int64_t earlier_tokens_ = 0;
   int64_t worker_peak_bytes_ = 0;
   int64_t garbage_lines_ = 0;

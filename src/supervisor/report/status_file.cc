@@ -20,9 +20,9 @@ std::string boot_id() {
 
 }  // namespace
 
-void StatusFile::write(Json status, bool now_or_never) {
+void StatusFile::write(Json status, bool at_once) {
   const auto now = std::chrono::steady_clock::now();
-  if (!now_or_never && now - written_ < std::chrono::seconds(1)) return;
+  if (!at_once && now - written_ < std::chrono::seconds(1)) return;
   written_ = now;
   status["pid"] = ::getpid();
   status["host"] = host_name();

@@ -1,4 +1,4 @@
-// <cache>/status.json: where the run is, for people and programs that look from outside.
+// Writes <cache>/status.json, which shows people and other programs how far the run is.
 #pragma once
 
 #include <chrono>
@@ -8,16 +8,17 @@
 
 namespace encode {
 
-// Replaced by rename, without fsync: it is news, not state. Failures to write are ignored. One
-// thread.
+// Replaces the file by a rename, without fsync, because the file is not needed to resume. Ignores
+// failures to write. Not thread-safe.
 class StatusFile {
  public:
   explicit StatusFile(std::string path) : path_(std::move(path)) {}
 
-  // At most once a second, unless `now_or_never`. Adds pid, host, boot_id, monotonic_seconds and
-  // time: a reader judges by whether rows_done changed, and knows by boot_id whether two monotonic
-  // times can be compared.
-  void write(Json status, bool now_or_never);
+  // Adds pid, host, boot_id, monotonic_seconds and time to `status` and writes it. Does nothing if
+  // less than a second has passed since the last write, unless `at_once` is true. A reader compares
+  // rows_done to see whether the run makes progress. Two values of monotonic_seconds can be
+  // compared if their boot_id is equal.
+  void write(Json status, bool at_once);
 
  private:
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 #include "encode/error.h"
 
@@ -21,15 +22,10 @@ Row row_of(const FinishedMatrix& matrix) {
           unless_combined(format_count(matrix.rows_in)),
           unless_combined(format_count(matrix.rejected)),
           format_count(matrix.rows),
-          "(" + std::to_string(matrix.rows) + ", " + std::to_string(matrix.dim) + ")",
+          fmt::format("({}, {})", matrix.rows, matrix.dim),
           unless_combined(format_count(matrix.tokens)),
           unless_combined(format_count(matrix.truncated_rows)),
           matrix.tokens_per_second > 0 ? format_rate(matrix.tokens_per_second) : "-"};
-}
-
-std::string pad(const std::string& text, size_t width, bool left) {
-  const std::string space(width - std::min(width, text.size()), ' ');
-  return left ? text + space : space + text;
 }
 
 }  // namespace
@@ -44,17 +40,16 @@ std::string render(const RunSummary& summary) {
   }
   std::string text;
   for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < kColumns; ++i)
-      line += pad(row[i], widths[i], i == 0) + (i + 1 < kColumns ? "  " : "");
-    text += line + "\n";
+    text += fmt::format("{:<{}}", row[0], widths[0]);
+    for (size_t i = 1; i < kColumns; ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
+    text += "\n";
   }
   text += "rows_in = rows_out + rejected holds for every stream\n";
   for (const FinishedMatrix& matrix : summary.matrices)
-    text += matrix.name + ": " + matrix.path + "\n";
-  return text + "mode " + summary.mode + ", " + format_duration(summary.seconds) +
-         ", peak memory " + format_bytes(summary.peak_host_bytes) + ", " + summary.host_memory +
-         "\n";
+    text += fmt::format("{}: {}\n", matrix.name, matrix.path);
+  return text + fmt::format("mode {}, {}, peak memory {}, {}\n", summary.mode,
+                            format_duration(summary.seconds), format_bytes(summary.peak_host_bytes),
+                            summary.host_memory);
 }
 
 Json to_json(const RunSummary& summary) {
@@ -90,9 +85,8 @@ void check_rows(const RunSummary& summary) {
                  .code = "run.row_count",
                  .what = "rows were lost in " + matrix.name,
                  .where = matrix.path,
-                 .expected = std::to_string(matrix.rows_in) + " rows_in",
-                 .found = std::to_string(matrix.rows) + " rows_out + " +
-                          std::to_string(matrix.rejected) + " rejected",
+                 .expected = fmt::format("{} rows_in", matrix.rows_in),
+                 .found = fmt::format("{} rows_out + {} rejected", matrix.rows, matrix.rejected),
                  .hint = "this is a defect of encode; please report it"});
   }
 }

@@ -1,4 +1,4 @@
-// The table at the end of a run.
+// The summary of a run: a table of its matrices, and totals.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,30 @@ namespace encode {
 struct FinishedMatrix {
   std::string name;
   std::string path;
-  int64_t rows_in = 0;  // records of the input; combined matrices: the rows
+  int64_t rows_in = 0;  // records of the input; for a combined matrix its rows
   int64_t rejected = 0;
   int64_t rows = 0;  // of the matrix
   int64_t dim = 0;
   int64_t tokens = 0;
   int64_t truncated_rows = 0;
   double tokens_per_second = 0;  // 0: nothing was encoded in this run
-  bool combined = false;
+  bool combined = false;         // made by `combine` from other matrices
 };
 
 struct RunSummary {
   std::vector<FinishedMatrix> matrices;
   std::string mode;  // "chunked", "standard"
   double seconds = 0;
-  int64_t peak_host_bytes = 0;
-  std::string host_memory;  // "host memory 38.7% (38.4 GB available)"
+  int64_t peak_host_bytes = 0;  // the peak of encode plus the peak of the largest worker
+  std::string host_memory;      // "host memory 38.7% (38.4 GB available)"
 };
 
-std::string render(const RunSummary& summary);  // several lines, the last one ended
+// Returns several lines; each ends in '\n'.
+std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
-Json to_json(const StageSeconds& seconds);  // by stage
+Json to_json(const StageSeconds& seconds);  // an object: the seconds by the name of the stage
 
-// Throws Error kInternal unless rows_in = rows + rejected for every matrix.
+// Throws Error kInternal if rows_in != rows + rejected for any matrix.
 void check_rows(const RunSummary& summary);
 
 }  // namespace encode

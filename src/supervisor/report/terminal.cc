@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
@@ -31,13 +32,13 @@ size_t Terminal::columns() const {
   return size.ws_col;
 }
 
-// A terminal that became narrower has wrapped the old line: it now covers several rows, and all of
-// them must go.
+// A terminal that became narrower has wrapped the old line over several rows. The sequence erases
+// all of them.
 std::string Terminal::erase_sequence() const {
   if (status_.empty()) return "";
   const size_t rows_above = (status_.size() - 1) / columns();
   std::string sequence = "\r";
-  if (rows_above > 0) sequence += "\x1b[" + std::to_string(rows_above) + "A";
+  if (rows_above > 0) sequence += fmt::format("\x1b[{}A", rows_above);
   return sequence + "\x1b[J";
 }
 
@@ -51,7 +52,7 @@ void Terminal::set_status(std::string line) noexcept {
   const std::lock_guard lock(mutex_);
   const std::string erase = erase_sequence();
   status_ = std::move(line);
-  // The last column stays free: writing there makes some terminals wrap.
+  // The last column stays empty, because some terminals wrap after a character there.
   if (const size_t width = columns(); status_.size() >= width)
     status_.resize(width > 0 ? width - 1 : 0);
   send(erase + status_);

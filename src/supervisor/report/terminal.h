@@ -1,5 +1,4 @@
-// A terminal (or whatever standard error is): whole lines, and below them one status line that is
-// redrawn in place.
+// Writes whole lines to a terminal, and below them one status line that is redrawn in place.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +8,24 @@
 
 namespace encode {
 
-// Thread-safe. Never throws: a terminal that went away must not end a run.
+// Thread-safe. Ignores failed writes, because a terminal that was closed must not end a run.
 class Terminal {
  public:
+  // `fd` may be any descriptor, for example a pipe, or -1 to write nothing. The caller keeps it
+  // open.
   explicit Terminal(int fd);
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
   ~Terminal();
 
-  bool live() const { return live_; }    // a TTY that can redraw a line
-  bool color() const { return color_; }  // live, and NO_COLOR is not set
-  size_t columns() const;                // now; 80 where unknown
+  bool live() const { return live_; }    // whether `fd` is a TTY that can redraw a line
+  bool color() const { return color_; }  // live() and NO_COLOR is not set
+  size_t columns() const;                // the current width; 80 if it is unknown
 
   // Writes `text`, which ends in '\n', above the status line.
   void write(std::string_view text) noexcept;
-  // ASCII; cut to the width. Does nothing where the terminal is not live. "" removes the line.
+  // Replaces the status line with `line`, which must be ASCII and is cut to the width. "" removes
+  // the status line. Does nothing if the terminal is not live.
   void set_status(std::string line) noexcept;
 
  private:
@@ -34,7 +36,7 @@ class Terminal {
   const bool live_;
   const bool color_;
   std::mutex mutex_;
-  std::string status_;  // as drawn
+  std::string status_;  // the line on the screen
 };
 
 }  // namespace encode

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -32,22 +33,22 @@ void set_non_blocking(const UniqueFd& fd) {
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
 
-// What the child does between fork and exec. The parent has threads, so only async-signal-safe
-// calls are allowed here and everything that needs memory was prepared before.
+// What become_worker() needs. The parent prepares everything that needs memory, because only
+// async-signal-safe calls are allowed between fork and exec in a process with threads.
 struct ChildPlan {
   char* const* argv = nullptr;
   pid_t parent = 0;
   int events_fd = -1;
   int output_fd = -1;
   int inherit_fd = -1;
-  int error_fd = -1;  // receives errno where exec fails
+  int error_fd = -1;  // receives errno if exec fails
 };
 
 [[noreturn]] void become_worker(const ChildPlan& plan) {
   constexpr int kCannotExec = 127;
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != plan.parent) ::_exit(kCannotExec);  // it died before prctl
+  if (::getppid() != plan.parent) ::_exit(kCannotExec);  // the parent died before prctl
   const int null_fd = ::open("/dev/null", O_RDONLY);
   ::dup2(null_fd, STDIN_FILENO);
   ::dup2(plan.output_fd, STDOUT_FILENO);
@@ -64,9 +65,8 @@ struct ChildPlan {
 }  // namespace
 
 std::string describe(const ExitStatus& status) {
-  if (status.signal == 0) return "exit status " + std::to_string(status.code);
-  return "killed by signal " + std::to_string(status.signal) + " (" + ::strsignal(status.signal) +
-         ")";
+  if (status.signal == 0) return fmt::format("exit status {}", status.code);
+  return fmt::format("killed by signal {} ({})", status.signal, ::strsignal(status.signal));
 }
 
 ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
@@ -76,7 +76,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   Pipe failure = make_pipe();
   std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  words.insert(words.end(), {"--events", std::to_string(events.write_end.get())});
+  words.insert(words.end(), {"--events", fmt::to_string(events.write_end.get())});
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
@@ -103,9 +103,9 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
     throw Error(
         {.exit_code = ExitCode::kOsError,
          .code = "worker.spawn",
-         .what = std::string("cannot start encode-worker: ") + std::strerror(error),
+         .what = fmt::format("cannot start encode-worker: {}", std::strerror(error)),
          .where = program,
-         .expected = "a program beside encode",
+         .expected = "the program encode-worker in the directory of encode",
          .found = "",
          .hint = "build the whole project with LibTorch, or name the worker in ENCODE_WORKER"});
   }

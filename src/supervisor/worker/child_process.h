@@ -1,4 +1,4 @@
-// The worker as a process: started with two pipes, ended with its parent.
+// Starts encode-worker as a child process, with a pipe for events and one for its output.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,22 @@ namespace encode {
 
 // How a process ended.
 struct ExitStatus {
-  int code = 0;    // exit status; meaningful where signal is 0
-  int signal = 0;  // the signal that killed it
+  int code = 0;    // the exit status, if `signal` is 0
+  int signal = 0;  // the signal that killed it; 0: none
   int64_t peak_resident_bytes = 0;
 };
-std::string describe(const ExitStatus& status);  // "exit status 75", "killed by signal 9 (Killed)"
+// Returns "exit status 75" or "killed by signal 9 (Killed)".
+std::string describe(const ExitStatus& status);
 
-// `<program> <arguments...> --events <fd>` in a process group of its own, so that Ctrl-C reaches
-// only the parent, which then stops the child in order. The kernel kills the child when the thread
-// that started it ends (PR_SET_PDEATHSIG). Its standard input is /dev/null, its standard output and
-// error are one pipe. Destroyed: SIGKILL, reaped.
+// Runs `<program> <arguments...> --events <fd>`. The child has a process group of its own, so that
+// Ctrl-C reaches only the parent, which then stops the child. The kernel kills the child when the
+// thread that started it ends (PR_SET_PDEATHSIG). The standard input of the child is /dev/null; its
+// standard output and error go to one pipe. The destructor kills the child and waits for its end.
+// Not thread-safe.
 class ChildProcess {
  public:
-  // `inherit_fd`: a descriptor the child keeps open (the cache lock). Throws Error kOsError.
+  // The child keeps `inherit_fd` open (the cache lock); -1: none. Throws Error kOsError if the
+  // program cannot be started, and the Error of a failed system call.
   ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
                int inherit_fd);
   ChildProcess(const ChildProcess&) = delete;
@@ -33,14 +36,14 @@ class ChildProcess {
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
-  int events_fd() const {
-    return events_.get();
-  }  // non-blocking; what the child writes to its --events descriptor
-  int output_fd() const { return output_.get(); }  // non-blocking
+  // The read ends of the two pipes. Both are non-blocking.
+  int events_fd() const { return events_.get(); }
+  int output_fd() const { return output_.get(); }
 
   void signal(int number) const;
-  std::optional<ExitStatus> try_wait();  // reaps; nullopt while it lives
-  void abandon() { pid_ = -1; }          // never wait for it: it cannot be killed
+  std::optional<ExitStatus> try_wait();  // nullopt while the child lives
+  // Gives up a child that cannot be killed, so that the destructor does not wait for it.
+  void abandon() { pid_ = -1; }
 
  private:
   pid_t pid_ = -1;

@@ -1,4 +1,4 @@
-// When a worker counts as hung: a batch has not come back for far longer than batches take.
+// Detects a hung worker: no batch has finished for much longer than batches usually take.
 #pragma once
 
 #include <chrono>
@@ -8,17 +8,22 @@ namespace encode {
 
 using Clock = std::chrono::steady_clock;
 
-// One thread. Starts to watch at the first alive(): loading a model may take any time.
+// A worker counts as hung if it gives no sign of life for the time patience(). The watch starts at
+// the first alive(), because a model may take any time to load. Not thread-safe.
 class HangWatch {
  public:
+  // `floor` is the shortest patience.
   explicit HangWatch(Clock::duration floor) : floor_(floor) {}
 
-  void batch(Clock::time_point now);  // a batch came back; a sign of life, too
-  void alive(
-      Clock::time_point now);  // other work was finished: the model loaded, a chunk committed
-  void pause() { watching_ = false; }  // until the next alive(): another model may be loaded now
+  // A sign of life: a batch has finished. Its time counts for the median of patience().
+  void batch(Clock::time_point now);
+  // A sign of life: other work has finished, for example a model was loaded.
+  void alive(Clock::time_point now);
+  // Stops the watch until the next sign of life, because another model may be loaded now.
+  void pause() { watching_ = false; }
   bool hung(Clock::time_point now) const { return watching_ && now >= deadline_; }
-  Clock::duration patience() const;  // max(floor, 20 x median batch time)
+  // max(floor, 20 x the median time of the last batches).
+  Clock::duration patience() const;
 
  private:
   static constexpr size_t kWindow = 101;
@@ -27,7 +32,7 @@ class HangWatch {
   bool watching_ = false;
   Clock::time_point last_;
   Clock::time_point deadline_;
-  std::vector<Clock::duration> batches_;  // the last kWindow, as a ring
+  std::vector<Clock::duration> batches_;  // a ring of the last kWindow batch times
   size_t next_ = 0;
 };
 

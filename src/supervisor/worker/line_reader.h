@@ -1,4 +1,4 @@
-// Lines from a non-blocking descriptor, in bounded memory.
+// Reads lines from a non-blocking descriptor in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,15 @@ class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = 1 << 20;
 
+  // The caller keeps `fd` open.
   LineReader(int fd, std::function<void(std::string_view)> on_line)
       : fd_(fd), on_line_(std::move(on_line)) {}
 
-  int fd() const { return open_ ? fd_ : -1; }  // -1 after the end, which poll() skips
-  // Reads what is there and calls on_line for every whole line, without its '\n'. A line longer
-  // than kMaxLineBytes comes in pieces. At the end of the stream the last, unfinished line comes
-  // too.
+  // Returns -1 after the end of the stream; poll() ignores such an entry.
+  int fd() const { return open_ ? fd_ : -1; }
+  // Reads all bytes that are available and calls on_line for every whole line, without its '\n'. A
+  // line longer than kMaxLineBytes comes in pieces. At the end of the stream a last line without
+  // '\n' comes too.
   void drain();
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <utility>
 
@@ -75,19 +76,18 @@ double RestartPolicy::restart_delay(const Failure& failure) {
   if (!failure.stream.empty() &&
       attempts_.failed(failure.stream, failure.chunk) >= kMaxChunkFailures) {
     attempts_.forget(failure.stream);
-    throw Error(
-        {.exit_code = ExitCode::kInternal,
-         .code = "worker.poison_chunk",
-         .what = failure.chunk_name + " failed " + std::to_string(kMaxChunkFailures) + " times",
-         .where = failure.cause.where,
-         .expected = "",
-         .found =
-             failure.cause.what + (failure.cause.found.empty() ? "" : "\n" + failure.cause.found),
-         .hint = "look at these rows of the input; all other committed chunks are kept"});
+    throw Error({.exit_code = ExitCode::kInternal,
+                 .code = "worker.poison_chunk",
+                 .what = fmt::format("{} failed {} times", failure.chunk_name, kMaxChunkFailures),
+                 .where = failure.cause.where,
+                 .expected = "",
+                 .found = failure.cause.what +
+                          (failure.cause.found.empty() ? "" : "\n" + failure.cause.found),
+                 .hint = "look at these rows of the input; all other committed chunks are kept"});
   }
   if (restarts_ >= max_restarts_) {
     ErrorDetail detail = failure.cause;
-    detail.what += " (gave up after " + std::to_string(restarts_) + " restarts without progress)";
+    detail.what += fmt::format(" (gave up after {} restarts without progress)", restarts_);
     throw Error(std::move(detail));
   }
   const double delay = first_delay_seconds_ * std::exp2(static_cast<double>(restarts_));

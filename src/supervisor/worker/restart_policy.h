@@ -1,4 +1,4 @@
-// Whether a failed worker gets a successor. Retry without progress must stop being a retry.
+// Decides whether a new worker replaces one that has failed, so that retries without progress end.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,20 @@
 
 namespace encode {
 
-// Failures of the chunk that each stream is at, kept in <cache>/attempts.json so that a scheduler's
-// requeue does not start the count again. Not needed for correctness: written without fsync, and an
-// unreadable file counts as empty.
+// Counts, for each stream, how often the chunk that failed last has failed. The counts are in
+// <cache>/attempts.json, so that they remain when a scheduler starts the job again. The results do
+// not depend on this file. It is therefore written without fsync, and a file that cannot be read
+// counts as empty.
 class AttemptLog {
  public:
-  explicit AttemptLog(std::string path);  // "": kept in memory only
+  explicit AttemptLog(std::string path);  // "": the counts are only in memory
 
-  int64_t failed(const std::string& stream, int64_t chunk);  // one more; returns how often in a row
-  void forget(const std::string& stream);                    // it moved on
-  std::optional<int64_t> chunk(const std::string& stream) const;  // that failed last
+  // Counts one more failure of this chunk and returns how often it has failed in a row.
+  int64_t failed(const std::string& stream, int64_t chunk);
+  // Deletes the count of a stream. Must be called when the stream makes progress.
+  void forget(const std::string& stream);
+  // The chunk that failed last; nullopt if none has failed since the last forget().
+  std::optional<int64_t> chunk(const std::string& stream) const;
 
  private:
   struct Attempts {
@@ -32,6 +36,7 @@ class AttemptLog {
   std::map<std::string, Attempts> streams_;
 };
 
+// Not thread-safe.
 class RestartPolicy {
  public:
   static constexpr int64_t kMaxChunkFailures = 3;
@@ -41,22 +46,24 @@ class RestartPolicy {
         first_delay_seconds_(first_delay_seconds),
         attempts_(attempts) {}
 
-  void progressed(const std::string& stream);  // a chunk was committed
+  // Must be called when a chunk or a stream was finished.
+  void progressed(const std::string& stream);
 
   struct Failure {
-    std::string stream;  // "": before any chunk
+    std::string stream;  // "" if the worker failed before its first chunk
     int64_t chunk = -1;
-    std::string chunk_name;  // "chunk 3/51 of train_tc (rows 2000-3000)"
+    std::string chunk_name;  // "train_tc chunk 3/51 (samples 2000-3000)"
     ErrorDetail cause;
   };
-  // Seconds to wait before the next worker: 1, 2, 4, ... at most 60. Throws Error where there must
-  // be none: kInternal for a chunk that failed three times (its count starts anew), else the cause
-  // itself after max_restarts.
+  // Returns the seconds to wait before the next worker: first_delay_seconds, doubled for every
+  // restart without progress, at most 60. Throws Error if there must be no other worker:
+  //   kInternal  the chunk has failed kMaxChunkFailures times; its count begins again
+  //   the cause  max_restarts workers were started without progress
   double restart_delay(const Failure& failure);
-  // See JobUnit::alone_below.
+  // The value for JobUnit::alone_below.
   int64_t alone_below(const std::string& stream) const;
 
-  int64_t restarts() const { return restarts_; }  // without progress
+  int64_t restarts() const { return restarts_; }  // since the last progress
 
  private:
   const int64_t max_restarts_;

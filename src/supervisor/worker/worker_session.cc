@@ -2,6 +2,7 @@
 
 #include <array>
 #include <csignal>
+#include <fmt/format.h>
 #include <poll.h>
 #include <utility>
 
@@ -19,7 +20,8 @@ void wait_for_input(const LineReader& events, const LineReader& output, int stop
   std::array<pollfd, 3> fds = {{{.fd = events.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = output.fd(), .events = POLLIN, .revents = 0},
                                 {.fd = stop_fd, .events = POLLIN, .revents = 0}}};
-  // With both pipes closed the exit is a moment away, and nothing would wake us for it.
+  // When both pipes are closed, the worker is about to exit. No descriptor becomes readable then,
+  // so poll() gets a short timeout.
   const bool ending = events.fd() < 0 && output.fd() < 0;
   const auto timeout = ending ? std::chrono::milliseconds(2) : kTick;
   ::poll(fds.data(), fds.size(), static_cast<int>(timeout.count()));
@@ -37,7 +39,8 @@ ExitStatus WorkerSession::wait_for_end(ChildProcess& child) {
   LineReader output(child.output_fd(), [this](std::string_view line) { output_line(line); });
   Clock::time_point last = Clock::now();
   while (true) {
-    // A stop that was seen needs no more waking; what is left is the worker's end.
+    // The stop descriptor stays readable after a signal, so it is polled only until the signal was
+    // passed on to the worker.
     wait_for_input(events, output, term_deadline_ ? -1 : stop_.fd());
     const std::optional<ExitStatus> status = child.try_wait();
     events.drain();
@@ -45,8 +48,8 @@ ExitStatus WorkerSession::wait_for_end(ChildProcess& child) {
     if (status) return *status;
 
     const Clock::time_point now = Clock::now();
-    // After a pause of our own (SIGSTOP, a suspended machine) silence says nothing about the
-    // worker.
+    // If this process was paused itself (SIGSTOP, a suspended machine), the missing events do not
+    // mean that the worker hangs.
     if (now - last > options_.hang_floor / 2) hang_.alive(now);
     last = now;
     watch(child, now);
@@ -82,9 +85,9 @@ void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
                  [this](const WorkerFailed& failed) { reported_ = failed.error; },
                  [&](const WorkerFinished&) {
                    finished_ = true;
-                   alive();  // nothing is left but to exit
+                   alive();  // the worker may hang while it exits
                  },
-                 // A line of the log may come from a timer, which is no sign of life.
+                 // A log line may come from a timer, so it is not a sign of life.
                  [](const LogLine&) {}},
       event);
 }
@@ -95,17 +98,19 @@ void WorkerSession::output_line(std::string_view line) {
   callbacks_.on_output(line);
 }
 
-void WorkerSession::watch(const ChildProcess& child, Clock::time_point now) {
+void WorkerSession::watch(ChildProcess& child, Clock::time_point now) {
   if (stop_.number() != 0 && !term_deadline_) {
     child.signal(SIGTERM);
     term_deadline_ = now + options_.stop_grace;
   }
   if (kill_deadline_) {
     if (now < *kill_deadline_) return;
+    const pid_t pid = child.pid();
+    child.abandon();
     throw Error({.exit_code = ExitCode::kTempFail,
                  .code = "worker.stuck",
                  .what = "encode-worker cannot be killed: it is stuck in the kernel",
-                 .where = "process " + std::to_string(child.pid()),
+                 .where = fmt::format("process {}", pid),
                  .expected = "",
                  .found = "",
                  .hint = "look at the driver's log (dmesg); the machine may need a restart"});
@@ -136,8 +141,8 @@ WorkerOutcome WorkerSession::outcome(const ExitStatus& status) const {
     result.end = End::kFinished;
   } else {
     result.error = cause(status);
-    // A reported error decides, whatever came after it: CUDA likes to abort in the destructors of a
-    // dying process.
+    // An error that the worker reported takes precedence over its exit status, because CUDA often
+    // aborts in the destructors of a process that ends after an error.
     const bool told = reported_ && !hung_;
     const bool retry =
         told ? reported_->exit_code == ExitCode::kTempFail
@@ -151,15 +156,14 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   const auto seconds = [](Clock::duration time) {
     return format_duration(std::chrono::duration<double>(time).count());
   };
-  std::string output;
-  for (const std::string& line : last_output_) output += (output.empty() ? "" : "\n") + line;
   ErrorDetail detail;
   detail.code = "worker.died";
-  detail.what = "encode-worker ended unexpectedly: " + describe(status);
-  detail.found = output;
+  detail.what = fmt::format("encode-worker ended unexpectedly: {}", describe(status));
+  detail.found = fmt::format("{}", fmt::join(last_output_, "\n"));
   if (hung_) {
     detail.code = "worker.hung";
-    detail.what = "encode-worker was killed: no batch came back for " + seconds(hang_.patience());
+    detail.what = fmt::format("encode-worker was killed: no batch came back for {}",
+                              seconds(hang_.patience()));
   } else if (garbage_lines_ > kMaxGarbageLines) {
     detail.code = "worker.garbage";
     detail.what = "encode-worker was killed: it sent lines that are not events";
@@ -168,9 +172,11 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail = *reported_;
   } else if (status.signal == SIGKILL) {
     detail.hint =
-        "was it the kernel, out of memory? Look at dmesg, and allow the job more host memory";
+        "the kernel may have killed it for lack of memory: look at dmesg, and give the job more "
+        "host memory";
   }
-  // The documented codes are below 128; a status out of that table would mislead a scheduler.
+  // Passes an exit status on only if it is one of the documented codes; another one would mislead a
+  // scheduler.
   if (!reported_ && status.signal == 0 && status.code >= static_cast<int>(ExitCode::kUsage) &&
       status.code <= static_cast<int>(ExitCode::kConfig)) {
     detail.exit_code = static_cast<ExitCode>(status.code);

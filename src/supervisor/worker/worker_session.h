@@ -1,4 +1,4 @@
-// One life of encode-worker: started, listened to, watched, ended, and its end understood.
+// Runs one encode-worker: starts it, reads its events, detects hangs and finds out why it ended.
 #pragma once
 
 #include <chrono>
@@ -19,43 +19,46 @@
 namespace encode {
 
 struct WorkerOptions {
-  std::string program;  // encode-worker
-  Clock::duration hang_floor = std::chrono::seconds(60);
+  std::string program;                                    // the path of encode-worker
+  Clock::duration hang_floor = std::chrono::seconds(60);  // see HangWatch
   Clock::duration stop_grace = std::chrono::seconds(20);  // from SIGTERM to SIGKILL
-  Clock::duration kill_grace =
-      std::chrono::seconds(10);  // from SIGKILL until it counts as stuck in the kernel
+  // From SIGKILL until the worker counts as stuck in the kernel.
+  Clock::duration kill_grace = std::chrono::seconds(10);
 };
 
-// How a worker's life ended, and what to do about it.
+// How a worker ended, and whether another one may succeed.
 struct WorkerOutcome {
   enum class End {
-    kFinished,  // it did what the job says
-    kRetry,  // another worker may succeed: killed by a signal, hung, or it said so (exit status 75)
-    kFatal,  // another worker would fail the same way
-    kStopped,  // we were asked to stop, and it stopped
+    kFinished,  // the job is done
+    kRetry,     // another worker may succeed: this one was killed, hung, or ended with kTempFail
+    kFatal,     // another worker would fail in the same way
+    kStopped,   // a signal asked encode to stop, and the worker has ended
   };
   End end = End::kFatal;
-  ErrorDetail error;  // kRetry, kFatal: the cause
-  int64_t unit = -1;  // kRetry, kFatal: what it was at; -1: before any chunk
-  int64_t chunk = -1;
+  ErrorDetail error;   // the cause, for kRetry and kFatal
+  int64_t unit = -1;   // the unit of the chunk that the worker started last; -1: none
+  int64_t chunk = -1;  // the chunk that the worker started last; -1: none
   int64_t peak_resident_bytes = 0;
 };
 
+// One object runs one worker. Calls all callbacks on the thread of run().
 class WorkerSession {
  public:
   struct Callbacks {
     std::function<void(const WorkerEvent&)> on_event;
-    std::function<void(std::string_view)> on_output;  // a line of its standard output or error
-    std::function<void(std::string_view, const std::string&)>
-        on_garbage;                                  // an event line, and why it is none
-    std::function<void(Clock::time_point)> on_tick;  // about ten times a second
+    // Takes a line of the worker's standard output or error.
+    std::function<void(std::string_view)> on_output;
+    // Takes a line of the event pipe that is not a valid event, and why it is not.
+    std::function<void(std::string_view, const std::string&)> on_garbage;
+    std::function<void(Clock::time_point)> on_tick;  // about ten times a second, or more often
   };
 
   WorkerSession(WorkerOptions options, const StopSignal& stop, Callbacks callbacks)
       : options_(std::move(options)), stop_(stop), callbacks_(std::move(callbacks)) {}
 
-  // Blocks until the worker has ended. Throws Error kOsError where it cannot be started, kTempFail
-  // where it cannot be killed, and whatever a callback throws (the worker is killed then).
+  // Blocks until the worker has ended. The worker inherits `lock_fd`, the lock on the cache; -1:
+  // none. Throws Error kOsError if the worker cannot be started, and kTempFail if it cannot be
+  // killed. If a callback throws, kills the worker and passes the exception on.
   WorkerOutcome run(const std::string& job_path, int lock_fd);
 
  private:
@@ -63,7 +66,7 @@ class WorkerSession {
   void event_line(std::string_view line);
   void note_sign_of_life(const WorkerEvent& event);
   void output_line(std::string_view line);
-  void watch(const ChildProcess& child, Clock::time_point now);
+  void watch(ChildProcess& child, Clock::time_point now);
   void kill(const ChildProcess& child, Clock::time_point now);
   WorkerOutcome outcome(const ExitStatus& status) const;
   ErrorDetail cause(const ExitStatus& status) const;
@@ -79,9 +82,9 @@ class WorkerSession {
   int64_t unit_ = -1;  // of the chunk started last
   int64_t chunk_ = -1;
   int64_t garbage_lines_ = 0;
-  std::vector<std::string> last_output_;  // a few lines, for the cause of a crash
-  std::optional<Clock::time_point> term_deadline_;
-  std::optional<Clock::time_point> kill_deadline_;
+  std::vector<std::string> last_output_;  // the last few lines, which may tell why it crashed
+  std::optional<Clock::time_point> term_deadline_;  // set when SIGTERM is sent
+  std::optional<Clock::time_point> kill_deadline_;  // set when SIGKILL is sent
 };
 
 }  // namespace encode

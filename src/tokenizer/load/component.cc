@@ -18,7 +18,8 @@ Component::Component(const Json& json, std::string where)
 void Component::allow(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : json_.items()) {
     if (key != "type" && std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      refuse_unsupported("key " + quoted_token(key) + " of " + type_ + " is not supported", where_);
+      refuse_unsupported(fmt::format("key {} of {} is not supported", quoted_token(key), type_),
+                         where_);
     }
   }
 }
@@ -34,7 +35,7 @@ Component Component::child(const Json& json, size_t index) const {
 
 PatternText load_pattern_text(const Component& component) {
   const Json& pattern = component.fields().object("pattern");
-  const std::string where = component.where() + "." + component.type() + ".pattern";
+  const std::string where = fmt::format("{}.{}.pattern", component.where(), component.type());
   const JsonFields fields(pattern, where, std::string(kTokenizerFormat));
   const bool is_regex = pattern.contains("Regex");
   if (pattern.size() != 1 || (!is_regex && !pattern.contains("String"))) {
@@ -43,7 +44,7 @@ PatternText load_pattern_text(const Component& component) {
   }
   std::string text = fields.string(is_regex ? "Regex" : "String");
   if (text.empty() || text.size() > kMaxPatternBytes) {
-    refuse_format("pattern of a wrong length", where,
+    refuse_format("the pattern has a wrong length", where,
                   fmt::format("1 to {} bytes", kMaxPatternBytes),
                   fmt::format("{} bytes", text.size()));
   }
@@ -53,7 +54,8 @@ PatternText load_pattern_text(const Component& component) {
 std::unique_ptr<TextPattern> load_pattern(const Component& component) {
   PatternText pattern = load_pattern_text(component);
   if (!pattern.is_regex) return make_literal_pattern(std::move(pattern.text));
-  return make_regex_pattern(pattern.text, component.where() + "." + component.type() + ".pattern");
+  return make_regex_pattern(pattern.text,
+                            fmt::format("{}.{}.pattern", component.where(), component.type()));
 }
 
 }  // namespace encode

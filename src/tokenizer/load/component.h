@@ -1,5 +1,4 @@
-// Reads the components of a tokenizer.json strictly: a key that is not known is an error that names
-// the key.
+// Reads the components of a tokenizer.json strictly: an unknown key is an error that names the key.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +12,8 @@
 
 namespace encode {
 
-// A JSON object with a "type". It keeps a reference to the JSON.
+// A JSON object with a "type". It keeps a reference to the JSON. Malformed values throw Error
+// (kConfig).
 class Component {
  public:
   Component(const Json& json, std::string where);
@@ -23,9 +23,10 @@ class Component {
   const Json& json() const { return json_; }
   const JsonFields& fields() const { return fields_; }
 
-  // Throws if there are keys other than "type" and `keys`.
+  // Throws Error (kConfig) if there are keys other than "type" and `keys`.
   void allow(std::initializer_list<std::string_view> keys) const;
-  bool boolean(const std::string& key) const;  // the key must be there
+  bool boolean(const std::string& key) const;  // throws if the key is missing
+  // Returns component `index` of a sequence. Its where() ends with "Sequence[index]".
   Component child(const Json& json, size_t index) const;
 
  private:

@@ -80,7 +80,7 @@ std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& compone
   const bool affixed =
       !options.continuing_subword_prefix.empty() || !options.end_of_word_suffix.empty();
   if (affixed && (options.byte_fallback || byte_level)) {
-    refuse_unsupported("BPE with a subword prefix or suffix and bytes is not supported",
+    refuse_unsupported("BPE with both bytes and a prefix or suffix of subwords is not supported",
                        component.where());
   }
   std::array<int32_t, 256> byte_tokens{};
@@ -110,7 +110,8 @@ std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
   if (component.type() == "WordLevel") return build_word_level(json, component);
   if (component.type() == "Unigram") return build_unigram(json, component);
   if (component.type() == "BPE") return build_bpe(json, component, byte_level);
-  refuse_unsupported("model type " + quoted_token(component.type()) + " is not supported", where);
+  refuse_unsupported(fmt::format("model type {} is not supported", quoted_token(component.type())),
+                     where);
 }
 
 }  // namespace encode

@@ -9,9 +9,10 @@
 
 namespace encode {
 
-// True if the model can take raw bytes instead of their spelling in GPT-2's alphabet.
+// Returns true if the model can take raw bytes instead of their spelling in GPT-2's alphabet.
 bool model_takes_bytes(const ModelJson& json);
 
+// If `byte_level`, the pieces are raw bytes and the vocabulary is spelled in GPT-2's alphabet.
 // `where` names the place in messages. Throws Error (kConfig) for a type or an option that is not
 // supported.
 std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,

@@ -12,13 +12,13 @@ namespace {
 
 int32_t load_id(const Json& json, const Component& component, const std::string& what) {
   if (!json.is_number_integer() || json.get<int64_t>() < 0 || json.get<int64_t>() >= kMaxTokens) {
-    refuse_format("bad id of " + what, component.where(),
-                  fmt::format("an integer below {}", kMaxTokens), preview(json.dump()));
+    refuse_format(fmt::format("bad id of {}", what), component.where(),
+                  fmt::format("an integer from 0 to {}", kMaxTokens - 1), preview(json.dump()));
   }
   return json.get<int32_t>();
 }
 
-// ["[SEP]", 102]
+// Returns the id of a pair such as ["[SEP]", 102].
 int32_t load_token_and_id(const Component& component, const std::string& key) {
   const Json& pair = component.fields().array(key);
   if (pair.size() != 2 || !pair[0].is_string())
@@ -91,9 +91,8 @@ SpecialTokens load_sequence(const Component& component) {
     const SpecialTokens outer = load_post_processor(child);
     if (all.split && child.type() != "ByteLevel") {
       refuse_unsupported(
-          "a post-processor that adds tokens after TemplateProcessing is not "
-          "supported",
-          child.where(), "it would take the parts for several texts");
+          "a post-processor that adds tokens after TemplateProcessing is not supported",
+          child.where(), "it would treat the parts of the template as several texts");
     }
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
@@ -129,7 +128,7 @@ SpecialTokens load_post_processor(const Component& component) {
   }
   if (type == "TemplateProcessing") return load_template(component);
   if (type == "Sequence") return load_sequence(component);
-  refuse_unsupported("post-processor type " + quoted_token(type) + " is not supported",
+  refuse_unsupported(fmt::format("post-processor type {} is not supported", quoted_token(type)),
                      component.where());
 }
 

@@ -6,8 +6,8 @@
 
 namespace encode {
 
-// The special tokens that go around a single text, and how their offsets are trimmed. Throws Error
-// (kConfig) for a type or an option that is not supported.
+// Returns the special tokens around a single text, and how the offsets of the text are trimmed.
+// Throws Error (kConfig) for a type or an option that is not supported.
 SpecialTokens load_post_processor(const Component& component);
 
 }  // namespace encode

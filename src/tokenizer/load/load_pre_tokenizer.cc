@@ -33,7 +33,7 @@ char32_t load_character(const Component& component, const std::string& key) {
   const std::string text = component.fields().string(key);
   const char* end = text.data() + text.size();
   if (text.empty() || unicode::decode(text.data(), end).size != text.size()) {
-    component.fields().refuse(key, "one character", "'" + text + "'");
+    component.fields().refuse(key, "one character", quoted_token(text));
   }
   return unicode::decode(text.data(), end).code_point;
 }
@@ -56,9 +56,10 @@ std::unique_ptr<PreTokenizer> load_metaspace(const Component& component) {
   if (scheme == kSchemes.end()) {
     fields.refuse("prepend_scheme", "always, first or never", fields.string("prepend_scheme"));
   }
-  const bool adds = fields.boolean_or("add_prefix_space", true);  // the older spelling of "never"
+  // false is an older form of the scheme "never".
+  const bool adds = fields.boolean_or("add_prefix_space", true);
   if (!adds && fields.has("prepend_scheme") && scheme->second != PrependScheme::kNever) {
-    fields.refuse("add_prefix_space", "true, as prepend_scheme is not \"never\"", "false");
+    fields.refuse("add_prefix_space", "true, because prepend_scheme is not \"never\"", "false");
   }
   return make_metaspace(load_character(component, "replacement"),
                         adds ? scheme->second : PrependScheme::kNever,
@@ -92,9 +93,11 @@ std::unique_ptr<PreTokenizer> load_plain(const Component& component) {
   return kMake();
 }
 
-// Flattens the steps. "ByteLevel" becomes its split and, as the last step, its alphabet.
 using Steps = std::vector<std::unique_ptr<PreTokenizer>>;
 
+// Appends the steps of `component`, with sequences flattened. A "ByteLevel" becomes two steps, a
+// split and an alphabet. If it is the last component, the alphabet is not appended, and
+// `ends_with_alphabet` becomes true.
 void load_steps(const Component& component, Steps& steps, bool& ends_with_alphabet) {
   using Loader = std::unique_ptr<PreTokenizer> (*)(const Component&);
   static const std::map<std::string, Loader, std::less<>> kLoaders = {

@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-constexpr size_t kBatch = 64;  // the number of merges whose sides are looked up together
+constexpr size_t kBatch = 64;  // the number of merges that are looked up together
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::vector<BpeMerge> MergeLoader::finish() {
 }
 
 // A trainer appends the result of each merge to the vocabulary. So the token is nearly always the
-// result of the merge before, or the entry after that.
+// entry after the result of the previous merge, or that result itself.
 int32_t MergeLoader::find_merged(std::string_view token) {
   const auto entries = vocabulary_.entries();
   for (const size_t entry : {expected_, expected_ + 1}) {

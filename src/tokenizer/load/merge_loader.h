@@ -1,4 +1,4 @@
-// Turns the merges of a file, which are spelled as text, into merges of ids.
+// Turns the merges of a file, which spell their tokens, into merges of ids.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace encode {
 
 class MergeLoader {
  public:
-  // If subwords have a prefix, the right side of a merge loses it in the merged token: its first
-  // `prefix_size` bytes. `where` names the file in messages.
+  // The merged token is the left side and the right side without its first `prefix_size` bytes (the
+  // prefix of subwords). `where` names the place in messages.
   MergeLoader(const Vocabulary& vocabulary, size_t prefix_size, std::string where);
 
   void reserve(size_t merges) { merges_.reserve(merges); }
   // The views must stay valid until finish(). Throws Error (kConfig) if a side or the result of a
-  // merge is not in the vocabulary; this may be found some merges later.
+  // merge is not in the vocabulary. A later add() or finish() may report this.
   void add(std::string_view left, std::string_view right);
   std::vector<BpeMerge> finish();
 
@@ -31,11 +31,11 @@ class MergeLoader {
   size_t prefix_size_;
   std::string where_;
   std::vector<BpeMerge> merges_;
-  // The left and right sides of the last merges, not looked up yet.
+  // The left and right sides of the last merges, which are not looked up yet.
   std::vector<std::string_view> sides_;
   std::vector<int32_t> side_ids_;
   std::string merged_;
-  size_t expected_ = 0;  // the entry of the vocabulary that the last merge made
+  size_t expected_ = 0;  // the entry of the vocabulary for the result of the last merge
 };
 
 }  // namespace encode

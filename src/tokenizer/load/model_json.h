@@ -1,5 +1,5 @@
-// The "model" of a tokenizer.json. It is read in one pass, because vocabularies and merges make up
-// nearly all of the file.
+// The "model" of a tokenizer.json. The file is read directly into this form, because vocabularies
+// and merges are nearly all of it.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 namespace encode {
 
 struct ModelJson {
-  Json options = Json::object();  // all fields but the vocabulary and the merges
-  Vocabulary vocabulary;          // for Unigram, ids are the places in the file's list
-  std::vector<double> scores;     // Unigram: the score of each id
+  Json options = Json::object();  // all fields except the vocabulary and the merges
+  Vocabulary vocabulary;          // for Unigram, an id is the index in the file's list
+  std::vector<double> scores;     // for Unigram, the score of each id
   std::vector<BpeMerge> merges;
   bool has_vocabulary = false;
   bool has_merges = false;

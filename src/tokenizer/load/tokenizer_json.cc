@@ -26,13 +26,13 @@ namespace dom = simdjson::dom;
 
 constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 
-// Reads the file into two parts: the model becomes a ModelJson, and every other field a small
-// document.
+// Reads a tokenizer.json. The model becomes a ModelJson, and each other field becomes a JSON
+// document of its own.
 class Reader {
  public:
   explicit Reader(std::string where) : where_(std::move(where)) {}
 
-  // Keeps no view of `text`. simdjson may read SIMDJSON_PADDING bytes after its end.
+  // Keeps no view of `text`. simdjson may read SIMDJSON_PADDING bytes after the end of `text`.
   void read(std::string_view text) {
     dom::parser parser(static_cast<size_t>(kLimits.max_bytes));
     try {
@@ -54,7 +54,7 @@ class Reader {
     if (!has_model_) refuse_format("the file has no model", where_, "a key 'model'", "");
   }
 
-  // null if the file has no such field
+  // Returns null if the file does not have the field, or has null as its value.
   const Json* part(const std::string& key) const {
     const auto found = parts_.find(key);
     return found == parts_.end() || found->second.is_null() ? nullptr : &found->second;
@@ -85,7 +85,7 @@ class Reader {
         model_.options[key] = parse_small(value, "model." + key);
       }
     }
-    if (model_.has_merges) read_merges(merges);  // reading them needs the other fields
+    if (model_.has_merges) read_merges(merges);  // the merges need the other fields
   }
 
   void add_token(std::string_view token, int64_t id) {
@@ -98,7 +98,7 @@ class Reader {
     if (vocabulary_bytes_ > kMaxVocabularyBytes) {
       refuse_format("the tokens of the vocabulary are too long", where_,
                     fmt::format("at most {} bytes in all", kMaxVocabularyBytes),
-                    "more, at " + quoted_token(token));
+                    fmt::format("more, at {}", quoted_token(token)));
     }
     if (!model_.vocabulary.add(token, static_cast<int32_t>(id))) {
       refuse_format("a token is in the vocabulary twice", where_, "distinct tokens",
@@ -114,7 +114,7 @@ class Reader {
       for (const auto [token, id] : tokens) add_token(token, id.get_int64());
       return;
     }
-    const dom::array pieces = value;  // Unigram: [[token, score], ..]
+    const dom::array pieces = value;  // a Unigram model has [[token, score], ..]
     model_.vocabulary.reserve(pieces.size());
     model_.scores.reserve(pieces.size());
     for (const dom::array pair : pieces) {
@@ -150,7 +150,7 @@ class Reader {
     model_.merges = loader.finish();
   }
 
-  // "left right"
+  // Adds a merge in the form "left right".
   void add_spelled_merge(std::string_view merge, MergeLoader& loader) const {
     if (merge.starts_with("#version")) return;
     const size_t space = merge.find(' ');
@@ -195,15 +195,16 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
   return token;
 }
 
-// Hugging Face `tokenizers` gives an added token the id that the vocabulary has for it, or else the
-// next free id. A file that says otherwise is refused, because one of the two numberings is wrong.
+// Hugging Face `tokenizers` gives an added token the id of the same token in the vocabulary, or
+// else the next free id. A file that states another id is refused, because it cannot be known
+// which id the model was trained with.
 void check_id(const AddedToken& token, const Vocabulary& vocabulary, int32_t& next_id,
               const std::string& where) {
   const int32_t known = vocabulary.find(token.content);
   const int32_t id = known >= 0 ? known : next_id++;
   if (id != token.id) {
     refuse_format(fmt::format("added token {} has a wrong id", quoted_token(token.content)), where,
-                  std::to_string(id), std::to_string(token.id));
+                  fmt::to_string(id), fmt::to_string(token.id));
   }
 }
 
@@ -235,14 +236,14 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
       pattern = text.view();
     }
     if (pattern.size() > kMaxSearchedTokenBytes) {
-      refuse_format(fmt::format("added token {} is too long once it is normalized",
+      refuse_format(fmt::format("added token {} is too long after normalization",
                                 quoted_token(token.content)),
                     entry_where, fmt::format("at most {} bytes", kMaxSearchedTokenBytes),
                     fmt::format("{} bytes", pattern.size()));
     }
     if (pattern.empty() ||
         !(token.normalized ? normalized_patterns : raw_patterns).insert(pattern).second) {
-      refuse_format(fmt::format("added token {} looks like another one, or like nothing",
+      refuse_format(fmt::format("added token {} is empty or not unique after normalization",
                                 quoted_token(token.content)),
                     entry_where, "distinct added tokens", quoted_token(pattern));
     }
@@ -280,7 +281,7 @@ void check_special_ids(const SpecialTokens& special, size_t vocab_size, const st
     for (const int32_t id : *side) {
       if (static_cast<size_t>(id) >= vocab_size) {
         refuse_format("the post-processor uses an id outside of the vocabulary", where,
-                      fmt::format("below {}", vocab_size), std::to_string(id));
+                      fmt::format("below {}", vocab_size), fmt::to_string(id));
       }
     }
   }
@@ -325,7 +326,8 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::stri
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   Reader reader(where);
   reader.read(text);
-  // The text is the largest part of the memory that loading takes; the model is built without it.
+  // The text is the largest part of the memory that loading needs, so it is freed before the model
+  // is built.
   text = {};
   static const std::set<std::string, std::less<>> kKnown = {
       "version",    "truncation",    "padding",        "added_tokens",

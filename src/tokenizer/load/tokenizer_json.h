@@ -8,7 +8,8 @@
 
 namespace encode {
 
-// `where` names the file in messages. Throws Error (kConfig).
+// `text` is the content of the file, and `where` is its name for messages. Throws Error (kConfig)
+// if the file is malformed or uses something that is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where);
 
 }  // namespace encode

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <unordered_map>
 #include <utility>
 
@@ -30,7 +31,7 @@ class BpeScratch final : public Model::Scratch {
   std::vector<int32_t> symbols;
 };
 
-// The symbols of a word, and for each the number of bytes that it stands for.
+// The symbols of a word, and the number of bytes that each of them stands for.
 struct SizedSymbols {
   std::vector<int32_t> ids;
   std::vector<uint32_t> sizes;
@@ -42,7 +43,7 @@ struct SizedSymbols {
   void extend_last(size_t size) { sizes.back() += static_cast<uint32_t>(size); }
 };
 
-// Only the ids of the symbols.
+// Takes the place of SizedSymbols if only the ids of the symbols are needed.
 struct PlainSymbols {
   std::vector<int32_t>& ids;
 
@@ -50,7 +51,7 @@ struct PlainSymbols {
   void extend_last(size_t /*size*/) {}
 };
 
-// The tokens of one byte or one code point each, by that code point.
+// Maps a code point to the token that consists of this code point.
 class Alphabet {
  public:
   Alphabet() { ascii_.fill(kNoId); }
@@ -82,9 +83,9 @@ class Bpe final : public Model {
       read_byte_level_vocabulary(vocabulary);
     } else {
       read_vocabulary(vocabulary);
-      // A piece that is a token as a whole, or whose symbols depend on their place in the word,
-      // cannot be cut. If characters are left out, their neighbours meet, so such a text cannot be
-      // cut either.
+      // A piece cannot be cut if it may be a token as a whole, or if symbols depend on their place
+      // in the word. It also cannot be cut if characters are left out, because the characters
+      // beside them may then be merged.
       const bool keeps_all = has_byte_tokens_ || options_.unk_id != kNoId;
       cuts_ = !options_.ignore_merges && !has_affixes() && keeps_all;
       if (!cuts_) return;
@@ -141,8 +142,7 @@ class Bpe final : public Model {
   std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }
 
  private:
-  // A token with a character outside of GPT-2's alphabet can never occur. It stays in the
-  // tokenizer's own list of tokens.
+  // Skips tokens with a character outside of GPT-2's alphabet, because no piece can contain them.
   void read_byte_level_vocabulary(const Vocabulary& vocabulary) {
     std::string bytes;
     if (options_.ignore_merges) words_.reserve(vocabulary.size());
@@ -192,8 +192,8 @@ class Bpe final : public Model {
     }
   }
 
-  // `tokens` have ranges of the spelling in GPT-2's alphabet, because sizes count there. Turns them
-  // into ranges of the bytes.
+  // The ranges of `tokens` count the bytes of the spelling in GPT-2's alphabet. Changes them so
+  // that they count the bytes of the piece.
   static void count_bytes(std::string_view piece, std::span<RangedToken> tokens) {
     std::vector<uint32_t> byte_at;
     for (uint32_t i = 0; i < piece.size(); ++i)
@@ -224,7 +224,7 @@ class Bpe final : public Model {
     return out;
   }
 
-  // `after_unknown`: the symbol before also stands for text without a token.
+  // `after_unknown` is true if the previous symbol also stands for text without a token.
   template <typename Symbols>
   void add_unknown(bool after_unknown, size_t size, Symbols& symbols) const {
     if (options_.unk_id == kNoId) return;
@@ -283,22 +283,22 @@ class Bpe final : public Model {
 
   BpeOptions options_;
   PairTable pairs_;
-  Vocabulary words_;  // whole tokens, if pieces or characters are looked up by their spelling
+  // All tokens, for ignore_merges and for affixes. Otherwise it is empty.
+  Vocabulary words_;
   Alphabet alphabet_;
   MergeBorders borders_;
   bool cuts_ = false;
-  // Ids of the bytes (byte level) or of the <0xNN> tokens (byte fallback).
+  // The ids of the single bytes (byte level) or of the <0xNN> tokens (byte fallback).
   std::array<int32_t, 256> byte_ids_{};
-  bool has_byte_tokens_ = false;  // byte fallback is asked for and possible
+  bool has_byte_tokens_ = false;  // byte fallback is on, and the vocabulary has all byte tokens
 };
 
 }  // namespace
 
 size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids) {
-  constexpr char kHex[] = "0123456789ABCDEF";
   size_t found = 0;
   for (size_t byte = 0; byte < ids.size(); ++byte) {
-    ids[byte] = vocabulary.find({std::string("<0x") + kHex[byte >> 4] + kHex[byte & 15] + '>'});
+    ids[byte] = vocabulary.find(fmt::format("<0x{:02X}>", byte));
     found += ids[byte] >= 0 ? 1 : 0;
   }
   return found;

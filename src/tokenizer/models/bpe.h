@@ -1,5 +1,5 @@
-// Byte pair encoding: the symbols of a word are merged pair by pair. The pair of the lowest rank is
-// merged first, and of equal ranks the leftmost.
+// Byte pair encoding: the symbols of a word are merged pair by pair. The pair with the lowest rank
+// is merged first. Of pairs with equal ranks, the leftmost is merged first.
 #pragma once
 
 #include <array>
@@ -21,22 +21,22 @@ struct BpeMerge {
 struct BpeOptions {
   bool byte_level = false;  // pieces are raw bytes; the vocabulary is spelled in GPT-2's alphabet
   int32_t unk_id = -1;      // -1: characters without a token are left out
-  bool fuse_unk = false;
+  bool fuse_unk = false;    // neighbouring characters without a token become one unknown token
   // Characters without a token become <0xNN> tokens if the vocabulary has them.
   bool byte_fallback = false;
-  // A piece that is a token becomes that token, whatever the merges say.
+  // A piece that is a token becomes that token, even if the merges give other tokens.
   bool ignore_merges = false;
   std::vector<uint32_t> merge_ranks;  // the rank of each merge; empty: the order of the merges
   std::string continuing_subword_prefix;
   std::string end_of_word_suffix;
 };
 
-// Gives the ids of the tokens <0x00> to <0xFF>, -1 for each that is missing. Returns how many there
-// are.
+// Writes the ids of the tokens <0x00> to <0xFF> to `ids`, and -1 for each missing token. Returns
+// the number of tokens found.
 size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids);
 
-// `merges` are in the order of their ranks unless options.merge_ranks says otherwise. If a pair
-// occurs twice, the later merge counts, as in Hugging Face `tokenizers`.
+// The rank of a merge is its index in `merges` unless options.merge_ranks is set. If a pair occurs
+// twice, the later merge counts, as in Hugging Face `tokenizers`.
 std::unique_ptr<Model> make_bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
                                 BpeOptions options);
 

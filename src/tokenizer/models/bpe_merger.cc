@@ -6,12 +6,13 @@
 namespace encode {
 namespace {
 
-constexpr size_t kShort = 32;    // the most symbols that merge_short() takes
-constexpr size_t kWindow = 512;  // symbols that are merged at a time in a long word
-// Tokens at the end of a window, which was made without the symbols that follow.
+constexpr size_t kShort = 32;    // the limit for the symbols of merge_short()
+constexpr size_t kWindow = 512;  // the number of symbols in a window of a long word
+// The number of tokens at the end of a window that are merged again. They may be wrong, because the
+// window does not have the symbols after it.
 constexpr size_t kTokensToRedo = 2;
-// The symbols that may be merged for each symbol of a word before windows are given up. Real
-// vocabularies need up to 4, with tokens that are longer than a window.
+// A word is merged as a whole if its windows together have more symbols than this number times the
+// size of the word. Real vocabularies need up to 4, if tokens are longer than a window.
 constexpr size_t kMaxWork = 16;
 constexpr uint32_t kNoNode = UINT32_MAX;
 
@@ -40,12 +41,16 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
 }
 
 std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_t> symbols) {
-  // A long word is merged in windows. Tokens t1 .. tn are what BPE gives for their text if and only
-  // if BPE gives [ti, ti+1] for the text of each two neighbours: the first merge across a border
-  // would also be the first merge across that border if the two neighbours stood alone, because the
-  // symbols further out only add candidates that lose to it. So the tokens of a window are final
-  // once its first token joins with the token before it. Tokens that are much longer than a window
-  // may send the search back to the same place again and again; the word is then merged as a whole.
+  // A long word is merged in windows. This is right for the following reason. BPE gives the tokens
+  // t1 .. tn for their text if and only if it gives [ti, ti+1] for the text of each two neighbours.
+  // Suppose that BPE of the whole text merges across the border of ti and ti+1. Then the first such
+  // merge also happens for these two alone, because the other symbols only add candidates that lose
+  // to it.
+  //
+  // So the tokens before a window and the tokens of the window are right if joins() is true for the
+  // two tokens at their border. If it is false, a larger window begins at the token before the
+  // border. With tokens that are much longer than a window, this could be repeated without end. So
+  // kMaxWork limits it.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;
@@ -59,7 +64,7 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
     const auto window_end = static_cast<uint32_t>(begin + size);
     const uint32_t first_end = window_.size() > 1 ? window_[1].begin : window_end;
     if (!tokens_.empty() && !joins(symbols, tokens_.back(), window_.front(), first_end)) {
-      begin = tokens_.back().begin;  // take the token before it into a larger window
+      begin = tokens_.back().begin;
       tokens_.pop_back();
       size = size * 2 + kWindow;
       continue;
@@ -84,8 +89,8 @@ std::span<const BpeMerger::Token> BpeMerger::merge_whole(std::span<const int32_t
   return tokens_;
 }
 
-// Fills window_. If the text repeats itself (a long run of one character), its windows repeat too:
-// the tokens of the last window are then moved along.
+// Fills window_ with the tokens of the next window. If it has the same symbols as the last window
+// (in a long run of one character), the tokens of the last window only get new begins.
 void BpeMerger::next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size) {
   const auto here = symbols.subspan(begin, size);
   if (!window_.empty() && size == window_size_ &&
@@ -115,7 +120,8 @@ bool BpeMerger::joins(std::span<const int32_t> symbols, const Token& left, const
   return stand;
 }
 
-// Repeats "find the pair of the lowest rank, merge it" on arrays that are small enough to shift.
+// Finds the pair with the lowest rank and merges it, again and again. The arrays are short, so
+// their elements can be moved for each merge.
 int32_t* BpeMerger::merge_short(std::span<const int32_t> symbols, int32_t* out) {
   int32_t ids[kShort + 1];
   PairTable::Merge pairs[kShort + 1];
@@ -128,8 +134,8 @@ int32_t* BpeMerger::merge_short(std::span<const int32_t> symbols, int32_t* out) 
     if (pairs[best].rank == PairTable::kNone) break;
     ids[best] = pairs[best].merged;
     std::copy(ids + best + 2, ids + n, ids + best + 1);
-    std::copy(pairs + best + 2, pairs + n,
-              pairs + best + 1);  // the last pair, [n - 1], is never read
+    // This also moves the last pair, pairs[n - 1], which is never read.
+    std::copy(pairs + best + 2, pairs + n, pairs + best + 1);
     --n;
     if (best > 0) pairs[best - 1] = pairs_.find(ids[best - 1], ids[best]);
     if (best + 1 < n) pairs[best] = pairs_.find(ids[best], ids[best + 1]);
@@ -137,7 +143,8 @@ int32_t* BpeMerger::merge_short(std::span<const int32_t> symbols, int32_t* out) 
   return std::copy(ids, ids + n, out);
 }
 
-// Does the same with a heap of candidates and a linked list.
+// Does the same as merge_short() for any number of symbols, with a heap of candidates and a linked
+// list.
 void BpeMerger::merge_window(std::span<const int32_t> symbols, uint32_t base,
                              std::vector<Token>& tokens) {
   const auto n = static_cast<uint32_t>(symbols.size());

@@ -1,4 +1,5 @@
-// Merges symbols (ids): the part of BPE that comes after a word has been taken apart.
+// Merges the symbols (ids) of a word. This is the second part of BPE, after the split of the word
+// into symbols.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace encode {
 
-// Maps (left, right) to the rank of their merge and the merged id. A table with open addressing.
+// A hash table with open addressing that maps a pair of ids to the rank and the result of its
+// merge.
 class PairTable {
  public:
   struct Merge {
@@ -20,7 +22,8 @@ class PairTable {
   };
   static constexpr uint32_t kNone = UINT32_MAX;  // not a rank
 
-  // `ranks` is empty or has one rank for each merge. Merges may share a rank.
+  // `ranks` has one rank for each merge, and merges may have equal ranks. If it is empty, the rank
+  // of a merge is its index.
   explicit PairTable(const std::vector<BpeMerge>& merges, std::span<const uint32_t> ranks = {});
 
   Merge find(int32_t left, int32_t right) const {
@@ -47,31 +50,32 @@ class PairTable {
     return key * 0x9E3779B97F4A7C15U;
   }
 
-  LargeTable<Slot> slots_;  // extra slots at the end let a probe go past the last hash value
+  // There are more slots than hash values, so that a probe can go on after the last hash value.
+  LargeTable<Slot> slots_;
   int shift_ = 0;
 };
 
-// Merges a word of n symbols in time O(n), and in O(n log n) at worst, whatever the merges are. Not
-// thread-safe: each thread needs its own.
+// Merges a word of n symbols. This takes time O(n) with the merges of real vocabularies, and time
+// O(n log n) with any merges. Not thread-safe: each thread needs a merger of its own.
 class BpeMerger {
  public:
   explicit BpeMerger(const PairTable& pairs) : pairs_(pairs) {}
 
-  // Writes the ids that remain of `symbols` to `out`, which must not overlap it, and returns their
-  // end.
+  // Writes the ids that `symbols` are merged into to `out`, and returns their end. `out` must not
+  // overlap `symbols`.
   int32_t* merge(std::span<const int32_t> symbols, int32_t* out);
 
   struct Token {
     int32_t id;
-    uint32_t begin;  // the index of its first symbol
+    uint32_t begin;  // the index of the token's first symbol
   };
-  // Gives the same ids and where each begins. The result is valid until the next call.
+  // Returns the same ids and the begin of each. The result is valid until the next call.
   std::span<const Token> merge_ranged(std::span<const int32_t> symbols);
   void shrink(size_t max_bytes);
 
  private:
   struct Node {
-    int32_t id;  // -1: merged into the symbol before it
+    int32_t id;  // -1: the symbol is merged into the symbol before it
     uint32_t previous, next;
     uint32_t rank;  // the rank of the pair of this symbol and the next one
     int32_t merged;
@@ -82,13 +86,14 @@ class BpeMerger {
 
   std::span<const Token> merge_whole(std::span<const int32_t> symbols);
   int32_t* merge_short(std::span<const int32_t> symbols, int32_t* out);
-  // Appends the tokens of `symbols`. Their positions count from `base`.
+  // Appends the tokens of `symbols` to `tokens`. `base` is added to their begins.
   void merge_window(std::span<const int32_t> symbols, uint32_t base, std::vector<Token>& tokens);
   void next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size);
   void merge_at(uint32_t position);
   void rank_pair(uint32_t position);
   void push(Candidate candidate);
   Candidate pop();
+  // Returns true if BPE gives `left` and `right` for the symbols of both.
   bool joins(std::span<const int32_t> symbols, const Token& left, const Token& right,
              uint32_t right_end);
 
@@ -96,11 +101,11 @@ class BpeMerger {
   std::vector<Node> nodes_;
   std::vector<Candidate> heap_;
   std::vector<Token> tokens_;
-  std::vector<Token> window_;  // the tokens of window_size_ symbols
+  std::vector<Token> window_;  // the tokens of the last window, which has window_size_ symbols
   size_t window_size_ = 0;
   std::vector<Token> joined_;
-  // The last two tokens that joined: the symbols of both, and the number of symbols of the left
-  // one.
+  // The last pair of tokens for which joins() was true: the symbols of both tokens, and the number
+  // of symbols of the left token.
   std::vector<int32_t> joined_symbols_;
   uint32_t joined_border_ = 0;
 };

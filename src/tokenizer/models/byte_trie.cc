@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-// The first bytes of a string as numbers that sort as the bytes do.
+// The first bytes of a string as two numbers that have the same order as the bytes.
 struct FirstBytes {
   uint64_t high, low;
   auto operator<=>(const FirstBytes&) const = default;
@@ -27,8 +27,8 @@ FirstBytes first_bytes(std::string_view text) {
 
 }  // namespace
 
-// Strings in sorted order, one after the other in memory: at every depth the builder reads them
-// from the first to the last.
+// The strings in sorted order. They are contiguous in memory, because the builder reads them in
+// this order at each depth.
 class ByteTrie::SortedEntries {
  public:
   explicit SortedEntries(const std::vector<Entry>& entries) {
@@ -74,23 +74,23 @@ class ByteTrie::SortedEntries {
   std::vector<Item> items_;
 };
 
-// Entries [begin, end) share their first `depth` bytes and end up below `node`.
+// The entries [begin, end), which have the same first `depth` bytes and belong below `node`.
 struct ByteTrie::Range {
   uint32_t node, begin, end, depth;
 };
 
 ByteTrie::ByteTrie(const std::vector<Entry>& entries) {
   const SortedEntries sorted(entries);
-  nodes_.reserve(sorted.size_bytes() + 1024);  // more nodes than needed: unused pages cost nothing
+  nodes_.reserve(sorted.size_bytes() + 1024);  // usually too much, but unused pages cost nothing
   nodes_.resize(1024);
-  nodes_[kRoot].parent = kNoNode - 1;  // the root is taken, and the child of no node
+  nodes_[kRoot].parent = kNoNode - 1;  // the root is not free, and it is the child of no node
   std::vector<Range> todo{{kRoot, 0, static_cast<uint32_t>(sorted.size()), 0}};
   while (!todo.empty()) {
     const Range range = todo.back();
     todo.pop_back();
     place(range, sorted, todo);
   }
-  // The index of a child never leaves the array, so base + 255 must exist for every node.
+  // child() does not check the index base + byte, so the array must have base + 255 for each node.
   uint32_t last = 0;
   for (const Node& node : nodes_) last = std::max(last, node.base);
   nodes_.resize(size_t{last} + 256);
@@ -100,7 +100,7 @@ void ByteTrie::place(const Range& range, const SortedEntries& entries, std::vect
   uint32_t i = range.begin;
   if (i < range.end && entries.length(i) == range.depth) nodes_[range.node].id = entries.id(i++);
   if (i == range.end) return;
-  std::array<unsigned char, 256> bytes;  // the bytes of the children: the first `count` are in use
+  std::array<unsigned char, 256> bytes;  // the bytes of the children; the first `count` are used
   std::array<uint32_t, 257> starts;
   size_t count = 0;
   for (uint32_t j = i; j < range.end; ++j) {
@@ -118,7 +118,7 @@ void ByteTrie::place(const Range& range, const SortedEntries& entries, std::vect
   }
 }
 
-// Returns the first free place from `at` on. There is room for a whole row of children after it.
+// Returns the first free node from `at` on. The array has room for all children of a node after it.
 uint32_t ByteTrie::next_free(uint32_t at) {
   for (;; ++at) {
     if (size_t{at} + 512 > nodes_.size()) nodes_.resize(nodes_.size() + nodes_.size() / 4);
@@ -129,7 +129,7 @@ uint32_t ByteTrie::next_free(uint32_t at) {
 // Returns a base for which the children of all `bytes` are free.
 uint32_t ByteTrie::find_base(std::span<const unsigned char> bytes) {
   const uint32_t lowest = bytes.front() + 1U;
-  if (bytes.size() == 1) {  // most nodes have one child: they fill the gaps, from the first gap on
+  if (bytes.size() == 1) {  // most nodes have one child, which fills the first gap
     const uint32_t at = next_free(std::max(first_gap_, lowest));
     first_gap_ = at + 1;
     return at - bytes.front();
@@ -141,7 +141,7 @@ uint32_t ByteTrie::find_base(std::span<const unsigned char> bytes) {
     if (std::all_of(bytes.begin(), bytes.end(), [this, base](unsigned char byte) {
           return nodes_[base + byte].parent == kNoNode;
         })) {
-      // Nearly all nodes up to here are taken, so they are not searched again for every node.
+      // If nearly all nodes up to here are taken, later searches begin here.
       const uint32_t searched = at - first_free_ + 1;
       if (tried * 20 <= searched) first_free_ = at;
       return base;

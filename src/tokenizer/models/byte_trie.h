@@ -1,5 +1,5 @@
-// Maps strings to ids with a double-array trie, for searches for the longest match and for all
-// prefixes. A search reads one array element for each byte.
+// A double-array trie that maps strings to ids. It finds the longest string, or all strings, that a
+// text begins with. A search reads one array element for each byte.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ class ByteTrie {
   explicit ByteTrie(const std::vector<Entry>& entries);
 
   bool empty() const { return nodes_.empty(); }
-  // Returns the child of `node` (which must not be kNoNode) by `byte`, and kNoNode if there is
-  // none.
+  // Returns the child of `node` for `byte`, and kNoNode if there is none. `node` must not be
+  // kNoNode.
   uint32_t child(uint32_t node, char byte) const {
     const uint32_t next = nodes_[node].base + static_cast<unsigned char>(byte);
     return nodes_[next].parent == node ? next : kNoNode;
   }
   int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1: no string ends here
-  // kNoNode if `bytes` lead out of the trie
+  // Returns the descendant of `node` for `bytes`, and kNoNode if there is none.
   uint32_t walk(uint32_t node, std::string_view bytes) const;
   size_t size_bytes() const { return nodes_.size() * sizeof(Node); }
 
@@ -39,7 +39,7 @@ class ByteTrie {
     int32_t id = -1;
     uint32_t size = 0;  // bytes
   };
-  // Returns the longest string below `node` that [p, end) begins with.
+  // Returns the longest string below `node` that the text [p, end) begins with.
   Found longest(uint32_t node, const char* p, const char* end) const {
     Found found;
     for (const char* q = p; q < end;) {
@@ -52,7 +52,7 @@ class ByteTrie {
 
  private:
   struct Node {
-    uint32_t base = 0;  // the child by `byte` is at base + byte
+    uint32_t base = 0;  // the child for `byte` is at base + byte
     uint32_t parent = kNoNode;
     int32_t id = -1;
   };
@@ -64,8 +64,10 @@ class ByteTrie {
   void place(const Range& range, const SortedEntries& entries, std::vector<Range>& todo);
 
   LargeTable<Node> nodes_;
-  uint32_t first_gap_ = 1;   // for nodes with one child: no node below it is free
-  uint32_t first_free_ = 1;  // for other nodes: a search below it is not worth its time
+  // The search for free nodes begins at first_gap_ if a parent has one child, and at first_free_ if
+  // it has more. Few nodes before these indices are free.
+  uint32_t first_gap_ = 1;
+  uint32_t first_free_ = 1;
 };
 
 }  // namespace encode

@@ -1,6 +1,5 @@
-// A vector for tables of megabytes that are read at random. It lies on huge pages if the system has
-// them, which saves most page faults while it is filled and most address translations while it is
-// read.
+// A vector for tables of megabytes with random access. It uses huge pages if the system has them.
+// They avoid most page faults when the table is filled, and most TLB misses when it is read.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ class LargeTableAllocator {
     const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
     void* memory = std::aligned_alloc(kHugePage, rounded);
     if (memory == nullptr) throw std::bad_alloc();
-    // Only advice: if the system does not follow it, the pages are small.
+    // This is only advice. If the system does not follow it, the pages are small.
     ::madvise(memory, rounded, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }

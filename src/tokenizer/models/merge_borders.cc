@@ -38,7 +38,7 @@ MergeBorders::MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMe
   for (const BpeMerge& merge : merges)
     joined_[last[static_cast<size_t>(merge.left)]][first[static_cast<size_t>(merge.right)]] = true;
   joined_[kOtherClass][kOtherClass] = true;
-  // Merges of stand-ins join characters that the spelling does not show.
+  // The spelling of a stand-in does not show which characters its merges join.
   std::vector<bool> stands_in(id_count);
   for (const int32_t id : stand_ins) {
     if (id >= 0) stands_in[static_cast<size_t>(id)] = true;

@@ -1,7 +1,7 @@
 // Finds places where a text can be cut before its symbols are merged. If no merge has a left side
-// that ends with one character and a right side that begins with another, two such neighbours
-// always stay in different tokens. So BPE of a text is BPE of the parts between such neighbours. If
-// the pre-tokenizer cuts nothing (Gemma), these parts take the place of words.
+// that ends with character x and a right side that begins with character y, no token contains both
+// characters of "xy". So BPE can merge the parts of the text before and after this border
+// separately. If the pre-tokenizer cuts nothing (Gemma), these parts take the place of words.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ namespace encode {
 class MergeBorders {
  public:
   MergeBorders() = default;  // no cuts
-  // Each symbol is a character or one of `stand_ins`, tokens that stand for other text, as <0xNN>
-  // and <unk> do (-1: no token).
+  // Each symbol is a character or one of `stand_ins`. Stand-ins are tokens such as <0xNN> and <unk>
+  // that stand for text with another spelling; -1 is no token.
   MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
                std::span<const int32_t> stand_ins);
 
-  // Returns the size of the part of `text` (not empty) up to its first cut, in bytes.
+  // Returns the size in bytes of the part of `text` before its first cut. `text` must not be empty.
   size_t first_part(std::string_view text) const;
 
   // True if there is always a cut between this ASCII character and U+2581.
@@ -34,9 +34,9 @@ class MergeBorders {
   }
 
  private:
-  // Characters are classes by their behaviour at a border. U+2581 begins most words and has a class
-  // of its own. All other characters outside of ASCII count as joined: there are many of them, and
-  // those without a token may have to be fused.
+  // Each ASCII character that is a token has a class of its own, and so has U+2581, which begins
+  // most words. All other characters have one class, and a text is never cut between two of them:
+  // there are many of them, and characters without a token may have to be fused.
   static constexpr uint8_t kMetaspaceClass = 128;
   static constexpr uint8_t kOtherClass = 129;
   static constexpr size_t kClasses = 130;
@@ -48,7 +48,7 @@ class MergeBorders {
   Symbol symbol_at(const char* p, const char* end) const;
 
   bool cuts_ = false;
-  uint8_t metaspace_ = kOtherClass;  // the class of U+2581: its own class if it is a token
+  uint8_t metaspace_ = kOtherClass;  // the class of U+2581; kMetaspaceClass if it is a token
   std::array<uint8_t, 128> ascii_{};
   std::array<std::array<bool, kClasses>, kClasses> joined_{};
 };

@@ -30,6 +30,8 @@ class SentencePiece final : public Tokenizer {
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
     if (own_ != nullptr) return own_->encode(utf8, options, rows);
+    std::string repaired;
+    utf8 = check_text(utf8, kMaxTextBytes, repaired);
     std::vector<int> ids;
     check(processor_->Encode({utf8.data(), utf8.size()}, &ids));
     append_row(std::span<const int32_t>(ids.data(), ids.size()), special_, options, rows);
@@ -37,9 +39,10 @@ class SentencePiece final : public Tokenizer {
 
   void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
                            TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
+    std::string repaired;
+    utf8 = check_text(utf8, kMaxAlignedBytes, repaired);
     sentencepiece::ImmutableSentencePieceText text;
     check(processor_->Encode({utf8.data(), utf8.size()}, text.mutable_proto()));
-    // The library's own ConvertToUnicodeSpans() reads past the end of a text that is not UTF-8.
     const AlignedText row(utf8);
     const auto byte = [&utf8](uint32_t at) { return std::min<size_t>(at, utf8.size()); };
     std::vector<int32_t> ids;
@@ -80,7 +83,7 @@ class SentencePiece final : public Tokenizer {
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   SpecialTokens special_;
-  // Gives the same ids faster; null if there is none for this model.
+  // Gives the same ids faster than the library. Null if this module does not support the model.
   std::unique_ptr<Tokenizer> own_;
 };
 
@@ -89,7 +92,7 @@ int32_t require_id(int id, const char* name, const std::string& where) {
   return id;
 }
 
-// The library loads every message of protobuf, whatever its pieces are.
+// Refuses pieces that are too long. The library would load them.
 void check_pieces(std::string_view model, const std::string& where) {
   const std::optional<PieceBytes> bytes = measure_pieces(model);
   if (!bytes.has_value()) refuse_format("not a sentencepiece model", where, "a .model file", "");
@@ -111,8 +114,8 @@ SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_con
   const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
                                    kTokenizerFormat);
   const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
-  // `legacy` says how text next to special tokens is cut. Special tokens are not looked for in
-  // text, so either value is right.
+  // `legacy` says how text next to special tokens is tokenized. It has no effect here, because
+  // special tokens are not searched for in a text.
   static_cast<void>(fields.boolean_or("legacy", true));
   return {.add_bos = fields.boolean_or("add_bos_token", false),
           .add_eos = fields.boolean_or("add_eos_token", false)};

@@ -1,4 +1,5 @@
-// sentencepiece .model files, through the sentencepiece library.
+// Loads sentencepiece .model files. The sentencepiece library tokenizes, except for the models of
+// sentencepiece_bpe.h.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace encode {
 
-// The statements of tokenizer_config.json about special tokens. Without that file, none are added.
+// What tokenizer_config.json says about special tokens. Without that file, none are added.
 struct SentencePieceOptions {
   bool add_bos = false;
   bool add_eos = false;

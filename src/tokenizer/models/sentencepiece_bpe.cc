@@ -20,7 +20,7 @@ using Entry = SentencePieceModel::Entry;
 using Type = SentencePieceModel::Type;
 
 constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
-// Every way to cut a piece in two is looked up, in a time that grows with the square of its length.
+// add_merges() looks up every way to cut a piece in two. This takes time in the square of its size.
 constexpr size_t kMaxPieceBytes = 1024;
 
 // Returns the bytes of the first code point, and 0 if it is not UTF-8.
@@ -40,8 +40,8 @@ bool is_utf8(std::string_view text) {
 
 bool is_character(std::string_view text) { return first_size(text) == text.size(); }
 
-// Pieces that are looked for as a whole (a single character that is a control symbol, say) are left
-// to the library.
+// Returns true if this module can treat the piece as the library does. It cannot for unused pieces,
+// and for a piece of one character that is not normal or user-defined (a control symbol, say).
 bool is_plain(const Entry& entry) {
   if (entry.piece.size() > kMaxPieceBytes || !is_utf8(entry.piece)) return false;
   const bool looked_for = entry.type == Type::kNormal || entry.type == Type::kUserDefined;
@@ -96,7 +96,9 @@ class Builder {
     return options_.unk_id >= 0 && (has_bytes || !model_.byte_fallback);
   }
 
-  // Any two pieces that together are a third piece are merged, the highest score first.
+  // Adds a merge for each pair of pieces that together spell a third piece. The merge with the
+  // highest score of the third piece gets the lowest rank. Returns false if a character of a piece
+  // is not a piece itself.
   bool add_merges() {
     std::vector<float> scores;
     for (const Entry& entry : model_.entries) {
@@ -105,7 +107,7 @@ class Builder {
       for (size_t at = 0; at < entry.piece.size();) {
         const std::string_view right = entry.piece.substr(at);
         const size_t size = first_size(right);
-        // A character without a piece of its own has no id to merge.
+        // A character without a piece has no id that could be merged.
         if (!is_known(right.substr(0, size))) return false;
         const int32_t left_id = find_normal(entry.piece.substr(0, at));
         const int32_t right_id = find_normal(right);
@@ -120,7 +122,7 @@ class Builder {
     return true;
   }
 
-  // Equal scores give equal ranks, and of equal ranks the leftmost pair is merged.
+  // Equal scores give equal ranks. Of pairs with equal ranks, BPE merges the leftmost first.
   void rank(const std::vector<float>& scores) {
     std::vector<float> order = scores;
     std::sort(order.begin(), order.end(), std::greater<>());
@@ -145,7 +147,7 @@ class Builder {
   }
 
   const SentencePieceModel& model_;
-  Vocabulary vocabulary_;  // the pieces that merges begin with or make, and the byte pieces
+  Vocabulary vocabulary_;  // the normal pieces and the byte pieces
   std::vector<BpeMerge> merges_;
   BpeOptions options_;
   std::vector<std::pair<std::string, AddedToken>> user_defined_;

@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// Returns null if the model needs more than that: it is of another kind, has a charsmap, has unused
-// pieces, ..
+// Returns null if the model needs the library: for example, it is of another kind, or it has a
+// charsmap or unused pieces.
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
                                                   const SpecialTokens& special);
 

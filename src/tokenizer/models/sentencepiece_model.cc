@@ -15,7 +15,7 @@ class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
 
-  // Returns false at the end, and if the message is malformed.
+  // Reads the next field. Returns false at the end, and if the message is malformed.
   bool next() {
     uint64_t key = 0;
     if (rest_.empty()) return false;
@@ -25,10 +25,11 @@ class Fields {
     ok_ = ok_ && read_value();
     return ok_;
   }
-  bool ok() const { return ok_; }
+  bool ok() const { return ok_; }  // false if the message is malformed
   uint32_t number() const { return number_; }
 
-  // Each of these returns false if the field has another type.
+  // Each of these functions reads the value of the field. It returns false if the field has another
+  // type.
   bool read(std::string_view& bytes) const {
     bytes = bytes_;
     return wire_ == kBytes;

@@ -1,5 +1,4 @@
-// The content of a sentencepiece .model file, as far as this module can tokenize with it without
-// the library.
+// The content of a sentencepiece .model file that is needed to tokenize without the library.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +34,16 @@ struct SentencePieceModel {
   bool escape_whitespaces = true;
 };
 
-// Reads the message ModelProto of sentencepiece_model.proto. The views are views of `file`. Returns
-// null if the file is not such a message, or is written as no trainer writes it (a part occurs
-// twice, a field has another type).
+// Reads the message ModelProto of sentencepiece_model.proto. The result has views of `file`.
+// Returns nullopt if the file is not a ModelProto, or not one that a trainer writes (a part occurs
+// twice, or a field has another type).
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file);
 
-// Returns the bytes of the longest piece and of all pieces of a ModelProto, however it is written.
-// Returns null if the file is not a message of protobuf.
+// Returns the sizes of the pieces of any ModelProto. Returns nullopt if the file is not a message
+// of protobuf.
 struct PieceBytes {
-  size_t longest = 0;
-  size_t sum = 0;
+  size_t longest = 0;  // the size of the longest piece
+  size_t sum = 0;      // the sum of the sizes of all pieces
 };
 std::optional<PieceBytes> measure_pieces(std::string_view file);
 

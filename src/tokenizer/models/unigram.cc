@@ -57,7 +57,8 @@ class Unigram final : public Model {
   std::string name() const override { return "Unigram"; }
 
  private:
-  // The best way to reach an offset in the word: its last token, and where this token begins.
+  // The best way to tokenize the beginning of a word: its score, its last token, and the begin of
+  // this token.
   struct Best {
     double score = 0;
     uint32_t begin = kNowhere;
@@ -108,8 +109,8 @@ class Unigram final : public Model {
     }
   }
 
-  // Calls `on(id, begin, end)` for each token of the path, the last one first. Unknown neighbours
-  // count as one token.
+  // Calls `on(id, begin, end)` for each token of the best path, the last token first. Unknown
+  // characters in a row are one token.
   template <typename Function>
   void walk_path(std::string_view word, const Best* best, Function&& on) const {
     for (auto end = static_cast<uint32_t>(word.size()); end > 0;) {
@@ -124,12 +125,12 @@ class Unigram final : public Model {
     }
   }
 
-  // Calls `on(id)` for each id that stands for an unknown text, the last one first.
+  // Calls `on(id)` for each id that stands for an unknown text, the last id first.
   template <typename Function>
   void walk_unknown(std::string_view text, Function&& on) const {
     const auto id_of = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
     const uint32_t node = trie_.walk(ByteTrie::kRoot, text);
-    // The text may be the spelling of the unknown token itself.
+    // Unknown characters in a row may spell a token, for example the unknown token.
     const int32_t known = node == ByteTrie::kNoNode ? -1 : trie_.id(node);
     if (known < 0 &&
         std::none_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) < 0; })) {

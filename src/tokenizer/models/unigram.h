@@ -1,4 +1,4 @@
-// Unigram: a piece is cut into the tokens whose sum of scores is the highest (Viterbi's algorithm).
+// Unigram: a piece is cut into the tokens with the highest sum of scores (Viterbi's algorithm).
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@ namespace encode {
 
 struct UnigramOptions {
   int32_t unk_id = 0;
-  // Unknown characters become <0xNN> tokens if the vocabulary has all that they need.
+  // Unknown characters become <0xNN> tokens if the vocabulary has a token for each of their bytes.
   bool byte_fallback = false;
 };
 
-// `scores` are log probabilities by id, one for each token of `vocabulary`. The ids of `vocabulary`
-// are 0, 1, 2, ..
+// `scores` has the log probability of each id, and is not empty. The ids of `vocabulary` are 0, 1,
+// 2 and so on.
 std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
                                     const UnigramOptions& options);
 

@@ -9,9 +9,9 @@
 namespace encode {
 namespace {
 
-constexpr size_t kBatch = 32;  // the number of look-ups whose memory accesses overlap
+constexpr size_t kBatch = 32;  // the number of look-ups that overlap their memory accesses
 
-// The seed differs in every process, so no file can be made whose tokens collide.
+// The seed differs in each process, so that nobody can make a file with tokens that collide.
 uint64_t hash_seed() {
   static const uint64_t seed = [] {
     std::random_device random;

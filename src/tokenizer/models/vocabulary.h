@@ -1,4 +1,5 @@
-// Tokens and their ids. The strings lie in one arena, with a table with open addressing over it.
+// Tokens and their ids. All strings are in one buffer, and a hash table with open addressing finds
+// them.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,28 @@ class Vocabulary {
     int32_t id;
   };
 
-  // Returns false and adds nothing if the token is there already.
+  // Returns false and adds nothing if the vocabulary already has the token.
   bool add(std::string_view token, int32_t id);
   void reserve(size_t tokens);
 
-  int32_t find(std::string_view token) const;             // -1: the token is not there
-  const Entry* find_entry(std::string_view token) const;  // null: the token is not there
-  // Gives the id of each of `tokens`, -1 if it is not there. The table is larger than the
-  // processor's caches: if many tokens are looked up at once, their memory accesses overlap.
+  int32_t find(std::string_view token) const;             // returns -1 if there is no such token
+  const Entry* find_entry(std::string_view token) const;  // returns null if there is no such token
+  // Writes the id of each of `tokens` to `ids`, and -1 if there is no such token. The memory
+  // accesses of the look-ups overlap. This is faster, because the table is larger than the
+  // processor's caches.
   void find_all(std::span<const std::string_view> tokens, std::span<int32_t> ids) const;
   size_t size() const { return entries_.size(); }
-  int32_t max_id() const { return max_id_; }  // -1: empty
+  int32_t max_id() const { return max_id_; }  // -1 if there are no tokens
 
-  std::span<const Entry> entries() const { return entries_; }  // in the order of their addition
+  std::span<const Entry> entries() const { return entries_; }  // in the order of the calls of add()
   std::string_view token(const Entry& entry) const {
     return std::string_view(arena_).substr(entry.offset, entry.size);
   }
 
  private:
   struct Slot {
-    uint32_t tag = 0;    // the high bits of the hash, which tell most tokens apart
-    uint32_t entry = 0;  // 0: the slot is free, else 1 + the index of the entry
+    uint32_t tag = 0;    // the high bits of the hash, which differ for most tokens
+    uint32_t entry = 0;  // 1 + the index of the entry; 0 if the slot is free
   };
 
   void rehash(size_t slots);
@@ -48,11 +50,11 @@ class Vocabulary {
 
   std::string arena_;
   LargeTable<Entry> entries_;
-  LargeTable<Slot> slots_;  // a power of two of slots, at most half of them taken
+  LargeTable<Slot> slots_;  // their number is a power of two; at most half of them are taken
   int32_t max_id_ = -1;
 };
 
-// The spelling of every id, for messages and output.
+// The spelling of each id, for messages and output.
 class TokenSpellings {
  public:
   explicit TokenSpellings(std::span<const std::string_view> by_id = {});

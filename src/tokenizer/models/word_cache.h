@@ -1,5 +1,5 @@
-// Remembers the ids of short words, which make up nearly all of any text. The size is fixed. One
-// thread at a time may use a cache.
+// Remembers the ids of short words, because nearly all words of a text are short and occur again.
+// The size of a cache is fixed. Only one thread at a time may use a cache.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// A word of 1 to kMaxBytes bytes in two machine words, with its length in the last byte.
+// A word of up to kMaxBytes bytes, as two 64-bit numbers. The last byte has the size of the word.
 struct WordKey {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -20,8 +20,8 @@ struct WordKey {
   static constexpr size_t kMaxBytes = 15;
   static constexpr size_t kMaxSpaces = 15;
 
-  // `readable_end` is the end of the memory that holds the word. If 16 bytes can be read, no loop
-  // over bytes is needed.
+  // `readable_end` is the end of the memory after the word that may be read. If 16 bytes may be
+  // read, the key is made without a loop over bytes.
   WordKey(std::string_view word, const char* readable_end) {
     const size_t size = word.size();
     if (readable_end - word.data() >= 16) {
@@ -41,8 +41,8 @@ struct WordKey {
     }
     high |= static_cast<uint64_t>(size) << 56;
   }
-  // Makes it the key of the word with `count` spaces of three bytes each (U+2581) before it. They
-  // take no bytes of the key, and the word after them may be empty.
+  // Makes this the key of the word with `count` U+2581 before it. These take no bytes of the key.
+  // The word may then be empty.
   void add_spaces(size_t count) { high |= static_cast<uint64_t>(count) << 60; }
   bool operator==(const WordKey&) const = default;
 };
@@ -54,8 +54,9 @@ class WordCache {
 
   WordCache() : sets_(new Set[kSets]) {}
 
-  // Writes the ids of all pieces of `text` to `out` and returns their end. For a word that the
-  // cache does not have, it calls `tokenize_word(word, out)`, which returns the end of the ids.
+  // Writes the ids of all pieces of `text` to `out` and returns their end. Calls
+  // `tokenize_word(word, out)` for each word that the cache does not have. This function writes the
+  // ids of the word to `out` and returns their end.
   template <typename TokenizeWord>
   int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, int32_t* out,
                     TokenizeWord&& tokenize_word) {
@@ -108,7 +109,7 @@ class WordCache {
  private:
   struct Entry {
     uint64_t key_low = 0;
-    uint64_t key_high = 0;  // 0: the entry is free (a word never has length 0)
+    uint64_t key_high = 0;  // 0: the entry is free; a key has a size or spaces
     int32_t ids[kMaxIds] = {};
   };
   struct alignas(64) Set {

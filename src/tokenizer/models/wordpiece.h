@@ -1,5 +1,5 @@
-// WordPiece (BERT): the longest token that a word begins with is taken, again and again. A word
-// that cannot be covered becomes the unknown token.
+// WordPiece (BERT): takes the longest token that the rest of a word begins with, again and again. A
+// word that cannot be covered becomes the unknown token.
 #pragma once
 
 #include <memory>

@@ -47,7 +47,7 @@ class BertNormalizer final : public Normalizer {
       if (i == in.size()) break;
       stretch.clear();
       i = normalize_stretch(in, i, decomposer, stretch);
-      // The buffer only grows, so that no byte is cleared again for each stretch.
+      // The buffer never shrinks here, because growing it again would clear its bytes again.
       out.resize(std::max(out.size(), written + stretch.size() + (in.size() - i)));
       stretch.copy(out.data() + written, stretch.size());
       written += stretch.size();
@@ -57,7 +57,7 @@ class BertNormalizer final : public Normalizer {
     text.commit();
   }
 
-  // The four steps run one after the other, because each shifts the alignment in its own way.
+  // The four steps run one after the other, because each of them changes the alignment.
   void normalize_aligned(AlignedText& text) const override {
     if (options_.clean_text) clean_aligned(text);
     if (options_.handle_chinese_chars) space_chinese_aligned(text);
@@ -100,8 +100,9 @@ class BertNormalizer final : public Normalizer {
     return static_cast<size_t>(p - out);
   }
 
-  // Appends the normal form of the non-ASCII stretch that begins at `i`, and returns where it ends.
-  // An ASCII character that is dropped does not end it, because the marks on both sides of it meet.
+  // Appends the normal form of the stretch of non-ASCII characters at `i`, and returns the end of
+  // the stretch. ASCII characters that are dropped belong to the stretch, because marks before and
+  // after them are put in one order.
   size_t normalize_stretch(std::string_view in, size_t i, CanonicalDecomposer& decomposer,
                            std::string& out) const {
     const unicode::PropertyTable& table = unicode::properties();

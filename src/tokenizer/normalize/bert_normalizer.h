@@ -1,6 +1,7 @@
-// BertNormalizer of tokenizer.json: it cleans the text, puts spaces around CJK characters, takes
-// accents off (NFD without Mn) and lowers the case. The four steps go over each stretch of text
-// together; ASCII, which only the first and the last step can change, takes a table.
+// BertNormalizer of tokenizer.json. It has four steps: it cleans the text, puts spaces around CJK
+// characters, removes accents (NFD without Mn), and lowers the case. All four are
+// applied to a stretch of text before the next stretch. Only the first and the last step can change
+// ASCII, so ASCII characters are looked up in a table.
 #pragma once
 
 #include <memory>

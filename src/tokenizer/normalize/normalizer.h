@@ -1,5 +1,5 @@
 // The first stage: a normalizer rewrites text. Each normalizer type of tokenizer.json has one
-// class, with the same name and the same results.
+// class, with the same results.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,15 @@ namespace encode {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  // Does not touch the text if it is in normal form already. Thread-safe.
+  // Replaces the text by its normal form. May leave the text as it is if it is in normal form.
+  // Thread-safe.
   virtual void normalize(TextBuffer& text) const = 0;
   // Does the same, and keeps track of where each byte comes from.
   virtual void normalize_aligned(AlignedText& text) const = 0;
 
-  // True if at each border between an ASCII letter and the space after it, neither side has an
-  // effect on what the other side becomes. White space at the ends of the text may vanish all the
-  // same. Steps before this one may have replaced the space by U+2581.
+  // Returns true if the text before and the text after a border have no effect on each other. A
+  // border is between an ASCII letter and the space after it, or the U+2581 that an earlier step
+  // has put in its place. A local normalizer may still remove white space at the ends of the text.
   virtual bool is_local() const { return false; }
 };
 

@@ -1,5 +1,4 @@
-// Precompiled: sentencepiece's normalization rules in the form that tokenizer.json carries (XLM-R,
-// T5, ..).
+// Precompiled: the normalization rules of sentencepiece, as a tokenizer.json has them (XLM-R, T5).
 #pragma once
 
 #include <memory>

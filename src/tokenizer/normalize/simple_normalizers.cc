@@ -153,7 +153,7 @@ class Replace final : public Normalizer {
     const bool one_code_point =
         unicode::decode(in.data() + first.begin, in.data() + first.end).size ==
         first.end - first.begin;
-    // What replaces a match stems from the match's last code point.
+    // The replacement of a match comes from the last code point of the match.
     if (first.is_match && (content_.empty() || !one_code_point)) text.leave_origin();
     text.commit();
   }
@@ -169,8 +169,8 @@ class Replace final : public Normalizer {
   std::string content_;
 };
 
-// Replaces one ASCII character, as the most common Replace does (' ' by U+2581), without a list of
-// matches.
+// Replaces one ASCII character without a list of matches. The most common Replace is of this kind
+// (' ' by U+2581).
 class ReplaceByte final : public Normalizer {
  public:
   ReplaceByte(char from, std::string content) : from_(from), content_(std::move(content)) {}

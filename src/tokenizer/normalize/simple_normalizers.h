@@ -1,4 +1,4 @@
-// The normalizers of tokenizer.json that look at one code point, or one match of a pattern, at a
+// The normalizers of tokenizer.json that rewrite one code point, or one match of a pattern, at a
 // time.
 #pragma once
 
@@ -22,8 +22,8 @@ std::unique_ptr<Normalizer> make_byte_level_normalizer();
 std::unique_ptr<Normalizer> make_replace_normalizer(std::unique_ptr<TextPattern> pattern,
                                                     std::string content);
 
-std::unique_ptr<Normalizer> make_replace_byte_normalizer(char from,
-                                                         std::string content);  // `from` is ASCII
+// `from` is an ASCII character.
+std::unique_ptr<Normalizer> make_replace_byte_normalizer(char from, std::string content);
 
 std::unique_ptr<Normalizer> make_normalizer_sequence(
     std::vector<std::unique_ptr<Normalizer>> steps);

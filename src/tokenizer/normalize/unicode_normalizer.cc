@@ -64,7 +64,7 @@ const std::vector<Mark>& CanonicalDecomposer::code_points() {
 
 void compose_canonically(std::vector<Mark>& marks) {
   Mark* starter = nullptr;
-  // The class of the last code point that was kept after the starter; -1: there is none.
+  // The class of the last code point after the starter that was not composed; -1 if there is none.
   int last_class = -1;
   for (Mark& mark : marks) {
     if (starter != nullptr && last_class < mark.combining_class) {
@@ -86,7 +86,7 @@ void compose_canonically(std::vector<Mark>& marks) {
 
 namespace {
 
-// A code point of a decomposition, with its share of the old text (Rewriting::Step).
+// A code point of a decomposition, with its Rewriting::Step::change.
 struct AlignedMark {
   char32_t code_point;
   int combining_class;
@@ -95,7 +95,7 @@ struct AlignedMark {
 
 std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool compatibility) {
   std::vector<AlignedMark> marks;
-  size_t pending = 0;  // from here on there are no starters
+  size_t pending = 0;  // the marks from here on are not starters, and are not sorted yet
   const auto sort_pending = [&] {
     const auto begin = marks.begin() + static_cast<ptrdiff_t>(pending);
     if (marks.end() - begin > 1) {
@@ -121,7 +121,7 @@ std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool co
   return marks;
 }
 
-// Does the same as compose_canonically(). A composite gets the shares of both its parts.
+// Does the same as compose_canonically(). A composite replaces the old code points of both parts.
 void compose_with_changes(std::vector<AlignedMark>& marks) {
   AlignedMark* starter = nullptr;
   int last_class = -1;
@@ -148,8 +148,8 @@ void rewrite_as(const std::vector<AlignedMark>& marks, AlignedText& text) {
   text.rewrite(rewriting);
 }
 
-// Looks only at the stretches around code points that may change. The rest is copied, and if there
-// are no such code points, nothing is written.
+// Normalizes only the stretches around code points that may change, and copies the rest. If there
+// are no such code points, it does not write a new text.
 class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(NormalizationForm form)
@@ -204,11 +204,12 @@ class UnicodeNormalizer final : public Normalizer {
 
  private:
   struct Stretch {
-    size_t begin, end;  // begin == size of the text: no stretch is left
+    size_t begin, end;  // `begin` is the size of the text if there is no other stretch
   };
 
-  // The stretch goes from the code point before the first that may change (this one may change it)
-  // to the next code point that stays.
+  // Returns the next stretch at or after `from`. It begins one code point before the first code
+  // point that may change, because the two may be composed. It ends before the next code point that
+  // does not change.
   Stretch next_stretch(std::string_view in, size_t from) const {
     const unicode::PropertyTable& table = unicode::properties();
     const char* end = in.data() + in.size();

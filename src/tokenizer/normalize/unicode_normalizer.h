@@ -1,5 +1,4 @@
-// The normalizers NFC, NFD, NFKC and NFKD, and the decomposition and composition that they share
-// with other normalizers.
+// The normalizers NFC, NFD, NFKC and NFKD. Other normalizers also use their decomposition.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace encode {
 
-// Decomposes code points one after the other and gives the result in canonical order.
+// Decomposes code points one after the other, and puts the result in canonical order.
 class CanonicalDecomposer {
  public:
   struct Mark {
@@ -24,8 +23,9 @@ class CanonicalDecomposer {
 
   void add(char32_t c);
   void add(std::string_view utf8);
-  void push_as_is(char32_t c) { push(c, 0); }  // `c` is neither decomposed nor moved
-  const std::vector<Mark>& code_points();  // all that was added since clear(), in canonical order
+  void push_as_is(char32_t c) { push(c, 0); }  // adds `c` without decomposing or moving it
+  // Returns the result for all code points that were added since clear().
+  const std::vector<Mark>& code_points();
   void clear();
 
  private:
@@ -34,7 +34,7 @@ class CanonicalDecomposer {
 
   bool compatibility_;
   std::vector<Mark> code_points_;
-  size_t pending_ = 0;  // from here on, code points are not starters and not in order yet
+  size_t pending_ = 0;  // the code points from here on are not starters, and are not sorted yet
 };
 
 // Replaces `text` by its canonical or compatibility decomposition.
@@ -43,8 +43,8 @@ void decompose_aligned(AlignedText& text, bool compatibility);
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form);
 
-// Composes the code points of a CanonicalDecomposer in place. Code points that vanish become
-// kComposedAway.
+// Composes the code points of a CanonicalDecomposer in place. A code point that is composed with a
+// code point before it becomes kComposedAway.
 inline constexpr char32_t kComposedAway = 0xFFFFFFFF;
 void compose_canonically(std::vector<CanonicalDecomposer::Mark>& code_points);
 

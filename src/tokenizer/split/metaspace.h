@@ -1,5 +1,5 @@
-// Metaspace of tokenizer.json: a visible character (U+2581) takes the place of each space and
-// begins a piece.
+// Metaspace of tokenizer.json: a visible character (usually U+2581) replaces each space and begins
+// a piece.
 #pragma once
 
 #include <memory>

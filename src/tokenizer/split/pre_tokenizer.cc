@@ -42,7 +42,8 @@ void append_merged_with_next(const std::vector<Match>& matches, std::vector<Piec
   std::reverse(pieces.begin() + first, pieces.end());
 }
 
-// `matches` covers one piece. `invert` swaps matches and the text between them.
+// Appends the parts that one piece is split into. `matches` covers this piece. If `invert`, the
+// matches and the text between them change their roles.
 void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool invert,
                   std::vector<Piece>& pieces) {
   if (invert) {
@@ -65,7 +66,7 @@ void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool inve
   }
 }
 
-// Scanners do not treat U+2581 as a space.
+// The scanners do not treat U+2581 as a space.
 WordBorder cut_at_space(WordBorder border) {
   return border == WordBorder::kSpace ? WordBorder::kCut : WordBorder::kUnknown;
 }
@@ -98,7 +99,8 @@ class Split final : public PreTokenizer {
   bool invert_;
 };
 
-// Each code point for which `matches(code_point, properties)` is true is a match of its own.
+// Splits at code points: each code point for which `predicate(code_point, properties)` is true is a
+// match of its own.
 template <typename Predicate>
 class CodePointSplit final : public PreTokenizer {
  public:
@@ -248,7 +250,7 @@ class PreTokenizerSequence final : public PreTokenizer {
   void pre_tokenize(PreTokenizedText& text) const override {
     for (const auto& step : steps_) step->pre_tokenize(text);
   }
-  // After a cut, the steps see each side by itself.
+  // After a cut, the remaining steps see each side separately.
   WordBorder word_border(char letter, WordBorder border) const override {
     for (const auto& step : steps_) {
       if (border == WordBorder::kCut || border == WordBorder::kUnknown) break;

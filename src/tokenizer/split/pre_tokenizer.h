@@ -1,6 +1,6 @@
-// The second stage: a pre-tokenizer cuts normalized text into pieces ("words"), and the model then
-// tokenizes them one by one. Each pre-tokenizer type of tokenizer.json has one class, with the same
-// name and the same results.
+// The second stage: a pre-tokenizer cuts normalized text into pieces ("words"). The model then
+// tokenizes each piece separately. Each pre-tokenizer type of tokenizer.json has one class, with
+// the same results.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace encode {
 
-// Receives the text that pieces are rewritten as.
+// Collects the new text when pieces are rewritten.
 class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {}
@@ -68,13 +68,13 @@ class PreTokenizedText {
  public:
   TextBuffer text;
   std::vector<Piece> pieces;
-  // For each byte of `text`; only if offsets are asked for.
+  // The origin of each byte of `text`. It has a value only in the pass for offsets.
   std::optional<std::vector<CodePoints>> origins;
 
-  // Makes the whole of `text` one piece. An empty text has no piece.
+  // Makes all of `text` one piece. An empty text has no piece.
   void start();
 
-  // Replaces every piece by the pieces that `split(view of piece, its offset, out)` appends to
+  // Replaces each piece by the pieces that `split(view of the piece, its offset, out)` appends to
   // `out`.
   template <typename Split>
   void split_each(Split&& split) {
@@ -86,8 +86,8 @@ class PreTokenizedText {
     pieces.swap(spare_pieces_);
   }
 
-  // Rewrites every piece: `rewrite(view of piece, whether the piece is at the row's first
-  // character, writer)` gives the new text to the writer.
+  // Rewrites each piece: `rewrite(view of the piece, at_origin, writer)` gives the new text to the
+  // writer. `at_origin` is true if the piece begins at the first character of the row.
   template <typename Rewrite>
   void rewrite_each(Rewrite&& rewrite) {
     std::string& out = text.spare();
@@ -132,9 +132,9 @@ class PreTokenizer {
   virtual ~PreTokenizer() = default;
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
 
-  // Describes what becomes of the border between `letter` (an ASCII letter of either case) and a
-  // kSpace or kMetaspace. Returns kCut if a piece always ends after the letter, kUnknown if what
-  // follows may have an effect on the pieces before, and otherwise what stands at the border now.
+  // Returns what this step makes of a border: an ASCII letter of either case, and a space or U+2581
+  // after it (`border` is kSpace or kMetaspace). The result is kCut if a piece always ends after
+  // the letter, and kUnknown if the text after the letter may have an effect on the pieces before.
   virtual WordBorder word_border(char letter, WordBorder border) const {
     static_cast<void>(letter);
     static_cast<void>(border);
@@ -142,12 +142,12 @@ class PreTokenizer {
   }
 };
 
-// The names are tokenizer.json's names for what becomes of the matches of a split.
+// What a split does with its matches. The names are the names in tokenizer.json.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();
-// Splits, and adds a space if asked to, but does not spell the pieces in GPT-2's alphabet: the
-// model does that (unicode/byte_level.h).
+// Makes ByteLevel without the spelling of the pieces in GPT-2's alphabet (unicode/byte_level.h),
+// which the model or make_byte_level_alphabet() adds.
 std::unique_ptr<PreTokenizer> make_byte_level_split(bool add_prefix_space, bool use_regex);
 std::unique_ptr<PreTokenizer> make_byte_level_alphabet();  // spells the pieces in GPT-2's alphabet
 std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<TextPattern> pattern,

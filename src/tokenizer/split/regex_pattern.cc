@@ -1,6 +1,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tokenizer/split/regex_pattern.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include <pcre2.h>
@@ -14,8 +15,8 @@
 namespace encode {
 namespace {
 
-// Backtracking steps for one match: a split pattern needs far fewer, and this many take less than a
-// second.
+// The limit for the backtracking steps of one match. A split pattern needs far fewer, and this
+// number of steps takes less than a second.
 constexpr uint32_t kMatchLimit = 10'000'000;
 
 struct FreeCode {
@@ -43,7 +44,7 @@ std::string with_older_categories(std::string_view text) {
     const unicode::Decoded d = unicode::decode(p, end);
     char32_t older =
         d.code_point < 0x80 ? d.code_point : unicode::with_older_category(d.code_point);
-    if (d.code_point == 0xFFFD && d.size == 1) older = '?';  // not UTF-8: PCRE2 must not see it
+    if (d.code_point == 0xFFFD && d.size == 1) older = '?';  // PCRE2 must not see invalid UTF-8
     if (older != d.code_point) {
       if (result.empty()) result = text;
       std::string utf8;
@@ -57,7 +58,8 @@ std::string with_older_categories(std::string_view text) {
 
 class Pcre2Pattern final : public TextPattern {
  public:
-  // sentencepiece's normalizers come with this pattern; nothing is known of other patterns.
+  // Normalizers that are converted from sentencepiece have this pattern. Other patterns have not
+  // been examined.
   bool is_local() const override { return regex_ == " {2,}"; }
 
   Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
@@ -69,15 +71,17 @@ class Pcre2Pattern final : public TextPattern {
                               nullptr));
     if (code_ == nullptr) {
       refuse_format("malformed regular expression", where, "a regular expression",
-                    message_of(error) + " in '" + regex + "'");
+                    fmt::format("{} in '{}'", message_of(error), regex));
     }
     uint32_t matches_empty = 0;
     pcre2_pattern_info(code_.get(), PCRE2_INFO_MATCHEMPTY, &matches_empty);
     if (matches_empty != 0) {
       refuse_unsupported(
-          "regular expression '" + regex + "' is not supported: it can match nothing", where);
+          fmt::format("regular expression '{}' is not supported: it can match the empty string",
+                      regex),
+          where);
     }
-    // Without its compiler, PCRE2 interprets the pattern.
+    // If this fails, PCRE2 interprets the pattern, which gives the same matches more slowly.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
     context_.reset(pcre2_match_context_create(nullptr));
     pcre2_set_match_limit(context_.get(), kMatchLimit);
@@ -112,7 +116,7 @@ class Pcre2Pattern final : public TextPattern {
   [[noreturn]] void fail(int error) const {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.regex",
-                 .what = "the tokenizer's regular expression gives up on a text",
+                 .what = "the tokenizer's regular expression fails on a text",
                  .where = "",
                  .expected = regex_,
                  .found = message_of(error),

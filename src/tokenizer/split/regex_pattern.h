@@ -1,4 +1,4 @@
-// Regular expressions without a scanner of their own. PCRE2 compiles them to machine code.
+// The regular expressions that have no scanner. PCRE2 compiles them to machine code.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 namespace encode {
 
+// Has the contract of make_regex_pattern(), for a pattern without a scanner.
 std::unique_ptr<TextPattern> make_pcre2_pattern(const std::string& regex, const std::string& where);
 
 }  // namespace encode

@@ -10,8 +10,7 @@
 namespace encode {
 namespace {
 
-// White_Space and its complement, for use inside of brackets. PCRE2's own \s contains U+180E as
-// well.
+// White_Space and its complement, for use in brackets. The \s of PCRE2 also contains U+180E.
 constexpr std::string_view kSpace =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kNotSpace =
@@ -22,7 +21,8 @@ constexpr std::array<std::string_view, 30> kCategories = {
     "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd", "Nl", "No", "P",
     "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So", "Z",  "Zs", "Zl"};
 
-// The only caseless group in use. Its letters fold to ASCII and to U+017F in both engines.
+// The only caseless group that tokenizers use. In both libraries its letters match their upper and
+// lower case, and s also matches U+017F.
 constexpr std::string_view kCaselessContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 constexpr std::array<std::string_view, 7> kGroups = {
     "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "("};
@@ -45,7 +45,7 @@ class Translator {
       } else if (c == '^' || c == '$') {
         refuse("an anchor");
       } else {
-        copy(1);  // literals, | ) .
+        copy(1);  // a literal, or one of | ) .
       }
     }
     return std::move(out_);
@@ -75,8 +75,8 @@ class Translator {
     refuse("this kind of group");
   }
 
-  // Quantifiers: ? * + and {n} {n,} {n,m}, lazy with ? after them, possessive with + after them.
-  // After {..}, Oniguruma gives + another meaning.
+  // A quantifier is one of ? * + {n} {n,} {n,m}. A ? after it makes it lazy, and a + makes it
+  // possessive. After {..} the two libraries disagree about the +.
   void quantifier() {
     if (regex_[at_] == '{') {
       const size_t close = regex_.find('}', at_);
@@ -101,7 +101,7 @@ class Translator {
     const char c = regex_[at_ + 1];
     if (c == 's' || c == 'S') {
       const std::string_view set = c == 's' ? kSpace : kNotSpace;
-      out_ += in_brackets ? std::string(set) : "[" + std::string(set) + "]";
+      out_ += in_brackets ? std::string(set) : fmt::format("[{}]", set);
       at_ += 2;
     } else if (c == 'd') {
       out_ += R"(\p{Nd})";
@@ -113,7 +113,7 @@ class Translator {
                    std::string_view::npos) {
       copy(2);
     } else {
-      refuse(std::string("\\") + c);
+      refuse(fmt::format("\\{}", c));
     }
   }
 
@@ -123,7 +123,7 @@ class Translator {
       refuse("this property");
     const std::string_view name = regex_.substr(at_ + 3, close - at_ - 3);
     if (std::find(kCategories.begin(), kCategories.end(), name) == kCategories.end()) {
-      refuse("property '" + std::string(name) + "'");
+      refuse(fmt::format("property '{}'", name));
     }
     copy(close + 1 - at_);
   }
@@ -131,7 +131,7 @@ class Translator {
   void brackets() {
     copy(1);
     if (rest().starts_with('^')) copy(1);
-    if (rest().starts_with(']')) refuse("']' as the first in brackets");
+    if (rest().starts_with(']')) refuse("']' as the first character in brackets");
     while (at_ < regex_.size() && regex_[at_] != ']') {
       if (regex_[at_] == '[') refuse("'[' in brackets");
       if (rest().starts_with("&&")) refuse("'&&' in brackets");

@@ -6,9 +6,9 @@
 
 namespace encode {
 
-// Returns the same pattern for PCRE2 (with UTF and UCP). Throws Error (kConfig) that names the
-// construct if the two libraries are not known to agree on it: a silent difference would give a
-// wrong vector that nobody notices.
+// Returns the same pattern for PCRE2 (with UTF and UCP). If the two libraries are not known to
+// agree on a construct, throws Error (kConfig) that names it, because a silent difference would
+// give wrong vectors that nobody notices.
 std::string translate_regex(std::string_view regex, const std::string& where);
 
 }  // namespace encode

@@ -27,7 +27,8 @@ struct ClassAt {
   uint32_t size;
 };
 
-// Reads one text. Every function needs p < end.
+// Classifies and skips the characters of one text. at() needs p < end. The other functions accept
+// p == end.
 class Reader {
  public:
   Reader(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
@@ -55,7 +56,7 @@ class Reader {
     }
     return p;
   }
-  // Does the same for characters that have any of `properties` (unicode.h).
+  // Do the same as is() and skip() for characters that have any of `properties` (unicode.h).
   bool has(const char* p, uint32_t properties) const {
     return p < end && (table_[unicode::decode(p, end).code_point] & properties) != 0;
   }
@@ -69,8 +70,9 @@ class Reader {
   }
   static bool is_newline(char c) { return c == '\n' || c == '\r'; }
 
-  // \s+(?!\S)|\s+ : takes the whole run at the end of the text. Elsewhere it takes all but the last
-  // character of the run, which goes with the next piece; a single character is taken alone.
+  // Matches \s+(?!\S)|\s+ at p. A run of white space at the end of the text matches as a whole.
+  // Elsewhere the last character of the run is left to the next piece, unless the run has only one
+  // character.
   const char* skip_spaces(const char* p) const {
     const char* last = p;
     const char* q = p;
@@ -97,7 +99,7 @@ class Reader {
   const unicode::PropertyTable& table_ = unicode::properties();
 };
 
-// Returns the end of 's|'t|'re|'ve|'m|'ll|'d at the apostrophe p, and p if there is no match.
+// Matches 's|'t|'re|'ve|'m|'ll|'d at the apostrophe p. Returns p if there is no match.
 template <bool kIgnoreCase>
 const char* skip_contraction(const char* p, const char* end) {
   if (end - p < 2) return p;
@@ -116,8 +118,8 @@ const char* skip_contraction(const char* p, const char* end) {
   return p;
 }
 
-// \s*[\r\n]+|\s+(?!\S)|\s+ at the white space p: the match ends after the last line break of the
-// run if the run has one.
+// Matches \s*[\r\n]+|\s+(?!\S)|\s+ at the white space p. If the run has a line break, the match
+// ends after its last line break.
 const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
   const char* after_newline = nullptr;
   const char* last = p;
@@ -151,7 +153,7 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
     } else {
       if (*p == '\'') p = skip_contraction<true>(p, reader.end);
       if (p != start) {
-        // a contraction
+        // The contraction is the piece.
       } else if (!Reader::is_newline(*p) && reader.is(next, kLetter)) {
         p = reader.skip(next, kLetter);
       } else if (here.char_class == kOther || (*p == ' ' && reader.is(next, kOther))) {
@@ -164,9 +166,9 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
   }
 }
 
-// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p. Returns p if there is no match.
-// If nothing but capitals follows the first part, the first part gives back what it took after the
-// last character that both parts accept.
+// Matches [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p. Returns p if there is no
+// match. If no character of the second class follows the run of the first class, the match ends
+// after the last character of the run that is in both classes.
 const char* skip_capitals_and_small(const Reader& reader, const char* p) {
   const char* after_both = p;
   const char* q = p;
@@ -178,9 +180,9 @@ const char* skip_capitals_and_small(const Reader& reader, const char* p) {
   return reader.has(q, unicode::kLowerish) ? reader.skip_all(q, unicode::kLowerish) : after_both;
 }
 
-// The first two alternatives of o200k, without the contraction. Returns p if neither matches. Both
-// may begin with one character that is not a letter, a number or a line break. A mark can be that
-// character or a part of the word, and the first alternative goes before the second.
+// Matches the first two alternatives of o200k, without the contraction. Returns p if neither
+// matches. Both may begin with one character that is not a letter, a number or a line break. A mark
+// can be this character or a part of the word, so the order of the attempts matters.
 const char* skip_o200k_word(const Reader& reader, const char* p) {
   const ClassAt here = reader.at(p);
   const bool is_prefix =
@@ -199,7 +201,7 @@ const char* skip_o200k_word(const Reader& reader, const char* p) {
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+C|
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*C|\p{N}{1,D}|
 // ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-// where C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing.
+// Here C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing.
 template <int kMaxDigits, bool kContractions>
 void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   Reader reader(text, base, pieces);

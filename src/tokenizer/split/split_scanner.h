@@ -1,6 +1,6 @@
-// Hand-written scanners for the split patterns of real tokenizers. A scanner goes through the text
-// once, in linear time, without a regular expression engine. It gives exactly the matches of its
-// pattern, which together cover the text.
+// Hand-written scanners for the split patterns of real tokenizers. A scanner reads the text once,
+// in linear time, without a regular expression engine. Its pieces are exactly the matches of its
+// pattern.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,12 @@ void scan_bert(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
 void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
 // Returns the scanner of a pattern as tokenizer.json spells it, and null if the pattern has no
-// scanner. The patterns with scanners are GPT-2, cl100k (Llama 3, with up to three digits in a
-// piece), Qwen2 (one digit in a piece), o200k, and the variant of o200k in Mistral's Tekken (no
-// contractions, one digit in a piece).
+// scanner. The matches of these patterns cover every text:
+// - GPT-2,
+// - cl100k (Llama 3, with up to three digits in a piece),
+// - Qwen2 (cl100k with one digit in a piece),
+// - o200k,
+// - Mistral's Tekken (o200k without contractions, with one digit in a piece).
 SplitScanner find_split_scanner(std::string_view regex);
 
 }  // namespace encode

@@ -1,5 +1,5 @@
-// What the steps Split and Replace look for: a literal string, a known split pattern with its own
-// scanner, or any other regular expression through PCRE2.
+// The patterns of the steps Split and Replace: a literal string, a known split pattern that has a
+// scanner, or another regular expression, which PCRE2 matches.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ struct Match {
 class TextPattern {
  public:
   virtual ~TextPattern() = default;
-  // Appends the matches and the text between them. Together they cover `text` in order, and none is
-  // empty. `base` is added to every offset. Thread-safe.
+  // Appends the matches and the parts of `text` between them, in order. Together they cover `text`,
+  // and none is empty. `base` is added to each offset. Thread-safe.
   virtual void find_all(std::string_view text, uint32_t base,
                         std::vector<Match>& matches) const = 0;
-  // Appends the same parts as pieces, and does not tell matches from other text.
+  // Appends the same parts as pieces, without the distinction between matches and other text.
   virtual void isolate(std::string_view text, uint32_t base, std::vector<Piece>& pieces) const;
 
-  // True if no match contains both an ASCII letter and the space or U+2581 after it, and no match
-  // depends on what is beyond such a border.
+  // A border is between an ASCII letter and the space or U+2581 after it. Returns true if no match
+  // contains a border, and the matches on one side do not depend on the text on the other side.
   virtual bool is_local() const { return false; }
-  // True if, in addition, a letter that a space follows always ends a match or the text between two
-  // matches.
+  // Returns true if, in addition, a match or a part between matches always ends after a letter that
+  // a space follows.
   virtual bool ends_at_space() const { return false; }
   virtual bool is_space() const { return false; }  // the pattern matches nothing but single spaces
 };

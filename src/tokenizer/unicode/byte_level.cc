@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-// Bytes that are not printable in Latin-1 take code points from here on.
+// The bytes that are not printable in Latin-1 become the code points from here on.
 constexpr char32_t kShifted = 0x100;
 constexpr size_t kAlphabetEnd = 0x144;
 

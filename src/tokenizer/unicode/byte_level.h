@@ -1,5 +1,5 @@
-// GPT-2's alphabet spells every byte as a printable character, so that a vocabulary of bytes can be
-// written in JSON.
+// GPT-2's alphabet spells each byte as a printable character, so that JSON can hold a vocabulary of
+// byte strings.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace encode {
 
-// Appends the character of each byte of `text`.
+// Appends the spelling of each byte of `text` to `out`.
 void append_byte_level(std::string_view text, std::string& out);
 
-// Returns the size of the character of `byte` in UTF-8: 1 for printable ASCII, which stands for
+// Returns the UTF-8 size of the spelling of `byte`: 1 for printable ASCII, which is spelled as
 // itself, and 2 for all other bytes.
 inline size_t byte_level_size(char byte) { return byte >= '!' && byte <= '~' ? 1 : 2; }
 
-// Gives the bytes that a token of a vocabulary stands for. Returns false if the token contains a
-// character that stands for no byte.
+// Writes the bytes that `token` spells to `bytes`. Returns false if the token has a character that
+// is not in the alphabet.
 bool parse_byte_level(std::string_view token, std::string& bytes);
 
 }  // namespace encode

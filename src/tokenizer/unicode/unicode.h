@@ -1,6 +1,6 @@
-// Code points: UTF-8, properties and mappings, exactly as Hugging Face `tokenizers` has them.
+// UTF-8 and the properties and mappings of code points, exactly as in Hugging Face `tokenizers`.
 //
-// The parts of that library carry tables of different Unicode versions. So the tables here are made
+// The parts of that library have tables of different Unicode versions. So the tables here are made
 // from its behaviour (scripts/generate/unicode_tables.py) and not from a Unicode library.
 #pragma once
 
@@ -22,7 +22,7 @@ enum Property : uint32_t {
   kNumeric = 1U << 5,         // Nd, Nl, No
   kWord = 1U << 6,            // \w: Alphabetic, M, Nd, Pc, Join_Control
   kChinese = 1U << 7,         // the CJK blocks of BertNormalizer
-  kNfcMaybe = 1U << 8,        // may change in this form, or change its neighbours
+  kNfcMaybe = 1U << 8,        // may change in this form, or have an effect on its neighbours
   kNfdMaybe = 1U << 9,
   kNfkcMaybe = 1U << 10,
   kNfkdMaybe = 1U << 11,
@@ -31,7 +31,7 @@ enum Property : uint32_t {
   kNumber = 1U << 14,           // \p{N} of the regular expressions
   kUpperish = 1U << 15,         // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
   kLowerish = 1U << 16,         // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
-  kGraphemeExtend = 1U << 17,   // belongs to the grapheme cluster of the character before it
+  kGraphemeExtend = 1U << 17,   // is in the grapheme cluster of the character before it
   kGraphemeControl = 1U << 18,  // is a grapheme cluster of its own
 };
 
@@ -56,8 +56,8 @@ class PropertyTable {
 const PropertyTable& properties();
 inline int combining_class(uint32_t property_bits) { return static_cast<int>(property_bits >> 24); }
 
-// Returns the full decomposition of `c`, empty if it has none. decompose() handles Hangul
-// syllables, this function does not.
+// Returns the full decomposition of `c`, empty if it has none. It is also empty for Hangul
+// syllables; CanonicalDecomposer decomposes these.
 std::span<const uint32_t> decomposition(char32_t c, bool compatibility);
 // Returns the primary composite of two code points (Hangul included), 0 if there is none.
 char32_t compose(char32_t first, char32_t second);
@@ -66,8 +66,8 @@ char32_t compose(char32_t first, char32_t second);
 // the same since Unicode 14.
 char32_t with_older_category(char32_t c);
 // Returns a number for the script of `c`. Two scripts have different numbers if the pre-tokenizer
-// UnicodeScripts tells them apart. 0 is for a character that goes with any script (a space, an
-// unassigned code point).
+// UnicodeScripts distinguishes them. A character that belongs to any script (a space, an unassigned
+// code point) has the number 0.
 uint8_t script(char32_t c);
 std::span<const uint32_t> lowercase(char32_t c);  // empty if `c` is its own lower case
 
@@ -83,8 +83,9 @@ struct Decoded {
   uint32_t size;  // bytes, 1 to 4
 };
 
-// Returns the code point at p < end. Each byte that is not part of valid UTF-8 counts as one
-// U+FFFD. Reads nothing at or after `end`.
+// Returns the code point at p < end. The text should be valid UTF-8. Otherwise a byte at which no
+// complete sequence begins counts as one U+FFFD, and overlong forms and surrogates are decoded.
+// Reads nothing at or after `end`.
 Decoded decode_multibyte(const char* p, const char* end);
 inline Decoded decode(const char* p, const char* end) {
   const auto byte = static_cast<unsigned char>(*p);
@@ -99,7 +100,7 @@ inline bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
-// Returns the length of the longest prefix of `text` that is pure ASCII, in bytes.
+// Returns the number of ASCII bytes at the beginning of `text`.
 size_t ascii_prefix(std::string_view text);
 
 }  // namespace encode::unicode

@@ -1,4 +1,4 @@
-// The generated tables behind unicode.h. Only unicode.cc includes this.
+// The generated tables of unicode.h. Only unicode.cc includes this file.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ extern const size_t kLowerOffsetsSize;
 extern const uint32_t kLowerPool[];
 extern const size_t kLowerPoolSize;
 
-// Runs [start, end) of code points whose general category has changed since Unicode 14.
+// Runs [start, end) of code points. Their general category has changed since Unicode 14.
 extern const uint32_t kNewerStarts[];
 extern const size_t kNewerStartsSize;
 extern const uint32_t kNewerEnds[];

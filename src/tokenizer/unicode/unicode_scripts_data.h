@@ -1,4 +1,4 @@
-// The generated table of scripts behind unicode.h. Only unicode.cc includes this.
+// The generated table of scripts of unicode.h. Only unicode.cc includes this file.
 #pragma once
 
 #include <cstddef>

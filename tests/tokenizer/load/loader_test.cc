@@ -1,4 +1,6 @@
-// A tokenizer.json is loaded as a whole, or it is refused and the message names the wrong part.
+// Tests that a tokenizer.json that is not fully supported is refused, with a message that names the
+// wrong part.
+#include <fmt/format.h>
 #include <functional>
 #include <string>
 
@@ -16,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The smallest tokenizer of each model type that loads.
+// Small tokenizers that load. The refusals below are edits of them.
 Json bpe() {
   return Json::parse(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
     "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
@@ -38,8 +40,8 @@ std::unique_ptr<Tokenizer> load(const std::string& text) {
 struct Refusal {
   std::string name;
   std::string code;
-  std::string message;                // part of the rendered error
-  std::function<std::string()> text;  // the file
+  std::string message;                // a part of the rendered error
+  std::function<std::string()> text;  // returns the content of the file
 };
 
 Refusal edited(const std::string& name, const std::string& code, const std::string& message,
@@ -69,12 +71,13 @@ Json added(const std::string& content, int id) {
 
 std::string deep_normalizer(int depth) {
   std::string nested = R"({"type":"NFC"})";
-  for (int i = 0; i < depth; ++i) nested = R"({"type":"Sequence","normalizers":[)" + nested + "]}";
+  for (int i = 0; i < depth; ++i)
+    nested = fmt::format(R"({{"type":"Sequence","normalizers":[{}]}})", nested);
   Json json = bpe();
   json.erase("normalizer");
   std::string text = json.dump();
   text.pop_back();
-  return text + R"(,"normalizer":)" + nested + "}";
+  return fmt::format(R"({},"normalizer":{}}})", text, nested);
 }
 
 const std::string kFormat = "tokenizer.format";
@@ -165,6 +168,9 @@ std::vector<Refusal> refusals() {
       edited(
           "WordPieceWithoutUnk", kFormat, "'unk_token'",
           [](Json& j) { j["model"]["unk_token"] = "no"; }, wordpiece),
+      edited(
+          "WordPieceWithLongWords", kFormat, "'max_input_chars_per_word'",
+          [](Json& j) { j["model"]["max_input_chars_per_word"] = 1025; }, wordpiece),
       edited("AddedTokenWrongId", kFormat, "wrong id",
              [](Json& j) { j["added_tokens"] = Json::array({added("<x>", 9)}); }),
       edited("AddedTokenTwice", kFormat, "<x>",
@@ -211,7 +217,7 @@ std::vector<Refusal> refusals() {
              [](Json& j) { j["pre_tokenizer"] = pattern_split("[a"); }),
       edited("UnbalancedPattern", kFormat, "malformed regular expression",
              [](Json& j) { j["pre_tokenizer"] = pattern_split("(a"); }),
-      edited("PatternMatchesNothing", kUnsupported, "can match nothing",
+      edited("PatternMatchesNothing", kUnsupported, "can match the empty string",
              [](Json& j) { j["pre_tokenizer"] = pattern_split("a*"); }),
       edited("PatternOfAnotherMeaning", kUnsupported, "\\h",
              [](Json& j) { j["pre_tokenizer"] = pattern_split("\\h"); }),

@@ -1,4 +1,4 @@
-// BpeMerger gives the tokens of BPE's definition, whatever the merges and the word are.
+// Tests that BpeMerger gives the tokens of the definition of BPE for any merges and any word.
 #include "tokenizer/models/bpe_merger.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// The definition: the pair of the lowest rank is merged, the leftmost of equal pairs first, until
-// no pair can be merged.
+// The definition of BPE: the pair with the lowest rank is merged, and the leftmost of equal pairs
+// first, until no pair can be merged.
 Ids merge_by_definition(const std::vector<BpeMerge>& merges, Ids symbols) {
   for (;;) {
     size_t best_rank = merges.size();
@@ -42,8 +42,8 @@ Ids merge(const std::vector<BpeMerge>& merges, const Ids& symbols) {
   return out;
 }
 
-// Each merge joins two of the symbols before it, and all pairs are distinct. The order of the ranks
-// need not be an order of training.
+// Each merge joins two symbols that exist before it, and all pairs are distinct. Then the merges
+// are shuffled, so that a merge may have a lower rank than the merges that make its symbols.
 std::vector<BpeMerge> random_merges(int alphabet, int count, std::mt19937& random) {
   std::vector<BpeMerge> merges;
   int32_t next = alphabet;
@@ -82,7 +82,8 @@ TEST(BpeMergerTest, TheLaterOfTwoRanksOfAPairCounts) {
   EXPECT_EQ(merge(merges, {0, 1, 2}), (Ids{0, 4}));
 }
 
-// Adds the merges of runs of `symbol` by doubling: of 2, 4, .. `longest` symbols. Returns the runs.
+// Adds merges that double a run of `symbol`: into runs of 2, 4, 8 and so on up to `longest`
+// symbols. Returns the ids of the runs, the single symbol first.
 std::vector<int32_t> add_doublings(int32_t symbol, int longest, std::vector<BpeMerge>& merges) {
   std::vector<int32_t> runs = {symbol};
   for (int size = 2; size <= longest; size *= 2) {
@@ -99,9 +100,9 @@ int32_t add_merge(int32_t left, int32_t right, std::vector<BpeMerge>& merges) {
   return merges.back().merged;
 }
 
-// Without the last symbol, the tokens have 1,025, 510 and 1 symbols. With it, none of them remains.
-// A window of 1,536 symbols gives the first result, the window after it contradicts that result,
-// and without a bound this goes on forever.
+// Without its last symbol, the word has tokens of 1,025, 510 and 1 symbols. With the last symbol,
+// none of these tokens remains. A window of 1,536 symbols gives the first result, and the window
+// after it contradicts that result. Without a bound, this repeats forever.
 TEST(BpeMergerTest, TokensLongerThanAWindowCannotKeepItSearchingForever) {
   enum : int32_t { kA, kP, kQ, kR, kC, kE };
   std::vector<BpeMerge> merges;
@@ -124,16 +125,17 @@ TEST(BpeMergerTest, TokensLongerThanAWindowCannotKeepItSearchingForever) {
 }
 
 TEST(BpeMergerTest, TimeIsLinearInTheLengthOfTheWord) {
-  std::vector<BpeMerge> merges;  // a run of one symbol: aa, aaaa, ..
+  std::vector<BpeMerge> merges;  // they double a run of one symbol
   for (int32_t i = 0; i < 8; ++i) merges.push_back({i, i, i + 1});
   const auto seconds = [&](size_t size) {
     const double start = testing::cpu_seconds();
     merge(merges, Ids(size, 0));
     return testing::cpu_seconds() - start;
   };
-  double best = 1e9;  // of several tries: other programs take time as well
+  double best = 1e9;  // the best of several attempts, because other programs disturb the times
   for (int i = 0; i < 5; ++i) best = std::min(best, seconds(1'000'000) / seconds(50'000));
-  EXPECT_LT(best, 60);  // 20 times the length; a quadratic method takes 400 times as long
+  // The longer word has 20 times the length. A quadratic method takes 400 times as long.
+  EXPECT_LT(best, 60);
 }
 
 }  // namespace

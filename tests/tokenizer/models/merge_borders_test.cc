@@ -1,7 +1,8 @@
-// Cutting a text between characters that no merge joins changes no token.
+// Tests that the tokens do not change if a text is cut between characters that no merge joins.
 #include "tokenizer/models/merge_borders.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <random>
 #include <string>
 #include <vector>
@@ -89,18 +90,19 @@ TEST(MergeBordersTest, CutsChangeNoToken) {
   EXPECT_GT(cuts, 50U);
 }
 
-// tokenize_ranged() cuts nothing.
+// tokenize_ranged() does not cut the text, so it gives the expected tokens.
 TEST(MergeBordersTest, CutsChangeNoTokenWhereCharactersAreUnknown) {
   std::mt19937 random(12);
   for (int round = 0; round < 200; ++round) {
     const Merges merges = random_merges(1 + random() % 12, random);
     std::string text;
     for (size_t i = 0; i < 60; ++i) text += kAlphabet[random() % kAlphabet.size()];
-    Merges fewer;  // half of the alphabet is unknown
+    Merges fewer;  // with half of the alphabet
     for (size_t i = 0; i < kAlphabet.size(); ++i)
-      fewer.add((round + i) % 2 == 0 ? kAlphabet[i] : "none" + std::to_string(i));
+      fewer.add((round + i) % 2 == 0 ? kAlphabet[i] : fmt::format("none{}", i));
     for (const BpeMerge& merge : merges.merges) fewer.merge(merge.left, merge.right);
-    const int32_t unknown = round % 4 == 0 ? 0 : fewer.add("<unk>");  // 0 has merges
+    // Token 0 has merges, so it makes an unusual unknown token.
+    const int32_t unknown = round % 4 == 0 ? 0 : fewer.add("<unk>");
     for (const BpeOptions& options :
          {unknown_is(-1), unknown_is(unknown), unknown_is(unknown, true)}) {
       const auto model = make_bpe(fewer.vocabulary, fewer.merges, options);
@@ -137,7 +139,7 @@ TEST(MergeBordersTest, UnknownCharactersStayTogether) {
   Merges merges;
   merges.add("a");
   const MergeBorders borders(merges.vocabulary, merges.merges, {});
-  EXPECT_EQ(borders.first_part("xyz\xC3\xA9"), 5U);  // may have to be fused
+  EXPECT_EQ(borders.first_part("xyz\xC3\xA9"), 5U);  // fuse_unk may have to make them one token
   EXPECT_EQ(borders.first_part("xa"), 1U);
 }
 

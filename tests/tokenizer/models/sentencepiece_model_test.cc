@@ -1,4 +1,4 @@
-// Reading .model files, and deciding which of them need the sentencepiece library.
+// Tests of reading .model files, and of the decision which of them need the sentencepiece library.
 #include "tokenizer/models/sentencepiece_model.h"
 
 #include <string>
@@ -22,7 +22,7 @@ std::string family(const std::string& name) {
   return testing::read_bytes(testing::test_data("tokenizer/" + name + "/tokenizer.model"));
 }
 
-// A field of a message. `bytes` has less than 128 bytes.
+// Returns a field of a message. `bytes` must have less than 128 bytes.
 std::string field(int number, const std::string& bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
 }
@@ -77,33 +77,33 @@ TEST(SentencePieceModelTest, APieceOfAFileOrADamagedOneIsSafe) {
       parse_sentencepiece_model(kSmall + kBpeTrainer + kBpeTrainer + kSpacesOnly).has_value());
   EXPECT_FALSE(parse_sentencepiece_model(kSmall +
                                          entry("c", Type::kNormal, std::string("\0\0\xC0\x7F", 4)) +
-                                         kBpeTrainer + kSpacesOnly)  // a score that is not a number
+                                         kBpeTrainer + kSpacesOnly)  // the score is NaN
                    .has_value());
 }
 
 TEST(SentencePieceModelTest, OnlyModelsThatAreKnownToBeTheSameGoWithoutTheLibrary) {
   EXPECT_TRUE(goes_without_library(family("mistral")));
-  EXPECT_FALSE(goes_without_library(family("sentencepiece_bpe")));  // a charsmap
+  EXPECT_FALSE(goes_without_library(family("sentencepiece_bpe")));  // has a charsmap
   EXPECT_FALSE(goes_without_library(family("sentencepiece_unigram")));
 
   const std::string rest = kBpeTrainer + kSpacesOnly;
   EXPECT_TRUE(goes_without_library(kSmall + rest));
   const std::string others[] = {
-      kSmall + field(2, {0x18, 1}) + kSpacesOnly,                        // Unigram
-      kSmall + kBpeTrainer + field(3, flag(4, true)),                    // takes spaces away
-      kSmall + kBpeTrainer + field(3, flag(4, false) + flag(5, false)),  // keeps them as they are
-      kSmall + field(2, std::string{0x18, 2} + flag(24, true)) + kSpacesOnly,  // as a suffix
-      kSmall + field(2, std::string{0x18, 2} + flag(35, true)) + kSpacesOnly,  // bytes it lacks
+      kSmall + field(2, {0x18, 1}) + kSpacesOnly,                        // a Unigram model
+      kSmall + kBpeTrainer + field(3, flag(4, true)),                    // removes spaces
+      kSmall + kBpeTrainer + field(3, flag(4, false) + flag(5, false)),  // does not escape spaces
+      kSmall + field(2, std::string{0x18, 2} + flag(24, true)) + kSpacesOnly,  // space as suffix
+      kSmall + field(2, std::string{0x18, 2} + flag(35, true)) + kSpacesOnly,  // no byte pieces
       kSmall + entry("c", Type::kUnused) + rest,
       kSmall + entry("c", Type::kControl) + rest,
-      kSmall + entry("ac", Type::kNormal) + rest,  // c has no piece
-      kSmall + entry("a", Type::kNormal) + rest,   // twice
+      kSmall + entry("ac", Type::kNormal) + rest,  // there is no piece "c"
+      kSmall + entry("a", Type::kNormal) + rest,   // there are two pieces "a"
       kSmall + entry("\xFF", Type::kNormal) + rest};
   for (const std::string& other : others) EXPECT_FALSE(goes_without_library(other));
 }
 
-// The version of the library may change ids, so a description names it if the library makes the
-// ids.
+// Other versions of the library may give other ids. So the description states the version if the
+// library makes the ids.
 TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesTheIds) {
   const auto description = [](const char* name) {
     return load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + name))
