@@ -72,7 +72,7 @@ void check_attention(KernelCheck& check) {
   relative.of_query = check.random({kSlots, 3, kColumns});
   relative.of_key = check.random({kSlots, 3, kColumns});
   compare(check, {.heads = 3, .key_heads = 3, .head_dim = 64}, {.relative = &relative});
-  relative.of_query = {};
+  relative.of_query = at::Tensor();
   relative.bias = check.random({3, kColumns}, at::kFloat);
   compare(check, {.heads = 3, .key_heads = 3, .head_dim = 128}, {.relative = &relative});
 }
