@@ -16,9 +16,9 @@ namespace encode {
 
 // Returns the device for "auto", "cpu", "cuda" or "cuda:N", ready for use. For a CUDA device it
 // opens LibTorch's CUDA libraries and the plugin, and applies the allocator settings before the
-// first allocation. If a library or the device is missing, "auto" returns the CPU, and "cuda" throws
-// Error kUnavailable, which says what is missing. Call it once in a process, before any other CUDA
-// call.
+// first allocation. If a library or the device is missing, "auto" returns the CPU, and "cuda"
+// throws Error kUnavailable, which says what is missing. Call it once in a process, before any
+// other CUDA call.
 c10::Device open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"

@@ -7,8 +7,8 @@ namespace {
 
 // One block pools kColumns vectors of each token row of one sequence. The threads with
 // threadIdx.y = r join the tokens r, r + kTokenRows, and so on, of the tokens that are pooled. Then
-// the threads with threadIdx.y = 0 join the kTokenRows results. The order of a sum therefore depends
-// only on the number of tokens.
+// the threads with threadIdx.y = 0 join the kTokenRows results. The order of a sum therefore
+// depends only on the number of tokens.
 constexpr int kColumns = 32;
 constexpr int kTokenRows = 8;
 
