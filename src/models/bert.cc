@@ -62,8 +62,9 @@ class Bert : public Model {
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = parts_.embeddings(batch);
     if (parts_.project) x = (*parts_.project)(x);
-    const RelativePositions* relative = parts_.relative ? &*parts_.relative : nullptr;
-    return run_layers(parts_.layers, x, {.batch = batch, .relative = relative});
+    if (!parts_.relative) return run_layers(parts_.layers, x, {.batch = batch});
+    const RelativePositions relative = for_batch(*parts_.relative, batch, x);
+    return run_layers(parts_.layers, x, {.batch = batch, .relative = &relative});
   }
 
  private:

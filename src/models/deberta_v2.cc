@@ -109,7 +109,7 @@ class DisentangledAttention {
     const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
                                   .key = qkv.narrow(1, heads, heads),
                                   .value = qkv.narrow(1, 2 * heads, heads)};
-    RelativePositions relative = {.column = context.relative->column};
+    RelativePositions relative = *context.relative;
     if (position_keys_.defined()) relative.of_query = products(input.query, position_keys_);
     if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
     return varlen_attention(input, context.batch, {.scale = shape_.scale, .relative = &relative});
@@ -184,13 +184,13 @@ DebertaLayer load_layer(const ModuleLoader& layer, const DebertaConfig& config,
 
 class DebertaV2 : public Model {
  public:
-  DebertaV2(const ModuleLoader& root, const DebertaConfig& config, int64_t max_positions)
+  DebertaV2(const ModuleLoader& root, const DebertaConfig& config, const ModelSource& source)
       : embeddings_(root.scope("embeddings"), config.encoder,
                     {.width = config.encoder.hidden(),
                      .positions = config.position_biased_input,
                      .segments = config.encoder.type_vocab_size > 0}),
-        relative_(
-            {.column = disentangled_columns(config.span, config.max_distance, max_positions)}) {
+        relative_(disentangled_positions(config.span, config.max_distance, source.max_positions,
+                                         source.device)) {
     const ModuleLoader encoder = root.scope("encoder");
     at::Tensor positions =
         encoder.table("rel_embeddings", config.relative_rows(), config.encoder.hidden());
@@ -219,7 +219,7 @@ std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
   const DebertaConfig config(source.config);
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "deberta."}), source};
-  auto model = std::make_unique<DebertaV2>(root, config, source.max_positions);
+  auto model = std::make_unique<DebertaV2>(root, config, source);
   source.weights.expect_all_taken({"pooler.*", "deberta.pooler.*", "lm_predictions.*",
                                    "mask_predictions.*", "cls.*", "position_ids",
                                    "embeddings.position_embeddings.weight"});

@@ -69,7 +69,9 @@ class JinaBert : public Model {
 
   // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
-    return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &alibi_});
+    const at::Tensor x = embeddings_(batch);
+    const RelativePositions alibi = for_batch(alibi_, batch, x);
+    return run_layers(layers_, x, {.batch = batch, .relative = &alibi});
   }
 
  private:

@@ -136,9 +136,12 @@ class T5Encoder : public Model {
   // x = words; x = layer(x), layer after layer; the result is RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = {at::embedding(words_, batch.input_ids)};
+    if (biases_.size() == 1) {
+      const RelativePositions bias = for_batch(biases_.front(), batch, x.sum);
+      return norm_(run_layers(layers_, x, {.batch = batch, .relative = &bias}));
+    }
     x = run_layers(layers_, x, [&](size_t layer) {
-      const RelativePositions& bias = biases_.size() == 1 ? biases_.front() : biases_[layer];
-      return LayerContext{.batch = batch, .relative = &bias};
+      return LayerContext{.batch = batch, .relative = &biases_[layer]};
     });
     return norm_(x);
   }

@@ -147,9 +147,10 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
   const AttentionWindow& window = options.window;
   const bool causal_or_all = window.left < 0 && window.right <= 0;
   if (relative == nullptr && causal_or_all) return efficient(input, batch, options, {});
-  const bool is_made = relative != nullptr && relative->pairs.defined();
-  return efficient(input, batch, options,
-                   is_made ? relative->pairs : pair_bias(options, batch, input.query));
+  if (relative != nullptr && relative->pairs.defined() && window.left < 0 && window.right < 0)
+    return efficient(input, batch, options, relative->pairs);
+  const PairShape shape = {.tokens = input.query.size(0), .heads = input.query.size(1)};
+  return efficient(input, batch, options, pair_bias(options, batch, shape, input.query.options()));
 }
 
 }  // namespace
@@ -159,17 +160,16 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
 // two sequences' matrices is 0, and the rows beyond the longest sequence are room that the view
 // needs and that the kernel does not read.
 at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
-                     const at::Tensor& like) {
+                     const PairShape& shape, const at::TensorOptions& tensor) {
   constexpr int64_t kRowStep = 16;  // the kernel reads rows in vectors of 16 bytes
   const int64_t length = batch.max_seqlen;
   const int64_t width = round_up(length, kRowStep);
-  const int64_t tokens = like.size(0);
-  const int64_t heads = like.size(1);
+  const auto [tokens, heads] = shape;
   const RelativePositions* relative = options.relative;
   const int64_t matrices = relative != nullptr ? heads : 1;
-  const at::Tensor room = at::empty({matrices * length + tokens, width}, like.options());
+  const at::Tensor room = at::empty({matrices * length + tokens, width}, tensor);
   at::Tensor pairs = room.narrow(0, 0, matrices * length).view({matrices, length, width});
-  const at::Tensor distance = distances(length, width, like.device());
+  const at::Tensor distance = distances(length, width, tensor.device());
   if (relative != nullptr) {
     const at::Tensor column = columns_of(*relative, distance);
     // Head by head, because all heads in float32 would take a multiple of the result's memory.

@@ -16,11 +16,16 @@ at::Tensor attention_cuda(const AttentionInput& input, const PackedInput& batch,
 at::Tensor attention_by_products(const AttentionInput& input, const PackedInput& batch,
                                  const AttentionOptions& options);
 
-// Returns what each pair of positions adds to a score, for texts of up to batch.max_seqlen tokens,
-// in the form that attention_cuda() gives to the kernel: -inf outside the window. `like` is the
-// query. All layers that share `relative` and the window can use the same result: see
-// RelativePositions::pairs.
+struct PairShape {
+  int64_t tokens;  // T, the slots of the batch
+  int64_t heads;
+};
+
+// Returns what each pair of positions of a sequence adds to a score: relative->bias, and -inf
+// outside the window. The result has the form that the memory-efficient kernel takes, [1, heads, T,
+// T] in the type of `tensor`, but only the first batch.max_seqlen positions have values. Layers
+// with the same relative positions and the same window can share it: see RelativePositions::pairs.
 at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
-                     const at::Tensor& like);
+                     const PairShape& shape, const at::TensorOptions& tensor);
 
 }  // namespace encode

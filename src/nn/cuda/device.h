@@ -16,14 +16,14 @@ namespace encode {
 
 // Returns the device for "auto", "cpu", "cuda" or "cuda:N", ready for use. For a CUDA device it
 // opens LibTorch's CUDA libraries and the plugin, and applies the allocator settings before the
-// first allocation. If there is no CUDA device, "auto" returns the CPU, and "cuda" throws Error
-// kUnavailable, which says whether the driver, a library or the device is missing. Call it once in
-// a process, before any other CUDA call.
+// first allocation. If a library or the device is missing, "auto" returns the CPU, and "cuda"
+// throws Error kUnavailable, which says what is missing. Call it once in a process, before any
+// other CUDA call.
 c10::Device open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
 std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
-bool supports_flash_attention(c10::Device device);   // true if compute capability >= 8.0
+bool supports_flash_attention(c10::Device device);   // true if the compute capability is >= 8.0
 bool supports_fp8(c10::Device device);               // true if it is 8.9, or >= 9.0
 // Returns the plugin's kernels, or null if open_device() has not opened the plugin.
 const EncodeCudaKernels* plugin_kernels();

@@ -11,9 +11,8 @@ namespace encode {
 // that LibTorch computes in float32 from the same input and rounds once. Waits for the device.
 //
 // The tolerance of an element is relative to the larger of 1 and the reference:
-// - bfloat16: 2^-7, float16: 2^-10. This is one step of the type. Both sides round once, but
-// float32
-//   sums in another order can round to the next value.
+// - bfloat16: 2^-7, float16: 2^-10. This is one step of the type. Both sides round once, but a sum
+//   in another order can round to the next value.
 // - float32, and all results of pooling: 1e-5. The sums have at most 100 numbers near 1, and each
 //   addition rounds by 2^-24.
 // - Quantized rows must be the same as the reference. If a norm or an activation quantizes its own

@@ -6,13 +6,13 @@ namespace encode::cuda {
 namespace {
 
 // One block pools kColumns vectors of each token row of one sequence. The threads with
-// threadIdx.y = r join the tokens r, r + kTokenRows, and so on, counted from the first token that
-// counts. Then the threads with threadIdx.y = 0 join the kTokenRows results. The order of a sum
-// therefore depends only on the number of tokens.
+// threadIdx.y = r join the tokens r, r + kTokenRows, and so on, of the tokens that are pooled. Then
+// the threads with threadIdx.y = 0 join the kTokenRows results. The order of a sum therefore
+// depends only on the number of tokens.
 constexpr int kColumns = 32;
 constexpr int kTokenRows = 8;
 
-// The tokens of a sequence that count are [first, last). All three are rows of
+// The tokens [first, last) of a sequence are pooled. All three numbers are rows of
 // EncodeCudaPool::hidden.
 struct Range {
   int64_t begin;  // the first token of the sequence

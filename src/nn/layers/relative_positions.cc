@@ -13,6 +13,8 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
+#include "nn/cuda/attention.h"
+
 namespace encode {
 namespace {
 
@@ -72,6 +74,16 @@ RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device
   RelativePositions relative = with_columns(at::abs(distances(positions - 1)), device);
   relative.bias = at::outer(slopes.neg(), at::arange(positions, at::kFloat)).to(device);
   return relative;
+}
+
+RelativePositions for_batch(const RelativePositions& relative, const PackedInput& batch,
+                            const at::Tensor& x) {
+  RelativePositions prepared = relative;
+  if (x.device().is_cuda()) {
+    const PairShape shape = {.tokens = x.size(0), .heads = relative.bias.size(0)};
+    prepared.pairs = pair_bias({.relative = &relative}, batch, shape, x.options());
+  }
+  return prepared;
 }
 
 RelativePositions disentangled_positions(int64_t span, int64_t max_distance, int64_t positions,

@@ -22,4 +22,9 @@ RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device
 RelativePositions disentangled_positions(int64_t span, int64_t max_distance, int64_t positions,
                                          at::Device device);
 
+// Returns the positions with `pairs` for the batch, if the attention of its device uses these. `x`
+// is the input of a layer, [T, hidden_size] in the compute type.
+RelativePositions for_batch(const RelativePositions& relative, const PackedInput& batch,
+                            const at::Tensor& x);
+
 }  // namespace encode

@@ -7,6 +7,7 @@
 namespace encode::testing {
 
 EncodeCudaKernels host_kernels();  // all launchers; their pointers are host memory
+int host_attention(const EncodeCudaAttention* args);  // EncodeCudaKernels::attention
 
 // The e4m3 format (Micikevicius et al. 2022) has a sign, 4 bits of exponent with bias 7, and 3 bits
 // of fraction. These two functions do not know its NaN, S.1111.111.

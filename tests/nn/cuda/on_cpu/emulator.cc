@@ -1,13 +1,15 @@
 #include "emulator.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstdint>
 #include <exception>
 #include <fmt/format.h>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fiber.h"
@@ -23,14 +25,19 @@ namespace encode::emulator {
 namespace {
 
 constexpr unsigned kWarp = 32;
-constexpr unsigned kMostThreads = 1024;        // of a block
-constexpr unsigned kMostBlocks = 1U << 24U;    // that the emulator runs
-constexpr unsigned kMostRowsOfBlocks = 65535;  // of the grid's second and third dimension
-const char kDynamic = 0;                       // key of the dynamic shared memory
+constexpr unsigned kMostThreads = 1024;        // threads of a block, on every GPU
+constexpr unsigned kMostRowsOfBlocks = 65535;  // second and third dimension of a grid, on every GPU
+constexpr unsigned kMostBlocks = 1U << 24U;    // blocks of a grid, in the emulator
+const char kDynamic = 0;                       // Its address is the key of dynamic_shared().
 
-enum class State { kReady, kAtBlock, kAtLanes, kDone };
+enum class State {
+  kReady,
+  kAtBlock,  // waits for all threads of the block
+  kAtLanes,  // waits for the lanes of its mask
+  kDone
+};
 
-// What a thread gives to the lanes of its mask, and what it gets.
+// The arguments and the result of shuffle().
 struct Exchange {
   uint32_t mask = 0;
   uint64_t value = 0;
@@ -44,7 +51,7 @@ struct Thread {
   Fiber fiber{run_current};
   uint3 index = {};
   State state = State::kReady;
-  std::source_location where = {};  // of the call that it waits at
+  std::source_location where = {};  // the call at which it waits
   Exchange exchange = {};
 };
 
@@ -67,7 +74,7 @@ class Emulator {
   size_t shared_bytes() const { return shared_bytes_; }
 
  private:
-  // Indices in the order of the schedule.
+  // Returns 0 ... count - 1 in the order of the schedule.
   std::vector<unsigned> ordered(unsigned count);
   void run_block(unsigned block);
   void run_warp(unsigned first);
@@ -82,8 +89,8 @@ class Emulator {
   std::mt19937_64 random_;
   SharedMemory shared_;
   size_t shared_bytes_ = 0;
-  std::vector<std::unique_ptr<Thread>> threads_;  // of a block; kept for the next one
-  unsigned count_ = 0;                            // threads of the block
+  std::vector<std::unique_ptr<Thread>> threads_;  // The next block reuses them.
+  unsigned count_ = 0;                            // the number of threads of a block
   unsigned current_ = 0;
   const std::function<void()>* body_ = nullptr;
   std::exception_ptr thrown_;
@@ -124,7 +131,7 @@ void Emulator::run(const Grid& grid, const std::function<void()>& body) {
   try {
     for (const unsigned block : ordered(static_cast<unsigned>(blocks))) run_block(block);
   } catch (...) {
-    threads_.clear();  // they stand in the middle of the kernel
+    threads_.clear();  // They have stopped in the middle of the kernel.
     throw;
   }
 }
@@ -156,8 +163,8 @@ void Emulator::run_block(unsigned block) {
         fmt::format("block ({}, {}, {}): {}", blockIdx.x, blockIdx.y, blockIdx.z, damage));
 }
 
-// Runs each thread of the warp as far as a barrier of the block, or to its end. Warps are then as
-// far apart as they can be.
+// Runs each thread of the warp until it waits for the block or ends. This puts the greatest
+// distance between the warps, which shows races.
 void Emulator::run_warp(unsigned first) {
   const unsigned lanes = std::min(kWarp, count_ - first);
   do {
@@ -181,8 +188,8 @@ void Emulator::wait(State state, std::source_location where) {
   self.fiber.suspend();
 }
 
-// Lets those lanes go on that wait for each other. Returns false if no lane of the warp waits for
-// lanes.
+// Lets lanes go on that wait for each other. Returns false if no lane of the warp waits for lanes.
+// Fails if a lane waits for a lane that does not come.
 bool Emulator::settle_lanes(unsigned first) {
   const unsigned lanes = std::min(kWarp, count_ - first);
   bool waiting = false;
@@ -214,7 +221,7 @@ bool Emulator::settle_lanes(unsigned first) {
                           exists ? place_of(*threads_[first + missing]) : "does not exist"));
 }
 
-// Gives each lane of the mask of `lane` its value. All of them have arrived.
+// Gives each lane in the mask of `lane` the value that it reads. All of these lanes have arrived.
 void Emulator::exchange(unsigned first, unsigned lane) {
   const uint32_t mask = threads_[first + lane]->exchange.mask;
   for (unsigned reader = 0; reader < kWarp; ++reader) {
@@ -230,7 +237,7 @@ void Emulator::exchange(unsigned first, unsigned lane) {
   }
 }
 
-// Lets all threads go on from the barrier of the block.
+// Lets all threads go on from the barrier of the block. Fails if not all of them wait there.
 void Emulator::open_barrier() {
   unsigned waiting = 0;
   while (threads_[waiting]->state == State::kDone) ++waiting;
@@ -290,7 +297,7 @@ void* dynamic_shared(std::source_location where) {
 
 }  // namespace encode::emulator
 
-// plugin.cu asks for the device, which does not exist here.
+// plugin.cu calls this function of the CUDA runtime, which is not linked.
 extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp* /*properties*/, int /*device*/) {
   return cudaErrorNoDevice;
 }

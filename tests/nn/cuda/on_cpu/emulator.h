@@ -1,11 +1,12 @@
-// Runs CUDA kernels on the CPU, one fiber for each thread of a block and one block after the other.
-// It finds what a GPU leaves undefined: barriers and shuffles that not all threads reach, reads of
-// shared memory that nobody has written (NaN), and writes beyond a shared array. Threads between
-// two barriers run in a fixed or in a random order, so a race gives different results in different
-// orders.
+// Runs CUDA kernels on the CPU: one block after the other, with one fiber for each thread of a
+// block. It finds errors that a GPU may not show:
+// - a barrier or a shuffle that not all of its threads reach is a KernelError;
+// - a write beyond a shared array is a KernelError, or an error of AddressSanitizer;
+// - shared memory that nobody has written is NaN;
+// - a race gives a wrong result in at least one of several orders of the threads.
 //
-// There is one emulator in the process, and only one thread may use it. A kernel's code reaches it
-// through launch.cuh.
+// There is one emulator in the process, and only one thread may use it. Kernels use it through
+// launch.cuh.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,8 @@ struct Schedule {
 
 void set_schedule(const Schedule& schedule);  // for the launches that follow
 
-// A kernel does what is undefined on a GPU. The text says which thread does it, and at which file
-// and line.
+// Thrown if a kernel does something that has no defined result on a GPU. The text names the thread,
+// the file and the line.
 class KernelError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -36,15 +37,16 @@ class KernelError : public std::runtime_error {
 
 struct Grid {
   dim3 blocks;
-  dim3 threads;  // of a block
+  dim3 threads;  // threads of a block
   size_t shared_bytes = 0;
 };
 
 // Calls `thread` once for each thread of the grid. Throws KernelError.
 void run(const Grid& grid, const std::function<void()>& thread);
 
-// The functions below are called by a kernel's threads. `where` is the call in the kernel.
+// The functions below are for the threads of a kernel. `where` is the place of the call.
 
+// Waits for all threads of the block.
 void wait_for_block(std::source_location where);
 
 // Waits for the lanes of the mask.
@@ -53,12 +55,13 @@ void wait_for_lanes(uint32_t mask, std::source_location where);
 // Waits for the lanes of the mask, then returns the value that `source_lane` gives.
 uint64_t shuffle(uint32_t mask, uint64_t value, int source_lane, std::source_location where);
 
-int own_lane();  // in its warp
+int own_lane();  // 0 to 31, the index of the thread in its warp
 
-// Returns the block's array of `bytes` bytes with that key. It holds 0xff at first, which is NaN in
-// every floating-point type.
+// Returns the block's array with this key. The first call in a block makes the array and fills it
+// with 0xff, which is NaN in every floating-point type.
 void* shared_array(const void* key, size_t bytes, std::source_location where);
 
-void* dynamic_shared(std::source_location where);  // Grid::shared_bytes large
+// Returns an array of Grid::shared_bytes, which is 0xff at first.
+void* dynamic_shared(std::source_location where);
 
 }  // namespace encode::emulator

@@ -1,4 +1,4 @@
-// The emulator with small kernels: what it computes, and what it refuses.
+// Tests the emulator with small kernels, both right and wrong ones.
 #include <fmt/format.h>
 #include <vector>
 
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr unsigned kThreads = 96;
 constexpr uint32_t kAllLanes = 0xffffffff;
 
-// Returns what the emulator says of the kernel, or "".
+// Runs the kernel. Returns the text of the KernelError, or "".
 template <typename... Arguments>
 std::string error_of(void (*kernel)(Arguments...), Arguments... arguments) {
   try {
@@ -55,7 +55,7 @@ TEST_P(Emulator, RunsEachThreadOfTheGridOnce) {
 
 struct Sums;
 
-// The sum of 1 + threadIdx.x over the block, by shuffles within a warp and shared memory beyond.
+// Sums 1 + threadIdx.x over the block with shuffles and shared memory.
 void sum_kernel(unsigned* out) {
   unsigned sum = 1 + threadIdx.x;
   for (int distance = 16; distance > 0; distance /= 2)
@@ -93,7 +93,7 @@ TEST_P(Emulator, LetsTwoHalvesOfAWarpGoDifferentWays) {
     EXPECT_EQ(out[static_cast<size_t>(i)], i % 32 < 16 ? 3 : i % 32 ^ 1);
 }
 
-// Lines that the messages below name.
+// The lines of the two barriers below.
 constexpr unsigned kFirstBarrier = __LINE__ + 4;
 constexpr unsigned kSecondBarrier = __LINE__ + 5;
 void divergent_kernel() {
@@ -199,7 +199,8 @@ TEST_P(Emulator, FindsAWriteBeyondABuffer) {
 #endif
 }
 
-// Without the barrier the result depends on which warp runs first.
+// A barrier is missing between the write and the read, so the warp that runs first reads 0xff
+// bytes.
 void race_kernel(unsigned* out) {
   unsigned* values = shared_array<Values, unsigned, kThreads>();
   values[threadIdx.x] = threadIdx.x;

@@ -1,4 +1,4 @@
-// A function with a stack of its own that can stop in the middle and go on later.
+// A fiber runs a function on its own stack. The function can stop in the middle and go on later.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,18 @@
 
 namespace encode::emulator {
 
-// Fibers do not run in parallel: resume() returns when the fiber stops. All calls come from one
-// thread. A fiber that is destroyed before `body` has returned runs no destructors of `body`.
+// Fibers do not run in parallel, because resume() returns only when the fiber stops. Only one
+// thread may use fibers. If a fiber is destroyed in the middle of `body`, no destructors of `body`
+// run.
 class Fiber {
  public:
-  // `body` must not throw. When it has returned, the next resume() calls it again.
+  // `body` must not throw. If it has returned, the next resume() calls it again.
   explicit Fiber(void (*body)());
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
   void resume();   // runs `body` until it calls suspend() or returns
-  void suspend();  // only within `body`
+  void suspend();  // stops the fiber; only `body` may call it
 
  private:
   static void enter();

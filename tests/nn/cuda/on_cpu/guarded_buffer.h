@@ -1,4 +1,4 @@
-// A kernel's input or output with guard zones before and after it.
+// An input or output of a kernel, with guard zones before and after it.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ namespace encode::testing {
 
 size_t bytes_of(EncodeCudaType type);
 
-// `count` elements, aligned to 16 bytes. The guard zones hold 0xff, which is NaN in every type;
-// with AddressSanitizer no code may touch them.
+// An array that is aligned to 16 bytes. The guard zones are filled with 0xff, which is NaN in every
+// type. With AddressSanitizer an access to them ends the program.
 class GuardedBuffer {
  public:
-  // The elements are 0xff as well.
+  // Fills the elements with 0xff as well.
   GuardedBuffer(size_t count, size_t element_bytes);
   GuardedBuffer(const GuardedBuffer& other);
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
   ~GuardedBuffer();
 
-  // Elements of the type, from the normal distribution.
+  // Fills the elements with numbers of the normal distribution.
   static GuardedBuffer random(int64_t count, EncodeCudaType type, std::mt19937_64& random);
 
   void* data() const { return begin_; }
@@ -35,7 +35,7 @@ class GuardedBuffer {
   float get(EncodeCudaType type, size_t index) const;
   void set(EncodeCudaType type, size_t index, float value);
 
-  bool intact() const;  // nobody has written into the guard zones
+  bool intact() const;  // true if the guard zones have not been written to
 
  private:
   size_t bytes_;

@@ -1,4 +1,4 @@
-// The program's own check of the kernels, with the plugin's kernels on the CPU.
+// Runs the program's own check of the kernels with the plugin's kernels on the CPU.
 #include "nn/cuda/kernel_checks.h"
 
 #include <ATen/Parallel.h>
@@ -17,7 +17,7 @@ class KernelChecks : public ::testing::TestWithParam<Parameters> {};
 TEST_P(KernelChecks, TrustEveryKernel) {
   const auto& [type, schedule] = GetParam();
   emulator::set_schedule(schedule);
-  at::set_num_threads(1);  // the emulator has one, and idle ones of LibTorch would slow it down
+  at::set_num_threads(1);  // More threads of LibTorch would only slow down the emulator.
   const std::vector<KernelFinding> findings = check_kernels(*encode_cuda_kernels(), at::kCPU, type);
   EXPECT_EQ(findings.size(), type == at::kBFloat16 ? 12U : 8U);
   for (const KernelFinding& finding : findings)

@@ -1,7 +1,7 @@
-// Stands in for src/nn/cuda/launch/launch.cuh when g++ compiles the kernels for the CPU: the same
-// functions, and the parts of CUDA C++ that the kernels use. The toolkit's headers define
-// `__device__`, `__global__` and `__shared__` as nothing for g++, and contain the conversions of
-// half, bfloat16 and fp8 for the host.
+// Replaces src/nn/cuda/launch/launch.cuh when g++ compiles the kernels for the CPU. It has the same
+// functions, and the parts of CUDA C++ that the kernels use. The CUDA toolkit's own headers define
+// `__device__` and `__global__` as nothing for g++, and convert float16, bfloat16 and fp8 on the
+// CPU.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 #include "emulator.h"
 
-// The thread that runs now.
+// The index of the thread that runs now.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;

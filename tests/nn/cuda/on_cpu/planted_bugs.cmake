@@ -1,6 +1,6 @@
 # planted_bug(NAME SOURCE FILE OLD NEW)
-# Copies the plugin's sources, replaces OLD by NEW in FILE, and adds SOURCE of the copy to cuda_planted_bugs. OLD must occur
-# exactly once. The launchers of the copy are in namespace encode::NAME.
+# Copies the plugin's sources to the build folder, replaces OLD by NEW in FILE, and adds SOURCE of the copy to the library
+# cuda_planted_bugs. OLD must occur exactly once in FILE. The launchers of the copy are in the namespace encode::NAME.
 file(GLOB plugin_files ${plugin_folder}/*.cu ${plugin_folder}/*.cuh ${plugin_folder}/*.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${plugin_files})
 add_library(cuda_planted_bugs STATIC)

@@ -1,5 +1,5 @@
-// Bugs that planted_bugs.cmake puts into the plugin's own sources: the tests of this folder find
-// each of them.
+// Shows that the random calls find bugs. planted_bugs.cmake puts each bug into a copy of the
+// plugin's sources.
 #include <iostream>
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include "random_calls.h"
 #include "schedules.h"
 
-// The launchers of the copies that have a bug.
+// The launchers with a bug.
 namespace encode::no_barrier_before_partials {
 int layer_norm(const EncodeCudaNorm* args);
 }
@@ -50,7 +50,7 @@ namespace {
 using ::testing::HasSubstr;
 using Launcher = testing::KernelUnderTest::Launcher;
 
-constexpr int kCalls = 60;  // the rarest bug shows in one shape of a dozen
+constexpr int kCalls = 60;  // Only one shape in a dozen shows the early exit.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kAddressSanitizer = true;
 #else
@@ -64,7 +64,7 @@ EncodeCudaKernels only(Function* EncodeCudaKernels::*member, Function* launcher)
   return table;
 }
 
-// Returns what the first random call that finds something says, or "".
+// Returns the first finding of the random calls, or "".
 std::string finding(const EncodeCudaKernels& table, Launcher launcher,
                     const emulator::Schedule& schedule) {
   emulator::set_schedule(schedule);
@@ -81,7 +81,7 @@ std::string finding(const EncodeCudaKernels& table, Launcher launcher,
   return "";
 }
 
-// At least one schedule finds something, and each finding contains `text`.
+// Expects a finding in at least one schedule. Each finding must contain `text`.
 void expect_finding(const EncodeCudaKernels& table, Launcher launcher, const char* text) {
   bool found = false;
   for (const emulator::Schedule& schedule : testing::kSchedules) {
@@ -94,7 +94,7 @@ void expect_finding(const EncodeCudaKernels& table, Launcher launcher, const cha
   EXPECT_TRUE(found);
 }
 
-// The same for an access outside of memory, which ends a program that has AddressSanitizer.
+// The same for an access outside of a buffer. With AddressSanitizer it ends the program.
 void expect_out_of_bounds(const EncodeCudaKernels& table, Launcher launcher, const char* text) {
   if (!kAddressSanitizer) return expect_finding(table, launcher, text);
   for (const emulator::Schedule& schedule : testing::kSchedules)

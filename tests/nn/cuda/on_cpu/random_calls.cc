@@ -24,7 +24,7 @@ double tolerance_of(EncodeCudaType type) {
   return type == kEncodeCudaBFloat16 ? 0x1p-6 : 2e-5;
 }
 
-// The rows that a kernel quantizes.
+// Receives quantized rows.
 struct Fp8Buffers {
   GuardedBuffer values;
   GuardedBuffer scale;
@@ -41,7 +41,7 @@ struct Fp8Buffers {
   }
 };
 
-// The random choices and the findings of one call.
+// Makes one random call and keeps the first finding.
 class Call {
  public:
   Call(const EncodeCudaKernels& table, const KernelUnderTest& kernel, std::mt19937_64& random)
@@ -68,7 +68,7 @@ class Call {
   void call_pool();
   void call_quantize();
 
-  // Calls the launcher with both arguments: the kernel's and the reference's.
+  // Calls the launcher of the table with `found`, and the reference with `expected`.
   template <auto kLauncher, typename Arguments>
   void launch(const Arguments& found, const Arguments& expected);
 
@@ -89,7 +89,7 @@ class Call {
 };
 
 void Call::pick_shape() {
-  // Around the bounds at which the shape of a launch changes.
+  // The shape of a launch changes at some of these widths.
   int64_t vectors =
       pick({1, 2, 3, 31, 32, 33, 48, 64, 65, 96, 127, 128, 129, 511, 512, 513, 1120, 2048});
   if (kernel_.to_fp8 && vectors % 2 != 0) ++vectors;
@@ -109,7 +109,7 @@ void Call::compare(const char* what, const GuardedBuffer& found, const GuardedBu
   for (size_t i = 0; i < expected.bytes() / bytes_of(type); ++i) {
     const double a = found.get(type, i);
     const double b = expected.get(type, i);
-    if (std::isnan(a) && std::isnan(b)) continue;  // both have left it as it was
+    if (std::isnan(a) && std::isnan(b)) continue;  // Neither has written it.
     if (!(std::abs(a - b) <= tolerance_of(type) * std::max(1.0, std::abs(b))))
       return note(fmt::format("{}[{}] is {} instead of {}", what, i, a, b));
   }
@@ -123,7 +123,7 @@ void Call::compare(const Fp8Buffers& found, const Fp8Buffers& expected, bool exa
     const double found_scale = found.scale.as<float>()[i / width];
     const double a = found.value(i);
     const double b = expected.value(i);
-    // One step of e4m3, because the rows before the quantization may differ by a rounding.
+    // Allows one step of e4m3, because the rows may differ by a rounding before the quantization.
     const double step = 0x1p-3 * std::max(std::abs(a), std::abs(b)) + 0x1p-8 * scale;
     const bool same =
         found_scale == scale && found.values.as<uint8_t>()[i] == expected.values.as<uint8_t>()[i];
@@ -218,7 +218,7 @@ void Call::call_rotary() {
 void Call::call_elementwise() {
   const bool gated = kernel_.launcher == Launcher::kGated;
   GuardedBuffer x = filled(rows_ * width_ * (gated ? 2 : 1));
-  // Some numbers at which exp() and the polynomial of GELU overflow.
+  // With some of these numbers exp() overflows.
   const float large = kernel_.type == kEncodeCudaFloat16 ? 200.0F : 1e4F;
   if (!kernel_.to_fp8) {
     for (size_t i = 0; i < x.bytes() / bytes_of(kernel_.type); i += 97)
@@ -313,7 +313,7 @@ void Call::call_pool() {
 }
 
 void Call::call_quantize() {
-  // The last width needs nearly all of the shared memory.
+  // The last width needs nearly all shared memory.
   const int64_t widest = kernel_.type == kEncodeCudaFloat32 ? 752 : 1504;
   width_ = 16 * pick({1, 2, 3, 16, 31, 100, 500, widest});
   const GuardedBuffer x = filled(rows_ * width_);

@@ -1,4 +1,4 @@
-// Calls of the plugin's kernels with random shapes, compared with the host's reference.
+// Calls the plugin's kernels with random shapes and compares them with host_kernels().
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ struct KernelUnderTest {
 
   Launcher launcher;
   EncodeCudaType type;
-  bool to_fp8 = false;  // the launcher also quantizes its result
+  bool to_fp8 = false;  // true if the launcher also quantizes its result
 };
 
 std::string name_of(const KernelUnderTest& kernel);  // "rms_norm_bfloat16_to_fp8"
 
-// All launchers for all types, and to fp8 those that can.
+// Returns all launchers for all types, and the launchers that can quantize their result.
 std::vector<KernelUnderTest> kernels_under_test();
 
-// Calls the kernel in `table` and the reference once with the same random arguments. Returns the
-// first difference, or "". The tolerance is two steps of the type (2e-5 in float32), relative to
-// the larger of 1 and the reference; quantize_rows must give the same bits. Buffers have guard
-// zones, in which a write is an error and which make a read a NaN.
+// Calls the kernel in `table` and in host_kernels() with the same random arguments. Returns "" or
+// the first difference. The tolerance is two steps of the type (2e-5 in float32), relative to the
+// larger of 1 and the reference. quantize_rows must give the same bits. A write outside of a buffer
+// is a difference, and a read outside of a buffer gives NaN.
 std::string difference_of_a_random_call(const EncodeCudaKernels& table,
                                         const KernelUnderTest& kernel, std::mt19937_64& random);
 

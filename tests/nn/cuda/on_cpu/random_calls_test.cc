@@ -1,4 +1,4 @@
-// The plugin's kernels on the CPU against the host's reference, in three schedules.
+// Compares the plugin's kernels on the CPU with host_kernels(), in three schedules.
 #include "random_calls.h"
 
 #include <gtest/gtest.h>

@@ -8,13 +8,14 @@
 
 namespace encode::emulator {
 
-// Marks memory that no code may touch, if the program is built with AddressSanitizer.
+// With AddressSanitizer an access to forbidden memory ends the program. Without it the two
+// functions do nothing.
 void forbid(const void* begin, size_t bytes);
 void allow(const void* begin, size_t bytes);
 
 class SharedMemory {
  public:
-  static constexpr size_t kMostBytes = size_t{48} * 1024;  // of a block on every GPU
+  static constexpr size_t kMostBytes = size_t{48} * 1024;  // the limit of a block on every GPU
 
   SharedMemory();
   ~SharedMemory();
@@ -23,11 +24,11 @@ class SharedMemory {
 
   void clear();  // forgets all arrays
 
-  // Returns the array with that key, aligned to 16 bytes. The first call makes it and fills it with
-  // 0xff. Throws KernelError if the block has more than kMostBytes in all.
+  // Returns the array with this key, aligned to 16 bytes. The first call makes the array and fills
+  // it with 0xff. Throws KernelError if all arrays together have more than kMostBytes.
   void* array(const void* key, size_t bytes, std::source_location where);
 
-  // Returns what is wrong if somebody has written into a guard zone, else "".
+  // Returns "" if no guard zone has been written to, else a description of the damage.
   std::string damage() const;
 
  private:
@@ -40,11 +41,11 @@ class SharedMemory {
 
   std::vector<std::byte> bytes_;
   std::vector<Array> arrays_;
-  size_t end_ = 0;   // of the last array and its guard zone
-  size_t used_ = 0;  // bytes of all arrays
+  size_t end_ = 0;   // the end of the last guard zone
+  size_t used_ = 0;  // the bytes of all arrays
 };
 
-// "norm.cu:31"
+// Returns "norm.cu:31".
 std::string describe(std::source_location where);
 
 }  // namespace encode::emulator
