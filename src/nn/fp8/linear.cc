@@ -1,6 +1,7 @@
 #include "nn/fp8/linear.h"
 
 #include <cmath>
+#include <fmt/format.h>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/_scaled_mm.h>
@@ -24,8 +25,8 @@ at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tens
   return at::linear(dequantize(x), dequantize(weight), wide_bias);
 }
 
-// use_fast_accum: without it sm_90 halves the speed of a product to keep more bits of its sums than
-// operands of four bits can use.
+// use_fast_accum is set because without it sm_90 takes twice as long, to keep more bits of the sums
+// than operands with four significant bits need.
 at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias,
                           int64_t launch_rows) {
   const int64_t all = x.values.size(0);
@@ -51,12 +52,12 @@ std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
   Fp8Linear linear;
   linear.type_ = weights.front().scalar_type();
   linear.bias_ = bias;
-  // One weight at a time: the working memory of a quantization is several times its input.
+  // Weights are quantized one at a time, because the working memory is several times the input.
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> scales;
   for (const at::Tensor& weight : weights) {
     const Fp8Rows rows = quantize_rows(weight.contiguous());
-    values.push_back(rows.values.view(at::kByte));  // bytes, which every operation takes
+    values.push_back(rows.values.view(at::kByte));  // every operation supports bytes
     scales.push_back(rows.scale);
   }
   linear.weight_ = {at::cat(values).view(at::kFloat8_e4m3fn), at::cat(scales)};
@@ -73,15 +74,16 @@ std::string check_fp8_product(at::Device device) {
   constexpr int64_t kRows = 48;
   constexpr int64_t kIn = 512;
   constexpr int64_t kOut = 80;
-  // Of results near N(0, 1), 5 at most: rounding to bfloat16 once or twice (2^-8 of them), and sums
-  // of 512 terms that keep 14 bits (2^-13 of the largest partial sum for each 32 of them). Twice
-  // that.
+  // The results are distributed like N(0, 1), and at most about 5. The tolerance is twice the sum
+  // of two errors: the result is rounded to bfloat16 once or twice (2^-8 of the result), and the
+  // sums of 512 terms keep 14 bits (2^-13 of the largest partial sum for each 32 terms).
   constexpr double kTolerance = 0x1p-4;
   at::Generator generator = at::detail::createCPUGenerator(/*seed=*/20240607);
   const auto random = [&](at::IntArrayRef shape) { return at::randn(shape, generator).to(device); };
-  // Powers of two, so that a scale at the wrong row or none shows, and dividing by them is exact.
-  // They are computed on the CPU, because LibTorch compiles at::exp2() at run time on CUDA.
+  // Rows differ by powers of two. So a missing scale or the scale of another row causes a large
+  // error, and the division by the powers below is exact.
   const auto powers = [&](int64_t count, int64_t period) {
+    // Computed on the CPU, because LibTorch compiles at::exp2() at run time on CUDA.
     const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kFloat));
     return at::exp2(at::remainder(index, period)).unsqueeze(1).to(device);
   };
@@ -100,9 +102,11 @@ std::string check_fp8_product(at::Device device) {
     const at::Tensor error =
         found.sub(float_product(x, weight, bias)).div(x_powers).div(w_powers.t());
     const double worst = at::max(at::abs(error)).item<double>();
-    if (!(worst <= kTolerance))  // a NaN is no agreement either
-      return "its products differ from float32 ones by " + std::to_string(worst) + ", at most " +
-             std::to_string(kTolerance) + " is rounding";
+    if (!(worst <= kTolerance)) {  // also true for NaN
+      return fmt::format(
+          "its products differ from float32 products by {:f}, but rounding explains {:f} at most",
+          worst, kTolerance);
+    }
   }
   return "";
 }
