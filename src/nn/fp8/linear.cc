@@ -82,8 +82,8 @@ std::string check_fp8_product(at::Device device) {
   const auto random = [&](at::IntArrayRef shape) { return at::randn(shape, generator).to(device); };
   // Rows differ by powers of two. So a missing scale or the scale of another row causes a large
   // error, and the division by the powers below is exact.
-  // They are computed on the CPU, because LibTorch compiles at::exp2() at run time on CUDA.
   const auto powers = [&](int64_t count, int64_t period) {
+    // Computed on the CPU, because LibTorch compiles at::exp2() at run time on CUDA.
     const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kFloat));
     return at::exp2(at::remainder(index, period)).unsqueeze(1).to(device);
   };

@@ -33,8 +33,7 @@ class Emulator : public ::testing::TestWithParam<emulator::Schedule> {
   void SetUp() override { encode::emulator::set_schedule(GetParam()); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Schedules, Emulator, ::testing::ValuesIn(testing::kSchedules),
-                         [](const auto& schedule) { return testing::name_of(schedule.param); });
+INSTANTIATE_TEST_SUITE_P(Schedules, Emulator, ::testing::ValuesIn(testing::kSchedules));
 
 void index_kernel(unsigned* out) {
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;

@@ -24,15 +24,9 @@ TEST_P(KernelChecks, TrustEveryKernel) {
     EXPECT_TRUE(finding.passed) << to_string(finding.kernel) << ": " << finding.reason;
 }
 
-std::string test_name(const ::testing::TestParamInfo<Parameters>& info) {
-  const auto& [type, schedule] = info.param;
-  return std::string(at::toString(type)) + "_" + testing::name_of(schedule);
-}
-
 INSTANTIATE_TEST_SUITE_P(Types, KernelChecks,
                          ::testing::Combine(::testing::Values(at::kFloat, at::kHalf, at::kBFloat16),
-                                            ::testing::ValuesIn(testing::kSchedules)),
-                         test_name);
+                                            ::testing::ValuesIn(testing::kSchedules)));
 
 }  // namespace
 }  // namespace encode

@@ -86,7 +86,7 @@ void expect_finding(const EncodeCudaKernels& table, Launcher launcher, const cha
   bool found = false;
   for (const emulator::Schedule& schedule : testing::kSchedules) {
     const std::string said = finding(table, launcher, schedule);
-    std::cout << testing::name_of(schedule) << ": " << said << "\n";
+    std::cout << name_of(schedule.order) << ": " << said << "\n";
     if (said.empty()) continue;
     found = true;
     EXPECT_THAT(said, HasSubstr(text));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <initializer_list>
+#include <ostream>
 #include <vector>
 
 #include "guarded_buffer.h"
@@ -365,6 +366,8 @@ std::string name_of(const KernelUnderTest& kernel) {
   return fmt::format("{}_{}{}", kLaunchers[static_cast<size_t>(kernel.launcher)],
                      kTypes[static_cast<size_t>(kernel.type)], kernel.to_fp8 ? "_to_fp8" : "");
 }
+
+void PrintTo(const KernelUnderTest& kernel, std::ostream* out) { *out << name_of(kernel); }
 
 std::vector<KernelUnderTest> kernels_under_test() {
   std::vector<KernelUnderTest> kernels;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ struct KernelUnderTest {
   bool to_fp8 = false;  // true if the launcher also quantizes its result
 };
 
-std::string name_of(const KernelUnderTest& kernel);  // "rms_norm_bfloat16_to_fp8"
+std::string name_of(const KernelUnderTest& kernel);              // "rms_norm_bfloat16_to_fp8"
+void PrintTo(const KernelUnderTest& kernel, std::ostream* out);  // GoogleTest calls this.
 
 // Returns all launchers for all types, and the launchers that can quantize their result.
 std::vector<KernelUnderTest> kernels_under_test();

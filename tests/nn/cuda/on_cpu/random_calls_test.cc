@@ -23,15 +23,9 @@ TEST_P(RandomCalls, GiveTheResultsOfTheReference) {
     EXPECT_EQ(testing::difference_of_a_random_call(*encode_cuda_kernels(), kernel, random), "");
 }
 
-std::string test_name(const ::testing::TestParamInfo<Parameters>& info) {
-  const auto& [kernel, schedule] = info.param;
-  return testing::name_of(kernel) + "_" + testing::name_of(schedule);
-}
-
 INSTANTIATE_TEST_SUITE_P(Kernels, RandomCalls,
                          ::testing::Combine(::testing::ValuesIn(testing::kernels_under_test()),
-                                            ::testing::ValuesIn(testing::kSchedules)),
-                         test_name);
+                                            ::testing::ValuesIn(testing::kSchedules)));
 
 }  // namespace
 }  // namespace encode

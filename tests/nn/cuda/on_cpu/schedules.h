@@ -1,7 +1,30 @@
 // The schedules that each kernel is tested in.
 #pragma once
 
+#include <ostream>
+
 #include "emulator.h"
+
+namespace encode::emulator {
+
+inline const char* name_of(Order order) {
+  switch (order) {
+    case Order::kForward:
+      return "forward";
+    case Order::kReversed:
+      return "reversed";
+    case Order::kRandom:
+      break;
+  }
+  return "random";
+}
+
+// GoogleTest calls this.
+inline void PrintTo(const Schedule& schedule, std::ostream* out) {
+  *out << name_of(schedule.order);
+}
+
+}  // namespace encode::emulator
 
 namespace encode::testing {
 
@@ -10,17 +33,5 @@ inline constexpr emulator::Schedule kSchedules[] = {
     {.order = emulator::Order::kReversed},
     {.order = emulator::Order::kRandom, .seed = 7},
 };
-
-inline const char* name_of(const emulator::Schedule& schedule) {
-  switch (schedule.order) {
-    case emulator::Order::kForward:
-      return "forward";
-    case emulator::Order::kReversed:
-      return "reversed";
-    case emulator::Order::kRandom:
-      break;
-  }
-  return "random";
-}
 
 }  // namespace encode::testing
