@@ -36,7 +36,7 @@ std::vector<KeySpec> model_keys() {
            "The type that the model computes in. The embeddings are always float32. int8 and fp8 "
            "are approximations. int8: float32, with matrix products of quantized operands; needs a "
            "processor with AMX or AVX512_VNNI. fp8: bfloat16, with matrix products of operands "
-           "quantized to 8-bit floats (e4m3); needs a GPU of compute capability 8.9, or 9.0 and "
+           "quantized to 8-bit floats (e4m3); needs a GPU of compute capability 9.0 or "
            "above.",
        .set_stream =
            [](StreamConfig& s, const Value& v) {

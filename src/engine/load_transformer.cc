@@ -38,7 +38,7 @@ void require_fp8(at::Device device) {
                  .code = "device.fp8",
                  .what = "this device does not support dtype fp8",
                  .where = device_description(device),
-                 .expected = "an NVIDIA GPU of compute capability 8.9, or 9.0 and above",
+                 .expected = "an NVIDIA GPU of compute capability 9.0 or above",
                  .found = std::move(found),
                  .hint = "use bfloat16"});
   };
@@ -48,6 +48,18 @@ void require_fp8(at::Device device) {
   const std::string reason = check_fp8_product(device);
   if (!reason.empty())
     refuse(fmt::format("a device that fails the self-check of 8-bit products: {}", reason));
+}
+
+// LibTorch has no attention kernel for bfloat16 on GPUs before Ampere.
+void require_bfloat16(at::Device device) {
+  if (supports_bfloat16(device)) return;
+  throw Error({.exit_code = ExitCode::kUnavailable,
+               .code = "device.bfloat16",
+               .what = "this device has no bfloat16 arithmetic",
+               .where = device_description(device),
+               .expected = "an NVIDIA GPU of compute capability 8.0 or above",
+               .found = "compute capability " + compute_capability(device),
+               .hint = "use float16 or float32"});
 }
 
 void note_fp8(const Fp8Counts& products, Notes& notes) {
@@ -63,9 +75,12 @@ void note_fp8(const Fp8Counts& products, Notes& notes) {
 LoadedTransformer load_transformer(const ModelDirectory& directory,
                                    const EffectiveResult& effective,
                                    const HardwareOptions& hardware) {
-  const at::Device device = open_device(hardware);
+  const OpenedDevice opened = open_device(hardware);
+  const at::Device device = opened.device;
   const ProductFormat format = product_format(effective, device);
   Notes notes;
+  if (!opened.warning.empty()) notes.push_back({"warning", opened.warning});
+  if (compute_type(format) == at::kBFloat16) require_bfloat16(device);
   if (device.is_cuda()) open_kernels(device, effective.dtype, format, notes);
   const bool fp8 = format == ProductFormat::kFp8;
   if (fp8) require_fp8(device);

@@ -9,7 +9,7 @@ namespace encode::testing {
 
 inline constexpr int32_t kTinyVocab = 128;
 
-// Returns `count` rows of 0 to 39 tokens. They are the same in every call.
-TokenizedRows random_rows(int64_t count);
+// Returns `count` rows of 0 to `max_tokens` tokens. They are the same in every call.
+TokenizedRows random_rows(int64_t count, int64_t max_tokens = 39);
 
 }  // namespace encode::testing

@@ -167,7 +167,8 @@ at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
   const auto [tokens, heads] = shape;
   const RelativePositions* relative = options.relative;
   const int64_t matrices = relative != nullptr ? heads : 1;
-  const at::Tensor room = at::empty({matrices * length + tokens, width}, tensor);
+  const int64_t beyond = tokens + tokens / width + 1;  // rows that the view may reach
+  const at::Tensor room = at::empty({matrices * length + beyond, width}, tensor);
   at::Tensor pairs = room.narrow(0, 0, matrices * length).view({matrices, length, width});
   const at::Tensor distance = distances(length, width, tensor.device());
   if (relative != nullptr) {

@@ -57,8 +57,9 @@ std::optional<std::string> open_library(const std::string& path) {
   return std::string(::dlerror());
 }
 
+// Returns nullopt, or why the plugin cannot be opened: the reason for each place where it may be.
 std::optional<std::string> open_plugin() {
-  std::string reason;
+  std::string reasons;
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
   for (const std::string& path :
@@ -71,9 +72,11 @@ std::optional<std::string> open_plugin() {
         return std::nullopt;
       }
     }
-    reason = ::dlerror();
+    const char* const reason = ::dlerror();  // null if the library lacks a function
+    reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ",
+                           reason != nullptr ? reason : path + " is not encode's plugin");
   }
-  return reason;
+  return reasons;
 }
 
 int64_t requested_ordinal(const HardwareOptions& options) {
@@ -134,36 +137,42 @@ std::string allocator_settings(const HardwareOptions& options) {
   return settings;
 }
 
-c10::Device open_device(const HardwareOptions& options) {
+OpenedDevice open_device(const HardwareOptions& options) {
   const c10::Device cpu(c10::kCPU);
-  if (options.device == "cpu") return cpu;
-  const bool required = options.device != "auto";
+  if (options.device == "cpu") return {.device = cpu, .warning = ""};
+  // `warning` is for a GPU that cannot be used. A machine without a GPU is no reason for one.
+  const auto absent = [&](std::string found, std::string hint, bool has_gpu) -> OpenedDevice {
+    if (options.device != "auto") throw unavailable(options, std::move(found), std::move(hint));
+    if (!has_gpu) return {.device = cpu, .warning = ""};
+    return {.device = cpu,
+            .warning = fmt::format("this machine has an NVIDIA GPU, but the CPU computes: {}; {}",
+                                   found, hint)};
+  };
 
   // The address of any function of libtorch_cpu gives LibTorch's folder.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
-    if (!required) return cpu;
-    throw unavailable(options, *reason,
-                      "install LibTorch's CUDA libraries: scripts/setup.sh --cuda");
+    return absent(*reason, "install LibTorch's CUDA libraries: scripts/setup.sh --cuda",
+                  std::filesystem::exists("/proc/driver/nvidia/version"));
   }
   const c10::DeviceIndex count = at::detail::getCUDAHooks().deviceCount();
   const int64_t ordinal = requested_ordinal(options);
   if (count <= ordinal) {
-    if (!required) return cpu;
-    throw unavailable(options, fmt::format("{} CUDA devices", count),
-                      count == 0 ? "check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES"
-                                 : "see nvidia-smi -L");
+    return absent(fmt::format("{} CUDA devices", count),
+                  count == 0 ? "check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES"
+                             : "see nvidia-smi -L",
+                  /*has_gpu=*/false);
   }
   if (const auto reason = open_plugin()) {
-    if (!required) return cpu;
-    throw unavailable(options, *reason,
-                      "build on a machine with nvcc; scripts/build.sh prints whether it found one");
+    return absent(*reason,
+                  "build on a machine with nvcc; scripts/build.sh prints whether it found one",
+                  /*has_gpu=*/true);
   }
   at::globalContext().lazyInitDevice(c10::kCUDA);
   c10::CachingAllocator::setAllocatorSettings(allocator_settings(options));
   const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(ordinal));
   c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(device);
-  return device;
+  return {.device = device, .warning = ""};
 }
 
 std::string device_description(c10::Device device) {
@@ -182,10 +191,12 @@ bool supports_flash_attention(c10::Device device) {
   return device.is_cuda() && query_device(device).major >= 8;
 }
 
+bool supports_bfloat16(c10::Device device) {
+  return !device.is_cuda() || query_device(device).major >= 8;
+}
+
 bool supports_fp8(c10::Device device) {
-  if (!device.is_cuda()) return false;
-  const EncodeCudaDevice& properties = query_device(device);
-  return properties.major >= 9 || (properties.major == 8 && properties.minor == 9);
+  return device.is_cuda() && query_device(device).major >= 9;
 }
 
 void synchronize(c10::Device device) {

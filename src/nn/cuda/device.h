@@ -14,17 +14,26 @@ struct EncodeCudaKernels;
 
 namespace encode {
 
+struct OpenedDevice {
+  c10::Device device;
+  std::string warning;  // why "auto" did not take the GPU of this machine; "" if there is no reason
+};
+
 // Returns the device for "auto", "cpu", "cuda" or "cuda:N", ready for use. For a CUDA device it
 // opens LibTorch's CUDA libraries and the plugin, and applies the allocator settings before the
 // first allocation. If a library or the device is missing, "auto" returns the CPU, and "cuda"
 // throws Error kUnavailable, which says what is missing. Call it once in a process, before any
 // other CUDA call.
-c10::Device open_device(const HardwareOptions& options);
+OpenedDevice open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
 std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
 bool supports_flash_attention(c10::Device device);   // true if the compute capability is >= 8.0
-bool supports_fp8(c10::Device device);               // true if it is 8.9, or >= 9.0
+bool supports_bfloat16(c10::Device device);          // true if it is >= 8.0, and on CPU
+// True if the compute capability is >= 9.0. GPUs of 8.9 have fp8 products, too, but LibTorch's
+// products with a scale for each row split the sums there by the place of the row (stream-K), so a
+// row's bits would depend on the other rows of its batch.
+bool supports_fp8(c10::Device device);
 // Returns the plugin's kernels, or null if open_device() has not opened the plugin.
 const EncodeCudaKernels* plugin_kernels();
 // Waits for all work on the device. Throws c10::Error if the device has failed.

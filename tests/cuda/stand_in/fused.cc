@@ -186,6 +186,13 @@ Tensor addmm_activation(const Tensor& bias, const Tensor& x, const Tensor& w,
   return to_device((use_gelu ? at::gelu(y, "tanh") : at::relu(y)).to(x.scalar_type()));
 }
 
+Tensor& addmm_activation_out(const Tensor& bias, const Tensor& x, const Tensor& w,
+                             const at::Scalar& beta, const at::Scalar& alpha, bool use_gelu,
+                             Tensor& out) {
+  on_cpu(out).copy_(on_cpu(addmm_activation(bias, x, w, beta, alpha, use_gelu)));
+  return out;
+}
+
 std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& x, at::IntArrayRef /*shape*/,
                                           const OptionalTensor& weight, std::optional<double> eps) {
   count_launch();
@@ -201,6 +208,7 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("_scaled_mm", scaled_mm);
   library.impl("_scaled_mm.out", scaled_mm_out);
   library.impl("_addmm_activation", addmm_activation);
+  library.impl("_addmm_activation.out", addmm_activation_out);
   library.impl("_fused_rms_norm", fused_rms_norm);
 }
 

@@ -35,7 +35,7 @@ class GpuKernels : public ::testing::Test {
     try {
       HardwareOptions options;
       options.device = asked != nullptr ? asked : "cuda";
-      static const at::Device opened = open_device(options);
+      static const at::Device opened = open_device(options).device;
       device_ = opened;
     } catch (const Error& error) {
       if (asked != nullptr || error.exit_code() != ExitCode::kUnavailable) throw;
