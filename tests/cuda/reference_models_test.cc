@@ -64,15 +64,19 @@ TEST_P(ReferenceModel, GivesTheVectorsOfTheCpu) {
   const Vectors expected = encode_on(GetParam(), "cpu", ComputeType::kFloat32);
   const Vectors float32 = encode_on(GetParam(), "cuda", ComputeType::kFloat32);
   double largest = 0;
-  for (size_t i = 0; i < expected.values.size(); ++i)
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    ASSERT_TRUE(std::isfinite(float32.values[i])) << i;
     largest =
         std::max(largest, std::abs(static_cast<double>(expected.values[i]) - float32.values[i]));
+  }
   const Vectors bfloat16 = encode_on(GetParam(), "cuda", ComputeType::kBFloat16);
   const TokenizedRows rows = testing::random_rows(kRows, kMaxTokens);
   double lowest = 1;
   for (int64_t row = 0; row < kRows; ++row) {
     if (rows.row(row).empty()) continue;
-    lowest = std::min(lowest, bfloat16.cosine(expected, static_cast<size_t>(row)));
+    const double cosine = bfloat16.cosine(expected, static_cast<size_t>(row));
+    ASSERT_TRUE(std::isfinite(cosine)) << row;
+    lowest = std::min(lowest, cosine);
   }
   std::cout << GetParam() << ": float32 differs by " << largest << ", bfloat16 has cosine "
             << lowest << "\n";

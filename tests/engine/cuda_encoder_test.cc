@@ -124,7 +124,9 @@ TEST_P(Cuda, ReleasingTheCacheGivesMemoryBack) {
   EXPECT_LE(after.allocated_bytes, before.allocated_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Cuda, ::testing::Values("bert", "qwen2", "qwen2_bidirectional"));
+INSTANTIATE_TEST_SUITE_P(Models, Cuda,
+                         ::testing::Values("bert", "qwen2", "qwen2_bidirectional", "mistral_window",
+                                           "modernbert", "gemma3", "mpnet"));
 
 }  // namespace
 }  // namespace encode

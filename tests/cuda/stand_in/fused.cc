@@ -32,7 +32,8 @@ struct Attention {
   const Tensor& key;
   const Tensor& value;
   const Tensor& cu_seqlens;
-  const Tensor bias = {};  // [1, heads, T.., T..] or undefined: added to the scaled scores
+  const Tensor bias = {};  // [1, heads, .., ..], added to the scaled scores; or undefined. Each
+                           // sequence begins at its first row and column, as in the CUDA kernel
   double scale = 1;
   int64_t left = -1;  // window; -1: unbounded
   int64_t right = -1;
@@ -80,7 +81,7 @@ Tensor attend(const Attention& call) {
                             heads_first(call.key, begin, length, heads).transpose(1, 2));
     scores.mul_(call.scale);
     if (call.bias.defined()) {
-      scores.add_(call.bias[0].narrow(1, begin, length).narrow(2, begin, length).to(at::kFloat));
+      scores.add_(call.bias[0].narrow(1, 0, length).narrow(2, 0, length).to(at::kFloat));
     }
     const Tensor positions = at::arange(length);
     const Tensor distance = positions.unsqueeze(0).sub(positions.unsqueeze(1));
