@@ -59,8 +59,14 @@ struct AttentionBias {
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
                              const AttentionBias& bias);
 
-// down_proj(hidden_act(gate_proj(x)) * up_proj(x)).
-FeedForward load_gated_mlp(const ModuleLoader& mlp, const DecoderConfig& config, bool bias);
+// The names of the tensors of MLP(x) = down(hidden_act(gate(x)) * up(x)).
+struct GatedMlpNames {
+  const char* gate;
+  const char* up;
+  const char* down;
+};
+FeedForward load_gated_mlp(const ModuleLoader& mlp, const GatedMlpNames& names,
+                           const DecoderConfig& config, bool bias);
 
 // Returns the window of each layer: `sliding_window` if `sliding` is true for the layer, else
 // config.full().
