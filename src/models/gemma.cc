@@ -56,8 +56,7 @@ struct GemmaLayer {
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {
-      ResidualSum y = attention.add(rows);
-      return mlp.add(mlp_norm, std::move(y));
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };

@@ -53,7 +53,7 @@ struct ModernBertLayer {
   //   y = x + Attention(LayerNorm(x)), in the first layer without this norm
   //   x = y + MLP(LayerNorm(y))
   //   Attention(z) = attn.Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv z
-  //   MLP(z) = mlp.Wo(gelu(a) * b),  (a, b) = Wi z
+  //   MLP(z) = mlp.Wo(act(a) * b),  (a, b) = Wi z,  act is hidden_activation (gelu)
   // q and k are rotated by their positions: element i of a head forms a pair with element
   // head_dim / 2 + i.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
@@ -61,8 +61,7 @@ struct ModernBertLayer {
                                   ? attention.attend(*attention_norm, std::move(x), context)
                                   : attention.attend(std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {
-      ResidualSum y = attention.add(rows);
-      return mlp.add(mlp_norm, std::move(y));
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };

@@ -91,8 +91,7 @@ struct T5Layer {
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {
-      ResidualSum y = attention.add(rows);
-      return mlp.add(mlp_norm, std::move(y));
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };
