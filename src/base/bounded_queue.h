@@ -16,6 +16,7 @@ namespace encode {
 template <typename T>
 class BoundedQueue {
  public:
+  // `capacity` is the largest number of waiting items, at least 1.
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
   // Waits for room, then appends the item and returns true. Returns false if the consumer has

@@ -55,7 +55,7 @@ struct AttentionBias {
   bool out;
 };
 
-// Grouped-query attention from q_proj, k_proj, v_proj and o_proj.
+// Grouped-query attention from q_proj, k_proj, v_proj and o_proj. Throws what ModuleLoader throws.
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
                              const AttentionBias& bias);
 
@@ -65,6 +65,7 @@ struct GatedMlpNames {
   const char* up;
   const char* down;
 };
+// Throws what ModuleLoader throws.
 FeedForward load_gated_mlp(const ModuleLoader& mlp, const GatedMlpNames& names,
                            const DecoderConfig& config, bool bias);
 
@@ -92,7 +93,7 @@ struct DecoderParts {
 };
 
 // Returns the loader of the scope that has embed_tokens. Checkpoints with a head put the model
-// below a prefix such as "model.".
+// below a prefix such as "model.". Throws Error "model.tensor" (kConfig) if no scope has it.
 ModuleLoader decoder_root(const ModelSource& source);
 // Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take and that
 // is not part of a language model head.

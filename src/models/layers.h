@@ -93,7 +93,8 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
 // Multi-head attention (Vaswani et al. 2017). For each head:
 //   Attention(x) = Wo softmax(scale x q k^T) v,  (q, k, v) = Wqkv x
 // The projections to query, key and value are one product. varlen_attention() states the scores
-// with a softcap or with relative positions.
+// with a softcap or with relative positions. With LayerContext::rotary, q and k are rotated first
+// (nn/layers/rotary.h).
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)

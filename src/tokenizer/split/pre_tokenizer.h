@@ -63,7 +63,7 @@ class AlignedWriter {
   std::vector<CodePoints> origins_;
 };
 
-// The pieces of one text. No piece is empty.
+// The pieces of one text. No piece is empty. The text has less than 4 GiB. Not thread-safe.
 class PreTokenizedText {
  public:
   TextBuffer text;
@@ -130,7 +130,10 @@ class PreTokenizedText {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
+  // Any number of threads may call it, each with its own text. Throws Error kData "tokenizer.regex"
+  // if the pattern of a Split needs too many steps; the text is then undefined. No other
+  // pre-tokenizer throws Error.
+  virtual void pre_tokenize(PreTokenizedText& text) const = 0;
 
   // Returns what this step makes of a border: an ASCII letter of either case, and a space or U+2581
   // after it (`border` is kSpace or kMetaspace). The result is kCut if a piece always ends after
