@@ -86,6 +86,7 @@ struct ChunkRecord {
 // when the last process that inherited the descriptor ends. The supervisor passes the descriptor to
 // the worker, so that no second run can start while a worker lives. The descriptor is
 // close-on-exec. A child inherits it only after posix_spawn_file_actions_adddup2(actions, fd, fd).
+// One thread at a time may use it.
 class CacheLock {
  public:
   // Creates the directory if it is missing. Throws Error: kTempFail if another run holds the lock

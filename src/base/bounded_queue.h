@@ -12,7 +12,8 @@
 
 namespace encode {
 
-// The producer calls push() and finish(). The consumer calls pop() and abandon().
+// The producer calls push() and finish(). The consumer calls pop() and abandon(). One producer
+// thread and one consumer thread may use it at the same time.
 template <typename T>
 class BoundedQueue {
  public:

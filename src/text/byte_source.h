@@ -24,6 +24,7 @@ class DiskFile {
   // throws.
   DiskFile(std::string path, bool hashed);
 
+  // Reads up to `size` bytes and returns how many it has read.
   size_t read(char* data, size_t size);  // returns 0 only at the end
   // An offset beyond the end goes to the end.
   void seek(int64_t offset);

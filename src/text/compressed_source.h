@@ -14,7 +14,7 @@
 namespace encode {
 
 // A source that can only read forward. To go back, seek() starts again at the beginning of the
-// file.
+// file. Has the thread rule and the failures of ByteSource.
 class CompressedSource : public ByteSource {
  public:
   size_t read(char* data, size_t size) final;

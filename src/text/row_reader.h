@@ -17,6 +17,7 @@
 
 namespace encode {
 
+// One thread at a time may use a reader. It throws what TextReader throws.
 class RowReader final : public TextReader {
  public:
   static constexpr size_t kBlockBytes = size_t{256} << 10;

@@ -22,7 +22,7 @@ struct CodePoints {
 };
 
 // Describes how a step rewrites a text: the new code points in order, each with the old code points
-// that it replaces.
+// that it replaces. Not thread-safe. It throws no Error.
 class Rewriting {
  public:
   struct Step {

@@ -16,7 +16,7 @@
 
 namespace encode {
 
-// Collects the new text when pieces are rewritten.
+// Collects the new text when pieces are rewritten. `out` must outlive the writer. Not thread-safe.
 class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {}
@@ -33,7 +33,8 @@ class TextWriter {
   std::string& out_;
 };
 
-// Does the same as TextWriter and keeps track of where each byte comes from.
+// Does the same as TextWriter and keeps track of where each byte comes from. The arguments of the
+// constructor must outlive it. Not thread-safe.
 class AlignedWriter {
  public:
   AlignedWriter(std::string& out, std::string_view old, const std::vector<CodePoints>& old_origins)
@@ -127,6 +128,7 @@ class PreTokenizedText {
   std::vector<Match> matches_;
 };
 
+// Pre-tokenizers are immutable.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;

@@ -20,6 +20,7 @@ struct Match {
   bool is_match;        // false: the text between two matches
 };
 
+// Patterns are immutable. Any number of threads may use one.
 class TextPattern {
  public:
   virtual ~TextPattern() = default;
