@@ -36,6 +36,7 @@ struct BertLayer {
   //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
   // q, k and v are projections of x with biases. MPNet adds bias(bucket of the distance) to each
   // score. act is hidden_act, which is gelu in the papers.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [this](const Attended& rows) {

@@ -159,6 +159,7 @@ struct DebertaLayer {
   //   y = LayerNorm(x + DisentangledAttention(x))
   //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
   // act is hidden_act, which is gelu in the paper.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [this](const Attended& rows) {

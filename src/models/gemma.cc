@@ -53,6 +53,7 @@ struct GemmaLayer {
   //   MLP(z) = down_proj(gelu(gate_proj(z)) * up_proj(z)),  gelu is the tanh approximation
   // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
   // their positions: element i of a head forms a pair with element head_dim / 2 + i.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {
@@ -86,6 +87,7 @@ struct SandwichNormLayer {
   //
   //   y = x + RMSNorm(Attention(RMSNorm(x)))
   //   x = y + RMSNorm(MLP(RMSNorm(y)))
+  // In the code, attention.project(rows) is Attention(RMSNorm(x)), and mlp.add() is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {

@@ -32,6 +32,7 @@ struct GteLayer {
   //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
   // q and k are rotated by their positions: element i of a head forms a pair with element
   // head_dim / 2 + i. act is hidden_act, which is gelu in the published models.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [this](const Attended& rows) {

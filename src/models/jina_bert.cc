@@ -21,6 +21,7 @@ struct JinaLayer {
   //   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
   //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
   // q, k and v are projections of x with biases. act is gelu or relu, see gate_of().
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [this](const Attended& rows) {

@@ -35,6 +35,7 @@ struct LlamaLayer {
   //   MLP(z) = down_proj(act(gate_proj(z)) * up_proj(z)),  act is hidden_act (silu)
   // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
   // their positions: element i of a head forms a pair with element head_dim / 2 + i.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {

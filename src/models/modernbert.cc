@@ -56,6 +56,7 @@ struct ModernBertLayer {
   //   MLP(z) = mlp.Wo(act(a) * b),  (a, b) = Wi z,  act is hidden_activation (gelu)
   // q and k are rotated by their positions: element i of a head forms a pair with element
   // head_dim / 2 + i.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention_norm
                                   ? attention.attend(*attention_norm, std::move(x), context)

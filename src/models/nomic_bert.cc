@@ -46,6 +46,7 @@ struct LayerOf {
   // q and k are rotated by their positions: element i of a head forms a pair with element
   // head_dim / 2 + i. act is gelu, or silu in the gated form, if config.json names no other.
   // mixture_of_experts.h states MLP(y) for a layer with experts.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [this](const Attended& rows) {

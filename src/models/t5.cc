@@ -88,6 +88,7 @@ struct T5Layer {
   //   Attention(z) = Wo softmax(q k^T + bias(bucket of the distance)) v,
   //   (q, k, v) = (Wq z, Wk z, Wv z)
   //   MLP(z) = wo(act(wi(z))), or in the gated form wo(act(wi_0(z)) * wi_1(z))
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
     const Attended attended = attention.attend(attention_norm, std::move(x), context);
     return finish_rows(context, attended, [this](const Attended& rows) {
