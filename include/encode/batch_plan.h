@@ -27,13 +27,14 @@ struct BatchPlan {
 
 // The number of rows in a matrix product on a GPU, for a model of this width: a power of two from
 // 2,048 to 16,384. It is the same for every GPU, so that the fingerprint can contain it before the
-// device is known.
+// device is known. `hidden_size` is at least 1.
 int64_t launch_tokens(int64_t hidden_size);
 
 // The plan for one stream. SpeedOptions::batch_tokens and SpeedOptions::batch_size both limit the
 // budget; batch_size stands for that number of rows of `longest_row_tokens`. On a CPU the budget is
 // at most 512 tokens. On a GPU it is rounded down to whole launches, but is at least one launch.
-// The caller passes `launch_tokens` and `longest_row_tokens` from EffectiveResult.
+// The caller passes `launch_tokens` and `longest_row_tokens` from EffectiveResult. Both are at
+// least 1. Does not throw.
 BatchPlan plan_batches(const SpeedOptions& speed, int64_t launch_tokens, int64_t longest_row_tokens,
                        const DeviceFacts& device);
 

@@ -58,8 +58,11 @@ class Error : public std::exception {
 //     hint      <hint>
 std::string render(const ErrorDetail& detail);
 
-// The exit code for an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES ->
-// kNoPermission, ...
+// The exit code for an errno value:
+//   ENOENT, ENOTDIR, ELOOP            kNoInput
+//   EACCES, EPERM, EROFS              kNoPermission
+//   EMFILE, ENFILE, EAGAIN, ENOMEM    kOsError
+//   any other, such as ENOSPC, EIO    kIoError
 ExitCode exit_code_for_errno(int error_number);
 
 // Makes an Error for a failed system call. `action` completes "cannot ...": "open", "rename". The

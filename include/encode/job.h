@@ -39,7 +39,9 @@ struct JobSpec {
   double product_seconds = 0;
 };
 
-std::string to_json(const JobSpec& spec);  // throws Error kConfig for a path that is not UTF-8
-JobSpec job_spec_from_json(const std::string& json);  // throws Error kInternal
+// Throws Error kConfig "job.utf8" for a path or an option that is not UTF-8.
+std::string to_json(const JobSpec& spec);
+// Throws Error kInternal "job.protocol" for a text that to_json() cannot have written.
+JobSpec job_spec_from_json(const std::string& json);
 
 }  // namespace encode

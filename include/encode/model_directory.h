@@ -195,7 +195,7 @@ std::vector<std::string> length_warnings(const ModelDirectory& directory,
 // The hashes of `directory.files`, in the same order. `hash_cache` is a file that remembers hashes
 // by (device, inode, size, mtime, ctime); "" for none. If that file cannot be read or written, all
 // files are hashed again. Throws Error kIoError, with the code "model.changed" if a file changes
-// while it is hashed.
+// while it is hashed. Throws kNoInput or kNoPermission if a file cannot be opened.
 std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
                                        const std::string& hash_cache);
 

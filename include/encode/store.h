@@ -15,7 +15,8 @@
 
 namespace encode {
 
-// The identity of a stream's matrix. Two runs share chunks exactly if all fields are equal.
+// The identity of a stream's matrix. Two runs share chunks exactly if `name`, `fingerprint`, `rows`
+// and `dim` are equal. The fingerprint determines `token_embeddings`.
 struct StreamIdentity {
   // "train_tc": the chunks are in <cache>/train_tc_chunks, and the final matrix is
   // <cache>/train_tc_embeddings.npy.
@@ -85,11 +86,12 @@ struct ChunkRecord {
 // when the last process that inherited the descriptor ends. The supervisor passes the descriptor to
 // the worker, so that no second run can start while a worker lives. The descriptor is
 // close-on-exec. A child inherits it only after posix_spawn_file_actions_adddup2(actions, fd, fd).
+// One thread at a time may use it.
 class CacheLock {
  public:
   // Creates the directory if it is missing. Throws Error: kTempFail if another run holds the lock
   // (the message names its process and host), kIoError if the file system has no locks,
-  // kCantCreate, kNoPermission.
+  // kCantCreate, kNoPermission. Waits a moment for a holder that is about to end.
   static CacheLock acquire(const std::string& cache_dir);
   CacheLock(CacheLock&& other) noexcept;
   CacheLock& operator=(CacheLock&&) = delete;
@@ -109,13 +111,15 @@ class MatrixWriter {
  public:
   virtual ~MatrixWriter() = default;
   // Appends a whole number of vectors, row-major. Throws Error: kIoError (disk full, quota), kData
-  // that names the row if a value is not finite.
+  // that names the row if a value is not finite, kInternal for a part of a vector or for more rows
+  // than the matrix has.
   virtual void append(std::span<const float> values) = 0;
   // Says how many vectors each of the next rows has. It must be called for every row of a stream
-  // with token embeddings, and never for other streams.
+  // with token embeddings, and never for other streams. Throws Error kIoError, and kInternal for
+  // more rows than the matrix has.
   virtual void append_lengths(std::span<const int32_t> lengths) = 0;
   // Adds truncated rows to the ledger, in ascending order. It must get all of them before commit()
-  // or publish().
+  // or publish(). Throws Error kIoError.
   virtual void append_truncated(std::span<const TruncatedRow> rows) = 0;
   virtual int64_t rows_written() const = 0;  // with token embeddings: the vectors written
 };
@@ -123,13 +127,15 @@ class MatrixWriter {
 class ChunkWriter : public MatrixWriter {
  public:
   // Publishes the ledger, if the chunk has one, and the chunk file. Then it appends the chunk's
-  // record to chunks.log and syncs the log. On return the chunk survives power loss.
+  // record to chunks.log and syncs the log. On return the chunk survives power loss. Throws Error
+  // kIoError, and kInternal if rows are missing.
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
 class FinalWriter : public MatrixWriter {
  public:
   // Publishes the matrix, its ledger and, last, its manifest. A matrix with a manifest is complete.
+  // Throws Error kIoError, and kInternal if rows are missing.
   virtual void publish(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
@@ -144,7 +150,9 @@ class ChunkStore {
   // size and hash. Chunks that fail the check are dropped, and dropped() reports them. Files
   // without a record are deleted. An existing folder keeps its own chunk size. If the folder
   // belongs to another fingerprint, kResume throws Error kConfig that names the fields that differ.
-  // kFresh deletes an existing folder first.
+  // kFresh deletes an existing folder first. Also throws Error kConfig "store.format" and
+  // "store.stream_name", kCantCreate, kNoPermission, kIoError, and kInternal if `chunk_rows` is
+  // below 1.
   static std::unique_ptr<ChunkStore> open(const std::string& cache_dir,
                                           const StreamIdentity& identity, int64_t chunk_rows,
                                           Open mode);
@@ -152,6 +160,7 @@ class ChunkStore {
 
   virtual int64_t chunk_rows() const = 0;
   virtual int64_t chunk_count() const = 0;
+  // `index` is in [0, chunk_count()).
   virtual RowRange chunk(int64_t index) const = 0;
   virtual const std::vector<ChunkRecord>& committed() const = 0;  // in the order of their indices
   virtual std::vector<int64_t> pending() const = 0;               // the other indices, ascending
@@ -159,23 +168,26 @@ class ChunkStore {
   virtual const std::vector<std::string>& dropped() const = 0;
   virtual std::string chunk_path(int64_t index) const = 0;
 
+  // Begins the chunk `index`. Throws Error kInternal if the stream has no such chunk or it is
+  // committed, and the errors of creating a file: kCantCreate, kNoPermission, kIoError.
   virtual std::unique_ptr<ChunkWriter> begin(int64_t index) = 0;
 
   // Streams all chunks into the final matrix at `final_path`, checks each hash again, and publishes
   // the matrix with its manifest. It reads the chunks twice if the format needs the ranges of all
   // rows first. It calls `on_chunk` with the index of each chunk that it has read. Throws Error:
-  // kData that names a damaged chunk, kConfig "store.ranges".
+  // kData that names a damaged chunk, kConfig "store.ranges", kIoError, and kInternal if a chunk is
+  // pending. Passes on what `on_chunk` throws, and then publishes nothing.
   virtual void assemble(const std::string& final_path, const FinalFormat& format,
                         const std::function<void(int64_t)>& on_chunk) = 0;
 
   // Calls remove_chunks() for this stream. A run does so after it has published the final matrix,
-  // unless the chunks are kept.
+  // unless the chunks are kept. Throws what remove_chunks() throws.
   virtual void remove() = 0;
 };
 
 // Deletes the chunks of a stream, also after an interrupted remove(). Does nothing if there are
 // none. If the folder holds files that the store did not write, those files and the folder stay.
-// Requires the CacheLock.
+// Requires the CacheLock. Throws Error kIoError or kNoPermission.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
 // The paths of the files in a cache directory: <cache>/<stream>_chunks,
@@ -205,8 +217,9 @@ struct Manifest {
   int64_t vectors() const { return identity.token_embeddings ? stats.tokens : identity.rows; }
 };
 
-// Reads the manifest beside the matrix. Returns nullopt if it does not exist. Throws Error kData if
-// it is damaged.
+// Reads the manifest beside the matrix. Returns nullopt if it does not exist. Throws Error: kData
+// if it is damaged, kConfig "store.format" if this version cannot read its format, kIoError,
+// kNoPermission.
 std::optional<Manifest> read_manifest(const std::string& matrix_path);
 
 enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
@@ -217,29 +230,33 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 // - kForeign: the matrix has another identity.
 // - kDamaged: a file does not fit the manifest, or there is no manifest because the matrix was
 //   never finished.
+// Throws what read_manifest() throws, except that kData becomes kDamaged.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
-// True if the final matrix that the manifest describes has this format.
+// True if the final matrix that the manifest describes has this format. Throws Error if `format`
+// has a ranges file that cannot be used: kNoInput, kData, kConfig "store.ranges".
 bool has_format(const Manifest& manifest, const FinalFormat& format);
 // The differences between a final matrix and `identity`, one line for each field that differs:
-// "model.sha256: cache has ab.., this run has cd..".
+// "model.sha256: cache has ab.., this run has cd..". Throws what read_manifest() throws.
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity);
 
 // Begins a final matrix that is written in one pass, without chunks (the standard mode). Deletes
-// the temporary files that a crashed writer of the same path left. Requires the CacheLock.
+// the temporary files that a crashed writer of the same path left. Requires the CacheLock. Throws
+// Error kConfig "store.stream_name", kCantCreate, kNoPermission, kIoError.
 std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
                                          const StreamIdentity& identity);
 
 // Makes a final matrix of another format from a float32 final matrix, after it has checked the
 // hash. The two paths may be equal. Throws Error: kData if the float32 matrix is missing or
-// damaged, kConfig "store.ranges". Requires the CacheLock.
+// damaged, kConfig "store.ranges". Requires the CacheLock. Also throws what read_manifest() and
+// MatrixWriter throw.
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
                     const FinalFormat& format);
 
 // The identity of the matrix that combine_finals() would make of these final matrices. With it,
 // final_state() tells whether that matrix exists already. The identity changes with every byte of a
 // part. Only the manifests are read. Throws Error kData if a manifest is missing, or if the numbers
-// of rows differ.
+// of rows differ. Also throws what read_manifest() throws.
 StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 
@@ -247,6 +264,7 @@ StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
 // part. The parts have the same number of rows and the same type. The packed bits of a part begin
 // at a byte. The combined matrix gets a manifest that names the parts, and their ranges side by
 // side. Throws Error kData if a part is damaged, or if the types differ ("store.combine_type").
+// Also throws what read_manifest() and MatrixWriter throw. Requires the CacheLock.
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

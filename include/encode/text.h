@@ -82,22 +82,26 @@ class TextReader {
   // Makes `row` the next row, with 0 <= row <= scan.rows. `scan` must come from the same file and
   // the same options. A plain file is read from the last checkpoint before the row. A compressed
   // file is decompressed up to the row, from the beginning if the row lies behind. Throws Error
-  // kIoError "text.changed" if the size of the file has changed.
+  // kIoError "text.changed" if the size of the file has changed, and kInternal if `row` is out of
+  // range.
   virtual void seek(int64_t row, const InputScan& scan) = 0;
 };
 
-// Opens an input. `options.path` must not be "-": see spool_standard_input().
+// Opens an input. `options.path` must not be "-": see spool_standard_input(). Throws what
+// TextReader throws, and Error: kInternal for "-", kConfig if the format or the field is not known
+// or max_row_bytes is out of range.
 std::unique_ptr<TextReader> open_texts(const InputOptions& options);
 
 // Reads the whole input once, under the same policies as open_texts(). Calls `on_rejected`, if it
-// is not empty, for every record that is dropped.
+// is not empty, for every record that is dropped. Throws what open_texts() and TextReader throw,
+// and passes on what `on_rejected` throws.
 InputScan scan_texts(const InputOptions& options,
                      const std::function<void(const RejectedRow&)>& on_rejected);
 
 // Copies standard input to the file `spool_path`, so that it can be read twice, and returns the
 // options for reading the copy. The file appears only when it is complete. Its suffix (.gz, .zst)
 // says how the bytes are compressed. Throws Error kConfig if options.format is kAuto, because "-"
-// has no suffix.
+// has no suffix. Throws kIoError, kCantCreate or kNoPermission if reading or writing fails.
 InputOptions spool_standard_input(const InputOptions& options, const std::string& spool_path);
 
 }  // namespace encode

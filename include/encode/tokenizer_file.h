@@ -12,7 +12,8 @@ namespace encode {
 inline constexpr std::array<const char*, 5> kTokenizerFiles = {
     "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
 
-// The path of the first of kTokenizerFiles that `model_dir` has; "" if it has none of them.
+// The path of the first of kTokenizerFiles that `model_dir` has; "" if it has none of them. Throws
+// std::filesystem::filesystem_error if the directory cannot be searched.
 std::string find_tokenizer_file(const std::string& model_dir);
 
 // True if a file of this name is loaded as a sentencepiece model. Its token ids may depend on

@@ -90,7 +90,8 @@ using WorkerEvent = std::variant<ModelLoaded, UnitStarted, ChunkStarted, BatchDo
 
 // One line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
 std::string to_json_line(const WorkerEvent& event);
-WorkerEvent worker_event_from_json(std::string_view line);  // throws Error kInternal
+// Throws Error kInternal "job.protocol" for a line that is not an event.
+WorkerEvent worker_event_from_json(std::string_view line);
 
 // Joins several lambdas into one visitor for std::visit().
 template <typename... Lambdas>

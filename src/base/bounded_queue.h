@@ -12,10 +12,12 @@
 
 namespace encode {
 
-// The producer calls push() and finish(). The consumer calls pop() and abandon().
+// The producer calls push() and finish(). The consumer calls pop() and abandon(). One producer
+// thread and one consumer thread may use it at the same time.
 template <typename T>
 class BoundedQueue {
  public:
+  // `capacity` is the largest number of waiting items, at least 1.
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
   // Waits for room, then appends the item and returns true. Returns false if the consumer has

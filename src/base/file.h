@@ -33,7 +33,9 @@ class UniqueFd {
 };
 
 // In all functions of this file, `path` beside a descriptor is for messages, and `code` is the code
-// of an Error ("io.read").
+// of an Error ("io.read"). A failed system call gives an Error with the exit code of
+// exit_code_for_errno(), which the comments below name only for the usual causes. Any number of
+// threads may call the functions. The classes are not thread-safe.
 
 // Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular
 // file (reading a FIFO or a device may block or never end), kNoPermission.
@@ -60,6 +62,7 @@ class MappedRange {
   MappedRange& operator=(const MappedRange&) = delete;
   ~MappedRange();
 
+  // Returns `size` bytes, which are valid while the object exists.
   std::byte* data() const { return data_; }
 
  private:
@@ -90,7 +93,7 @@ void remove_file(const std::string& path);
 // "a.npy". Returns nullopt for any other name.
 std::optional<std::string> temp_file_target(std::string_view name);
 // Deletes the temporary files that crashed writers of `path` left beside it. The caller must hold
-// the lock that guards `path`.
+// the lock that guards `path`. Throws what list_directory() and remove_file() throw.
 void remove_temp_files(const std::string& path);
 
 // Writes a file that appears under its name complete and synced, or does not appear at all. It
@@ -105,6 +108,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
+  // Throws Error kIoError. So do overwrite() and commit().
   void write(const void* data, size_t size);
   // Replaces bytes that were written before: `offset` + `size` <= bytes_written().
   void overwrite(int64_t offset, const void* data, size_t size);
@@ -123,7 +127,7 @@ class AtomicFile {
   int64_t bytes_written_ = 0;
 };
 
-// Writes an AtomicFile with this content.
+// Writes an AtomicFile with this content. Throws what AtomicFile throws.
 void write_file_durably(const std::string& path, std::string_view content);
 
 }  // namespace encode

@@ -9,7 +9,8 @@
 
 namespace encode {
 
-// SHA-256 of data that comes in pieces (OpenSSL).
+// SHA-256 of data that comes in pieces (OpenSSL). The constructor throws Error kInternal
+// "internal.sha256" if OpenSSL does not offer the hash. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -25,9 +26,10 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view data);
-std::string sha256_file(const std::string& path);  // in bounded memory; throws Error
+// Reads the file in bounded memory. Throws what open_for_reading() and pread_all() throw.
+std::string sha256_file(const std::string& path);
 
-// XXH3-128 of data that comes in pieces (xxHash). An attacker can forge it.
+// XXH3-128 of data that comes in pieces (xxHash). An attacker can forge it. Not thread-safe.
 class Xxh3 {
  public:
   Xxh3();
@@ -43,6 +45,7 @@ class Xxh3 {
 };
 
 std::string xxh3_hex(std::string_view data);
-std::string xxh3_file(const std::string& path);  // in bounded memory; throws Error
+// Reads the file in bounded memory. Throws what open_for_reading() and pread_all() throw.
+std::string xxh3_file(const std::string& path);
 
 }  // namespace encode

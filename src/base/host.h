@@ -1,5 +1,6 @@
 // The memory and the processors that this process may use. A container's limits apply if they are
-// below those of the machine.
+// below those of the machine. Any thread may call these functions. They throw no Error: a limit
+// that cannot be read counts as no limit, and a size that cannot be read as 0.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ struct InputFormat {
 
 // The suffix .gz or .zst gives the compression and is removed first. Then .txt means lines, .jsonl
 // and .ndjson mean JSONL, .csv CSV and .tsv TSV. Case does not matter. If options.format is not
-// kAuto, it overrides the name. The format of "-" is unknown.
+// kAuto, it overrides the name. The format of "-" is unknown. Throws no Error.
 InputFormat input_format(const InputOptions& options);
 
 }  // namespace encode

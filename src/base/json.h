@@ -21,11 +21,13 @@ struct JsonLimits {
 // with the line and the column of the problem.
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
                 std::string_view code);
+// Throws what read_file() and parse_json() throw.
 Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code);
 
 // Typed access to the fields of an object, which must outlive it. The functions throw Error kConfig
 // that names the document, the field, what was expected and what was found. The range includes
 // `min` and `max`. The functions ..._or() return `fallback` if the field is absent or null.
+// Immutable. Any number of threads may use it.
 class JsonFields {
  public:
   // Throws Error if `object` is not a JSON object.

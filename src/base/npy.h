@@ -21,7 +21,8 @@ struct NpyHeader {
 };
 
 // The bytes before the data of a matrix. There are always kNpyHeaderBytes of them, so that the
-// header can be written last if the number of rows is not known before.
+// header can be written last if the number of rows is not known before. `descr` is one of the types
+// of item_bytes(). Does not throw Error.
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr);
 // The same for a vector of `count` elements, with 'shape': (count,).
 std::string make_npy_vector_header(int64_t count, std::string_view descr);

@@ -15,6 +15,7 @@ namespace encode {
 
 enum class Elements { kFloat32, kAny };
 
+// One thread at a time may use it.
 class NpyReader {
  public:
   // Throws Error: kNoInput if the file is missing, kData if it is not a matrix with at least one
@@ -31,7 +32,8 @@ class NpyReader {
   int64_t block_rows() const;
 
   // The next rows, at most `max_rows` of them; empty at the end. The memory is valid until the next
-  // call. next() is only for float32.
+  // call. next() is only for float32. Throws Error kIoError if reading fails or the file has become
+  // shorter.
   std::span<const float> next(int64_t max_rows);
   std::span<const std::byte> next_bytes(int64_t max_rows);
   // The hash of the header and of all rows that were read.

@@ -5,6 +5,7 @@
 
 namespace encode {
 
+// lap() is not thread-safe.
 class Stopwatch {
  public:
   // The time since the last call of lap(), or since the construction.

@@ -15,6 +15,8 @@ namespace encode {
 class ThreadPool {
  public:
   // Makes threads - 1 new threads. Calls `start` once on each of them and on the calling thread.
+  // `threads` is at least 1. If the system refuses the first new thread, throws std::system_error.
+  // If it refuses a later one, the process ends.
   ThreadPool(int64_t threads, const std::function<void()>& start);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -13,7 +13,7 @@ std::string format_duration(double seconds);  // "0.42 s", "12.3 s", "3 m 05 s",
 std::string format_rate(double per_second);   // "812", "20.7k", "1.23M"
 
 // The candidate with the smallest edit distance to `word`. Returns "" if none is near enough for
-// `word` to be a typo of it.
+// `word` to be a typo of it. `candidates` has `count` names.
 std::string nearest(const std::string& word, const std::string* candidates, size_t count);
 
 // The first `max_bytes` of `text` for a message, and "..." if there is more. Control characters and

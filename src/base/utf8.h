@@ -8,6 +8,7 @@
 
 namespace encode {
 
+// Any thread may call these functions. They do not throw Error.
 bool is_valid_utf8(std::string_view text);
 
 // The offset of the first byte that is not part of a valid sequence; text.size() if all of the text

@@ -14,12 +14,14 @@ namespace encode {
 // packing (Johnson 1973). A longer sequence gets a batch with room for the next multiple of
 // `capacity_tokens`, and short sequences fill the rest. Returns the members of each batch as
 // indices into `lengths`. Lengths of zero are left out. The batches with the longest sequences come
-// first, so that the allocator gets its largest request first. Takes O(n log n) time.
+// first, so that the allocator gets its largest request first. Takes O(n log n) time. The lengths
+// are at least 0, and `capacity_tokens` is at least 1. Does not throw Error.
 std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 
 // Packs the rows of a window into batches. Rows without tokens are in no batch. `prompt_tokens`
-// becomes PackedBatch::prompt_tokens.
+// becomes PackedBatch::prompt_tokens. A batch must have fewer than 2^31 tokens. Does not throw
+// Error.
 std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
                               int32_t prompt_tokens);
 

@@ -11,9 +11,10 @@
 
 namespace encode {
 
-// Counts rows by their length in bytes. A token id counts as 4 bytes.
+// Counts rows by their length in bytes. A token id counts as 4 bytes. Not thread-safe.
 class LengthCounts {
  public:
+  // `bytes` is at least 0.
   void add(int64_t bytes);
   int64_t rows() const { return rows_; }
   int64_t bytes() const;

@@ -7,7 +7,8 @@ namespace encode {
 
 // The constructor creates "<name of path>.bench.XXXXXX" in the nearest existing directory above
 // `path`, so that the folder is normally on the same file system as `path`. The destructor removes
-// the folder with its content, ignores failures, and touches nothing else.
+// the folder with its content, ignores failures, and touches nothing else. Any number of threads
+// may call path().
 class ScratchFolder {
  public:
   // Throws Error "io.mkdir" with the exit code of the system error.

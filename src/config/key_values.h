@@ -1,4 +1,5 @@
-// Functions that make the values and the value types in the table of keys.
+// Functions that make the values and the value types in the table of keys. The functions do not
+// throw Error.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,20 @@
 
 namespace encode {
 
+// These functions return the value in its type, which parse_value() has checked. For another type,
+// a defect of the table of keys, they throw std::bad_variant_access. text() refers into `value`.
 inline bool boolean(const Value& value) { return std::get<bool>(value); }
 inline int64_t integer(const Value& value) { return std::get<int64_t>(value); }
 inline const std::string& text(const Value& value) { return std::get<std::string>(value); }
 
+// Returns nullopt for null. Throws std::bad_variant_access for another type than T.
 template <typename T>
 std::optional<T> optional(const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
   return std::get<T>(value);
 }
 
+// The size of the text is in [min_bytes, ValueSpec::max] bytes. Ranges include both ends.
 inline ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
 inline ValueSpec integer_of(int64_t min, int64_t max) {
   return {.type = ValueType::kInteger, .min = min, .max = max};

@@ -41,7 +41,7 @@ struct LoadedConfig {
 LoadedConfig load_config(const std::string& path, const std::vector<Override>& overrides);
 
 // Prints YAML with the origin of each value as a comment. load_config() reads it back to the same
-// RunConfig, except for `config_path`.
+// RunConfig, except for `config_path`. Does not throw Error.
 std::string print_config(const LoadedConfig& config);
 
 // A JSON Schema (2020-12) of the YAML, for editors. It ends in '\n'. configs/schema.json is a copy.

@@ -33,7 +33,7 @@ struct ConfigFile {
   std::vector<StreamPlace> streams;  // the streams of data.splits, in the order of the file
 };
 
-// Both throw the errors of load_config().
+// Both throw the errors of load_config(). `path` is not "".
 ConfigFile read_config_file(const std::string& path);
 ConfigFile read_config_text(const std::string& text, const std::string& name);
 

@@ -5,7 +5,8 @@
 
 namespace encode {
 
-// Markdown with a heading and a table (key, value, default, meaning) for each section.
+// Markdown with a heading and a table (key, value, default, meaning) for each section. Throws no
+// Error.
 std::string config_reference();
 
 }  // namespace encode

@@ -42,6 +42,8 @@ struct KeySpec {
   Value default_value() const;  // requires default_text
 };
 
+// Returns a table that is made at the first call and lives as long as the process. Any thread may
+// call it.
 const std::vector<KeySpec>& config_keys();
 
 // The table as a tree of sections, which has the form of a config file.
@@ -59,6 +61,7 @@ struct SchemaNode {
   bool has_short_form() const { return path == kSplitStreams; }
 };
 
+// The tree lives as long as the process. Any thread may call it.
 const SchemaNode& config_schema();
 
 // A hint for a key that is unknown in `section`: "did you mean 'dtype'?" for a key of this section,
@@ -68,6 +71,7 @@ std::string suggest_key(const SchemaNode& section, const std::string& unknown);
 // Joins "data" and "train" to "data.train". A name with a dot in it is quoted, so that every path
 // has only one meaning.
 std::string join_key(const std::string& path, const std::string& name);
+// `path` must be a result of join_key().
 std::vector<std::string> split_key(const std::string& path);  // the inverse of join_key
 
 }  // namespace encode

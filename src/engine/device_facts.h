@@ -13,7 +13,7 @@ namespace encode {
 // if `threads` is 0. Always 1 on a GPU, because one thread queues all of its products.
 int64_t compute_threads(c10::Device device, int64_t threads);
 
-// `threads` is what compute_threads() returned.
+// `threads` is what compute_threads() returned. Throws c10::Error if the device fails.
 DeviceFacts device_facts(c10::Device device, int64_t threads);
 
 }  // namespace encode

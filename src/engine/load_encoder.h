@@ -30,7 +30,8 @@ struct LoadedEncoder {
 
 // Loads the weights to the device. `effective` was made for `directory`. Throws what load_model()
 // throws if the files do not fit config.json. Throws Error (ExitCode::kUnavailable) if the machine
-// does not have the device, or the device does not support the type.
+// does not have the device, or the device does not support the type. The encoder keeps no reference
+// to the arguments.
 LoadedEncoder load_encoder(const ModelDirectory& directory, const EffectiveResult& effective,
                            const EncoderOptions& options);
 

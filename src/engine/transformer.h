@@ -15,6 +15,8 @@
 
 namespace encode {
 
+// Immutable after loading. Any number of threads may call it, with the exception that Linear
+// (nn/layers/linear.h) states.
 struct Transformer {
   std::unique_ptr<ProductTrace> trace;  // the products of model and head point to it
   std::unique_ptr<Model> model;
@@ -41,7 +43,7 @@ struct Transformer {
 // The check runs on the host, because a bad id on a GPU fails an assert that ends the process.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
 
-// EncoderOptions explains `threads`.
+// EncoderOptions explains `threads`. Each Encoder owns its transformer.
 std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, int64_t threads);
 std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer);
 

@@ -39,17 +39,19 @@ struct CombinedPart {
   StreamIdentity identity;
   std::string xxh3_128;  // the checksum of the part's file
 };
+// Throws nlohmann::json::parse_error if a fingerprint of a part is not JSON.
 std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 
 // Returns a fingerprint without its input: only the model, the result options and the tokenizer.
+// Throws nlohmann::json::parse_error if the text is not JSON.
 std::string without_input(const std::string& text);
 
 // Returns the Fingerprint::kVersion in the text, or 0 if the text has none, for example the
-// fingerprint of a combined matrix.
+// fingerprint of a combined matrix. A text that is not JSON has none.
 int64_t version_of(std::string_view text);
 
 // Returns whether the last step scales every vector to norm 1. It also reads fingerprints of older
-// versions.
+// versions. Throws as without_input() does.
 bool says_normalized(const std::string& text);
 
 // Returns one line for each field that differs, at most 20, with its path in dots: "input.sha256:

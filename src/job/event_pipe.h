@@ -11,6 +11,7 @@ namespace encode {
 // supervisor has ended.
 class EventPipe {
  public:
+  // The caller keeps `fd` open.
   explicit EventPipe(int fd) : fd_(fd) {}
   void send(const WorkerEvent& event);
 

@@ -13,6 +13,7 @@ namespace encode {
 //   other CUDA errors     kTempFail, because a new process has a new CUDA context
 //   std::bad_alloc        kTempFail
 //   anything else         kInternal
+// Throws nothing itself.
 ErrorDetail describe_current_exception();
 
 }  // namespace encode

@@ -27,6 +27,7 @@ struct LoadedModel {
 // the errors of load_tokenizer_from_directory().
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit, const ModelDirectory& directory);
 
+// Returns the hardware options of the job with the number of threads of the unit. Throws nothing.
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit);
 
 // Holds one model at a time, because two may not fit on the device. Not thread-safe.

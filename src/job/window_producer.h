@@ -52,7 +52,8 @@ struct Window {
 // The constructor starts the work, and the destructor stops it. One thread must call next().
 class WindowProducer {
  public:
-  // `unit` and `*plan.tokenizer` must outlive the producer.
+  // `unit` and `*plan.tokenizer` must outlive the producer. `tasks` are in row order. Failures of
+  // the work appear in next().
   WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks, const TokenizePlan& plan);
   WindowProducer(const WindowProducer&) = delete;
   WindowProducer& operator=(const WindowProducer&) = delete;

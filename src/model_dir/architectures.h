@@ -22,7 +22,8 @@ struct Architecture {
   std::string_view examples;  // embedding models of this architecture
 };
 
-// Returns all architectures, sorted by model_type.
+// Returns all architectures, sorted by model_type. They live as long as the process, and any thread
+// may read them.
 std::span<const Architecture> architectures();
 
 // Returns nullptr if there is no architecture of this name.

@@ -30,7 +30,8 @@ class HashCache {
   // within the same tick and keep its key. Therefore keys younger than `min_age_ns` are neither
   // found nor stored.
   static constexpr int64_t kMinAgeNs = 2'000'000'000;
-  // With an empty `path` the cache remembers nothing.
+  // With an empty `path` the cache remembers nothing. Reads the file, and throws no Error if it
+  // cannot.
   HashCache(std::string path, int64_t min_age_ns);
 
   std::optional<std::string> find(const FileKey& key) const;

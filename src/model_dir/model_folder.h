@@ -24,17 +24,21 @@ bool is_safe_name(std::string_view name);
 // link is followed if its target is below models--org--name.
 //
 // Every file that is opened is recorded, because every file that is read can change a result.
-// Copies share the record.
+// Copies share the record. One thread at a time may use a folder and its copies and subfolders. All
+// errors but "model.missing" and "model.not_a_file" (kNoInput) are kConfig. A failed system call
+// gives "model.missing" with the exit code of exit_code_for_errno().
 class ModelFolder {
  public:
-  // Throws Error "model.missing" (ExitCode::kNoInput) if `path` is not a directory.
+  // Throws Error "model.missing" if `path` is not a directory that can be opened: kNoInput,
+  // kNoPermission, or another exit code of exit_code_for_errno().
   static ModelFolder open(const std::string& path);
 
   // Throws Error: "model.name" if the name is not safe, "model.missing" if the folder does not
   // exist, "model.symlink" if it is a symbolic link.
   ModelFolder subfolder(const std::string& name) const;
 
-  // Returns true also for a link without a target, so that open_file() can refuse it.
+  // Returns true also for a link without a target, so that open_file() can refuse it. Returns false
+  // if the file system does not let it look. Throws Error "model.name".
   bool has(const std::string& name) const;
   // Throws Error: "model.missing", "model.name", "model.symlink", "model.not_a_file".
   UniqueFd open_file(const std::string& name) const;
@@ -43,7 +47,9 @@ class ModelFolder {
   Json read_json(const std::string& name, const JsonLimits& limits, std::string_view code) const;
   std::string read_text(const std::string& name, int64_t max_bytes, std::string_view code) const;
 
-  std::vector<std::string> list() const;             // names, sorted, at most kMaxFolderEntries
+  // Returns the names in the folder, sorted, at most kMaxFolderEntries of them. Throws no Error: if
+  // the folder cannot be read, the list is empty or ends early.
+  std::vector<std::string> list() const;
   const std::string& path() const { return path_; }  // absolute, links resolved
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
   std::vector<ModelFile> opened_files() const;  // of this folder and its subfolders, sorted by name

@@ -30,12 +30,13 @@ int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
 
 // Parses the JSON header of a file of `file_bytes` bytes. `file` is for TensorInfo::file and for
 // messages. Throws Error: "model.header", "model.dtype", "model.shape", "model.offsets",
-// "model.file_size".
+// "model.file_size". All are kConfig.
 TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
                                    const std::string& file);
 
 // Reads and parses the header of an open file. Allocates memory only for the header. Throws what
-// parse_safetensors_header() throws, and Error "model.header_size".
+// parse_safetensors_header() throws, and Error "model.header_size". Throws kIoError if reading
+// fails.
 TensorMap read_safetensors(const UniqueFd& fd, const std::string& file);
 
 }  // namespace encode

@@ -24,7 +24,8 @@ struct ModuleList {
 
 // Returns nullopt if there is no modules.json. Does not check whether the widths fit; output_dim()
 // does. Throws Error: "model.modules", "model.pooling", "model.dense", "model.layer_norm",
-// "model.unsupported", "model.missing".
+// "model.unsupported", "model.missing". All are kConfig, except "model.missing" (kNoInput). Also
+// throws what ModelFolder throws.
 std::optional<ModuleList> read_modules(const ModelFolder& root);
 
 // Returns the width of an embedding after `modules`, which begin with the Pooling. Throws Error

@@ -23,7 +23,7 @@ struct SentenceSettings {
 
 // Returns the defaults if the file does not exist. Throws Error "model.prompts" if the file is
 // malformed, and "model.unsupported" for other kinds of models, such as cross-encoders and sparse
-// encoders.
+// encoders. Both are kConfig. Also throws what ModelFolder throws.
 SentenceSettings read_sentence_settings(const ModelFolder& root);
 
 }  // namespace encode

@@ -19,7 +19,7 @@ struct StaticEmbedding {
 
 // `folder` has tokenizer.json and model.safetensors. Throws Error "model.static_embedding" if the
 // tensors are not those of this module, "model.format" if the weights are pickled, "model.missing",
-// and what read_safetensors() throws.
+// and what read_safetensors() throws. Also throws what ModelFolder throws.
 StaticEmbedding read_static_embedding(const ModelFolder& folder);
 
 }  // namespace encode

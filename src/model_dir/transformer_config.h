@@ -21,16 +21,21 @@ struct TransformerConfig {
   bool causal_lm = false;               // the class is ...ForCausalLM, and is_causal is not false
 };
 
-// Throws Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter.
+// Throws Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All
+// are kConfig, except "model.missing" (kNoInput). Also throws what ModelFolder throws.
 TransformerConfig read_transformer_config(const ModelFolder& folder);
 
 // Returns max_seq_length of sentence_bert_config.json. Throws Error "model.unsupported" that names
 // the setting, if a setting would change the result and encode does not implement it. Such settings
-// are lengths of multi-vector models, other tasks and other modalities.
+// are lengths of multi-vector models, other tasks and other modalities. Returns nullopt if there is
+// no such file or field. Throws Error "model.sentence_bert_config" if the file is malformed, and
+// what ModelFolder throws.
 std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder);
 
 // Returns model_max_length of tokenizer_config.json. Returns nullopt for 1e30, which stands for "no
-// limit".
+// limit". Also returns nullopt if there is no such file or field, or the number is above
+// kMaxPositions. Throws Error "model.tokenizer_config" if the file is malformed, and what
+// ModelFolder throws.
 std::optional<int64_t> read_model_max_length(const ModelFolder& folder);
 
 }  // namespace encode

@@ -12,6 +12,7 @@ namespace encode {
 //   "model.format"    if the weights are in another format
 //   "model.missing"   if there are no weights
 //   "model.index"     if the index and the shards do not list the same tensors
+// All are kConfig, except "model.missing" (kNoInput).
 TensorMap read_weights(const ModelFolder& folder);
 
 }  // namespace encode

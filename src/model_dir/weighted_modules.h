@@ -16,12 +16,15 @@ namespace encode {
 //   "model.dense"         if config.json is malformed, or the weights do not fit it
 //   "model.format"        if the weights are pickled
 //   "model.unsupported"   if the module works on token vectors
+// All are kConfig. Also throws what read_module_weights() throws. Appends a sentence to `warnings`
+// if config.json has keys that encode does not know.
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings);
 // Throws the same with "model.layer_norm" instead of "model.dense".
 SentenceModule read_layer_norm(const ModelFolder& folder);
 
 // Returns the tensors of a module's model.safetensors. `module` is the class, such as "Dense".
-// Throws Error "model.format" if the weights are pickled, and "model.missing".
+// Throws Error "model.format" if the weights are pickled, "model.missing", and what ModelFolder and
+// read_safetensors() throw.
 TensorMap read_module_weights(const ModelFolder& folder, std::string_view module);
 
 // Throws Error "model.unsupported" if the input or the output of a module is not the pooled

@@ -2,7 +2,8 @@
 //
 //   RoBERTa      Liu et al. 2019. Positions count from pad_token_id + 1. CamemBERT and XLM-RoBERTa
 //                are RoBERTa with other vocabularies.
-//   DistilBERT   Sanh et al. 2019. There are no segments.
+//   DistilBERT   Sanh et al. 2019. There are no segments. EncoderConfig also reads the names that
+//                this config.json uses: dim, hidden_dim, n_layers, n_heads and activation.
 //   ELECTRA      Clark et al. 2020. The embeddings may be narrower than the layers. This is the
 //                discriminator.
 //   ALBERT       Lan et al. 2020. The embeddings have their own width, and a few layers are used
@@ -30,15 +31,17 @@ struct BertLayer {
   LayerNorm mlp_norm;
 
   // The layer of a Transformer encoder (Vaswani et al. 2017):
-  //   x = LayerNorm(x + MultiHeadAttention(x))
-  //   x = LayerNorm(x + W2 gelu(W1 x + b1) + b2)
-  // A score is q k / sqrt(head_dim). MPNet adds bias(bucket of the distance).
+  //   y = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
+  //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
+  // q, k and v are projections of x with biases. MPNet adds bias(bucket of the distance) to each
+  // score. act is hidden_act, which is gelu in the papers.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(x, context);
-    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
-      const LinearInput y =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(y, y.rows));
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
+      return mlp_norm(mlp.add(y));
     });
   }
 };

@@ -43,7 +43,8 @@ class BertEmbeddings {
 };
 
 // pad_token_id, from which the positions of RoBERTa and its descendants count. The default is 1, as
-// in RobertaConfig in transformers.
+// in RobertaConfig in transformers. Throws Error "model.config" (kConfig) if it is not a valid
+// token id.
 int64_t padding_token_of(const JsonFields& config);
 
 // Returns the positions of RoBERTa, [T] int64. The tokens of a text get pad_token_id + 1,

@@ -101,9 +101,9 @@ class DisentangledAttention {
     shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * terms));
   }
 
-  // Returns [T, heads x head_dim]. context.relative has the columns. Their terms depend on the
-  // tokens, so this function computes them.
-  at::Tensor attend(const at::Tensor& x, const LayerContext& context) const {
+  // Returns the heads and the residual x. context.relative has the columns. Their terms depend on
+  // the tokens, so this function computes them.
+  Attended attend(const at::Tensor& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
     const at::Tensor qkv = qkv_(x).view({x.size(0), 3 * heads, shape_.head_dim});
     const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
@@ -112,10 +112,13 @@ class DisentangledAttention {
     RelativePositions relative = *context.relative;
     if (position_keys_.defined()) relative.of_query = products(input.query, position_keys_);
     if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
-    return varlen_attention(input, context.batch, {.scale = shape_.scale, .relative = &relative});
+    return {.heads = varlen_attention(input, context.batch,
+                                      {.scale = shape_.scale, .relative = &relative}),
+            .residual = x};
   }
-  ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
-    return out_.add(attended, residual);
+  // residual + Wo heads.
+  ResidualSum add(const Attended& attended) const {
+    return out_.add(attended.heads, attended.residual);
   }
 
  private:
@@ -153,14 +156,15 @@ struct DebertaLayer {
   FeedForward mlp;
   LayerNorm mlp_norm;
 
-  //   x = LayerNorm(x + DisentangledAttention(x))
-  //   x = LayerNorm(x + W2 gelu(W1 x + b1) + b2)
+  //   y = LayerNorm(x + DisentangledAttention(x))
+  //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
+  // act is hidden_act, which is gelu in the paper.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(x, context);
-    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
-      const LinearInput y =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(y, y.rows));
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
+      return mlp_norm(mlp.add(y));
     });
   }
 };

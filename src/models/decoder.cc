@@ -54,12 +54,14 @@ SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig&
       self_attn.linear("o_proj", shape.hidden(), shape.query(), {.bias = bias.out}), shape};
 }
 
-FeedForward load_gated_mlp(const ModuleLoader& mlp, const DecoderConfig& config, bool bias) {
+FeedForward load_gated_mlp(const ModuleLoader& mlp, const GatedMlpNames& names,
+                           const DecoderConfig& config, bool bias) {
   const LinearOptions options = {.bias = bias};
-  return FeedForward::gated(mlp.fused({{"gate_proj", config.inner()}, {"up_proj", config.inner()}},
-                                      config.hidden(), options),
-                            mlp.linear("down_proj", config.hidden(), config.inner(), options),
-                            config.hidden_act);
+  return FeedForward(
+      {.gate_then_up = mlp.fused({{names.gate, config.inner()}, {names.up, config.inner()}},
+                                 config.hidden(), options),
+       .down = mlp.linear(names.down, config.hidden(), config.inner(), options),
+       .gate_activation = config.hidden_act});
 }
 
 std::vector<AttentionWindow> layer_windows(const DecoderConfig& config,

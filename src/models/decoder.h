@@ -55,12 +55,19 @@ struct AttentionBias {
   bool out;
 };
 
-// Grouped-query attention from q_proj, k_proj, v_proj and o_proj.
+// Grouped-query attention from q_proj, k_proj, v_proj and o_proj. Throws what ModuleLoader throws.
 SelfAttention load_attention(const ModuleLoader& self_attn, const DecoderConfig& config,
                              const AttentionBias& bias);
 
-// down_proj(hidden_act(gate_proj(x)) * up_proj(x)).
-FeedForward load_gated_mlp(const ModuleLoader& mlp, const DecoderConfig& config, bool bias);
+// The names of the tensors of MLP(x) = down(hidden_act(gate(x)) * up(x)).
+struct GatedMlpNames {
+  const char* gate;
+  const char* up;
+  const char* down;
+};
+// Throws what ModuleLoader throws.
+FeedForward load_gated_mlp(const ModuleLoader& mlp, const GatedMlpNames& names,
+                           const DecoderConfig& config, bool bias);
 
 // Returns the window of each layer: `sliding_window` if `sliding` is true for the layer, else
 // config.full().
@@ -86,7 +93,7 @@ struct DecoderParts {
 };
 
 // Returns the loader of the scope that has embed_tokens. Checkpoints with a head put the model
-// below a prefix such as "model.".
+// below a prefix such as "model.". Throws Error "model.tensor" (kConfig) if no scope has it.
 ModuleLoader decoder_root(const ModelSource& source);
 // Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take and that
 // is not part of a language model head.

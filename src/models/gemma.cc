@@ -38,6 +38,8 @@ ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput&
   return {x.mul_(at::scalar_tensor(scale, x.options()))};
 }
 
+constexpr GatedMlpNames kMlpNames = {.gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
+
 // The layer of the first Gemma.
 struct GemmaLayer {
   RmsNorm attention_norm;
@@ -45,12 +47,17 @@ struct GemmaLayer {
   RmsNorm mlp_norm;
   FeedForward mlp;
 
-  //   x = x + Attention(RMSNorm(x))
-  //   x = x + down(gelu(gate(y)) * up(y)),  y = RMSNorm(x)
+  //   y = x + Attention(RMSNorm(x))
+  //   x = y + MLP(RMSNorm(y))
+  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = (Wq z, Wk z, Wv z)
+  //   MLP(z) = down_proj(gelu(gate_proj(z)) * up_proj(z)),  gelu is the tanh approximation
+  // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
+  // their positions: element i of a head forms a pair with element head_dim / 2 + i.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(attention_norm, x, context);
-    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
-      return mlp.add(mlp_norm, attention.add(attended, residual));
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };
@@ -62,7 +69,7 @@ GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& conf
   return {.attention_norm = norm("input_layernorm"),
           .attention = load_gemma_attention(layer, config),
           .mlp_norm = norm("post_attention_layernorm"),
-          .mlp = load_gated_mlp(layer.scope("mlp"), config, /*bias=*/false)};
+          .mlp = load_gated_mlp(layer.scope("mlp"), kMlpNames, config, /*bias=*/false)};
 }
 
 // The layer of Gemma 2 and Gemma 3, with norms before and after each half.
@@ -74,14 +81,18 @@ struct SandwichNormLayer {
   FeedForward mlp;
   RmsNorm after_mlp_norm;
 
-  //   x = x + RMSNorm(Attention(RMSNorm(x)))
-  //   x = x + RMSNorm(down(gelu(gate(y)) * up(y))),  y = RMSNorm(x)
+  // Attention and MLP are the functions of GemmaLayer, with these scores:
+  //   Gemma 2   softcap x tanh(q k^T / sqrt(query_pre_attn_scalar) / softcap)
+  //   Gemma 3   q k^T / sqrt(query_pre_attn_scalar)
+  //
+  //   y = x + RMSNorm(Attention(RMSNorm(x)))
+  //   x = y + RMSNorm(MLP(RMSNorm(y)))
+  // In the code, attention.project(rows) is Attention(RMSNorm(x)), and mlp.add() is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(attention_norm, x, context);
-    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
-      ResidualSum sum = {residual, after_attention_norm(attention.project(attended))};
-      const LinearInput y = mlp_norm.settle_for_product(sum, mlp.first());
-      return ResidualSum{sum.sum, after_mlp_norm(mlp(y))};
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      ResidualSum y = {rows.residual, after_attention_norm(attention.project(rows))};
+      return mlp.add(mlp_norm, std::move(y), after_mlp_norm);
     });
   }
 };
@@ -95,7 +106,7 @@ SandwichNormLayer load_sandwich_layer(const ModuleLoader& layer, const DecoderCo
           .attention = std::move(attention),
           .after_attention_norm = norm("post_attention_layernorm"),
           .mlp_norm = norm("pre_feedforward_layernorm"),
-          .mlp = load_gated_mlp(layer.scope("mlp"), config, /*bias=*/false),
+          .mlp = load_gated_mlp(layer.scope("mlp"), kMlpNames, config, /*bias=*/false),
           .after_mlp_norm = norm("post_feedforward_layernorm")};
 }
 

@@ -13,8 +13,8 @@
 namespace encode {
 namespace {
 
-// up_gate_proj has `up` before the gate, but FeedForward::gated() needs the gate first.
-Linear load_gate_up(const ModuleLoader& mlp, const EncoderConfig& config) {
+// up_gate_proj has `up` before the gate, but GatedMlp needs the gate first.
+Linear load_gate_then_up(const ModuleLoader& mlp, const EncoderConfig& config) {
   const Dim rows = {"2 x intermediate_size", 2 * config.intermediate_size};
   const at::Tensor weight = mlp.table("up_gate_proj", rows, config.hidden());
   const int64_t inner = config.intermediate_size;
@@ -27,15 +27,17 @@ struct GteLayer {
   FeedForward mlp;
   LayerNorm mlp_norm;
 
-  // Queries and keys are rotated by their positions:
-  //   x = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(x + down(gelu(gate(x)) * up(x)))
+  //   y = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(y + down_proj(act(gate(y)) * up(y))),  (up(y), gate(y)) = up_gate_proj(y)
+  //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
+  // q and k are rotated by their positions: element i of a head forms a pair with element
+  // head_dim / 2 + i. act is hidden_act, which is gelu in the published models.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(x, context);
-    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
-      const LinearInput y =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(y, y.rows));
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
+      return mlp_norm(mlp.add(y));
     });
   }
 };
@@ -45,13 +47,13 @@ GteLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const ModuleLoader attention = layer.scope("attention");
   const ModuleLoader mlp = layer.scope("mlp");
   const Dim hidden = config.hidden();
-  return {
-      .attention = {attention.linear("qkv_proj", shape.query_key_value(), hidden),
-                    attention.linear("o_proj", hidden, shape.query()), shape},
-      .attention_norm = layer.layer_norm("attn_ln", hidden, config.layer_norm_eps),
-      .mlp = FeedForward::gated(load_gate_up(mlp, config),
-                                mlp.linear("down_proj", hidden, config.inner()), config.hidden_act),
-      .mlp_norm = layer.layer_norm("mlp_ln", hidden, config.layer_norm_eps)};
+  return {.attention = {attention.linear("qkv_proj", shape.query_key_value(), hidden),
+                        attention.linear("o_proj", hidden, shape.query()), shape},
+          .attention_norm = layer.layer_norm("attn_ln", hidden, config.layer_norm_eps),
+          .mlp = FeedForward({.gate_then_up = load_gate_then_up(mlp, config),
+                              .down = mlp.linear("down_proj", hidden, config.inner()),
+                              .gate_activation = config.hidden_act}),
+          .mlp_norm = layer.layer_norm("mlp_ln", hidden, config.layer_norm_eps)};
 }
 
 class GteNew : public Model {

@@ -17,15 +17,16 @@ struct JinaLayer {
   FeedForward mlp;
   LayerNorm mlp_norm;
 
-  // A score is q k / sqrt(head_dim) - slope x |distance|:
-  //   x = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(x + wo(act(gate(x)) * up(x)))
+  //   y = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
+  //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
+  // q, k and v are projections of x with biases. act is gelu or relu, see gate_of().
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(x, context);
-    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
-      const LinearInput y =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(y, y.rows));
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
+      return mlp_norm(mlp.add(y));
     });
   }
 };
@@ -45,9 +46,10 @@ JinaLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
                                config.hidden(), {}),
                     layer.linear("attention.output.dense", config.hidden(), shape.query()), shape},
       .attention_norm = norm("attention.output.LayerNorm"),
-      .mlp = FeedForward::gated(
-          layer.linear("mlp.gated_layers", gate_up, config.hidden(), {.bias = false}),
-          layer.linear("mlp.wo", config.hidden(), config.inner()), activation),
+      .mlp = FeedForward({.gate_then_up = layer.linear("mlp.gated_layers", gate_up, config.hidden(),
+                                                       {.bias = false}),
+                          .down = layer.linear("mlp.wo", config.hidden(), config.inner()),
+                          .gate_activation = activation}),
       .mlp_norm = norm("mlp.layernorm")};
 }
 

@@ -41,7 +41,7 @@ void SelfAttention::normalize_heads(RmsNorm query_norm, RmsNorm key_norm) {
   key_norm_ = std::move(key_norm);
 }
 
-at::Tensor SelfAttention::attend(const LinearInput& x, const LayerContext& context) const {
+at::Tensor SelfAttention::heads_of(const LinearInput& x, const LayerContext& context) const {
   const int64_t heads = shape_.num_attention_heads;
   const int64_t kv_heads = shape_.num_key_value_heads;
   const at::Tensor product = qkv_(x);
@@ -60,11 +60,10 @@ at::Tensor SelfAttention::attend(const LinearInput& x, const LayerContext& conte
                            .rounds_operands = qkv_.quantizes()});
 }
 
-FeedForward FeedForward::gated(Linear gate_up, Linear down, Activation activation) {
-  FeedForward mlp(std::move(gate_up), std::move(down));
-  mlp.gate_ = activation;
-  return mlp;
-}
+FeedForward::FeedForward(GatedMlp gated)
+    : up_(std::move(gated.gate_then_up)),
+      down_(std::move(gated.down)),
+      gate_(gated.gate_activation) {}
 
 LinearInput FeedForward::inner(const LinearInput& x) const {
   if (!gate_) return up_(x, down_);

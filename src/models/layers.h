@@ -53,17 +53,23 @@ inline LayerContext last_layer(LayerContext context) {
   return context;
 }
 
-// Calls finish(attended, residual), the part of a layer after attention, for all tokens or only for
+// The heads of attention, and the hidden states to which the layer adds their projection.
+struct Attended {
+  at::Tensor heads;     // [T, heads x head_dim], before the output projection
+  at::Tensor residual;  // [T, hidden_size], the input of the layer
+};
+
+// Calls finish(attended), the part of a layer after attention, for all tokens or only for
 // context.rows. `finish` returns at::Tensor or ResidualSum. It gets the rows in blocks of
 // kCpuBlockTokens, because a product may sum in another order for another number of rows.
-template <typename Finish>
-auto finish_rows(const LayerContext& context, const at::Tensor& attended,
-                 const at::Tensor& residual, const Finish& finish)
-    -> decltype(finish(attended, residual)) {
-  if (context.rows == nullptr) return finish(attended, residual);
+template <std::invocable<const Attended&> Finish>
+auto finish_rows(const LayerContext& context, const Attended& attended, const Finish& finish)
+    -> decltype(finish(attended)) {
+  if (context.rows == nullptr) return finish(attended);
   std::vector<at::Tensor> blocks;
   for (const at::Tensor& rows : context.rows->split(kCpuBlockTokens)) {
-    ResidualSum part = {finish(attended.index_select(0, rows), residual.index_select(0, rows))};
+    ResidualSum part = {finish(Attended{.heads = attended.heads.index_select(0, rows),
+                                        .residual = attended.residual.index_select(0, rows)})};
     blocks.push_back(part.total());
   }
   return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
@@ -84,8 +90,11 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
-// Multi-head attention (Vaswani et al. 2017). The projections to query, key and value are one
-// product.
+// Multi-head attention (Vaswani et al. 2017). For each head:
+//   Attention(x) = Wo softmax(scale x q k^T) v,  (q, k, v) = Wqkv x
+// The projections to query, key and value are one product. varlen_attention() states the scores
+// with a softcap or with relative positions. With LayerContext::rotary, q and k are rotated first
+// (nn/layers/rotary.h).
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
@@ -94,21 +103,29 @@ class SelfAttention {
   // Adds norms: q = rotate(query_norm(q)), k = rotate(key_norm(k)), head by head (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
-  // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
-  at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // Attention of norm(x), also without the output projection. Afterwards x.sum is the whole sum,
-  // which the layer needs as its residual.
-  at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
-    return attend(norm.settle_for_product(x, qkv_), context);
+  // Returns the heads softmax(scale x q k^T) v of x, and x as the residual. A caller moves a
+  // ResidualSum into the call, because its term must have no other owner.
+  Attended attend(const at::Tensor& x, const LayerContext& context) const {
+    return {.heads = heads_of(x, context), .residual = x};
   }
-  // The output projection.
-  at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
-  // residual + project(attended).
-  ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
-    return out_.add(attended, residual);
+  Attended attend(ResidualSum x, const LayerContext& context) const {
+    return attend(x.total(), context);
+  }
+  // Returns the heads of norm(x), and x as the residual.
+  Attended attend(const Norm& norm, ResidualSum x, const LayerContext& context) const {
+    const LinearInput normed = norm.settle_for_product(x, qkv_);
+    return {.heads = heads_of(normed, context), .residual = std::move(x.sum)};
+  }
+  // Wo heads.
+  at::Tensor project(const Attended& attended) const { return out_(attended.heads); }
+  // residual + Wo heads.
+  ResidualSum add(const Attended& attended) const {
+    return out_.add(attended.heads, attended.residual);
   }
 
  private:
+  at::Tensor heads_of(const LinearInput& x, const LayerContext& context) const;
+
   Linear qkv_;
   Linear out_;
   std::optional<RmsNorm> query_norm_;
@@ -116,28 +133,37 @@ class SelfAttention {
   AttentionShape shape_;
 };
 
-// The MLP of a layer: MLP(x) = down(activation(up(x))), or the gated form (Shazeer 2020).
+// The parts of a gated MLP (Shazeer 2020): MLP(x) = down(activation(gate(x)) * up(x)).
+struct GatedMlp {
+  Linear gate_then_up;  // [gate(x), up(x)] side by side; loaded without an activation
+  Linear down;
+  Activation gate_activation;
+};
+
+// The MLP of a layer: MLP(x) = down(activation(up(x))), or the gated form.
 class FeedForward {
  public:
   // `up` was loaded with the activation.
   FeedForward(Linear up, Linear down) : up_(std::move(up)), down_(std::move(down)) {}
-  // MLP(x) = down(activation(gate(x)) * up(x)). `gate_up` computes gate(x) and up(x) side by side,
-  // the gate first, and was loaded without an activation.
-  static FeedForward gated(Linear gate_up, Linear down, Activation activation);
+  explicit FeedForward(GatedMlp gated);
 
-  // MLP(x): [T, hidden_size] -> [T, hidden_size].
-  at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
-  // residual + MLP(x).
-  ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
-    return down_.add(inner(x), residual);
+  // Returns norm(x), [T, hidden_size], in the number format in which the MLP reads it. The result
+  // also has plain rows.
+  LinearInput input(const Norm& norm, ResidualSum x) const {
+    return norm.for_product(std::move(x), up_);
   }
+  // y + MLP(y), [T, hidden_size]. y is a result of input().
+  ResidualSum add(const LinearInput& y) const { return down_.add(inner(y), y.rows); }
   // x + MLP(norm(x)).
   ResidualSum add(const Norm& norm, ResidualSum x) const {
     const LinearInput normed = norm.settle_for_product(x, up_);
-    return add(normed, x.sum);
+    return down_.add(inner(normed), x.sum);
   }
-  // The product that reads x. Norm::for_product() needs it to write x in the form that it reads.
-  const Linear& first() const { return up_; }
+  // x + after(MLP(norm(x))).
+  ResidualSum add(const Norm& norm, ResidualSum x, const Norm& after) const {
+    const LinearInput normed = norm.settle_for_product(x, up_);
+    return {.sum = std::move(x.sum), .term = after(down_(inner(normed)))};
+  }
 
  private:
   // Returns the input of down_, [T, intermediate_size].

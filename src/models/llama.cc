@@ -21,19 +21,25 @@
 namespace encode {
 namespace {
 
+constexpr GatedMlpNames kMlpNames = {.gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
+
 struct LlamaLayer {
   RmsNorm attention_norm;
   SelfAttention attention;
   RmsNorm mlp_norm;
   FeedForward mlp;
 
-  // Attention has grouped queries and rotary positions:
-  //   x = x + Attention(RMSNorm(x))
-  //   x = x + down(silu(gate(y)) * up(y)),  y = RMSNorm(x)
+  //   y = x + Attention(RMSNorm(x))
+  //   x = y + MLP(RMSNorm(y))
+  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = (Wq z, Wk z, Wv z)
+  //   MLP(z) = down_proj(act(gate_proj(z)) * up_proj(z)),  act is hidden_act (silu)
+  // Several heads of q share a head of k and v (grouped-query attention). q and k are rotated by
+  // their positions: element i of a head forms a pair with element head_dim / 2 + i.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(attention_norm, x, context);
-    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
-      return mlp.add(mlp_norm, attention.add(attended, residual));
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };
@@ -58,7 +64,7 @@ LlamaLayer load_layer(const ModuleLoader& layer, const DecoderConfig& config,
       .attention_norm = layer.rms_norm("input_layernorm", config.hidden(), config.rms_norm_eps),
       .attention = std::move(attention),
       .mlp_norm = layer.rms_norm("post_attention_layernorm", config.hidden(), config.rms_norm_eps),
-      .mlp = load_gated_mlp(layer.scope("mlp"), config, variant.mlp_bias)};
+      .mlp = load_gated_mlp(layer.scope("mlp"), kMlpNames, config, variant.mlp_bias)};
 }
 
 class Llama : public Model {

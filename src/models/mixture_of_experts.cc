@@ -27,11 +27,11 @@ MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& 
   }
 }
 
-ResidualSum MixtureOfExperts::add(const LinearInput& input, const at::Tensor& residual) const {
-  const at::Tensor& x = input.rows;
+ResidualSum MixtureOfExperts::add(const LinearInput& y) const {
+  const at::Tensor& x = y.rows;
   const auto [weights, experts] =
       at::topk(at::softmax(router_(x).to(at::kFloat), -1), top_k_, /*dim=*/-1);
-  at::Tensor sum = residual.add(bias_);
+  at::Tensor sum = x.add(bias_);
   // The experts run one after the other, so that the order of the sum of a token does not depend on
   // the other tokens.
   for (size_t expert = 0; expert < up_.size(); ++expert) {
@@ -39,8 +39,8 @@ ResidualSum MixtureOfExperts::add(const LinearInput& input, const at::Tensor& re
     if (chosen.size(0) == 0) continue;
     const at::Tensor token = chosen.select(1, 0);
     const at::Tensor weight = weights.index_select(0, token).gather(1, chosen.narrow(1, 1, 1));
-    const at::Tensor y = down_[expert].in_blocks(up_[expert].in_blocks(x.index_select(0, token)));
-    sum.index_add_(0, token, y.mul(weight.to(y.scalar_type())));
+    const at::Tensor out = down_[expert].in_blocks(up_[expert].in_blocks(x.index_select(0, token)));
+    sum.index_add_(0, token, out.mul(weight.to(out.scalar_type())));
   }
   return {sum};
 }

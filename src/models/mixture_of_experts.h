@@ -30,9 +30,13 @@ class MixtureOfExperts {
   // `mlp` is the scope of the tensors. Throws what ModuleLoader throws.
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
-  // residual + MoE(x), [T, hidden].
-  ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
-  const Linear& first() const { return router_; }  // see FeedForward::first()
+  // Returns norm(x), [T, hidden], in the number format in which the router reads it. The result
+  // also has plain rows, which the experts read.
+  LinearInput input(const Norm& norm, ResidualSum x) const {
+    return norm.for_product(std::move(x), router_);
+  }
+  // y + MoE(y), [T, hidden]. y is a result of input().
+  ResidualSum add(const LinearInput& y) const;
 
  private:
   Linear router_;

@@ -50,14 +50,19 @@ struct ModernBertLayer {
   LayerNorm mlp_norm;
   FeedForward mlp;
 
-  // Queries and keys are rotated by their positions:
-  //   x = x + Attention(LayerNorm(x)), in the first layer without this norm
-  //   x = x + Wo(gelu(a) * b),  (a, b) = Wi(LayerNorm(x))
+  //   y = x + Attention(LayerNorm(x)), in the first layer without this norm
+  //   x = y + MLP(LayerNorm(y))
+  //   Attention(z) = attn.Wo softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv z
+  //   MLP(z) = mlp.Wo(act(a) * b),  (a, b) = Wi z,  act is hidden_activation (gelu)
+  // q and k are rotated by their positions: element i of a head forms a pair with element
+  // head_dim / 2 + i.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor heads = attention_norm ? attention.attend(*attention_norm, x, context)
-                                            : attention.attend(x.total(), context);
-    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
-      return mlp.add(mlp_norm, attention.add(attended, residual));
+    const Attended attended = attention_norm
+                                  ? attention.attend(*attention_norm, std::move(x), context)
+                                  : attention.attend(std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };
@@ -75,9 +80,9 @@ ModernBertLayer load_layer(const ModuleLoader& layer, const ModernBertConfig& co
       .attention = {layer.linear("attn.Wqkv", shape.query_key_value(), shape.hidden(), attention),
                     layer.linear("attn.Wo", shape.hidden(), shape.query(), attention), shape},
       .mlp_norm = norm("mlp_norm"),
-      .mlp = FeedForward::gated(layer.linear("mlp.Wi", gate_up, shape.hidden(), mlp),
-                                layer.linear("mlp.Wo", shape.hidden(), config.inner(), mlp),
-                                config.hidden_activation)};
+      .mlp = FeedForward({.gate_then_up = layer.linear("mlp.Wi", gate_up, shape.hidden(), mlp),
+                          .down = layer.linear("mlp.Wo", shape.hidden(), config.inner(), mlp),
+                          .gate_activation = config.hidden_activation})};
 }
 
 class ModernBert : public Model {

@@ -26,7 +26,8 @@ enum class RmsWeight {
 
 // Loads the layers below one scope of a checkpoint to the device. `name` is always the dotted name
 // of a layer below the scope. Throws Error "model.tensor" if a tensor is missing, and "model.shape"
-// if it has another shape.
+// if it has another shape. Throws "model.dtype" if it is not a floating-point tensor. All are
+// kConfig. One thread at a time may use the loaders of one Weights.
 class ModuleLoader {
  public:
   ModuleLoader(WeightScope scope, const ModelSource& source)

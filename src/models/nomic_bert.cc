@@ -39,16 +39,19 @@ struct LayerOf {
   Mlp mlp;
   LayerNorm mlp_norm;
 
-  // Queries and keys are rotated by their positions:
-  //   x = LayerNorm(x + Attention(x))
-  //   x = LayerNorm(x + MLP(x))
-  // load_mlp() states MLP(x) for FeedForward. mixture_of_experts.h states it for MixtureOfExperts.
+  //   y = LayerNorm(x + Attention(x))
+  //   x = LayerNorm(y + MLP(y))
+  //   Attention(x) = out_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = Wqkv x
+  //   MLP(y) = fc2(act(fc1(y))), or in the gated form fc2(fc11(y) * act(fc12(y)))
+  // q and k are rotated by their positions: element i of a head forms a pair with element
+  // head_dim / 2 + i. act is gelu, or silu in the gated form, if config.json names no other.
+  // mixture_of_experts.h states MLP(y) for a layer with experts.
+  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
   at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(x, context);
-    return finish_rows(context, heads, x, [this](const auto& attended, const auto& residual) {
-      const LinearInput y =
-          attention_norm.for_product(attention.add(attended, residual), mlp.first());
-      return mlp_norm(mlp.add(y, y.rows));
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      const LinearInput y = mlp.input(attention_norm, attention.add(rows));
+      return mlp_norm(mlp.add(y));
     });
   }
 };
@@ -61,15 +64,15 @@ struct Layer {
   }
 };
 
-// MLP(x) = fc2(gelu(fc1(x))). The gated form is fc2(fc11(x) * silu(fc12(x))).
 FeedForward load_mlp(const ModuleLoader& mlp, const RotaryBertConfig& config) {
   const Dim inner = config.inner();
   const Dim hidden = config.hidden();
   Linear down = mlp.linear("fc2", hidden, inner, {.bias = config.bias});
   if (config.gated) {
-    return FeedForward::gated(
-        mlp.fused({{"fc12", inner}, {"fc11", inner}}, hidden, {.bias = config.bias}),
-        std::move(down), config.hidden_act);
+    return FeedForward({.gate_then_up = mlp.fused({{"fc12", inner}, {"fc11", inner}}, hidden,
+                                                  {.bias = config.bias}),
+                        .down = std::move(down),
+                        .gate_activation = config.hidden_act});
   }
   return {mlp.linear("fc1", inner, hidden, {.bias = config.bias, .activation = config.hidden_act}),
           std::move(down)};

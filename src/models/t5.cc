@@ -66,9 +66,11 @@ constexpr LinearOptions kNoBias = {.bias = false};
 FeedForward load_mlp(const ModuleLoader& mlp, const T5Config& config) {
   Linear down = mlp.linear("wo", config.hidden(), config.inner(), kNoBias);
   if (config.gated) {
-    return FeedForward::gated(
-        mlp.fused({{"wi_0", config.inner()}, {"wi_1", config.inner()}}, config.hidden(), kNoBias),
-        std::move(down), config.activation);
+    return FeedForward(
+        {.gate_then_up = mlp.fused({{"wi_0", config.inner()}, {"wi_1", config.inner()}},
+                                   config.hidden(), kNoBias),
+         .down = std::move(down),
+         .gate_activation = config.activation});
   }
   return {mlp.linear("wi", config.inner(), config.hidden(),
                      {.bias = false, .activation = config.activation}),
@@ -81,14 +83,16 @@ struct T5Layer {
   RmsNorm mlp_norm;
   FeedForward mlp;
 
-  // A score is q k + bias(bucket of the distance):
-  //   x = x + Attention(RMSNorm(x))
-  //   x = x + wo(act(wi(y))),  y = RMSNorm(x)
-  // The gated form is x = x + wo(act(wi_0(y)) * wi_1(y)).
+  //   y = x + Attention(RMSNorm(x))
+  //   x = y + MLP(RMSNorm(y))
+  //   Attention(z) = Wo softmax(q k^T + bias(bucket of the distance)) v,
+  //   (q, k, v) = (Wq z, Wk z, Wv z)
+  //   MLP(z) = wo(act(wi(z))), or in the gated form wo(act(wi_0(z)) * wi_1(z))
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(attention_norm, x, context);
-    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
-      return mlp.add(mlp_norm, attention.add(attended, residual));
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };

@@ -14,12 +14,15 @@ struct XlLayer {
   LayerNorm mlp_norm;
   FeedForward mlp;
 
-  //   x = x + Attention(LayerNorm(x))
-  //   x = x + W2 gelu(W1 y + b1) + b2,  y = LayerNorm(x)
+  //   y = x + Attention(LayerNorm(x))
+  //   x = y + MLP(LayerNorm(y)),  MLP(z) = W2 act(W1 z + b1) + b2
+  // Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v + bo. q, k and v are projections of z.
+  // act is hidden_act, which is gelu in the paper.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
   ResidualSum forward(ResidualSum x, const LayerContext& context) const {
-    const at::Tensor heads = attention.attend(attention_norm, x, context);
-    return finish_rows(context, heads, x.sum, [this](const auto& attended, const auto& residual) {
-      return mlp.add(mlp_norm, attention.add(attended, residual));
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
     });
   }
 };

@@ -34,6 +34,7 @@ namespace encode {
 template <class T, class S>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, S>;
 
+// Writes a struct as a JSON object. Not thread-safe.
 class JsonWriter {
  public:
   template <class T>
@@ -82,7 +83,7 @@ class JsonWriter {
 };
 
 // Throws Error kInternal "job.protocol" for a field that is missing or has the wrong type. Ignores
-// fields that the struct does not have.
+// fields that the struct does not have. It borrows the object. Not thread-safe.
 class JsonReader {
  public:
   explicit JsonReader(const Json& object) : object_(object) {

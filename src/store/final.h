@@ -13,10 +13,10 @@
 namespace encode {
 
 // Deletes the temporary files that crashed writers of a final left beside it. The process must hold
-// the CacheLock.
+// the CacheLock. Throws what remove_temp_files() throws.
 void remove_final_temp_files(const std::string& matrix_path);
 
-// The files beside a final, apart from its manifest.
+// The files beside a final, apart from its manifest. Borrows the writers.
 struct BesideFinal {
   LedgerWriter* ledger = nullptr;    // null for a combined matrix, which has no ledger
   OffsetsWriter* offsets = nullptr;  // null unless the matrix has token embeddings
@@ -26,6 +26,7 @@ struct BesideFinal {
 // Deletes an older manifest, ranges file and offsets file. Then publishes, in this order: the
 // ranges, the matrix, the ledger, the offsets, and the manifest. A manifest therefore never stands
 // beside a matrix that it does not describe. Fills in the manifest's sizes, hashes and seals.
+// Throws what NpyWriter, LedgerWriter and OffsetsWriter throw.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 
 }  // namespace encode

@@ -28,7 +28,7 @@ struct FinalSource {
 // Writes and publishes the final at `matrix_path`. It reads the rows once, or twice if it has to
 // compute the ranges of all rows first. `manifest` holds the identity, the stats and the origins;
 // the function fills in the other fields. Throws what `source` throws, and Error: kData if a value
-// does not fit the type, kConfig "store.ranges".
+// does not fit the type, kConfig "store.ranges". Also throws what publish_final() throws.
 void write_final(const FinalSource& source, const std::string& matrix_path, Manifest manifest,
                  const FinalFormat& format);
 

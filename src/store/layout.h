@@ -21,7 +21,7 @@ inline constexpr std::string_view kLogFile = "chunks.log";
 inline constexpr std::string_view kStreamFile = "stream.json";
 
 // The names of the files of one chunk. Each parse function returns nullopt for a name that the
-// function before it would not build.
+// function before it would not build. `index` is at least 0.
 std::string chunk_file_name(int64_t index);  // 17 -> "chunk_0017.npy"
 std::optional<int64_t> parse_chunk_file_name(std::string_view name);
 std::string chunk_ledger_name(int64_t index);  // 17 -> "chunk_0017.truncated.jsonl"

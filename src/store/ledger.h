@@ -16,6 +16,7 @@
 
 namespace encode {
 
+// A writer that is destroyed before publish() removes its temporary file. Not thread-safe.
 class LedgerWriter {
  public:
   explicit LedgerWriter(std::string path) : path_(std::move(path)) {}
@@ -23,9 +24,10 @@ class LedgerWriter {
   // Appends one line for each row. The rows must come in ascending order. Throws Error kIoError.
   void append(std::span<const TruncatedRow> rows);
   // Appends another ledger, which must hold the rows that come next. Throws Error kData if its size
-  // or checksum is not the one in `seal`.
+  // or checksum is not the one in `seal`. Also throws what read_sealed_file() and append() throw.
   void append_file(const std::string& path, const FileSeal& seal);
   // Publishes the file, which is empty if nothing was appended. On return it survives power loss.
+  // Throws Error kIoError.
   FileSeal publish();
   bool empty() const { return !file_; }
 

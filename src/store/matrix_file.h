@@ -24,7 +24,8 @@ struct MatrixShape {
 // A writer that is destroyed before publish() removes its temporary file. One thread.
 class NpyWriter {
  public:
-  // Reserves disk space for the whole file, unless the vectors are counted at the end.
+  // Reserves disk space for the whole file, unless the vectors are counted at the end. Throws Error
+  // kCantCreate, kNoPermission, kIoError.
   NpyWriter(const std::string& path, MatrixShape shape);
 
   // Appends whole rows to a float32 matrix. Throws Error: kData for a value that is not finite,

@@ -13,8 +13,10 @@
 
 namespace encode {
 
+// A writer that is destroyed before publish() removes its temporary file. Not thread-safe.
 class OffsetsWriter {
  public:
+  // Throws Error kCantCreate, kNoPermission, kIoError.
   OffsetsWriter(const std::string& path, int64_t rows);
 
   // Appends rows; lengths[i] is the number of vectors of the i-th of them. Throws Error kIoError,
@@ -24,7 +26,7 @@ class OffsetsWriter {
   // one in `seal`.
   void append_file(const std::string& path, const FileSeal& seal);
   // Publishes the file; on return it survives power loss. Throws Error kInternal if rows are
-  // missing.
+  // missing. Throws kIoError if writing fails.
   FileSeal publish();
 
   int64_t vectors() const { return vectors_; }  // the number of vectors of all rows so far

@@ -12,7 +12,7 @@
 
 namespace encode {
 
-// The lowest and the highest value of each column.
+// The lowest and the highest value of each column. Not thread-safe.
 class Ranges {
  public:
   explicit Ranges(int64_t dim);
@@ -40,7 +40,7 @@ class Ranges {
 // Converts rows to one output type. Immutable, so any thread may use it.
 class Quantizer {
  public:
-  // Uses `ranges` only if has_ranges(type).
+  // Uses `ranges` only if has_ranges(type). Copies what it needs. Does not throw Error.
   Quantizer(OutputType type, int64_t dim, const Ranges& ranges);
 
   // Replaces `bytes` by the converted rows: output_columns(type, dim) items of npy_type(type) for

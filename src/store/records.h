@@ -14,8 +14,8 @@
 
 namespace encode {
 
-// The from_json functions throw Error for a field that is missing or wrong. `where` names the
-// document in the error.
+// The from_json functions throw Error kData "store.damaged" for a field that is missing or
+// wrong. `where` names the document in the error.
 Json to_json(const FileSeal& seal);
 FileSeal file_seal_from_json(const Json& json, const std::string& where);
 Json to_json(const RowStats& stats);

@@ -17,7 +17,7 @@ namespace encode {
 
 // Returns the text of `object`, which must not be empty, with its checksum and without a newline
 // at the end. `indent` is the indent of Json::dump(); -1 writes one line. Bytes that are not UTF-8
-// become U+FFFD.
+// become U+FFFD. Does not throw Error.
 std::string seal(const Json& object, int indent = -1);
 
 // Returns the object without "checksum". Throws Error kData "store.damaged" if the text has no

@@ -9,7 +9,7 @@ namespace encode {
 // has its default action: it ends the process, and the worker dies with its parent. A signal that
 // was ignored before stays ignored, so that nohup works. The constructor also ignores SIGPIPE, so
 // that a run outlives a reader of its log. At most one StopSignal may exist at a time. The
-// constructor throws the Error of a failed system call.
+// constructor throws the Error of a failed system call. Any thread may call number() and fd().
 class StopSignal {
  public:
   StopSignal();

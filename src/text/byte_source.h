@@ -16,13 +16,17 @@ namespace encode {
 enum class Compression { kNone, kGzip, kZstd };
 
 // The bytes of the file as stored on disk. If the file shrinks or grows while it is read, read()
-// throws Error (kIoError), so that the input never silently becomes shorter or longer.
+// throws Error (kIoError), so that the input never silently becomes shorter or longer. Not
+// thread-safe.
 class DiskFile {
  public:
-  // If `hashed`, every byte that is read goes into the SHA-256.
+  // If `hashed`, every byte that is read goes into the SHA-256. Throws what open_for_reading()
+  // throws.
   DiskFile(std::string path, bool hashed);
 
+  // Reads up to `size` bytes and returns how many it has read.
   size_t read(char* data, size_t size);  // returns 0 only at the end
+  // An offset beyond the end goes to the end.
   void seek(int64_t offset);
 
   int64_t offset() const { return offset_; }
@@ -30,7 +34,7 @@ class DiskFile {
   const std::string& path() const { return path_; }
 
   // Reads the rest of the file and returns the SHA-256 of all its bytes, in hex. The file must be
-  // opened with `hashed`, and seek() must not have been called.
+  // opened with `hashed`, and seek() must not have been called. Throws what read() throws.
   std::string finish_hash();
 
  private:
@@ -41,6 +45,7 @@ class DiskFile {
   std::optional<Sha256> hash_;
 };
 
+// One thread at a time may use a source. It throws Error kIoError as DiskFile::read() does.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;

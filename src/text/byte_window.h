@@ -11,23 +11,26 @@
 
 namespace encode {
 
+// Not thread-safe.
 class ByteWindow {
  public:
   // The number of bytes after the view that may be read. simdjson needs them; their content is
   // undefined.
   static constexpr size_t kPaddingBytes = 64;
 
+  // `block_bytes` is at least 1.
   ByteWindow(std::unique_ptr<ByteSource> source, size_t block_bytes);
 
   // Returns the unread bytes in memory, valid until extend() or seek().
   std::string_view view() const { return {buffer_.data() + begin_, end_ - begin_}; }
-  // Marks the first `size` bytes of the view as read.
+  // Marks the first `size` bytes of the view as read. The view must have them.
   void consume(size_t size) {
     begin_ += size;
     offset_ += static_cast<int64_t>(size);
   }
   // Adds up to a block to the view. Returns false at the end of the input. Allocates memory only if
-  // the unread bytes and a block do not fit in the buffer.
+  // the unread bytes and a block do not fit in the buffer. extend(), at_end() and seek() throw what
+  // ByteSource throws.
   bool extend();
   bool at_end() { return begin_ == end_ && !extend(); }
 

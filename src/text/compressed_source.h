@@ -14,7 +14,7 @@
 namespace encode {
 
 // A source that can only read forward. To go back, seek() starts again at the beginning of the
-// file.
+// file. Has the thread rule and the failures of ByteSource.
 class CompressedSource : public ByteSource {
  public:
   size_t read(char* data, size_t size) final;
@@ -42,9 +42,11 @@ class CompressedSource : public ByteSource {
 };
 
 // Reads RFC 1952 with any number of members. Skips zero bytes after a member (tape padding), as
-// gzip does.
+// gzip does. `file` must outlive the source. Damage is Error kData "gzip.corrupt" or
+// "gzip.truncated".
 std::unique_ptr<ByteSource> make_gzip_source(DiskFile& file);
-// Reads RFC 8878 with any number of frames and windows of up to 128 MiB.
+// Reads RFC 8878 with any number of frames and windows of up to 128 MiB. `file` must outlive the
+// source. Damage is Error kData "zstd.corrupt" or "zstd.truncated".
 std::unique_ptr<ByteSource> make_zstd_source(DiskFile& file);
 
 }  // namespace encode

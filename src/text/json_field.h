@@ -7,6 +7,7 @@
 
 namespace encode {
 
+// Immutable. Any number of threads may use it.
 class JsonFieldPath {
  public:
   // "text" is a name, and "/a/b" is a pointer. In a pointer, "~1" stands for '/' and "~0" for '~'.

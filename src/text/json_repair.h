@@ -7,12 +7,12 @@
 namespace encode {
 
 // Replaces each escape \uD800 to \uDFFF that is not half of a surrogate pair by \uFFFD, because a
-// lone surrogate has no UTF-8 form. Returns true if it has replaced an escape.
+// lone surrogate has no UTF-8 form. Returns true if it has replaced an escape. Throws no Error.
 bool replace_lone_surrogate_escapes(std::string& json);
 
 // Shortens each integer of more than 18 digits to its first 18 digits, because it may not fit in 64
 // bits. The result is still too large for a token id, so it cannot be taken for one. Returns true
-// if it has shortened an integer.
+// if it has shortened an integer. Throws no Error.
 bool shorten_big_integers(std::string& json);
 
 }  // namespace encode

@@ -19,13 +19,19 @@ struct Line {
   bool too_long = false;
 };
 
+// Not thread-safe.
 class LineSplitter {
  public:
   // A line of more than `hold_bytes` is skipped and not kept in memory. `path` is for messages.
+  // `window` must outlive the splitter.
   LineSplitter(ByteWindow& window, int64_t hold_bytes, std::string path);
 
+  // Returns false at the end. The bytes of a line are valid until the next call. Throws Error kData
+  // "text.record_limit" for a line over kMaxRecordBytes, and what ByteWindow throws.
   bool next(Line& line);
   bool at_end();  // true if no line follows; makes the bytes of the last line invalid
+  // Goes to the start of line `line_number` (from 1), which is at `offset_bytes` in the
+  // decompressed input.
   void seek(int64_t offset_bytes, int64_t line_number);
 
  private:

@@ -47,7 +47,8 @@ struct Record {
 
 // Cuts the bytes of one format into records and finds the text of each record. Damage that hides
 // where the next record begins (an open quote, a record over kMaxRecordBytes) is an Error under
-// every row policy.
+// every row policy. That Error is kData with file:line. The functions also throw what ByteWindow
+// throws. One thread at a time may use a parser.
 class RecordParser {
  public:
   virtual ~RecordParser() = default;
@@ -57,7 +58,8 @@ class RecordParser {
 };
 
 // `window` begins at the first record (CSV: at the header) and must outlive the parser. The parser
-// of CSV reads the header when it is made.
+// of CSV reads the header when it is made. If it cannot, it throws Error kData "csv.header", or
+// kConfig "csv.column" for a column that the header does not have.
 std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options);
 std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options);
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,

@@ -17,6 +17,7 @@
 
 namespace encode {
 
+// One thread at a time may use a reader. It throws what TextReader throws.
 class RowReader final : public TextReader {
  public:
   static constexpr size_t kBlockBytes = size_t{256} << 10;
@@ -24,14 +25,14 @@ class RowReader final : public TextReader {
   enum class Purpose { kRead, kScan };  // kScan also hashes the file
 
   // Reads the input in blocks of `block_bytes`. The rows do not depend on the size of the blocks.
-  // Tests use small blocks to cut records at every place.
+  // Tests use small blocks to cut records at every place. Throws what open_texts() throws.
   RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes = kBlockBytes);
 
   bool next(Text& text) override;
   void seek(int64_t row, const InputScan& scan) override;
 
   // Reads the whole input. The reader must have Purpose::kScan, and must not have read anything
-  // before.
+  // before. Throws what TextReader throws, and passes on what `on_rejected` throws.
   InputScan scan(const std::function<void(const RejectedRow&)>& on_rejected);
 
  private:

@@ -14,7 +14,7 @@ struct FileFormat {
 
 // Reads the suffixes of `options.path`: [.txt|.jsonl|.ndjson|.csv|.tsv][.gz|.zst], in upper or
 // lower case. `options.format` overrides the first suffix. Throws Error (kConfig) if neither the
-// suffix nor `options.format` states a format.
+// suffix nor `options.format` states a format. The code is "text.format".
 FileFormat resolve_format(const InputOptions& options);
 
 }  // namespace encode

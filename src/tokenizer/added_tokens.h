@@ -23,7 +23,8 @@ struct AddedToken {
 };
 
 // Finds added tokens of one kind (raw or normalized). It finds the leftmost token first. If several
-// tokens begin at the same place, it finds the longest.
+// tokens begin at the same place, it finds the longest. Immutable. Any number of threads may use
+// it. It throws no Error.
 class AddedTokenFinder {
  public:
   // A part of a text: an added token, or the text between two of them (id -1).
@@ -46,7 +47,7 @@ class AddedTokenFinder {
   }
 
   // Appends the sections of `text`, in order. A text without an added token is one section, and an
-  // empty text has no section.
+  // empty text has no section. The sections are views of `text`.
   void split(std::string_view text, std::vector<Section>& sections) const;
 
  private:

@@ -22,7 +22,7 @@ struct CodePoints {
 };
 
 // Describes how a step rewrites a text: the new code points in order, each with the old code points
-// that it replaces.
+// that it replaces. Not thread-safe. It throws no Error.
 class Rewriting {
  public:
   struct Step {
@@ -44,6 +44,8 @@ class Rewriting {
   std::vector<Step> steps_;
 };
 
+// A text with its origins. The text is valid UTF-8 of less than 4 GiB, and offsets are bytes of it.
+// Not thread-safe. It throws no Error.
 class AlignedText {
  public:
   explicit AlignedText(std::string_view row);
@@ -95,7 +97,7 @@ class AlignedText {
 };
 
 // Returns the code points that the bytes [begin, end) of a text come from. `origins` has one entry
-// for each byte of the text.
+// for each byte of the text. begin <= end <= origins.size().
 CodePoints covered(std::span<const CodePoints> origins, size_t begin, size_t end);
 
 }  // namespace encode

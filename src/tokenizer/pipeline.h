@@ -41,6 +41,7 @@ struct SpecialTokens {
 };
 
 // Appends one row: the special tokens, and between them as many of `ids` as fit in max_length.
+// Throws no Error.
 void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
                 const TokenizeOptions& options, TokenizedRows& rows);
 
@@ -54,17 +55,20 @@ inline constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
 // "tokenizer.too_long") if `utf8` has more than `max_bytes`.
 std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string& repaired);
 
+// The stages of a tokenizer.
 struct PipelineParts {
   std::unique_ptr<Normalizer> normalizer;       // may be null
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // may be null
-  std::unique_ptr<Model> model;
+  std::unique_ptr<Model> model;                 // never null
   SpecialTokens special_tokens;
   AddedTokenFinder raw_tokens;         // searched for before normalization
   AddedTokenFinder normalized_tokens;  // searched for after normalization
   TokenSpellings tokens;               // "" for an id without a token
-  std::string description;
+  std::string description;             // the result of Tokenizer::description()
 };
 
+// Returns the tokenizer of these stages, which owns them. Its vocab_size() is parts.tokens.size(),
+// so every id that a stage gives must be below it. Does not throw Error.
 std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts);
 
 }  // namespace encode

@@ -19,13 +19,15 @@ namespace encode {
 
 struct PipelineParts;
 
+// Finds the cuts for one tokenizer. Immutable. Any number of threads may use it. Throws no Error.
 class PrefixCut {
  public:
   PrefixCut() = default;  // no cuts
   explicit PrefixCut(const PipelineParts& parts);
 
   bool possible() const { return possible_; }
-  // Returns the last cut at or before byte `at`, and 0 if there is none.
+  // Returns the last cut at or before byte `at`, and 0 if there is none. `at` is a number of bytes,
+  // at most utf8.size().
   size_t find(std::string_view utf8, size_t at) const;
 
  private:

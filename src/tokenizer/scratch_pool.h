@@ -1,5 +1,5 @@
 // Lends a scratch object to each call, without a lock. A thread usually gets the object that it has
-// used before.
+// used before. A lease must end before the pool does.
 #pragma once
 
 #include <array>

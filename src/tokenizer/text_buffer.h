@@ -10,7 +10,8 @@
 namespace encode {
 
 // There are two buffers: a step reads view() and writes the other buffer. Once both buffers have
-// grown, no step allocates memory.
+// grown, no step allocates memory. The caller keeps the text of reset() while view() may return it.
+// Not thread-safe.
 class TextBuffer {
  public:
   void reset(std::string_view text, bool at_origin) {

@@ -16,6 +16,7 @@ void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_d
                         bool final_is_complete, Findings& findings);
 
 // Adds a warning for each temporary file that a crashed writer left in the cache directory itself.
+// Throws what verify_run() throws.
 void check_cache_dir(const std::string& cache_dir, Findings& findings);
 
 }  // namespace encode

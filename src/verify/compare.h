@@ -50,7 +50,7 @@ struct CompareReport {
 };
 
 // Reads both files block by block in a few MB of memory. Throws Error: kNoInput, kData for
-// different shapes or for a file that is not a float32 matrix.
+// different shapes or for a file that is not a float32 matrix. Throws kIoError if reading fails.
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options);
 

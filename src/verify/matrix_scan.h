@@ -23,7 +23,7 @@ inline constexpr double kUnitTolerance = 1e-3;
 // Throws Error: kNoInput, kIoError, kData for a file that is not a valid .npy matrix.
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options);
 
-// Returns "rows 3, 17, 20 and 5 more" for three of a total of eight rows.
+// Returns "rows 3, 17, 20 and 5 more" for three of a total of eight rows. Throws no Error.
 std::string list_rows(const std::vector<int64_t>& rows, int64_t total);
 
 }  // namespace encode

@@ -28,7 +28,7 @@ struct Dim {
 class Weights;
 
 // The tensors with names that begin with a prefix such as "encoder.layer.0.". Cheap to copy; must
-// not outlive its Weights.
+// not outlive its Weights. One thread at a time may use the scopes of one Weights.
 class WeightScope {
  public:
   WeightScope(Weights& weights, std::string prefix)

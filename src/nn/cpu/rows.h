@@ -8,7 +8,8 @@
 
 namespace encode {
 
-// Returns the elements of a tensor. T must have the size of the tensor's elements.
+// Returns the elements of a tensor. T must have the size of the tensor's elements. The pointer is
+// valid as long as the memory of the tensor.
 template <typename T>
 T* rows_of(const at::Tensor& tensor) {
   return static_cast<T*>(tensor.data_ptr());

@@ -25,7 +25,8 @@ struct Fp8Rows {
 // The bits of a row depend only on the row.
 //
 // quantize_rows() uses the kernel of the CUDA plugin if that may be used, else LibTorch's
-// operations. Both give the same bits.
+// operations. Both give the same bits. Any number of threads may call them. They throw c10::Error
+// if the device fails.
 Fp8Rows quantize_rows(const at::Tensor& x);
 Fp8Rows quantize_rows_by_operations(const at::Tensor& x);
 

@@ -9,7 +9,9 @@ namespace encode {
 
 enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
-// Applies the activation to each element. kGelu is the exact form with erf.
+// Applies the activation to each element. kGelu is the exact form with erf. These functions have no
+// state. Any number of threads may call them, and they throw no Error, only c10::Error if the
+// device fails.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
 // The same for a tensor that only the caller holds. The result may overwrite x.

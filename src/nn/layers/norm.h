@@ -14,7 +14,8 @@ class Linear;
 enum class CudaKernel;
 
 // A norm over the last dimension. The mean and the variance are computed in float32 for every
-// compute type. Immutable; any number of threads may use it.
+// compute type. Immutable; any number of threads may use it. It throws c10::Error if the device
+// fails.
 class Norm {
  public:
   // Returns the norm of x [..., n].

@@ -30,7 +30,7 @@ struct PackedInput {
 
 // Copies values from the host to the device. The host does not wait for the device, because the
 // copy starts in pinned memory. LibTorch's caching allocator reuses this memory only after the copy
-// is done.
+// is done. Any number of threads may call it. Throws c10::Error if the device fails.
 at::Tensor to_device(const std::vector<int64_t>& values, at::Device device);
 at::Tensor to_device(const std::vector<int32_t>& values, at::Device device);
 at::Tensor to_device(const std::vector<float>& values, at::Device device);

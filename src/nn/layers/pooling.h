@@ -33,7 +33,7 @@ bool reads_one_token(const std::vector<PoolingMode>& modes);
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
 // Divides each row of x [B, dim] float32 in place by its Euclidean norm, or by 1e-12 if the norm is
-// smaller (torch.nn.functional.normalize).
+// smaller (torch.nn.functional.normalize). Throws no Error.
 void l2_normalize(at::Tensor& x);
 
 }  // namespace encode

@@ -8,8 +8,8 @@
 namespace encode {
 
 // Returns learned biases for logarithmic buckets of the distance (T5, Raffel et al. 2020). `table`
-// is [num_buckets, heads] in any float type. All distances from max_distance on share one bucket on
-// each side.
+// is [num_buckets, heads] in any float type, on the device of the model. All distances from
+// max_distance on share one bucket on each side.
 RelativePositions bucket_bias(const at::Tensor& table, int64_t max_distance);
 
 // Returns a penalty that grows with the distance on both sides, with one slope for each head

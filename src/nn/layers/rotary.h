@@ -34,7 +34,8 @@ class Rotary {
   RotaryAngles table_;  // [positions, head_dim / 2]
 };
 
-// Rotates the first `heads` heads of every row of qkv [T, row_heads, head_dim] in place.
+// Rotates the first `heads` heads of every row of qkv [T, row_heads, head_dim] in place. `heads` is
+// at most row_heads.
 void rotate(at::Tensor& qkv, int64_t heads, const RotaryAngles& angles);
 
 }  // namespace encode

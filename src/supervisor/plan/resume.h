@@ -41,7 +41,7 @@ class StreamFinisher {
   std::string standard_path(const StreamPlan& stream) const;
 
   // Whether the final of this stream exists in the format of StoreOptions::final_format. Checks the
-  // size of the file, not its hash.
+  // size of the file, not its hash. Throws what final_state() and has_format() throw.
   bool has_final(const StreamPlan& stream) const;
 
   // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and
@@ -50,7 +50,8 @@ class StreamFinisher {
   //   - converts a valid float32 final if another format is wanted,
   //   - keeps the committed chunks, and assembles the final if no chunk is missing.
   // Throws Error kConfig that names the differing fields if the final or the chunks belong to
-  // another run.
+  // another run. Also throws what ChunkStore::open() throws, and Error "run.fresh" if an old file
+  // cannot be deleted.
   StreamState resume(const StreamPlan& stream) const;
 
   // Must be called when a worker has finished the stream or has ended. Assembles the final if every

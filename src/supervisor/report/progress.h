@@ -27,7 +27,8 @@ struct ProgressView {
 // is 0, the line has no bar and no limit, for a log.
 std::string render_progress(const ProgressView& view, size_t width);
 
-// Measures rows and tokens per second over the last 30 seconds.
+// Measures rows and tokens per second over the last 30 seconds. The rates are 0 until two samples
+// differ in time. Not thread-safe.
 class RateMeter {
  public:
   void reset() { samples_.clear(); }

@@ -52,8 +52,9 @@ class RunReporter {
 
   // Writes `state` to status.json at once. `error` may be null.
   void state(const std::string& state, const ErrorDetail* error);
-  // Returns "chunk 3/51 (samples 2000-3000)".
+  // Returns "chunk 3/51 (samples 2000-3000)". `unit` is a unit of the current worker.
   std::string chunk_name(int64_t unit, int64_t chunk, RowRange rows) const;
+  // `stream` is below the number of streams. The reference is valid as long as the reporter.
   const StreamRate& rate(size_t stream) const { return rates_[stream]; }
   int64_t worker_peak_bytes() const { return worker_peak_bytes_; }
   int64_t restarts = 0;  // for status.json

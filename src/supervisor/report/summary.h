@@ -32,7 +32,7 @@ struct RunSummary {
   std::string host_memory;      // "host memory 38.7% (38.4 GB available)"
 };
 
-// Returns several lines; each ends in '\n'.
+// Returns several lines; each ends in '\n'. Throws no Error.
 std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
 Json to_json(const StageSeconds& seconds);  // an object: the seconds by the name of the stage

@@ -40,6 +40,8 @@ class ChildProcess {
   int events_fd() const { return events_.get(); }
   int output_fd() const { return output_.get(); }
 
+  // Sends a signal to the child. Does nothing after abandon() or after try_wait() has returned a
+  // status.
   void signal(int number) const;
   std::optional<ExitStatus> try_wait();  // nullopt while the child lives
   // Gives up a child that cannot be killed, so that the destructor does not wait for it.

@@ -8,6 +8,7 @@
 
 namespace encode {
 
+// Not thread-safe.
 class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = 1 << 20;
@@ -20,7 +21,9 @@ class LineReader {
   int fd() const { return open_ ? fd_ : -1; }
   // Reads all bytes that are available and calls on_line for every whole line, without its '\n'. A
   // line longer than kMaxLineBytes comes in pieces. At the end of the stream a last line without
-  // '\n' comes too.
+  // '\n' comes too. Throws no Error of its own, and passes on what on_line throws. A read error
+  // counts as the end of the stream, except EINTR and EAGAIN: the supervisor learns from the exit
+  // status why the worker has ended.
   void drain();
 
  private:

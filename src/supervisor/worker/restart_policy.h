@@ -13,7 +13,7 @@ namespace encode {
 // Counts, for each stream, how often the chunk that failed last has failed. The counts are in
 // <cache>/attempts.json, so that they remain when a scheduler starts the job again. The results do
 // not depend on this file. It is therefore written without fsync, and a file that cannot be read
-// counts as empty.
+// counts as empty. A file that cannot be written is not reported. Not thread-safe.
 class AttemptLog {
  public:
   explicit AttemptLog(std::string path);  // "": the counts are only in memory
@@ -41,6 +41,7 @@ class RestartPolicy {
  public:
   static constexpr int64_t kMaxChunkFailures = 3;
 
+  // `attempts` must outlive the policy.
   RestartPolicy(int64_t max_restarts, double first_delay_seconds, AttemptLog& attempts)
       : max_restarts_(max_restarts),
         first_delay_seconds_(first_delay_seconds),

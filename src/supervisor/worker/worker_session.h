@@ -41,7 +41,7 @@ struct WorkerOutcome {
   int64_t peak_resident_bytes = 0;
 };
 
-// One object runs one worker. Calls all callbacks on the thread of run().
+// One object runs one worker. Calls all callbacks on the thread of run(). Not thread-safe.
 class WorkerSession {
  public:
   struct Callbacks {
@@ -53,6 +53,7 @@ class WorkerSession {
     std::function<void(Clock::time_point)> on_tick;  // about ten times a second, or more often
   };
 
+  // `stop` must outlive the session.
   WorkerSession(WorkerOptions options, const StopSignal& stop, Callbacks callbacks)
       : options_(std::move(options)), stop_(stop), callbacks_(std::move(callbacks)) {}
 

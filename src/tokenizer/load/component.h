@@ -13,7 +13,7 @@
 namespace encode {
 
 // A JSON object with a "type". It keeps a reference to the JSON. Malformed values throw Error
-// (kConfig).
+// (kConfig). The JSON must outlive the component. Not thread-safe.
 class Component {
  public:
   Component(const Json& json, std::string where);
@@ -36,7 +36,8 @@ class Component {
   std::string type_;
 };
 
-// Reads the "pattern" of a component: {"String": ..} or {"Regex": ..}.
+// Reads the "pattern" of a component: {"String": ..} or {"Regex": ..}. Throws Error (kConfig) for
+// another form, and what make_regex_pattern() throws.
 std::unique_ptr<TextPattern> load_pattern(const Component& component);
 struct PatternText {
   std::string text;

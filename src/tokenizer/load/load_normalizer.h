@@ -8,7 +8,8 @@
 
 namespace encode {
 
-// Throws Error (kConfig) for a type or an option that is not supported.
+// Throws Error (kConfig) for a type or an option that is not supported. The code is
+// "tokenizer.unsupported", or "tokenizer.format" if the JSON is malformed.
 std::unique_ptr<Normalizer> load_normalizer(const Component& component);
 
 }  // namespace encode

@@ -15,7 +15,8 @@ struct LoadedPreTokenizer {
 };
 
 // `model_takes_bytes` is true if the model can take pieces of raw bytes (load_model.h). Throws
-// Error (kConfig) for a type or an option that is not supported.
+// Error (kConfig) for a type or an option that is not supported. The code is
+// "tokenizer.unsupported", or "tokenizer.format" if the JSON is malformed.
 LoadedPreTokenizer load_pre_tokenizer(const Component& component, bool model_takes_bytes);
 
 }  // namespace encode

@@ -10,16 +10,19 @@
 
 namespace encode {
 
+// Not thread-safe.
 class MergeLoader {
  public:
   // The merged token is the left side and the right side without its first `prefix_size` bytes (the
-  // prefix of subwords). `where` names the place in messages.
+  // prefix of subwords). `where` names the place in messages. `vocabulary` must outlive the loader.
   MergeLoader(const Vocabulary& vocabulary, size_t prefix_size, std::string where);
 
   void reserve(size_t merges) { merges_.reserve(merges); }
   // The views must stay valid until finish(). Throws Error (kConfig) if a side or the result of a
-  // merge is not in the vocabulary. A later add() or finish() may report this.
+  // merge is not in the vocabulary. A later add() or finish() may report this. The code is
+  // "tokenizer.format".
   void add(std::string_view left, std::string_view right);
+  // Returns the merges in the order of add(). Call it once.
   std::vector<BpeMerge> finish();
 
  private:

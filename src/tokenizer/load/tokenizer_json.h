@@ -9,7 +9,8 @@
 namespace encode {
 
 // `text` is the content of the file, and `where` is its name for messages. Throws Error (kConfig)
-// if the file is malformed or uses something that is not supported.
+// if the file is malformed or uses something that is not supported. The code is
+// "tokenizer.unsupported", or "tokenizer.format" if the JSON is malformed.
 std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where);
 
 }  // namespace encode

@@ -13,7 +13,7 @@
 namespace encode {
 
 // A hash table with open addressing that maps a pair of ids to the rank and the result of its
-// merge.
+// merge. Immutable. Any number of threads may use it.
 class PairTable {
  public:
   struct Merge {
@@ -59,10 +59,11 @@ class PairTable {
 // O(n log n) with any merges. Not thread-safe: each thread needs a merger of its own.
 class BpeMerger {
  public:
+  // `pairs` must outlive the merger.
   explicit BpeMerger(const PairTable& pairs) : pairs_(pairs) {}
 
   // Writes the ids that `symbols` are merged into to `out`, and returns their end. `out` must not
-  // overlap `symbols`.
+  // overlap `symbols`. `out` has room for symbols.size() ids.
   int32_t* merge(std::span<const int32_t> symbols, int32_t* out);
 
   struct Token {

@@ -13,6 +13,7 @@
 
 namespace encode {
 
+// Immutable. Any number of threads may use it. It throws no Error.
 class ByteTrie {
  public:
   using Entry = std::pair<std::string_view, int32_t>;
@@ -20,7 +21,7 @@ class ByteTrie {
   static constexpr uint32_t kNoNode = UINT32_MAX;
 
   ByteTrie() = default;
-  // `entries` are distinct, non-empty strings in any order, with ids >= 0.
+  // `entries` are distinct, non-empty strings in any order, with ids >= 0. The strings are copied.
   explicit ByteTrie(const std::vector<Entry>& entries);
 
   bool empty() const { return nodes_.empty(); }
@@ -30,6 +31,7 @@ class ByteTrie {
     const uint32_t next = nodes_[node].base + static_cast<unsigned char>(byte);
     return nodes_[next].parent == node ? next : kNoNode;
   }
+  // `node` is a node of a trie that is not empty.
   int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1: no string ends here
   // Returns the descendant of `node` for `bytes`, and kNoNode if there is none.
   uint32_t walk(uint32_t node, std::string_view bytes) const;

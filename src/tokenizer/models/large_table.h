@@ -10,6 +10,7 @@
 
 namespace encode {
 
+// Throws std::bad_alloc as other allocators do.
 template <typename T>
 class LargeTableAllocator {
  public:

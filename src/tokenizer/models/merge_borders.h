@@ -16,6 +16,7 @@
 
 namespace encode {
 
+// Immutable. Any number of threads may use it. It throws no Error.
 class MergeBorders {
  public:
   MergeBorders() = default;  // no cuts

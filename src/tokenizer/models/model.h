@@ -22,6 +22,7 @@ struct RangedToken {
   bool is_text = false;
 };
 
+// Models are immutable and throw no Error.
 class Model {
  public:
   // The memory that a thread needs to tokenize. Each model has its own kind.

@@ -12,7 +12,8 @@
 namespace encode {
 
 // Returns null if the model needs the library: for example, it is of another kind, or it has a
-// charsmap or unused pieces.
+// charsmap or unused pieces. The tokenizer copies what it needs of `model` and the file behind it.
+// Does not throw Error.
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
                                                   const SpecialTokens& special);
 

@@ -36,7 +36,7 @@ struct SentencePieceModel {
 
 // Reads the message ModelProto of sentencepiece_model.proto. The result has views of `file`.
 // Returns nullopt if the file is not a ModelProto, or not one that a trainer writes (a part occurs
-// twice, or a field has another type).
+// twice, or a field has another type). `file` must outlive the result. Does not throw Error.
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file);
 
 // Returns the sizes of the pieces of any ModelProto. Returns nullopt if the file is not a message

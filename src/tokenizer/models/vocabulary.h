@@ -12,6 +12,7 @@
 
 namespace encode {
 
+// Any number of threads may read it while no thread adds a token. It throws no Error.
 class Vocabulary {
  public:
   struct Entry {
@@ -34,6 +35,7 @@ class Vocabulary {
   int32_t max_id() const { return max_id_; }  // -1 if there are no tokens
 
   std::span<const Entry> entries() const { return entries_; }  // in the order of the calls of add()
+  // The view is valid until the next add().
   std::string_view token(const Entry& entry) const {
     return std::string_view(arena_).substr(entry.offset, entry.size);
   }
@@ -54,12 +56,13 @@ class Vocabulary {
   int32_t max_id_ = -1;
 };
 
-// The spelling of each id, for messages and output.
+// The spelling of each id, for messages and output. Immutable. Any number of threads may use it.
 class TokenSpellings {
  public:
   explicit TokenSpellings(std::span<const std::string_view> by_id = {});
 
   size_t size() const { return ends_.size(); }
+  // `id` is below size().
   std::string_view operator[](size_t id) const {
     const uint64_t begin = id == 0 ? 0 : ends_[id - 1];
     return std::string_view(arena_).substr(begin, ends_[id] - begin);

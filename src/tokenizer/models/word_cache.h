@@ -21,7 +21,7 @@ struct WordKey {
   static constexpr size_t kMaxSpaces = 15;
 
   // `readable_end` is the end of the memory after the word that may be read. If 16 bytes may be
-  // read, the key is made without a loop over bytes.
+  // read, the key is made without a loop over bytes. The word has at most kMaxBytes bytes.
   WordKey(std::string_view word, const char* readable_end) {
     const size_t size = word.size();
     if (readable_end - word.data() >= 16) {
@@ -42,7 +42,7 @@ struct WordKey {
     high |= static_cast<uint64_t>(size) << 56;
   }
   // Makes this the key of the word with `count` U+2581 before it. These take no bytes of the key.
-  // The word may then be empty.
+  // The word may then be empty. `count` is at most kMaxSpaces.
   void add_spaces(size_t count) { high |= static_cast<uint64_t>(count) << 60; }
   bool operator==(const WordKey&) const = default;
 };

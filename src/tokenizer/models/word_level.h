@@ -8,6 +8,7 @@
 
 namespace encode {
 
+// `unk_id` is the id of the unknown token. Does not throw Error.
 std::unique_ptr<Model> make_word_level(Vocabulary vocabulary, int32_t unk_id);
 
 }  // namespace encode

@@ -16,6 +16,7 @@ struct WordPieceOptions {
   int64_t max_input_chars_per_word = 100;
 };
 
+// The model keeps no reference to `vocabulary`. Does not throw Error.
 std::unique_ptr<Model> make_wordpiece(const Vocabulary& vocabulary,
                                       const WordPieceOptions& options);
 

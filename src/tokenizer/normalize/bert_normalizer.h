@@ -16,6 +16,7 @@ struct BertNormalizerOptions {
   bool strip_accents = true;  // null in tokenizer.json means the value of `lowercase`
   bool lowercase = true;
 };
+// Does not throw Error.
 std::unique_ptr<Normalizer> make_bert_normalizer(const BertNormalizerOptions& options);
 
 }  // namespace encode

@@ -11,13 +11,16 @@
 
 namespace encode {
 
+// Normalizers are immutable.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
   // Replaces the text by its normal form. May leave the text as it is if it is in normal form.
-  // Thread-safe.
+  // Any number of threads may call it, each with its own text. The text is valid UTF-8 before and
+  // after. Throws Error kData "tokenizer.regex" if the pattern of a Replace needs too many steps;
+  // the text is then undefined. No other normalizer throws Error.
   virtual void normalize(TextBuffer& text) const = 0;
-  // Does the same, and keeps track of where each byte comes from.
+  // Does the same, with the same failure, and keeps track of where each byte comes from.
   virtual void normalize_aligned(AlignedText& text) const = 0;
 
   // Returns true if the text before and the text after a border have no effect on each other. A

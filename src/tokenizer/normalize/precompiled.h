@@ -9,7 +9,8 @@
 namespace encode {
 
 // `charsmap` consists of the size of the trie (4 bytes), a Darts double array, and NUL-terminated
-// replacements. Throws Error (kConfig) if the parts do not fit together.
+// replacements. Throws Error (kConfig) if the parts do not fit together. The normalizer copies
+// `charsmap`.
 std::unique_ptr<Normalizer> make_precompiled_normalizer(std::string_view charsmap,
                                                         const std::string& where);
 

@@ -1,5 +1,6 @@
 // The normalizers of tokenizer.json that rewrite one code point, or one match of a pattern, at a
-// time.
+// time. The texts of the arguments are valid UTF-8. These functions throw no
+// Error. normalizer.h states the failure of a normalizer.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,8 @@
 
 namespace encode {
 
-// Decomposes code points one after the other, and puts the result in canonical order.
+// Decomposes code points one after the other, and puts the result in canonical order. Not
+// thread-safe. It throws no Error.
 class CanonicalDecomposer {
  public:
   struct Mark {
@@ -21,10 +22,12 @@ class CanonicalDecomposer {
 
   explicit CanonicalDecomposer(bool compatibility) : compatibility_(compatibility) {}
 
+  // `c` is at most U+10FFFF, and `utf8` is valid UTF-8.
   void add(char32_t c);
   void add(std::string_view utf8);
   void push_as_is(char32_t c) { push(c, 0); }  // adds `c` without decomposing or moving it
-  // Returns the result for all code points that were added since clear().
+  // Returns the result for all code points that were added since clear(). The reference is valid
+  // until the next call of a function that is not const.
   const std::vector<Mark>& code_points();
   void clear();
 

@@ -11,6 +11,7 @@ namespace encode {
 // The replacement is prepended to every piece, only to the first piece of the row, or to none.
 enum class PrependScheme { kAlways, kFirst, kNever };
 
+// `replacement` is at most U+10FFFF. Does not throw Error.
 std::unique_ptr<PreTokenizer> make_metaspace(char32_t replacement, PrependScheme scheme,
                                              bool split);
 

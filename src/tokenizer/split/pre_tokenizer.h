@@ -16,7 +16,7 @@
 
 namespace encode {
 
-// Collects the new text when pieces are rewritten.
+// Collects the new text when pieces are rewritten. `out` must outlive the writer. Not thread-safe.
 class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {}
@@ -33,7 +33,8 @@ class TextWriter {
   std::string& out_;
 };
 
-// Does the same as TextWriter and keeps track of where each byte comes from.
+// Does the same as TextWriter and keeps track of where each byte comes from. The arguments of the
+// constructor must outlive it. Not thread-safe.
 class AlignedWriter {
  public:
   AlignedWriter(std::string& out, std::string_view old, const std::vector<CodePoints>& old_origins)
@@ -63,7 +64,7 @@ class AlignedWriter {
   std::vector<CodePoints> origins_;
 };
 
-// The pieces of one text. No piece is empty.
+// The pieces of one text. No piece is empty. The text has less than 4 GiB. Not thread-safe.
 class PreTokenizedText {
  public:
   TextBuffer text;
@@ -127,10 +128,14 @@ class PreTokenizedText {
   std::vector<Match> matches_;
 };
 
+// Pre-tokenizers are immutable.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  virtual void pre_tokenize(PreTokenizedText& text) const = 0;  // thread-safe
+  // Any number of threads may call it, each with its own text. Throws Error kData "tokenizer.regex"
+  // if the pattern of a Split needs too many steps; the text is then undefined. No other
+  // pre-tokenizer throws Error.
+  virtual void pre_tokenize(PreTokenizedText& text) const = 0;
 
   // Returns what this step makes of a border: an ASCII letter of either case, and a space or U+2581
   // after it (`border` is kSpace or kMetaspace). The result is kCut if a piece always ends after

@@ -11,7 +11,8 @@
 
 namespace encode {
 
-// Appends the pieces of `text`. Their offsets count from `base`.
+// Appends the pieces of `text`. Their offsets count from `base`. `text` is valid UTF-8, and `base`
+// + text.size() is less than 4 GiB. Any thread may call a scanner, and it throws no Error.
 using SplitScanner = void (*)(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
 // GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+

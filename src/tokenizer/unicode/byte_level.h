@@ -7,7 +7,8 @@
 
 namespace encode {
 
-// Appends the spelling of each byte of `text` to `out`.
+// Appends the spelling of each byte of `text` to `out`. These functions throw no Error, and any
+// thread may call them.
 void append_byte_level(std::string_view text, std::string& out);
 
 // Returns the UTF-8 size of the spelling of `byte`: 1 for printable ASCII, which is spelled as

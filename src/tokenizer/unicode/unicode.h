@@ -1,7 +1,8 @@
 // UTF-8 and the properties and mappings of code points, exactly as in Hugging Face `tokenizers`.
 //
 // The parts of that library have tables of different Unicode versions. So the tables here are made
-// from its behaviour (scripts/generate/unicode_tables.py) and not from a Unicode library.
+// from its behaviour (scripts/generate/unicode_tables.py) and not from a Unicode library. Any
+// number of threads may call these functions. They throw no Error.
 #pragma once
 
 #include <cstddef>
@@ -35,10 +36,13 @@ enum Property : uint32_t {
   kGraphemeControl = 1U << 18,  // is a grapheme cluster of its own
 };
 
-// A two-stage table over all code points. Equal blocks are stored once.
+// A two-stage table over all code points. Equal blocks are stored once. Immutable. Any number of
+// threads may use it.
 class PropertyTable {
  public:
   PropertyTable();
+  // Returns the Property bits of `c`, and its canonical combining class in bits 24 to 31. `c` must
+  // be at most U+10FFFF, because the index is not checked.
   uint32_t operator[](char32_t c) const {
     return values_[block_[c >> kBlockBits] + (c & (kBlockSize - 1))];
   }
@@ -53,7 +57,10 @@ class PropertyTable {
   uint32_t values_[kMaxDistinctBlocks * kBlockSize];
 };
 
+// Returns the table, which is made at the first call and lives as long as the process. Any thread
+// may call it.
 const PropertyTable& properties();
+// Returns the canonical combining class, 0 to 254, from a value of PropertyTable.
 inline int combining_class(uint32_t property_bits) { return static_cast<int>(property_bits >> 24); }
 
 // Returns the full decomposition of `c`, empty if it has none. It is also empty for Hangul
@@ -94,6 +101,8 @@ inline Decoded decode(const char* p, const char* end) {
 // Returns the code point that ends at p > begin.
 Decoded decode_before(const char* begin, const char* p);
 
+// Appends the 1 to 4 bytes of `c`, which must be at most U+10FFFF. Does not check `c`: a surrogate
+// becomes three bytes that are not valid UTF-8. Throws no Error.
 void append_utf8(std::string& out, char32_t c);
 
 inline bool is_continuation(char byte) {
