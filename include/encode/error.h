@@ -50,7 +50,7 @@ class Error : public std::exception {
   std::string rendered_;
 };
 
-// The text of an error, without a final newline. Empty fields get no line:
+// Returns the text of an error, without a final newline. Empty fields get no line:
 //   error[model.shape]: <what>
 //     where     <where>
 //     expected  <expected>
@@ -58,7 +58,7 @@ class Error : public std::exception {
 //     hint      <hint>
 std::string render(const ErrorDetail& detail);
 
-// The exit code for an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES ->
+// Returns the exit code for an errno value: ENOENT -> kNoInput, ENOSPC -> kIoError, EACCES ->
 // kNoPermission, ...
 ExitCode exit_code_for_errno(int error_number);
 

@@ -34,7 +34,7 @@ struct Text {
   int64_t line = 0;                // the line of the file on which the row begins, counted from 1
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
-  std::vector<int32_t> input_ids;  // the token ids of such a row, each >= 0
+  std::vector<int32_t> input_ids;  // the token ids if `tokenized` is true, each >= 0
 };
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
@@ -81,8 +81,9 @@ class TextReader {
 
   // Makes `row` the next row, with 0 <= row <= scan.rows. `scan` must come from the same file and
   // the same options. A plain file is read from the last checkpoint before the row. A compressed
-  // file is decompressed up to the row, from the beginning if the row lies behind. Throws Error
-  // kIoError "text.changed" if the size of the file has changed.
+  // file is decompressed up to the row: from the current place, or from the beginning if the row
+  // lies before that place. Throws Error kIoError "text.changed" if the size of the file has
+  // changed.
   virtual void seek(int64_t row, const InputScan& scan) = 0;
 };
 

@@ -15,7 +15,7 @@
 
 namespace encode {
 
-// In all of them `unit` is an index into JobSpec::units, and `host_rss_bytes` is the resident
+// In all messages `unit` is an index into JobSpec::units, and `host_rss_bytes` is the resident
 // memory of the worker.
 
 struct ModelLoaded {

@@ -17,7 +17,7 @@
 
 namespace encode {
 
-// The encoded rows of one window.
+// The vectors of one window, which the encoding thread hands to the CommitThread.
 struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
@@ -26,9 +26,9 @@ struct EncodedWindow {
   DeviceMemory memory;  // set if the last part closes its chunk; see ChunkDone::memory
 };
 
-// Writes the rows of a unit to chunk files, or to the final in standard mode. The calls for a chunk
-// are begin(), append() for each of its parts in row order, and commit(). All functions throw the
-// errors of MatrixWriter. Not thread-safe.
+// Writes the rows of a unit to chunk files, or to the final matrix in standard mode. The calls for
+// a chunk are begin(), append() for each of its parts in row order, and commit(). All functions
+// throw the errors of MatrixWriter. Not thread-safe.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -44,14 +44,14 @@ std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
 // Sends ChunkDone for every chunk that it commits. push() and finish() must be called on one
-// thread. Holds at most two windows: one that is written and one that waits.
+// thread. Holds at most two windows: one that is being written and one that waits.
 class CommitThread {
  public:
   // `sink` and `events` must outlive the CommitThread.
   CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin);
   CommitThread(const CommitThread&) = delete;
   CommitThread& operator=(const CommitThread&) = delete;
-  // Writes the windows that were pushed. A chunk that is not complete then is dropped.
+  // Finishes the windows that were pushed, and drops a chunk that is not complete after them.
   ~CommitThread();
 
   // Waits until the thread has taken the previous window. Throws what writing an earlier window
@@ -72,7 +72,7 @@ class CommitThread {
   EventPipe& events_;
   int64_t unit_;
   ChunkOrigin origin_;
-  // The thread owns these three. The owner reads seconds_ after it has joined the thread.
+  // The thread owns these three fields. The owner reads seconds_ after it has joined the thread.
   RowStats chunk_stats_;
   double chunk_seconds_ = 0;  // see ChunkDone::seconds
   double seconds_ = 0;

@@ -1,6 +1,6 @@
-// Encodes a few fixed texts each time a model is loaded and compares the vectors with the first
-// ones in this cache. This detects a changed driver, library, program or processor before its
-// vectors are mixed with older ones.
+// Encodes a few fixed texts each time a model is loaded and compares the vectors with the vectors
+// that the first load stored in this cache. This detects a changed driver, library, program or
+// processor before its vectors are mixed with older vectors.
 #pragma once
 
 #include <span>

@@ -63,7 +63,7 @@ bool UnitRun::run() {
     tasks = tasks_of(*store);
   } else {
     sink = final_sink(unit_);
-    // Without rows there is no window, so this publishes the empty matrix.
+    // Without rows there is no window, so the empty matrix is published here.
     if (unit_.identity.rows == 0)
       begin_final(unit_.final_path, unit_.identity)->publish({}, origin_);
   }
@@ -130,7 +130,8 @@ bool UnitRun::encode_all(WindowProducer& producer, CommitThread& committer) {
       return false;
     for (const WindowPart& part : window->parts) {
       stats_.add(part.stats);
-      rows_ += part.stats.zero_token_rows;  // no batch contains these rows
+      // no batch contains these rows, so they are counted here
+      rows_ += part.stats.zero_token_rows;
     }
     if (window->parts.back().closes_chunk()) {
       model_.encoder->release_cached_memory();

@@ -1,5 +1,5 @@
-// Finds out what a stream can resume from: a valid final, committed chunks or nothing. Makes the
-// final from the chunks.
+// Finds out what a stream can resume from: a valid final matrix (called "final" here), committed
+// chunks or nothing. Makes the final from the chunks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace encode {
 // Is thrown when a signal asks the run to stop. All committed chunks are kept.
 struct Stopped {};
 
-// How far a stream is, according to the files on disk.
+// The progress of a stream, according to the files on disk.
 struct StreamState {
   bool finished = false;   // the final is published
   int64_t rows_done = 0;   // committed rows
@@ -40,7 +40,7 @@ class StreamFinisher {
   // converts.
   std::string standard_path(const StreamPlan& stream) const;
 
-  // Whether the final of this stream exists in the format of StoreOptions::final_format. Checks the
+  // True if the final of this stream exists in the format of StoreOptions::final_format. Checks the
   // size of the file, not its hash.
   bool has_final(const StreamPlan& stream) const;
 

@@ -14,7 +14,7 @@ namespace encode {
 struct FinishedMatrix {
   std::string name;
   std::string path;
-  int64_t rows_in = 0;  // records of the input; for a combined matrix its rows
+  int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
   int64_t rows = 0;  // of the matrix
   int64_t dim = 0;

@@ -10,7 +10,7 @@
 
 namespace encode {
 
-// Counts, for each stream, how often the chunk that failed last has failed. The counts are in
+// Counts, for each stream, how many times in a row the same chunk has failed. The counts are in
 // <cache>/attempts.json, so that they remain when a scheduler starts the job again. The results do
 // not depend on this file. It is therefore written without fsync, and a file that cannot be read
 // counts as empty.

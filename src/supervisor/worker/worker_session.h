@@ -79,7 +79,7 @@ class WorkerSession {
   std::optional<ErrorDetail> reported_;  // WorkerFailed
   bool finished_ = false;                // WorkerFinished
   bool hung_ = false;
-  int64_t unit_ = -1;  // of the chunk started last
+  int64_t unit_ = -1;  // the unit of the chunk that was started last
   int64_t chunk_ = -1;
   int64_t garbage_lines_ = 0;
   std::vector<std::string> last_output_;  // the last few lines, which may tell why it crashed
