@@ -1,6 +1,6 @@
-// The parts of a forward pass on the CPU: one thread, 512 tokens, and the width of MiniLM. FLOP/s
-// counts the operations of the floating-point product, even if the kernel computes it in another
-// way.
+// Measures the parts of a forward pass on the CPU, with one thread, 512 tokens and the width of
+// MiniLM. The FLOP/s count the operations of the floating-point matrix product, even if the kernel
+// computes it in another way.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cmath>

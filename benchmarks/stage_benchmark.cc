@@ -1,6 +1,7 @@
-// The stages around the model: reading, tokenizing, packing and writing. The environment variable
-// ENCODE_BENCHMARK_MODEL names a model directory, and ENCODE_BENCHMARK_ROWS names a JSONL file with
-// a field `text`. A benchmark that needs a missing variable reports an error and does nothing.
+// Measures the stages around the model: reading, tokenizing, packing and writing. The environment
+// variable ENCODE_BENCHMARK_MODEL names a model directory, and ENCODE_BENCHMARK_ROWS names a JSONL
+// file with a field `text`. A benchmark that needs a missing variable reports an error and does
+// nothing.
 #include <benchmark/benchmark.h>
 #include <cstdlib>
 #include <fmt/format.h>

@@ -17,9 +17,9 @@ namespace encode {
 // Immutable after loading. Any number of threads may call it.
 class EmbeddingHead {
  public:
-  // The weights and the products of the modules are float32, even if the model has another type.
-  // They are small, and their output is the result. `trace` records the products and must outlive
-  // the head.
+  // The weights and the matrix products of the modules are float32, even if the model has another
+  // type. The modules are small, and their output is the result. `trace` records the matrix
+  // products and must outlive the head.
   EmbeddingHead(const EffectiveResult& effective, at::Device device, ProductTrace* trace);
 
   const std::vector<PoolingMode>& pooling() const { return pooling_; }

@@ -16,17 +16,17 @@
 namespace encode {
 
 struct Transformer {
-  std::unique_ptr<ProductTrace> trace;  // the products of model and head point to it
+  std::unique_ptr<ProductTrace> trace;  // model and head record their matrix products in it
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;
-  ProductFormat format;  // of the model's products
+  ProductFormat format;  // of the model's matrix products
   EffectiveResult effective;
   int64_t vocab_size = 0;
 
-  // Returns float32 on the device: [B, width], or [T, width] with token_embeddings. The caller
-  // copies the result to the host and calls head.finish(), which gives it effective.dim columns.
-  // `slots` is at least batch.tokens() (see PackedInput).
+  // Returns the embeddings as float32 on the device: [B, width], or [T, width] with
+  // token_embeddings. The caller copies the result to the host and calls head.finish(), which gives
+  // it effective.dim columns. `slots` is at least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
   // The number of slots that embed() should be given for a batch of `tokens` tokens. On a GPU this
   // is a multiple of effective.launch_tokens. On CPU it is the number that cpu_slots() returns.
@@ -41,7 +41,7 @@ struct Transformer {
 // The check runs on the host, because a bad id on a GPU fails an assert that ends the process.
 void check_batch(const PackedBatch& batch, const Transformer& transformer);
 
-// EncoderOptions explains `threads`.
+// `threads` is EncoderOptions::threads.
 std::unique_ptr<Encoder> make_cpu_encoder(Transformer transformer, int64_t threads);
 std::unique_ptr<Encoder> make_cuda_encoder(Transformer transformer);
 

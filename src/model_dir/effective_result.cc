@@ -111,7 +111,7 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   result.max_length = max_length_in_force(directory, options);
   result.prompt = prompt_in_force(directory, options);
   result.dtype = options.dtype;
-  // Only float32 products have an option for the precision.
+  // Only float32 matrix products have an option for the precision.
   if (result.dtype == ComputeType::kFloat32)
     result.float32_matmul_precision = options.float32_matmul_precision;
   result.causal = options.causal;

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kLengthBytes = 8;
 
 // The dtypes of the format that have whole bytes. Models need F32, F16 and BF16. Tensors that no
-// model reads may have the others: buffers such as `position_ids` are I64.
+// model reads may have the other dtypes: buffers such as `position_ids` are I64.
 constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32", 4},
                                                                            {"F16", 2},
                                                                            {"BF16", 2},
