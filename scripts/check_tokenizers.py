@@ -4,8 +4,8 @@
   scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER] TOKENIZER.json|FILE.model ..
   scripts/check_tokenizers.py --offsets [--rows N] [--texts NAME|FILE ..] [--random N] TOKENIZER.json|FILE.model ..
 
-Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all. These are
-eight settings. The number of tokens that truncation removes is compared too. The reference for a tokenizer.json is:
+Each text is tokenized in eight settings: with and without special tokens, and truncated to 8, 128 and 512 tokens or not at
+all. The number of tokens that truncation removes is compared too. The reference for a tokenizer.json is:
 - without special tokens and truncation: encode_batch_fast;
 - for the other seven settings: `post_process` of that result, in which `tokenizers` truncates and adds special tokens. A
   text that is not longer than the truncation is taken unchanged. On every 37th text and the 50 longest, this reference is
@@ -130,7 +130,7 @@ def append_rows(stream, full, cut):
 
 
 def record(path, rows, folder):
-    """Writes the result of the reference for each setting. Returns how often its two ways to truncate differed."""
+   """Writes the result of the reference for each setting. Returns how often the reference's two ways to truncate differed."""
     reference = SentencePiece(path) if path.endswith(".model") else HuggingFace(path)
     streams = {setting: open(file_of(folder, setting), "wb") for setting in SETTINGS}
     for begin in range(0, len(rows), BLOCK):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes src/tokenizer/unicode/unicode_scripts_data.cc: the script of each character for the UnicodeScripts pre-tokenizer of
 Hugging Face `tokenizers`. The values come from experiments with the package. Two characters have the same script if they
-have the same number; the numbers mean nothing else. Characters with the number 0 stay with the text before them.
+have the same number; the numbers mean nothing else. A character with the number 0 stays with the text before it.
 
   pip install tokenizers && scripts/generate/unicode_scripts.py src/tokenizer/unicode/unicode_scripts_data.cc
 """

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes src/tokenizer/unicode/unicode_data.cc: the properties of every code point in Hugging Face `tokenizers`.
 
-The parts of `tokenizers` use tables of different Unicode versions: normalization 9, categories 8; regular expressions,
-letter case and grapheme clusters the newest. No Unicode library agrees with all of them. Every value here therefore comes
+The parts of `tokenizers` use tables of different Unicode versions: normalization uses version 9, categories use version 8;
+regular expressions, letter case and grapheme clusters use the newest. No Unicode library agrees with all of them. Every
+value here therefore comes
 from an experiment with the package, one code point at a time. Another version of `tokenizers` changes the file only if that
 version behaves differently.
 
@@ -60,7 +61,8 @@ def combining_classes():
     marks = {}
     for c in CODE_POINTS:
         k, s = unicodedata.combining(chr(c)), chr(c)
-        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s   # this package has the mark
+        # tokenizers knows the mark
+        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s
         if k and known and k not in marks and NFD(s) == s:
             marks[k] = s
     result = {}
@@ -115,7 +117,8 @@ def precompiled(rules):
     return normalizers.Precompiled(base64.b64decode(charsmap_of(model.getvalue()))).normalize_str
 
 
-# Precompiled replaces a whole grapheme cluster of less than six bytes by the rule for its first character.
+# Tells whether a character extends a grapheme cluster. Precompiled replaces a whole cluster of less
+# than six bytes by the rule for the cluster's first character.
 def grapheme_extends():
     normalize = precompiled("a")
     return lambda c: normalize("a" + c) == "X"

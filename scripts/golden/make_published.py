@@ -5,7 +5,7 @@
 
 The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
 (Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
-The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
+The names of tensors and the fields of config.json are as in their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
 import argparse

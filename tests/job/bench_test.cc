@@ -54,7 +54,7 @@ class BenchProgram : public ::testing::Test {
   std::string cache() const { return runs_.dir().file("cache"); }
   std::string texts() const { return runs_.dir().file("texts.txt"); }
 
-  // The scratch folders of all benches that run, or that left their folder behind.
+  // Returns the scratch folders of all benches that run, or that left their folder behind.
   Words scratch_folders() const {
     Words found;
     for (const auto& entry : fs::directory_iterator(runs_.dir().path())) {
@@ -63,7 +63,7 @@ class BenchProgram : public ::testing::Test {
     }
     return found;
   }
-  // The contents and the times of all files in the cache directory.
+  // Returns the contents and the times of all files in the cache directory.
   std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot() const {
     std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
     for (const auto& entry : fs::recursive_directory_iterator(cache())) {

@@ -58,7 +58,7 @@ TEST_P(Rows, TokenIdsAreCutAtMaxLengthAndCounted) {
               AllOf(HasSubstr("\"truncated_rows\": 1"), HasSubstr("\"lost_tokens\": 2")));
 }
 
-// The directory of the tiny T5 has no maximum length.
+// "t5" is included because its directory has no maximum length.
 INSTANTIATE_TEST_SUITE_P(Models, Rows, ::testing::Values("bert", "qwen2", "t5"));
 
 TEST_P(Rows, WithoutPoolingEveryTokenHasItsVector) {

@@ -1,5 +1,5 @@
-// Compares runs on whole sentence-transformers directories with its encode(). tests/data/README.md
-// says which script made the expected vectors.
+// Compares runs on whole sentence-transformers directories with encode() of sentence-transformers.
+// tests/data/README.md says which script made the expected vectors.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -61,7 +61,7 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
   }
 }
 
-// Returns an element of a product in float64.
+// Returns an element of a matrix product in float64.
 double product_of(const Product& p, const std::vector<float>& a, const std::vector<float>& b,
                   std::array<int64_t, 2> at) {
   double sum = 0;
@@ -97,8 +97,8 @@ TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
   }
 }
 
-// Because of this property the bits of attention do not depend on the number of queries and keys
-// that are computed together.
+// The bits of attention do not depend on the number of queries and keys that are computed together,
+// because the kernels have this property.
 TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
   constexpr Product kWhole = {32, 50, 200, 200, 50, 50};
   constexpr Product kPart = {16, 17, 200, 200, 50, 50};
@@ -216,7 +216,7 @@ std::vector<float> numbers_of_every_size() {
   while (values.size() < 20000) {
     const auto value = std::bit_cast<float>(bits(generator));
     if (!std::isnan(value)) values.push_back(value);
-    // Adds as many numbers in the range of float16.
+    // Adds the same number of values in the range of float16.
     values.push_back(std::ldexp(static_cast<float>(bits(generator)) - 0x1p31F,
                                 static_cast<int>(bits(generator) % 45) - 60));
   }

@@ -1,5 +1,5 @@
-// The JSON between encode and encode-worker must keep every field, and must reject documents that
-// neither program writes.
+// Tests the JSON between encode and encode-worker. It must keep every field, and documents that
+// neither program writes must be refused.
 #include <cstdint>
 #include <fmt/format.h>
 #include <random>
@@ -151,7 +151,7 @@ TEST(JobProtocol, EveryComputeTypeComesBack) {
   }
 }
 
-// A config may use the alias "bf16", but the programs use one name for each type.
+// A config may use the alias "bf16", but the messages use one name for each type.
 TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
   JobSpec spec = Filler(1).job();
   spec.units[0].effective.dtype = ComputeType::kBFloat16;
