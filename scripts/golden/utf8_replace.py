@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/text/utf8_replace.tsv: byte sequences and their decoding by Python with errors='replace'.
 
-CPython's UTF-8 decoder replaces each maximal subpart by U+FFFD (Unicode Standard 3.9). EDGES are the bytes at which the table
+CPython's UTF-8 decoder puts U+FFFD for each maximal subpart (Unicode Standard 3.9). EDGES are the bytes at which the table
 of well-formed UTF-8 changes. The file has the examples of the Unicode Standard, every sequence of one or two EDGES, and a
 digest over all sequences of three and of four EDGES.
 """

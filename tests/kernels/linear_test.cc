@@ -102,8 +102,7 @@ TEST_P(ExactLinear, AnOutlierDoesNotSpoilItsRow) {
   EXPECT_LT(error_beside_outliers(GetParam(), [](float x) { return x * 1000; }), 0x1p-21);
 }
 
-// 60 is near the largest outlier that three digits have to represent. A larger outlier needs four
-// digits.
+// 60 is about 63 times the mean magnitude of its row. Above 64 times, the row has four digits.
 TEST_P(ExactLinear, AnOutlierBelowTheFourthDigitTakesTwoBitsMore) {
   const double error = GetParam() == kFloat32Vectors ? 0x1p-22 : 0x1p-19;
   EXPECT_LT(error_beside_outliers(GetParam(), [](float) { return 60.0F; }), error);
