@@ -130,7 +130,7 @@ def append_rows(stream, full, cut):
 
 
 def record(path, rows, folder):
-   """Writes the result of the reference for each setting. Returns how often its two ways to truncate differed."""
+    """Writes the result of the reference for each setting. Returns how often its two ways to truncate differed."""
     reference = SentencePiece(path) if path.endswith(".model") else HuggingFace(path)
     streams = {setting: open(file_of(folder, setting), "wb") for setting in SETTINGS}
     for begin in range(0, len(rows), BLOCK):

@@ -54,7 +54,7 @@ class Tokenizer {
   // kData:
   // - "tokenizer.too_long" for a text over 64 MiB,
   // - "tokenizer.regex" if matching a split pattern takes too many steps. This can happen only with
-  // a pattern for which encode has no scanner of its own,
+  //   a pattern for which encode has no scanner of its own,
   // - "tokenizer.sentencepiece" if the sentencepiece library refuses the text.
   virtual void encode(std::string_view utf8, const TokenizeOptions& options,
                       TokenizedRows& rows) const = 0;

@@ -4,9 +4,9 @@ Each peer_*.py is a program that reads the rows of a JSONL file, encodes them as
 prints one line of JSON with these fields:
 
     rows             the number of rows
-   seconds          the time of reading, tokenizing and encoding with a loaded model
+    seconds          the time of reading, tokenizing and encoding with a loaded model
     cpu_seconds      the processor time of all threads in that time
-   load_seconds     the time of loading the model and the tokenizer
+    load_seconds     the time of loading the model and the tokenizer
     peak_rss_bytes   the peak of resident memory
     settings         the settings of the run in words
 
@@ -96,7 +96,7 @@ def encode_rows(rows, batch_size, encode_batch, threads=1):
 
 
 class Head:
-   """Applies the modules after the transformer: cls or mean pooling, and Normalize. Refuses other modules."""
+    """Applies the modules after the transformer: cls or mean pooling, and Normalize. Refuses other modules."""
 
     def __init__(self, model):
         pooling = json.loads((model / "1_Pooling" / "config.json").read_text())

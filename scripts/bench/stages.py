@@ -35,7 +35,7 @@ def bench(args, rows, runs, environment):
 
 
 def library_products(args):
-   """Returns {type: tokens/s of LibTorch's matrix products alone}, measured on a few rows."""
+    """Returns {type: tokens/s of LibTorch's matrix products alone}, measured on a few rows."""
     report = bench(args, rows=200, runs=1, environment={"ENCODE_CPU_CAPABILITY": "baseline"})
     return {result["dtype"]: result["products_tokens_per_second"]["median"] for result in report["results"]}
 

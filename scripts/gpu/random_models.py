@@ -49,7 +49,7 @@ SHAPES = {
 
 
 def flops_per_token(name, row_tokens):
-   """Returns the operations of a forward pass for one token of a row of `row_tokens`: the matrix products with weights, and
+    """Returns the operations of a forward pass for one token of a row of `row_tokens`: the matrix products with weights, and
     attention's products, of which causal attention needs half."""
     config = SHAPES[name].config
     hidden, inner = config["hidden_size"], config["intermediate_size"]

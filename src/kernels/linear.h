@@ -9,9 +9,10 @@
 // place of the first digit is 0. Two digits are multiplied only if the sum of their places is less
 // than the number of digits.
 // - Three digits (six products) round an operand to 2^-24 of the largest element of its row. If no
-// element of a row of x is far above the others, the errors are as small as the errors of float32
-// arithmetic. Otherwise they are at most 2^-19 of the sum of |x w| over all inputs. If the largest
-// element of a row of x is above 64 times the mean magnitude of the row, the row has four digits.
+//   element of a row of x is far above the others, the errors are as small as the errors of float32
+//   arithmetic. Otherwise they are at most 2^-19 of the sum of |x w| over all inputs. If the
+//   largest element of a row of x is above 64 times the mean magnitude of the row, the row has four
+//   digits.
 // - Two digits (three products) round an operand to 2^-16 of the largest element of its row.
 // - One digit is int8 quantization of weights and activations, row by row.
 //
@@ -20,6 +21,7 @@
 // - a product of float32 numbers;
 // - a pair of products of bfloat16 numbers (AVX512_BF16);
 // - four products of 8-bit integers (AVX512_VNNI), which are quantized as on tiles; these sums are
+//   exact in any order.
 // Float16 numbers are stored in 16 bits and multiplied as float32 numbers. bfloat16 numbers are
 // treated in the same way on a processor without AVX512_BF16.
 //
