@@ -74,7 +74,7 @@ class Tokenizer {
   // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". It names the version of
   // the sentencepiece library if that library makes the ids.
   virtual std::string description() const = 0;
-  // The spelling of an id in the vocabulary; "" for an id without a token.
+  // Returns the spelling of an id in the vocabulary; "" for an id without a token.
   virtual std::string token(int32_t id) const = 0;
 };
 

@@ -3,9 +3,8 @@
 
 The parts of `tokenizers` use tables of different Unicode versions: normalization uses version 9, categories use version 8;
 regular expressions, letter case and grapheme clusters use the newest. No Unicode library agrees with all of them. Every
-value here therefore comes
-from an experiment with the package, one code point at a time. Another version of `tokenizers` changes the file only if that
-version behaves differently.
+value here therefore comes from an experiment with the package, one code point at a time. Another version of `tokenizers`
+changes the file only if that version behaves differently.
 
   pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode/unicode_data.cc
 """

@@ -167,7 +167,7 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     const JobSpec spec = Filler(seed).job();
     const std::string json = to_json(spec);
     EXPECT_EQ(to_json(job_spec_from_json(json)), json);
-    // A member that is not read back has its default. So no leaf may be equal to the leaf of an
+    // A member that the reader forgets keeps its default. So no leaf may be equal to the leaf of an
     // empty job.
     JobSpec empty;
     empty.units.resize(2);
