@@ -77,7 +77,8 @@ void tokenize(benchmark::State& state) {
 }
 BENCHMARK(tokenize)->Unit(benchmark::kMillisecond);
 
-// The counter `fill` is the share of the token slots of all batches that hold tokens.
+// Times the packing of rows. The counter `fill` is the share of the token slots of all batches that
+// hold tokens.
 void pack_rows(benchmark::State& state) {
   const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
   const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;

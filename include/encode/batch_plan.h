@@ -27,30 +27,31 @@ struct BatchPlan {
   bool operator==(const BatchPlan&) const = default;
 };
 
-// The number of rows in a matrix product on a GPU, for a model of this width: a power of two from
-// 2,048 to 16,384. It is the same for every GPU, so that the fingerprint can contain it before the
-// device is known.
+// Returns the number of rows in a matrix product on a GPU, for a model of this width: a power of
+// two from 2,048 to 16,384. It is the same for every GPU, so that the fingerprint can contain it
+// before the device is known.
 int64_t launch_tokens(int64_t hidden_size);
 
-// The plan for one stream. SpeedOptions::batch_tokens and SpeedOptions::batch_size both limit the
-// budget; batch_size stands for that number of rows of `longest_row_tokens`. On a CPU the budget is
-// at most 512 tokens. On a GPU it is rounded down to a multiple of `launch_tokens`, but is at least
-// `launch_tokens`. The caller passes `launch_tokens` and `longest_row_tokens` from EffectiveResult.
+// Returns the plan for one stream. SpeedOptions::batch_tokens and SpeedOptions::batch_size both
+// limit the budget; batch_size stands for that number of rows of `longest_row_tokens`. On a CPU the
+// budget is at most 512 tokens. On a GPU it is rounded down to a multiple of `launch_tokens`, but
+// is at least `launch_tokens`. The caller passes `launch_tokens` and `longest_row_tokens` from
+// EffectiveResult.
 BatchPlan plan_batches(const SpeedOptions& speed, int64_t launch_tokens, int64_t longest_row_tokens,
                        const DeviceFacts& device);
 
-// The plan with half the budget, for a device that ran out of memory. No caller uses it yet: see D3
-// in docs/requirements.md. The budget stays a multiple of `launch_tokens`. Returns `plan` unchanged
-// if the budget cannot be halved any further.
+// Returns the plan with half the budget, for a device that ran out of memory. No caller uses it
+// yet: see D3 in docs/requirements.md. The budget stays a multiple of `launch_tokens`. Returns
+// `plan` unchanged if the budget cannot be halved any further.
 BatchPlan halved(const BatchPlan& plan);
 
 // Returns a text for the log: "batches of at most 16,384 tokens in launches of 4,096, rows of at
 // most 512".
 std::string describe(const BatchPlan& plan);
 
-// The least number of tokens that one call of Encoder::encode() should get. A call with fewer
-// tokens is slow for two reasons: the threads wait for each other at its end, and its last matrix
-// products may contain padding.
+// Returns the least number of tokens that one call of Encoder::encode() should get. A call with
+// fewer tokens is slow for two reasons: the threads wait for each other at its end, and its last
+// matrix products may contain padding.
 int64_t window_tokens(const BatchPlan& plan);
 
 }  // namespace encode

@@ -42,8 +42,8 @@ class Encoder {
   virtual bool token_embeddings() const = 0;  // true for PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;
   virtual int64_t max_length() const = 0;  // the most tokens in a sequence
-  // The number of token positions that encode() computes for a batch with this number of tokens. It
-  // is at least `tokens`; the other positions are padding.
+  // Returns the number of token positions that encode() computes for a batch with this number of
+  // tokens. It is at least `tokens`; the other positions are padding.
   virtual int64_t token_slots(int64_t tokens) const = 0;
 
   virtual const DeviceFacts& device() const = 0;

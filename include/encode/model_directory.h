@@ -187,15 +187,15 @@ struct EffectiveResult {
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
-// A warning for the user if neither the directory nor the options limit the length, so that
-// kDefaultMaxLength is in force. Empty in all other cases.
+// Returns a warning for the user if neither the directory nor the options limit the length, so that
+// kDefaultMaxLength is in force, and an empty list otherwise.
 std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options);
 
-// The hashes of `directory.files`, in the same order. `hash_cache` is a file that remembers hashes
-// by (device, inode, size, mtime, ctime); "" for none. If that file cannot be read or written, all
-// files are hashed again. Throws Error kIoError, with the code "model.changed" if a file changes
-// while it is hashed.
+// Returns the hashes of `directory.files`, in the same order. `hash_cache` is a file that remembers
+// hashes by (device, inode, size, mtime, ctime); "" for none. If that file cannot be read or
+// written, all files are hashed again. Throws Error kIoError, with the code "model.changed" if a
+// file changes while it is hashed.
 std::vector<FileHash> hash_model_files(const ModelDirectory& directory,
                                        const std::string& hash_cache);
 

@@ -64,7 +64,7 @@ struct ChunkOrigin {
   // BatchPlan::budget_tokens; 0 in records that are older than this field
   int64_t batch_tokens = 0;
 
-  // True if equal rows have equal bits: the device and the versions are the same.
+  // Returns true if equal rows have equal bits: the device and the versions are the same.
   bool same_kind(const ChunkOrigin& other) const {
     return device == other.device && libtorch == other.libtorch && driver == other.driver;
   }
@@ -157,7 +157,7 @@ class ChunkStore {
   virtual RowRange chunk(int64_t index) const = 0;
   virtual const std::vector<ChunkRecord>& committed() const = 0;  // in the order of their indices
   virtual std::vector<int64_t> pending() const = 0;               // the other indices, ascending
-  // One sentence for each damaged chunk or stray file that open() removed.
+  // Returns one sentence for each damaged chunk or stray file that open() removed.
   virtual const std::vector<std::string>& dropped() const = 0;
   virtual std::string chunk_path(int64_t index) const = 0;
 
@@ -180,7 +180,7 @@ class ChunkStore {
 // Requires the CacheLock.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
-// The paths of the files in a cache directory: <cache>/<stream>_chunks,
+// These functions return the paths of the files in a cache directory: <cache>/<stream>_chunks,
 // <cache>/<stream>_embeddings.npy, and the files beside a matrix.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
 std::string final_path(const std::string& cache_dir, const std::string& stream_name);
@@ -221,10 +221,10 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 //   never finished.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
-// True if the final matrix that the manifest describes has this format.
+// Returns true if the final matrix that the manifest describes has this format.
 bool has_format(const Manifest& manifest, const FinalFormat& format);
-// The differences between a final matrix and `identity`, one line for each field that differs:
-// "model.sha256: cache has ab.., this run has cd..".
+// Returns the differences between a final matrix and `identity`, one line for each field that
+// differs: "model.sha256: cache has ab.., this run has cd..".
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity);
 
 // Begins a final matrix that is written in one pass, without chunks (the standard mode). Deletes
@@ -238,10 +238,10 @@ std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
                     const FinalFormat& format);
 
-// The identity of the matrix that combine_finals() would make of these final matrices. With it,
-// final_state() tells whether that matrix exists already. The identity changes with every byte of a
-// part. Only the manifests are read. Throws Error kData if a manifest is missing, or if the numbers
-// of rows differ.
+// Returns the identity of the matrix that combine_finals() would make of these final matrices. With
+// this identity, final_state() tells whether that matrix exists already. The identity changes with
+// every byte of a part. Only the manifests are read. Throws Error kData if a manifest is missing,
+// or if the numbers of rows differ.
 StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 

@@ -69,10 +69,10 @@ class Tokenizer {
                                    TokenizedRows& rows,
                                    std::vector<TokenOffset>& offsets) const = 0;
 
-  // All ids that encode() can give are in [0, vocab_size()).
+  // Returns the size of the vocabulary. All ids that encode() can give are below it.
   virtual int64_t vocab_size() const = 0;
-  // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". It names the version of
-  // the sentencepiece library if that library makes the ids.
+  // Returns a text for the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". The text
+  // names the version of the sentencepiece library if that library makes the ids.
   virtual std::string description() const = 0;
   // Returns the spelling of an id in the vocabulary; "" for an id without a token.
   virtual std::string token(int32_t id) const = 0;

@@ -28,7 +28,7 @@ std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float1
 // The pooling modes of sentence-transformers. kNone keeps the vector of every token, for late
 // interaction (Khattab and Zaharia 2020), and cannot be combined with another mode.
 enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrtLen, kNone };
-// "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "none"
+// Returns "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "none"
 std::string_view to_string(PoolingMode mode);
 
 // The type of a final matrix, with the names and the meaning of sentence-transformers.

@@ -88,7 +88,7 @@ struct WorkerFinished {};
 using WorkerEvent = std::variant<ModelLoaded, UnitStarted, ChunkStarted, BatchDone, ChunkDone,
                                  UnitDone, ProductsTimed, LogLine, WorkerFailed, WorkerFinished>;
 
-// One line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
+// Returns one line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
 std::string to_json_line(const WorkerEvent& event);
 WorkerEvent worker_event_from_json(std::string_view line);  // throws Error kInternal
 

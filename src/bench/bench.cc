@@ -184,7 +184,7 @@ void Bench::count_inputs(const RunConfig& config) {
   }
 }
 
-// The worker that times the matrix products of the first case also plans the batches of all cases.
+// Plans the batches of all cases, in the worker that times the matrix products of the first case.
 void Bench::plan_all_batches() {
   JobSpec job = cases_.front().products;
   for (size_t i = 1; i < cases_.size(); ++i) {

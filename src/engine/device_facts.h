@@ -13,7 +13,7 @@ namespace encode {
 // CPU quota if `threads` is 0. Always 1 on a GPU, because one thread queues all work of the GPU.
 int64_t compute_threads(c10::Device device, int64_t threads);
 
-// `threads` is what compute_threads() returned.
+// Returns the facts about `device`. `threads` is the result of compute_threads().
 DeviceFacts device_facts(c10::Device device, int64_t threads);
 
 }  // namespace encode

@@ -28,8 +28,9 @@ struct Transformer {
   // token_embeddings. The caller copies the result to the host and calls head.finish(), which gives
   // it effective.dim columns. `slots` is at least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
-  // The number of slots that embed() should be given for a batch of `tokens` tokens. On a GPU this
-  // is a multiple of effective.launch_tokens. On CPU it is the number that cpu_slots() returns.
+  // Returns the number of slots that embed() should be given for a batch of `tokens` tokens. On a
+  // GPU this is a multiple of effective.launch_tokens. On a CPU it is the number that cpu_slots()
+  // returns.
   int64_t token_slots(int64_t tokens) const;
   // Copies the rows of `embeddings`, which is on the host and finished, to their places in `out`.
   // Encoder::encode() defines these places.

@@ -35,11 +35,13 @@ class RowSink {
   virtual void begin(const ChunkTask& chunk) = 0;
   // `values` is [part.vectors(), dim].
   virtual void append(const WindowPart& part, std::span<const float> values) = 0;
-  // The chunk is durable on return. Sets only `path` and, for a chunk file, `file_bytes`.
+  // Commits the chunk, which is durable on return. Sets only `path` and, for a chunk file,
+  // `file_bytes`.
   virtual ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
-// The argument must outlive the sink.
+// These functions return a sink for chunk files and for a final matrix. The argument must outlive
+// the sink.
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
@@ -59,7 +61,7 @@ class CommitThread {
   void push(EncodedWindow window);
   // Returns when all windows are durable. Throws what writing a window threw.
   void finish();
-  // The time that the thread has spent on writing. Valid after finish().
+  // Returns the seconds that the thread has spent on writing. Valid after finish().
   double seconds() const { return seconds_; }
 
  private:

@@ -28,7 +28,8 @@ int64_t tokens_of_window(const JobUnit& unit, const BatchPlan& batches) {
   return std::min(tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
 }
 
-// On a CPU one thread tokenizes, because the model needs the other cores.
+// Returns the number of tokenizing threads. On a CPU one thread tokenizes, because the model needs
+// the other cores.
 int64_t tokenizer_threads(const SpeedOptions& speed, const BatchPlan& batches) {
   if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
   constexpr int64_t kEnoughForAnyGpu = 8;

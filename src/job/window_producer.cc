@@ -113,7 +113,8 @@ class PartSource {
   }
 
   bool done() const { return task_ == tasks_.size(); }
-  // True if the next rows follow the last part directly, with no committed chunk between them.
+  // Returns true if the next rows follow the last part directly, with no committed chunk between
+  // them.
   bool goes_on() const { return !done() && tasks_[task_].rows.begin <= row_; }
 
   // Returns the next rows of the current chunk, at most kWindowRows, and appends their ids to

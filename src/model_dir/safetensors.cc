@@ -204,8 +204,8 @@ std::string quoted(const TensorEntry* entry) {
   return entry == nullptr ? "the header" : fmt::format("tensor '{}'", preview(entry->first));
 }
 
-// Throws, because `entry` does not begin at the end of `previous` (nullptr stands for the header).
-// Offsets count from the beginning of the data.
+// Throws the Error for an `entry` that does not begin at the end of `previous` (nullptr stands for
+// the header). Offsets count from the beginning of the data.
 [[noreturn]] void refuse_offset(const TensorEntry& entry, const TensorEntry* previous, int64_t end,
                                 int64_t offset) {
   throw refusal(

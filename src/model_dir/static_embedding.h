@@ -17,9 +17,9 @@ struct StaticEmbedding {
   std::optional<int64_t> max_length;
 };
 
-// `folder` has tokenizer.json and model.safetensors. Throws Error "model.static_embedding" if the
-// tensors are not those of this module, "model.format" if the weights are pickled, "model.missing",
-// and what read_safetensors() throws.
+// Reads the module from `folder`, which must have tokenizer.json and model.safetensors. Throws
+// Error "model.static_embedding" if the tensors are not those of this module, "model.format" if the
+// weights are pickled, "model.missing", and what read_safetensors() throws.
 StaticEmbedding read_static_embedding(const ModelFolder& folder);
 
 }  // namespace encode

@@ -25,7 +25,8 @@ using ::testing::Not;
 
 class Rows : public ::testing::TestWithParam<const char*> {
  protected:
-  // The token ids of "abc" and "de" from the tokenizer of RealRun. BERT adds [CLS] and [SEP].
+  // Returns JSONL with the token ids of "abc" and "de" from the tokenizer of RealRun. BERT adds
+  // [CLS] and [SEP].
   static std::string id_lines(const std::string& model) {
     const std::string begin = model == "bert" ? "[2," : "[";
     const std::string end = model == "bert" ? ",3]" : "]";

@@ -32,16 +32,16 @@ class StreamFinisher {
   StreamFinisher(const StoreOptions& options, RunLog& log, const StopSignal& stop)
       : options_(options), log_(log), stop_(stop) {}
 
-  // False in standard mode, which writes the final in one pass.
+  // Returns false in standard mode, which writes the final in one pass.
   bool chunk_files() const { return options_.use_chunked_encoding && options_.save_chunks; }
 
-  // The path to which a worker writes its float32 rows in standard mode. It is the path of the
-  // final if the final is float32. Otherwise it is a file beside the final, which finish()
+  // Returns the path to which a worker writes its float32 rows in standard mode. This is the path
+  // of the final if the final is float32. Otherwise it is a file beside the final, which finish()
   // converts.
   std::string standard_path(const StreamPlan& stream) const;
 
-  // True if the final of this stream exists in the format of StoreOptions::final_format. Checks the
-  // size of the file, not its hash.
+  // Returns true if the final of this stream exists in the format of StoreOptions::final_format.
+  // Checks the size of the file, not its hash.
   bool has_final(const StreamPlan& stream) const;
 
   // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and

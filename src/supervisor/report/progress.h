@@ -60,7 +60,7 @@ class Progress {
   void encoded(Clock::time_point now, int64_t rows, int64_t tokens) {
     rate_.add(now, rows, tokens);
   }
-  // Must be called when a new worker starts, because its totals begin at zero.
+  // Clears the rates. Must be called when a new worker starts, because its totals begin at zero.
   void restart() { rate_.reset(); }
 
   // Redraws the line at most ten times a second, or logs it at most every ten seconds.

@@ -22,7 +22,7 @@ struct WorkerOptions {
   std::string program;                                    // the path of encode-worker
   Clock::duration hang_floor = std::chrono::seconds(60);  // see HangWatch
   Clock::duration stop_grace = std::chrono::seconds(20);  // from SIGTERM to SIGKILL
-  // From SIGKILL until the worker counts as stuck in the kernel.
+  // The time from SIGKILL until the worker counts as stuck in the kernel.
   Clock::duration kill_grace = std::chrono::seconds(10);
 };
 
