@@ -36,7 +36,8 @@ struct ErrorDetail {
   std::string hint;  // the next step
 };
 
-// Every module throws it. main() catches it, prints render() to stderr and returns exit_code().
+// The exception that every module throws. main() catches it, prints render() to stderr and returns
+// exit_code().
 class Error : public std::exception {
  public:
   explicit Error(ErrorDetail detail);

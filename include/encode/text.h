@@ -30,7 +30,7 @@ namespace encode {
 
 // One accepted row.
 struct Text {
-  int64_t row = 0;                 // the number of accepted rows before it
+  int64_t row = 0;                 // the number of accepted rows before this row
   int64_t line = 0;                // the line of the file on which the row begins, counted from 1
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
@@ -54,7 +54,7 @@ struct InputScan {
   struct Checkpoint {
     int64_t row = 0;           // the number of the accepted row that begins there
     int64_t line = 0;          // the line of the file, counted from 1
-    int64_t rows_in = 0;       // the number of records before it
+    int64_t rows_in = 0;       // the number of records before this place
     int64_t offset_bytes = 0;  // in the decompressed bytes
   };
   static constexpr int64_t kCheckpointRows = 1000;
@@ -63,8 +63,8 @@ struct InputScan {
 
 // A record that a policy dropped.
 struct RejectedRow {
-  int64_t record = 0;  // the number of records before it in the file
-  int64_t line = 0;    // the line of the file on which it begins, counted from 1
+  int64_t record = 0;  // the number of records before this record in the file
+  int64_t line = 0;    // the line of the file on which the record begins, counted from 1
   std::string reason;  // "bad JSON: ...", "field 'text' is missing", ...
 };
 

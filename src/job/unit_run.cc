@@ -86,8 +86,8 @@ bool UnitRun::run() {
   return true;
 }
 
-// Warns of chunks from another kind of device, or refuses them, because the last bits of their
-// vectors may differ.
+// Warns of chunks from another kind of device, or refuses them with strict_numerics, because the
+// last bits of their vectors may differ.
 void UnitRun::check_origin(const ChunkStore& store) const {
   for (const ChunkRecord& record : store.committed()) {
     if (record.origin.same_kind(origin_)) continue;

@@ -18,7 +18,7 @@ struct TileRow {
   int64_t tile;         // number of the tile in the block, in row-major order
   int64_t column_tile;  // column of the tile in the block
   int64_t row;          // number of the row in the tile
-  int64_t product_row;  // number of the row in the product
+  int64_t product_row;  // number of the row in the result
 };
 
 // Turns the sums of a block into results, a few rows of its tiles at a time.

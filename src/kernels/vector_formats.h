@@ -97,7 +97,8 @@ struct Int8Format {
   }
   static UintVec words(const float* from, int64_t left, float scale) {
     const auto byte = [&](int64_t i) {
-      // A sum with this number has the rounded value, as a signed byte, in its lowest byte.
+      // After this number is added, the lowest byte of the sum is the rounded value, as a signed
+      // byte.
       constexpr float kRoundingBias = 0x1.8p23F;
       const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * splat(scale);
       return bits_of(scaled + kRoundingBias) & 0xFFU;

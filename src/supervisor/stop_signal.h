@@ -5,11 +5,11 @@
 
 namespace encode {
 
-// While a StopSignal exists, the first of these signals is recorded as a request. The second one
-// has its default action: it ends the process, and the worker dies with its parent. A signal that
-// was ignored before stays ignored, so that nohup works. The constructor also ignores SIGPIPE, so
-// that a run outlives a reader of its log. At most one StopSignal may exist at a time. The
-// constructor throws the Error of a failed system call.
+// While a StopSignal exists, it records the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 as a request.
+// The second signal has its default action: it ends the process, and the worker dies with its
+// parent. A signal that was ignored before stays ignored, so that nohup works. The constructor also
+// ignores SIGPIPE, so that a run outlives a reader of its log. At most one StopSignal may exist at
+// a time. The constructor throws the Error of a failed system call.
 class StopSignal {
  public:
   StopSignal();

@@ -27,8 +27,8 @@ struct Dim {
 
 class Weights;
 
-// The tensors with names that begin with a prefix such as "encoder.layer.0.". Cheap to copy; must
-// not outlive its Weights.
+// The tensors with names that begin with a prefix such as "encoder.layer.0.". A WeightScope is
+// cheap to copy and must not outlive its Weights.
 class WeightScope {
  public:
   WeightScope(Weights& weights, std::string prefix)

@@ -23,7 +23,8 @@ std::unique_ptr<Encoder> load(const std::string& model, const std::string& devic
   EncoderOptions options;
   options.hardware.device = device;
   testing::TestModel opened = testing::open_test_model(model, result);
-  opened.effective.launch_tokens = 1024;  // small, so that batches have different multiples of it
+  opened.effective.launch_tokens =
+      1024;  // small, so that batches are padded to one or more times this
   return testing::load_test_encoder(opened, options);
 }
 

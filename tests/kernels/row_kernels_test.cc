@@ -47,7 +47,7 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
     for (const int64_t n : kSizes) {
       const std::vector<float> scores = random_row(n, 30);
       std::vector<float> got(scores.size());
-      constexpr float kScale = 0.25;  // exact, so that only the subtraction of the top rounds
+      constexpr float kScale = 0.25;  // exact, so that only the subtraction of `top` rounds
       const float sum = set->exp_scores(scores.data(), n, kScale, got.data());
       const float top = kScale * *std::max_element(scores.begin(), scores.end());
       double expected_sum = 0;
@@ -97,8 +97,8 @@ TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
   }
 }
 
-// The bits of attention do not depend on the number of queries and keys that are computed together,
-// because the kernels have this property.
+// An element of a product must not depend on the number of rows and columns. Attention relies on
+// this: its bits must not depend on how many queries and keys are computed together.
 TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
   constexpr Product kWhole = {32, 50, 200, 200, 50, 50};
   constexpr Product kPart = {16, 17, 200, 200, 50, 50};

@@ -216,7 +216,8 @@ TEST_F(HashCacheTest, IsUsedByHashModelFiles) {
   cache.store(key, kPlanted);
   cache.save();
   EXPECT_TRUE(has_sha256(hashes(model, cache_), kPlanted));
-  EXPECT_THAT(read_bytes(cache_), HasSubstr(sha256_hex(testing::kTinyConfig)));  // and fills it
+  EXPECT_THAT(read_bytes(cache_),
+              HasSubstr(sha256_hex(testing::kTinyConfig)));  // hash_model_files() also fills it
   EXPECT_FALSE(has_sha256(hashes(model, ""), kPlanted));
 }
 

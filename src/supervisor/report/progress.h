@@ -56,7 +56,7 @@ class Progress {
 
   // `rows_left` counts the rows of the whole run that are not encoded yet.
   void update(const std::string& stream, int64_t rows_done, int64_t rows_total, int64_t rows_left);
-  // `rows` and `tokens` are what this worker has encoded so far.
+  // Adds a measurement. `rows` and `tokens` are the totals of the current worker.
   void encoded(Clock::time_point now, int64_t rows, int64_t tokens) {
     rate_.add(now, rows, tokens);
   }

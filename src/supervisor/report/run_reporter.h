@@ -82,7 +82,7 @@ class RunReporter {
   std::vector<UnitProgress> units_;
   int64_t unit_ = -1;  // the unit that is being encoded; -1: none
   int64_t chunk_ = -1;
-  int64_t unit_rows_ = 0;  // the rows of this unit that this worker has encoded
+  int64_t unit_rows_ = 0;  // the rows of `unit_` that this worker has encoded
   int64_t unit_tokens_ = 0;
   int64_t earlier_rows_ = 0;  // the rows of the units that this worker has finished
   int64_t earlier_tokens_ = 0;

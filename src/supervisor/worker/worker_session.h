@@ -82,7 +82,7 @@ class WorkerSession {
   int64_t unit_ = -1;  // the unit of the chunk that was started last
   int64_t chunk_ = -1;
   int64_t garbage_lines_ = 0;
-  std::vector<std::string> last_output_;  // the last few lines, which may tell why it crashed
+  std::vector<std::string> last_output_;            // the last few lines, which may explain a crash
   std::optional<Clock::time_point> term_deadline_;  // set when SIGTERM is sent
   std::optional<Clock::time_point> kill_deadline_;  // set when SIGKILL is sent
 };
