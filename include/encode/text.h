@@ -47,7 +47,7 @@ struct InputScan {
   int64_t utf8_replaced = 0;  // accepted rows in which U+FFFD replaced something
   int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id
   int64_t longest_bytes = 0;  // the most bytes of one accepted row
-  std::string sha256;         // hex digits, of the bytes of the file, which may be compressed
+  std::string sha256;         // hex digits, of the file as it is stored, compressed or not
   int64_t file_bytes = 0;
 
   // A place in the file at which reading can begin.

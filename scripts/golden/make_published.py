@@ -79,7 +79,7 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
+    """Computes a model with post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
     x = embed(p, ids, "embeddings.LayerNorm", segments=0)
     for i in range(LAYERS):
@@ -92,7 +92,7 @@ def gte_new(p, ids):
 
 
 def jina_bert(p, ids):
-    """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
+    """Computes a model with post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
     place = torch.arange(len(ids))
     slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
@@ -119,7 +119,7 @@ def experts(p, at, x, count=4, top_k=2):
 
 
 def nomic_moe(p, ids):
-    """Has post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
+    """Computes a model with post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
     frequencies = 1 / 10000.0 ** exponents()
     x = embed(p, ids, "emb_ln", segments=1)
     for i in range(LAYERS):

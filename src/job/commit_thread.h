@@ -22,7 +22,7 @@ struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
   int64_t dim = 0;
-  double seconds = 0;   // the time to encode it
+  double seconds = 0;   // the time to encode the window
   DeviceMemory memory;  // set if the last part closes its chunk; see ChunkDone::memory
 };
 

@@ -22,7 +22,7 @@ struct TokenizePlan {
   int64_t threads = 1;            // the number of tokenizing threads
 };
 
-// Returns the batch plan of a unit on this device.
+// Returns the batch plan of a unit on `device`.
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
 // Plans the tokenizing and the windows of a unit. `tokenizer` may be null, and must outlive the

@@ -78,7 +78,7 @@ inline Vec short_erf(Vec z) {
 // Returns GELU in its exact form, x Phi(x) with the normal distribution function Phi (Hendrycks &
 // Gimpel 2016).
 inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
-// Returns GELU with short_erf(), for results that are rounded to bfloat16 or come from int8
+// Returns GELU with short_erf(), for results that are rounded to bfloat16 or come from int8 matrix
 // products.
 inline Vec short_gelu(Vec x) { return 0.5F * x * (1.0F + short_erf(x * 0.707106781F)); }
 

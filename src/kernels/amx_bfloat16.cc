@@ -103,7 +103,7 @@ class BFloat16Product {
   int64_t steps_;
 };
 
-// A small product, with the distances between the rows of each matrix in bytes.
+// A product of small matrices, with the distances between the rows of each matrix in bytes.
 struct SmallProduct {
   const Product& shape;
   int64_t a_bytes;

@@ -80,8 +80,9 @@ struct alignas(64) BytesByPlace {
 };
 
 // Moves byte p of each of the 64 words to planes[p], for the lowest `places` bytes. The order of
-// the bytes differs from the order of the words. It is the same for every row of x and W, so each
-// product has the right factors. The sums are exact, so the order of the products does not matter.
+// the bytes differs from the order of the words. This order is the same for every row of x and W,
+// so each product has the right factors. The sums are exact, so the order of the products does not
+// matter.
 template <int64_t places>
 inline void split_places(const __m512i* words, __m512i* planes) {
   static constexpr BytesByPlace kByPlace;

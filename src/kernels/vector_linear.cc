@@ -15,8 +15,8 @@ constexpr int64_t kVectors = kColumns / kLanes;  // groups of sixteen columns in
 
 // The rows of a block of results. With AVX2, 12 sums, 2 registers of W and 1 word of x use 15 of 16
 // registers. With AVX-512 there are registers for fourteen rows. But if the length of a row of x is
-// a multiple of 4 kB, all rows use the same set of the first-level cache, which may have eight
-// ways.
+// a multiple of 4 kB, all rows use the same set of the first-level cache. This set may have only
+// eight ways, so a block has eight rows.
 #ifdef __AVX512F__
 constexpr int64_t kRows = 8;
 #else

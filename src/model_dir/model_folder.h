@@ -35,7 +35,8 @@ class ModelFolder {
   // exist, "model.symlink" if it is a symbolic link.
   ModelFolder subfolder(const std::string& name) const;
 
-  // Returns true also for a link without a target, so that open_file() can refuse it.
+  // Returns true if the folder has this name, even for a link without a target, which open_file()
+  // then refuses.
   bool has(const std::string& name) const;
   // Throws Error: "model.missing", "model.name", "model.symlink", "model.not_a_file".
   UniqueFd open_file(const std::string& name) const;

@@ -17,7 +17,7 @@ namespace encode {
 //   "model.format"        if the weights are pickled
 //   "model.unsupported"   if the module works on token vectors
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings);
-// Throws the same with "model.layer_norm" instead of "model.dense".
+// Throws the errors of read_dense(), with "model.layer_norm" instead of "model.dense".
 SentenceModule read_layer_norm(const ModelFolder& folder);
 
 // Returns the tensors of a module's model.safetensors. `module` is the class, such as "Dense".

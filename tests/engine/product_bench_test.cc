@@ -73,8 +73,8 @@ TEST_P(ProductsByHand, AreTwoFlopsAWeightAToken) {
                    2 * GetParam().weights);
 }
 
-// Query, key, value and output projection; up and down projection. The model has two layers with
-// hidden size 64 and inner size 80.
+// The numbers of weights in a layer: query, key, value and output projection; up and down
+// projection. The model has two layers with hidden size 64 and inner size 80.
 constexpr double kBertProjections = 4 * 64 * 64;
 constexpr double kBertMlp = 2 * 64 * 80;
 INSTANTIATE_TEST_SUITE_P(
