@@ -41,7 +41,7 @@ def library_products(args):
 
 
 def print_library(results, before, after):
-    """Prints the speed of the whole command as a share of LibTorch's products alone."""
+    """Prints the speed of the whole command as a share of the speed of LibTorch's matrix products alone."""
     print("\n| | LibTorch's products alone, tokens/s | whole command, share of these |\n|---|---|---|")
     for result in results:
         dtype = result["dtype"]

@@ -34,7 +34,7 @@ def pieces_of(pre_tokenizer, text):
 
 
 def regex_class(pattern):
-    """Returns a test: does the regular expression engine put a character into the class?"""
+    """Returns a function that tells whether the regular expression engine puts a character into the class."""
     splitter = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed", invert=True)
     members = set()
     for i in range(0, len(CODE_POINTS), 1 << 16):

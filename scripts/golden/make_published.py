@@ -79,7 +79,8 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Computes a model with post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
+    """Computes a model with post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half
+    of up_gate_proj."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
     x = embed(p, ids, "embeddings.LayerNorm", segments=0)
     for i in range(LAYERS):

@@ -246,7 +246,7 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
 
 [[noreturn]] void refuse_length(uint64_t length, const std::string& start,
                                 const std::string& file) {
-  const bool pointer = start == "version ";  // "version https://git-lfs.github.com/spec/v1"
+  const bool pointer = start == "version ";  // a Git LFS pointer begins with this word
   throw refusal({.code = "model.header_size",
                  .what = "the header of the safetensors file has an impossible length",
                  .where = file,

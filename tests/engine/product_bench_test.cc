@@ -81,7 +81,8 @@ INSTANTIATE_TEST_SUITE_P(
     Models, ProductsByHand,
     ::testing::Values(
         ByHand{"bert", PoolingMode::kMean, 2 * (kBertProjections + kBertMlp)},
-        // After the last attention only one token of 16 is computed.
+        // After the last attention only the first token of 16 is computed, because cls pooling
+        // needs no other.
         ByHand{"bert", PoolingMode::kCls,
                kBertProjections + kBertMlp + 3 * 64 * 64 + (64 * 64 + kBertMlp) / kLength},
         // The embeddings have width 24. There are four layers, which share two sets of weights.

@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 
 class BenchProgram : public ::testing::Test {
  protected:
-  // Flags in `extra` replace the defaults.
+  // Returns the arguments of `encode bench`. Flags in `extra` replace the defaults.
   Words arguments(const Words& extra) const {
     Words words = {"bench", "--json"};
     const auto add = [&](const char* flag, const std::string& value) {

@@ -35,7 +35,7 @@ struct RunSummary {
 // Returns several lines; each ends in '\n'.
 std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
-Json to_json(const StageSeconds& seconds);  // an object: the seconds by the name of the stage
+Json to_json(const StageSeconds& seconds);  // {name of the stage: seconds}
 
 // Throws Error kInternal if rows_in != rows + rejected for any matrix.
 void check_rows(const RunSummary& summary);
