@@ -21,7 +21,7 @@ namespace encode {
 struct BenchOptions {
   int64_t rows = 1000;         // the first rows of each stream, which are timed
   int64_t runs = 3;            // the number of runs of each config
-  double product_seconds = 2;  // how long to time the products alone, before and after each run
+  double product_seconds = 2;  // to time the matrix products alone, before and after each run
 };
 
 // A stream and the plan of its batches.

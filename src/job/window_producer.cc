@@ -19,8 +19,8 @@ namespace {
 // The maximum number of rows in a part of a window. A window with this many rows takes no other
 // chunk. 4096 rows are enough to fill the batches, and few enough for the memory.
 constexpr int64_t kWindowRows = 4096;
-// The maximum number of chunks in a window. A stop waits until all of them are committed, one after
-// another.
+// The maximum number of chunks in a window. A stop waits until all chunks of a window are
+// committed, one after another.
 constexpr size_t kWindowChunks = 64;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {

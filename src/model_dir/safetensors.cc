@@ -46,8 +46,8 @@ std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Parses the JSON of the header event by event and refuses everything that is not in the format. A
-// JSON tree of a hostile header would need ten times the memory.
+// Parses the JSON of the header event by event, because a JSON tree of a hostile header would need
+// ten times the memory. Refuses everything that is not in the format.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}

@@ -200,8 +200,8 @@ TEST(JobProtocol, EveryKindOfEventSurvivesTheRoundTripWithEveryField) {
   }
 }
 
-// A member that is not read back has its default. The round-trip test above notices this only if
-// the events have no member with its default.
+// A member that the reader forgets keeps its default. The round-trip test above notices this only
+// if the events have no member with its default.
 TEST(JobProtocol, NoMemberOfAnEventHasItsDefaultInTheTests) {
   for (const WorkerEvent& event : Filler(3).events()) {
     const Json filled = Json::parse(to_json_line(event));

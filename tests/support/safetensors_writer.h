@@ -17,7 +17,7 @@ struct TestTensor {
 };
 
 TestTensor f32_tensor(std::string name, std::vector<int64_t> shape, std::span<const float> values);
-TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape);  // F32
+TestTensor zeros_tensor(std::string name, std::vector<int64_t> shape);  // with dtype F32
 
 // Returns a valid file with the bytes of the tensors in the given order.
 std::string safetensors_bytes(const std::vector<TestTensor>& tensors);
