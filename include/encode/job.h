@@ -20,7 +20,7 @@ struct JobUnit {
   InputScan scan;
   SpeedOptions speed;
   std::string model_path;     // the model directory, absolute
-  EffectiveResult effective;  // the result options, resolved against that directory
+  EffectiveResult effective;  // the result options, resolved against the model directory
   int64_t chunk_rows = 0;
   bool chunk_files = true;  // false: the standard mode, which writes to final_path directly
   // Each chunk with an index below this number is encoded alone; other chunks may be encoded

@@ -109,7 +109,8 @@ def jina_bert(p, ids):
 
 
 def experts(p, at, x, count=4, top_k=2):
-    """Sums all experts for every token. The weight is the router's softmax for the token's best experts, and 0 for the others."""
+    """Returns the weighted sum of all experts for every token. The weight of an expert is the router's softmax if it is one of
+    the token's best experts, and 0 otherwise."""
     probabilities = linear(p, at + "router.layer", x, count, bias=False).softmax(-1)
     best = probabilities.topk(top_k, -1)
     weights = torch.zeros_like(probabilities).scatter_(1, best.indices, best.values)

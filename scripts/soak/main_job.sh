@@ -34,7 +34,7 @@ data:
 EOF
 }
 
-# Prints the number of committed chunks. Before the first chunk there is no log.
+# Prints the number of committed chunks. Before the first chunk there is no log, and the number is 0.
 committed_chunks() { { cat "$WORK/killed"/*_chunks/chunks.log 2>/dev/null || true; } | wc -l; }
 
 # Starts the run, kills all its processes after SECONDS seconds, and prints the number of committed

@@ -78,9 +78,9 @@ TEST_P(HalfLinear, TheResidualIsAdded) {
   });
 }
 
-// Row results that lie between two numbers: 1 + half a unit is halfway, and 1 is the even one of
-// its neighbours. 1 + one and a half units is rounded up. In the third column a tiny residual moves
-// the sum above the tie; this works only if the sum is not rounded before the residual is added.
+// 1 + half a unit is halfway between 1 and the next number, and rounds to 1, which is even. 1 + one
+// and a half units rounds up, to an even number too. In the third column a tiny residual moves the
+// sum above the tie; this works only if the sum is not rounded before the residual is added.
 TEST_P(HalfLinear, ATieGoesToTheEvenNumber) {
   with_type([](auto type) {
     using T = decltype(type);
