@@ -1,4 +1,4 @@
-// How many tokens are in a batch, and how many rows are in a matrix product.
+// The number of tokens in a batch, and the number of rows in a matrix product.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ struct BenchTurn {
   int64_t peak_host_bytes = 0;
   int64_t peak_device_bytes = 0;
   double whole_seconds = 0;  // an estimate of the time for all rows of the inputs
-  ProductRates products;  // the mean of before and after the run; for batches of the first stream
+  ProductRates products;  // for batches of the first stream; the mean of before and after the run
 };
 
 // The runs of one config.

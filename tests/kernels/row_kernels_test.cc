@@ -127,7 +127,8 @@ TEST(RowKernels, ExpScoresInBfloat16AreThoseRounded) {
       const float sum = set->exp_scores(scores.data(), n, 0.25, exact.data());
       EXPECT_NEAR(set->exp_scores_bfloat16(scores.data(), n, 0.25, got.data()), sum, 1e-5 * sum);
       const std::vector<float> rounded = widened(got);
-      // The error of 1e-5 before rounding may move a result to the next bfloat16 number.
+      // The error of 1e-5 before rounding may move a result to the next bfloat16 number, so the
+      // limit is a little more than half a unit.
       constexpr float kHalfUnit = 1.0F / 256;
       for (size_t i = 0; i < got.size(); ++i) {
         EXPECT_NEAR(rounded[i], exact[i], (kHalfUnit + 1e-5F) * exact[i] + 2e-38F)

@@ -76,8 +76,8 @@ class WorkerSession {
   const Callbacks callbacks_;
 
   HangWatch hang_{options_.hang_floor};
-  std::optional<ErrorDetail> reported_;  // WorkerFailed
-  bool finished_ = false;                // WorkerFinished
+  std::optional<ErrorDetail> reported_;  // set when WorkerFailed comes
+  bool finished_ = false;                // true when WorkerFinished has come
   bool hung_ = false;
   int64_t unit_ = -1;  // the unit of the chunk that was started last
   int64_t chunk_ = -1;
