@@ -64,9 +64,9 @@ struct SentenceModule {
   bool include_prompt = true;        // kPooling: the tokens of the prompt are pooled too
   int64_t in_features = 0;           // kPooling, kDense, kLayerNorm: the width of the input
   int64_t out_features = 0;          // kDense: the width of the output; kTruncate: columns to keep
-  bool bias = true;                  // kDense
+  bool bias = true;                  // kDense: the linear layer has a bias
   bool residual = false;             // kDense: the input is added to the output
-  DenseActivation activation = DenseActivation::kTanh;  // kDense
+  DenseActivation activation = DenseActivation::kTanh;  // kDense: what follows the linear layer
   // kDense: linear.weight, linear.bias and, if the widths differ, residual.weight. kLayerNorm:
   // norm.weight and norm.bias.
   std::map<std::string, TensorInfo> tensors;

@@ -64,7 +64,7 @@ struct BenchReport {
   int64_t rows = 0;        // the rows that are timed, of all streams
   int64_t whole_rows = 0;  // all rows of the inputs
   std::vector<BenchResult> results;
-  std::vector<std::string> notes;  // sentences
+  std::vector<std::string> notes;  // sentences for the reader of the report
 };
 
 struct BenchEnd {

@@ -143,7 +143,6 @@ TEST_F(BenchProgram, TypesAreComparedAndBatchSizesAreOneOnACpu) {
   EXPECT_TRUE(report({"--rows", "20"}).at("notes").empty());
 }
 
-// Streams with their own batch settings have their own batches in the report.
 TEST_F(BenchProgram, StreamsHaveTheirOwnBatches) {
   runs_.dir().write(
       "own.yaml",
