@@ -162,7 +162,7 @@ ProductTimer::Work ProductTimer::on_one_thread(const std::vector<BatchProducts>&
     for (const TracedProduct& product : batch.products) activations.run(product);
     synchronize(transformer_.device);
   };
-  run_batch(batches.front());  // the first use of a kernel may be slow
+  run_batch(batches.front());  // not timed, because the first use of a kernel may be slow
   const Stopwatch watch;
   const double cpu_start = thread_cpu_seconds();
   Work work;
