@@ -65,7 +65,7 @@ struct Problem {
     return y;
   }
 
-  // Returns the sum at (row, column), and the sum of the magnitudes of the products in it.
+  // Returns the sum at (row, column), and the sum of the magnitudes of the bias and the products.
   std::pair<double, double> exact(int64_t row, int64_t column) const {
     double sum = bias[static_cast<size_t>(column)];
     double magnitude = std::abs(sum);

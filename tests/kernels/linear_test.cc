@@ -24,8 +24,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, FloatLinear,
                                          kFloat32Vectors, kInt8Vectors),
                          param_name);
 
-// Returns the largest error. Each error is divided by the sum of the magnitudes of the products and
-// of the result.
+// Returns the largest error. Each error is divided by the sum of the magnitudes of the bias, the
+// products and the result.
 double worst_error(const Problem<float>& problem, Epilogue epilogue, bool add) {
   double worst = 0;
   for_samples(problem, epilogue, add, [&](const Sample& s) {
