@@ -118,7 +118,7 @@ struct ModelDirectory {
   std::optional<int64_t> max_seq_length;
   std::map<std::string, std::string> prompts;  // name -> text
   std::optional<std::string> default_prompt_name;
-  std::string similarity = "cosine";    // what the model was trained for: see SentenceSettings
+  std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;  // the number of columns that the directory keeps
   std::vector<ModelFile> files;         // every file that can change a result, sorted by name
   std::vector<std::string> warnings;    // one sentence each, for the user

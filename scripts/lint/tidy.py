@@ -19,7 +19,7 @@ import time
 
 # Only the sources of these folders are checked. Tests are left out because the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
-# The flags are for GCC, and clang does not know all warnings of GCC.
+# The flags are for GCC. clang does not know all warnings of GCC, and must accept the names that it does not know.
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
 
 

@@ -16,7 +16,7 @@ namespace encode {
 // The implementation of ProductBench::run(). One thread at a time may use it.
 class ProductTimer {
  public:
-  // The timer borrows both arguments.
+  // Both arguments must outlive the timer.
   ProductTimer(const Transformer& transformer, ThreadPool& pool)
       : transformer_(transformer), pool_(pool) {}
 
