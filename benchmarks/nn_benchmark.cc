@@ -1,6 +1,6 @@
-// The parts of a forward pass on the CPU: one thread, 512 tokens, and the width of MiniLM. FLOP/s
-// counts the operations of the floating-point product, even if the kernel computes it in another
-// way.
+// Measures the parts of a forward pass on the CPU, with one thread, 512 tokens and the width of
+// MiniLM. The FLOP/s count the operations of the floating-point matrix product, even if the kernel
+// computes it in another way.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cmath>
@@ -33,7 +33,7 @@ void report_flops(benchmark::State& state, double flops) {
                                                 benchmark::Counter::kIsRate);
 }
 
-// The arguments of a benchmark are in_features, out_features and rows.
+// Times a matrix product. The arguments of a benchmark are in_features, out_features and rows.
 void product(benchmark::State& state, ProductFormat format) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);
@@ -86,8 +86,8 @@ BENCHMARK_CAPTURE(layer_norm, float32, at::kFloat);
 BENCHMARK_CAPTURE(layer_norm, bfloat16, at::kBFloat16);
 BENCHMARK_CAPTURE(layer_norm, float16, at::kHalf);
 
-// The argument is the number of tokens of a sequence. The batch has as many sequences as fit into a
-// block, and at least one.
+// Times the attention of one batch. The argument is the number of tokens of a sequence. The batch
+// has as many sequences as fit into a block, and at least one.
 void attention(benchmark::State& state, at::ScalarType type) {
   const c10::InferenceMode inference;
   at::set_num_threads(1);

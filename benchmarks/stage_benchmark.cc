@@ -1,6 +1,7 @@
-// The stages around the model: reading, tokenizing, packing and writing. The environment variable
-// ENCODE_BENCHMARK_MODEL names a model directory, and ENCODE_BENCHMARK_ROWS names a JSONL file with
-// a field `text`. A benchmark that needs a missing variable reports an error and does nothing.
+// Measures the stages around the model: reading, tokenizing, packing and writing. The environment
+// variable ENCODE_BENCHMARK_MODEL names a model directory, and ENCODE_BENCHMARK_ROWS names a JSONL
+// file with a field `text`. A benchmark that needs a missing variable reports an error and does
+// nothing.
 #include <benchmark/benchmark.h>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -76,7 +77,8 @@ void tokenize(benchmark::State& state) {
 }
 BENCHMARK(tokenize)->Unit(benchmark::kMillisecond);
 
-// The counter `fill` is the share of the token slots of all batches that hold tokens.
+// Times the packing of rows. The counter `fill` is the share of the token slots of all batches that
+// hold tokens.
 void pack_rows(benchmark::State& state) {
   const auto model = variable(state, "ENCODE_BENCHMARK_MODEL");
   const auto path = model ? variable(state, "ENCODE_BENCHMARK_ROWS") : std::nullopt;

@@ -19,5 +19,6 @@ add_library(encode_torch INTERFACE)
 target_compile_options(encode_torch INTERFACE
   "SHELL:-idirafter ${TORCH_ROOT}/include" -Wno-pedantic $<$<CXX_COMPILER_ID:GNU>:-Wno-interference-size>)
 target_link_libraries(encode_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
-# libtorch_cpu needs NVIDIA libraries, which the loader finds at run time through the RPATH of libtorch_cpu.
+# The linker need not find the NVIDIA libraries that libtorch_cpu uses: the loader finds them at run time through the RPATH of
+# libtorch_cpu.
 target_link_options(encode_torch INTERFACE -Wl,--allow-shlib-undefined)

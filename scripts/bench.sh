@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Times `encode run` and its peers in turns on the same rows, with the same truncation and the same number of threads, and
-# compares their outputs. Prints a Markdown table with the medians and their ratios, and says what was timed.
+# Times `encode run` and its peers on the same rows, with the same truncation and the same number of threads, and compares
+# their outputs. A turn runs each program once. Prints a Markdown table with the medians and their ratios, and says what was
+# timed.
 #
 # usage: scripts/bench.sh [--rows N] [--corpus C] [--runs N] [--threads N] [--model DIR] [--dtype T] [--peers P]
 #                         [--min-ratio R]
@@ -18,8 +19,8 @@
 #   is 20000 rows and the vocabulary of the demo model
 #
 # usage: scripts/bench.sh stages [--rows N] [--corpus C] [--threads N] [--model DIR] [--dtype T] [--runs N] [--min-share T=S]
-#   shows where a run's time goes and how close its speed is to the model's matrix products alone: `encode bench` as
-#   Markdown
+#   shows where a run's time goes, and compares its speed with the speed of the model's matrix products alone: `encode bench`
+#   as Markdown
 #
 # usage: scripts/bench.sh chunks [--rows N] [--threads N] [--model DIR] [--dtype T] [--runs N]
 #   times chunks of 1,000 and of 100 against standard mode, on functions and on changelog entries
@@ -55,8 +56,8 @@ bench_tokenizers() {
     "${options[@]}" "${files[@]}"
 }
 
-# Reads the flags of every mode except `tokenizers`. ROWS, CORPUS, MODEL and THREADS are for this script; OPTIONS has the
-# flags that it passes on.
+# Reads the flags of every mode except `tokenizers`. ROWS, CORPUS, MODEL and THREADS are for this script. OPTIONS has the
+# flags that this script passes on.
 parse_flags() {
   ROWS=2000 CORPUS=mixed MODEL="$DEPS/models/all-MiniLM-L6-v2" THREADS=$(nproc) OPTIONS=()
   while (($#)); do

@@ -9,7 +9,8 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Prints those of the given targets that this configuration has. There is no encode_cuda if there is no nvcc.
+# Prints the given targets that this configuration has. The target encode_cuda does not exist if
+# there is no nvcc.
 known_targets() {
   local all name
   all=$(ninja -C build -t targets all)

@@ -5,8 +5,8 @@
 
 The models have the shapes of Qwen3-0.6B, ModernBERT-base and EmbeddingGemma-300M, with random weights in bfloat16. The rows
 are twenty of the texts (JSON lines with the field `text`), from the shortest to the longest, cut at 2,048 tokens.
-`encode tokenize` makes their ids, and both programs read these ids. The tokenizer can be any with a vocabulary that is
-smaller than the models'. The hidden states are compared by a vector of four parts: first token, maximum, mean and last
+`encode tokenize` makes their ids, and both programs read these ids. Any tokenizer will do if its vocabulary is smaller than
+the models' vocabularies. The hidden states are compared by a vector of four parts: first token, maximum, mean and last
 token. The exit code is 1 if the cosine of a row is below 0.99999.
 
 It needs torch 2.11, transformers 5.17, numpy, 4 GB of disk and 8 GB of memory, and no network.

@@ -4,8 +4,8 @@
   scripts/check_tokenizers.py [--texts NAME|FILE ..] [--random N] [--record FOLDER] TOKENIZER.json|FILE.model ..
   scripts/check_tokenizers.py --offsets [--rows N] [--texts NAME|FILE ..] [--random N] TOKENIZER.json|FILE.model ..
 
-Each text is tokenized with and without special tokens, and truncated to 8, 128 and 512 tokens or not at all. These are
-eight settings. The number of tokens that truncation removes is compared too. The reference for a tokenizer.json is:
+Each text is tokenized in eight settings: with and without special tokens, and truncated to 8, 128 and 512 tokens or not at
+all. The number of tokens that truncation removes is compared too. The reference for a tokenizer.json is:
 - without special tokens and truncation: encode_batch_fast;
 - for the other seven settings: `post_process` of that result, in which `tokenizers` truncates and adds special tokens. A
   text that is not longer than the truncation is taken unchanged. On every 37th text and the 50 longest, this reference is

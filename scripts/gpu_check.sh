@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks a bundle on a machine with a GPU, in under ten minutes and without a network:
 #   - the tests that need a GPU;
-#   - the speed with and without the project's kernels, and against the device's limit;
+#   - the speed with and without the project's kernels, and as a share of the peak speed of the device;
 #   - parity with sentence-transformers in float32 and bfloat16; if the GPU has 8-bit floats, also parity and speed of fp8;
 #   - equal bits of chunked and standard mode, resume after SIGKILL, and the allocator cleared between chunks;
 #   - throughput beside sentence-transformers, and the cost of chunks and batch sizes.

@@ -4,7 +4,7 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export DEPS="$ROOT/.deps"
 export CACHE="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/encode"
-# The interpreter of the distribution, because it has the Python packages of packages.txt.
+# Names the interpreter of the distribution, because it has the Python packages of packages.txt.
 export PYTHON=/usr/bin/python3
 
 say() { printf '== %s\n' "$*"; }
@@ -14,7 +14,7 @@ die() {
   exit 1
 }
 
-# The comment at the head of the calling script is its help text.
+# Prints the comment at the head of the calling script, which is its help text.
 show_help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0"; }
 
 # phase NAME COMMAND...: runs the command, prints the seconds that it took, and keeps them for print_phases.

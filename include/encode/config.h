@@ -24,8 +24,8 @@ enum class Utf8Policy { kReplace, kError };
 
 struct InputOptions {
   std::string path;  // "-" is standard input
-  // Where a row has its text. JSONL: a name or a JSON pointer ("/a/b"). CSV and TSV: a column name.
-  // Lines: empty.
+  // The field that holds the text of a row. JSONL: a name or a JSON pointer ("/a/b"). CSV and TSV:
+  // a column name. Lines: empty.
   std::string field;
   TextFormat format = TextFormat::kAuto;
   BadRowPolicy bad_row = BadRowPolicy::kError;
@@ -57,8 +57,8 @@ struct ResultOptions {
 
 // Everything that changes only the speed and the memory. It is never part of the fingerprint.
 struct SpeedOptions {
-  // The limit of a batch, as a number of rows of max_length tokens. A batch of shorter rows has
-  // more rows: as many as fit in these tokens. 0: no such limit.
+  // Limits a batch to batch_size x max_length tokens. A batch of shorter rows may therefore have
+  // more rows than batch_size. 0: no such limit.
   int64_t batch_size = 0;
   int64_t batch_tokens = 0;              // the most tokens in a batch; 0: chosen for the device
   int64_t threads = 0;                   // compute threads on a CPU; 0: the container's CPU quota
@@ -71,7 +71,7 @@ struct SpeedOptions {
 // One stream of one split. It has one input and one final matrix.
 struct StreamConfig {
   std::string split;   // "train"; "" if the run has only `input`
-  std::string stream;  // "tc"
+  std::string stream;  // for example "tc"
   InputOptions input;
   ResultOptions result;
   SpeedOptions speed;
@@ -97,7 +97,7 @@ struct StoreOptions {
   std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
   bool use_chunked_encoding = true;        // false: the standard mode, one pass without chunk files
   int64_t chunk_size = kDefaultChunkRows;  // in rows; 0: kDefaultChunkRows
-  bool save_chunks = true;                 // false: the standard mode too
+  bool save_chunks = true;                 // false: also selects the standard mode
   bool keep_chunk_cache = false;           // true: the chunks of a finished stream are kept
   FinalFormat final_format;                // changes only the final matrices, never the chunks
   bool fresh = false;  // true: the run deletes what an earlier run left, and starts over

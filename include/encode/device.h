@@ -22,7 +22,7 @@ struct DeviceFacts {
   bool operator==(const DeviceFacts&) const = default;
 };
 
-// "cpu (avx512bf16)", "cuda:0 NVIDIA H200".
+// Returns a text for the log: "cpu (avx512bf16)", "cuda:0 NVIDIA H200".
 std::string describe(const DeviceFacts& device);
 
 // The memory of a device, for the log. All numbers are bytes, and all are zero on a CPU.

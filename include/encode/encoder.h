@@ -15,9 +15,9 @@ namespace encode {
 // A model that is loaded on a device. One thread at a time may call it. That should be the thread
 // that created it, because OpenMP keeps a pool of threads for each calling thread.
 //
-// Equal rows give equal vectors. The bits of a row depend only on its token ids, the model,
-// ResultOptions and the kind of device. They do not depend on the other rows of the batch, or on
-// the size of the batch.
+// Equal rows give equal vectors. The bits of a vector depend only on the token ids of its row, the
+// model, ResultOptions and the kind of device. They do not depend on the other rows of the batch,
+// or on the size of the batch.
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -27,11 +27,10 @@ class Encoder {
   using OnBatch = std::function<bool(const PackedBatch&)>;
 
   // Encodes the batches of one window. Sequence b of a batch belongs to window row batch.rows[b].
-  // `out` is host memory of the caller, row-major float32. What it holds depends on
-  // token_embeddings():
+  // `out` is host memory of the caller, row-major float32. Its shape depends on token_embeddings():
   // - false: [window rows, dim()]. The embedding of sequence b is row batch.rows[b].
   // - true: [window tokens, dim()]. Sequence b has a vector for each of its tokens, and the first
-  //   of them is row batch.token_offsets[b].
+  //   of these vectors is row batch.token_offsets[b] of `out`.
   // Returns after the device has finished: true, or false if `done` asked to stop. After false,
   // `out` is incomplete. Throws c10::Error for a failure of the device, and Error kData
   // - "batch.token_id" if a token id is outside [0, vocab_size()),
@@ -43,8 +42,8 @@ class Encoder {
   virtual bool token_embeddings() const = 0;  // true for PoolingMode::kNone
   virtual int64_t vocab_size() const = 0;
   virtual int64_t max_length() const = 0;  // the most tokens in a sequence
-  // The number of token positions that encode() computes for a batch with this number of tokens. It
-  // is at least `tokens`; the other positions are padding.
+  // Returns the number of token positions that encode() computes for a batch with this number of
+  // tokens. It is at least `tokens`; the other positions are padding.
   virtual int64_t token_slots(int64_t tokens) const = 0;
 
   virtual const DeviceFacts& device() const = 0;

@@ -36,7 +36,8 @@ struct ErrorDetail {
   std::string hint;  // the next step
 };
 
-// Every module throws it. main() catches it, prints render() to stderr and returns exit_code().
+// The exception that every module throws. main() catches it, prints render() to stderr and returns
+// exit_code().
 class Error : public std::exception {
  public:
   explicit Error(ErrorDetail detail);
@@ -50,7 +51,7 @@ class Error : public std::exception {
   std::string rendered_;
 };
 
-// The text of an error, without a final newline. Empty fields get no line:
+// Returns the text of an error, without a final newline. Empty fields get no line:
 //   error[model.shape]: <what>
 //     where     <where>
 //     expected  <expected>

@@ -12,30 +12,32 @@
 
 namespace encode {
 
-// One stream with work left. The worker opens its ChunkStore itself and encodes what is pending.
+// One stream that is not finished. The worker opens the stream's ChunkStore itself and encodes the
+// pending chunks.
 struct JobUnit {
   StreamIdentity identity;
   InputOptions input;  // `path` is a real file
   InputScan scan;
   SpeedOptions speed;
   std::string model_path;     // the model directory, absolute
-  EffectiveResult effective;  // the result options, resolved against that directory
+  EffectiveResult effective;  // the result options, resolved against the model directory
   int64_t chunk_rows = 0;
-  bool chunk_files = true;  // false: standard mode, straight into final_path
-  // A chunk below this number goes through the device alone, and others may go together: one of
-  // the chunks below it has failed, and encoding each of them alone shows which.
+  bool chunk_files = true;  // false: the standard mode, which writes to final_path directly
+  // Each chunk with an index below this number is encoded alone; other chunks may be encoded
+  // together. Some chunk below this number has failed, and encoding each of them alone shows which
+  // one.
   int64_t alone_below = 0;
   std::string final_path;
 };
 
-// Travels as JSON in a file; the worker gets the path of that file.
+// The supervisor writes the JobSpec to a file as JSON and gives the worker the path of that file.
 struct JobSpec {
   std::string cache_dir;
   HardwareOptions hardware;
   std::vector<JobUnit> units;
   // If this is above 0, the worker encodes nothing. It times the matrix products of the first
-  // unit's first batches for about as many seconds and sends them as ProductsTimed. It also sends
-  // UnitStarted, with the batch plan, for every unit.
+  // unit's first batches for about this number of seconds and sends the rates as ProductsTimed. It
+  // also sends UnitStarted, with the batch plan, for every unit.
   double product_seconds = 0;
 };
 

@@ -64,9 +64,9 @@ struct SentenceModule {
   bool include_prompt = true;        // kPooling: the tokens of the prompt are pooled too
   int64_t in_features = 0;           // kPooling, kDense, kLayerNorm: the width of the input
   int64_t out_features = 0;          // kDense: the width of the output; kTruncate: columns to keep
-  bool bias = true;                  // kDense
+  bool bias = true;                  // kDense: the linear layer has a bias
   bool residual = false;             // kDense: the input is added to the output
-  DenseActivation activation = DenseActivation::kTanh;  // kDense
+  DenseActivation activation = DenseActivation::kTanh;  // kDense: what follows the linear layer
   // kDense: linear.weight, linear.bias and, if the widths differ, residual.weight. kLayerNorm:
   // norm.weight and norm.bias.
   std::map<std::string, TensorInfo> tensors;
@@ -74,9 +74,9 @@ struct SentenceModule {
   bool operator==(const SentenceModule&) const = default;
 };
 
-// ModelDirectory::model_type if the first module is a StaticEmbedding, which pools the rows of a
-// table without a transformer. Such a directory has no config.json, so ModelDirectory::config_json
-// is made from the shape of the table.
+// The value of ModelDirectory::model_type if the first module is a StaticEmbedding, which pools the
+// rows of a table without a transformer. Such a directory has no config.json, so
+// ModelDirectory::config_json is made from the shape of the table.
 inline constexpr const char* kStaticEmbedding = "static_embedding";
 
 struct ModelFile {
@@ -106,19 +106,19 @@ struct ModelDirectory {
   int64_t max_position_embeddings = 0;  // in tokens; 0: config.json states no limit
   // The number of tokens that have a learned absolute position. RoBERTa's table begins at
   // padding_idx + 1, and that offset is subtracted. 0: the positions are rotary or relative, so
-  // that longer texts can be computed.
+  // longer texts can be encoded.
   int64_t position_limit = 0;
   bool add_special_tokens = true;  // false for a StaticEmbedding
   std::map<std::string, TensorInfo> tensors;
   // In the order of modules.json. The first module is the only kPooling.
   std::vector<SentenceModule> modules;
-  // In tokens, as in sentence-transformers 6: max_seq_length of sentence_bert_config.json. Without
-  // it, the smaller of tokenizer_config.json's model_max_length and max_position_embeddings. At
-  // most position_limit.
+  // The limit in tokens, as sentence-transformers 6 computes it: max_seq_length of
+  // sentence_bert_config.json. If that is absent, it is the smaller of tokenizer_config.json's
+  // model_max_length and max_position_embeddings. It is never above position_limit.
   std::optional<int64_t> max_seq_length;
   std::map<std::string, std::string> prompts;  // name -> text
   std::optional<std::string> default_prompt_name;
-  std::string similarity = "cosine";    // for which the model was trained: see SentenceSettings
+  std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;  // the number of columns that the directory keeps
   std::vector<ModelFile> files;         // every file that can change a result, sorted by name
   std::vector<std::string> warnings;    // one sentence each, for the user
@@ -187,8 +187,8 @@ struct EffectiveResult {
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
-// A warning for the user if neither the directory nor the options limit the length, so that
-// kDefaultMaxLength is in force. Empty in all other cases.
+// Returns a warning for the user if neither the directory nor the options limit the length, so that
+// kDefaultMaxLength is in force, and an empty list otherwise.
 std::vector<std::string> length_warnings(const ModelDirectory& directory,
                                          const ResultOptions& options);
 

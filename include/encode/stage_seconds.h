@@ -21,7 +21,7 @@ struct StageSeconds {
   // The commit thread.
   double commit = 0;  // writing and syncing files
 
-  // The time from the loaded model to the last commit.
+  // Returns the time from the end of loading the model to the last commit.
   double main_thread() const { return rows_awaited + encode + commit_awaited; }
   inline void add(const StageSeconds& other);
 

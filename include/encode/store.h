@@ -37,11 +37,12 @@ struct RowStats {
   int64_t truncated_rows = 0;
   int64_t lost_tokens = 0;      // the tokens that max_length cut off
   int64_t zero_token_rows = 0;  // rows without any token, which get a vector of zeros
-  int64_t redone_rows = 0;      // rows computed again in float32: not finite in a 16-bit type
+  // rows computed again in float32, because their 16-bit vectors were not finite
+  int64_t redone_rows = 0;
   void add(const RowStats& other);
 };
 
-// A row that was cut to max_length tokens. A truncation ledger has one line for each of them.
+// A row that was cut to max_length tokens. A truncation ledger has one line for each truncated row.
 struct TruncatedRow {
   int64_t row = 0;          // the row of the stream
   int64_t tokens = 0;       // the tokens that were encoded, special tokens included
@@ -51,7 +52,7 @@ struct TruncatedRow {
 // The size and the hash that a file beside a matrix must have.
 struct FileSeal {
   int64_t file_bytes = 0;
-  std::string xxh3_128;  // 32 hex digits, of the whole file
+  std::string xxh3_128;  // the hash of the whole file, 32 hex digits
 };
 
 // The device and the software that computed a range of rows. The record of a chunk holds it, but
@@ -61,9 +62,10 @@ struct ChunkOrigin {
   std::string device;         // DeviceFacts::name: "cpu (amx)", "NVIDIA H100 80GB HBM3"
   std::string libtorch = {};  // the version; "" in records that are older than this field
   std::string driver = {};    // the version of the GPU's driver; "" on a CPU
-  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens; 0 in records that are older
+  // BatchPlan::budget_tokens; 0 in records that are older than this field
+  int64_t batch_tokens = 0;
 
-  // True if equal rows have equal bits: the device and the versions are the same.
+  // Returns true if equal rows have equal bits: the device and the versions are the same.
   bool same_kind(const ChunkOrigin& other) const {
     return device == other.device && libtorch == other.libtorch && driver == other.driver;
   }
@@ -75,7 +77,7 @@ struct ChunkRecord {
   int64_t index = 0;
   RowRange rows;
   int64_t file_bytes = 0;
-  std::string xxh3_128;  // 32 hex digits, of the whole chunk file
+  std::string xxh3_128;  // the hash of the whole chunk file, 32 hex digits
   RowStats stats;
   ChunkOrigin origin;
   std::optional<FileSeal> ledger;   // present if the chunk has truncated rows
@@ -121,7 +123,7 @@ class MatrixWriter {
   // Adds truncated rows to the ledger, in ascending order. It must get all of them before commit()
   // or publish(). Throws Error kIoError.
   virtual void append_truncated(std::span<const TruncatedRow> rows) = 0;
-  virtual int64_t rows_written() const = 0;  // with token embeddings: the vectors written
+  virtual int64_t rows_written() const = 0;  // with token embeddings: the number of vectors
 };
 
 class ChunkWriter : public MatrixWriter {
@@ -164,7 +166,7 @@ class ChunkStore {
   virtual RowRange chunk(int64_t index) const = 0;
   virtual const std::vector<ChunkRecord>& committed() const = 0;  // in the order of their indices
   virtual std::vector<int64_t> pending() const = 0;               // the other indices, ascending
-  // One sentence for each damaged chunk or stray file that open() removed.
+  // Returns one sentence for each damaged chunk or stray file that open() removed.
   virtual const std::vector<std::string>& dropped() const = 0;
   virtual std::string chunk_path(int64_t index) const = 0;
 
@@ -190,7 +192,7 @@ class ChunkStore {
 // Requires the CacheLock. Throws Error kIoError or kNoPermission.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
-// The paths of the files in a cache directory: <cache>/<stream>_chunks,
+// These functions return the paths of the files in a cache directory: <cache>/<stream>_chunks,
 // <cache>/<stream>_embeddings.npy, and the files beside a matrix.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
 std::string final_path(const std::string& cache_dir, const std::string& stream_name);

@@ -30,11 +30,11 @@ namespace encode {
 
 // One accepted row.
 struct Text {
-  int64_t row = 0;                 // the number of accepted rows before it
+  int64_t row = 0;                 // the number of accepted rows before this row
   int64_t line = 0;                // the line of the file on which the row begins, counted from 1
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
-  std::vector<int32_t> input_ids;  // the token ids of such a row, each >= 0
+  std::vector<int32_t> input_ids;  // the token ids if `tokenized` is true, each >= 0
 };
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
@@ -47,14 +47,14 @@ struct InputScan {
   int64_t utf8_replaced = 0;  // accepted rows in which U+FFFD replaced something
   int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id
   int64_t longest_bytes = 0;  // the most bytes of one accepted row
-  std::string sha256;         // hex digits, of the bytes of the file, which may be compressed
+  std::string sha256;         // hex digits, of the file as it is stored, compressed or not
   int64_t file_bytes = 0;
 
   // A place in the file at which reading can begin.
   struct Checkpoint {
     int64_t row = 0;           // the number of the accepted row that begins there
     int64_t line = 0;          // the line of the file, counted from 1
-    int64_t rows_in = 0;       // the number of records before it
+    int64_t rows_in = 0;       // the number of records before this place
     int64_t offset_bytes = 0;  // in the decompressed bytes
   };
   static constexpr int64_t kCheckpointRows = 1000;
@@ -63,8 +63,8 @@ struct InputScan {
 
 // A record that a policy dropped.
 struct RejectedRow {
-  int64_t record = 0;  // the number of records before it in the file
-  int64_t line = 0;    // the line of the file on which it begins, counted from 1
+  int64_t record = 0;  // the number of records before this record in the file
+  int64_t line = 0;    // the line of the file on which the record begins, counted from 1
   std::string reason;  // "bad JSON: ...", "field 'text' is missing", ...
 };
 

@@ -53,8 +53,8 @@ class Tokenizer {
   // U+FFFD, once for each maximal invalid subpart. If it throws, it appends nothing. Throws Error
   // kData:
   // - "tokenizer.too_long" for a text over 64 MiB,
-  // - "tokenizer.regex" if a split pattern needs too many steps (only patterns that have no scanner
-  //   of their own),
+  // - "tokenizer.regex" if matching a split pattern takes too many steps. This can happen only with
+  //   a pattern for which encode has no scanner of its own,
   // - "tokenizer.sentencepiece" if the sentencepiece library refuses the text.
   virtual void encode(std::string_view utf8, const TokenizeOptions& options,
                       TokenizedRows& rows) const = 0;
@@ -69,18 +69,18 @@ class Tokenizer {
                                    TokenizedRows& rows,
                                    std::vector<TokenOffset>& offsets) const = 0;
 
-  // All ids that encode() can give are in [0, vocab_size()).
+  // Returns the size of the vocabulary. All ids that encode() can give are below it.
   virtual int64_t vocab_size() const = 0;
-  // For the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". It names the version of
-  // the sentencepiece library if that library makes the ids.
+  // Returns a text for the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". The text
+  // names the version of the sentencepiece library if that library makes the ids.
   virtual std::string description() const = 0;
-  // The spelling of an id in the vocabulary; "" for an id without a token.
+  // Returns the spelling of an id in the vocabulary; "" for an id without a token.
   virtual std::string token(int32_t id) const = 0;
 };
 
 // Loads a tokenizer.json, or a sentencepiece .model file. The truncation and the padding in a
 // tokenizer.json are ignored, as in sentence-transformers. Throws Error: kNoInput if the file is
-// missing, kConfig if something in it is malformed or not supported. The error names it:
+// missing, kConfig if something in it is malformed or not supported. The error names the cause:
 // "normalizer type 'Foo' is not supported".
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 

@@ -16,13 +16,14 @@ inline constexpr std::array<const char*, 5> kTokenizerFiles = {
 // std::filesystem::filesystem_error if the directory cannot be searched.
 std::string find_tokenizer_file(const std::string& model_dir);
 
-// True if a file of this name is loaded as a sentencepiece model. Its token ids may depend on
-// sentencepiece_version(). The ids of a tokenizer.json do not.
+// Returns true if a file of this name is loaded as a sentencepiece model. The token ids of a
+// sentencepiece model may depend on sentencepiece_version(); the ids of a tokenizer.json do not.
 bool is_sentencepiece_file(const std::string& file);
 
-// The version of the sentencepiece library that the programs were built with, as pkg-config states
-// it: "0.1.97". The library offers no version at run time. Versions 0.1.97 to 0.2.1 give equal ids.
-// Version 0.2.3 chooses differently if two ways to split a text with a Unigram model score equally.
+// Returns the version of the sentencepiece library that the programs were built with, as pkg-config
+// states it: "0.1.97". The library offers no version at run time. Versions 0.1.97 to 0.2.1 give
+// equal ids. Version 0.2.3 chooses differently if two ways to split a text with a Unigram model
+// score equally.
 std::string sentencepiece_version();
 
 }  // namespace encode

@@ -18,17 +18,17 @@ struct RowRange {
 
 // The type that the model computes in. Norms, softmax, pooling and normalization are always
 // float32.
-// - kInt8 is float32, but the operands of the layers' matrix products are quantized row by row. It
-//   needs a processor with AMX or AVX512_VNNI.
-// - kFp8 is bfloat16, but the operands of these products are quantized to 8-bit floats. It needs a
-//   GPU that computes with them.
+// - kInt8 is float32, but the operands of the layers' matrix products are quantized to 8-bit
+//   integers, row by row. It needs a processor with AMX or AVX512_VNNI.
+// - kFp8 is bfloat16, but the operands of the layers' matrix products are quantized to 8-bit
+//   floats. It needs a GPU that computes with 8-bit floats.
 enum class ComputeType { kFloat32, kBFloat16, kFloat16, kInt8, kFp8 };
 std::string_view to_string(ComputeType type);  // "float32", "bfloat16", "float16", "int8", "fp8"
 
 // The pooling modes of sentence-transformers. kNone keeps the vector of every token, for late
 // interaction (Khattab and Zaharia 2020), and cannot be combined with another mode.
 enum class PoolingMode { kCls, kMean, kMax, kLastToken, kWeightedMean, kMeanSqrtLen, kNone };
-// "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "none"
+// Returns "cls", "mean", "max", "lasttoken", "weightedmean", "mean_sqrt_len_tokens", "none"
 std::string_view to_string(PoolingMode mode);
 
 // The type of a final matrix, with the names and the meaning of sentence-transformers.
@@ -43,10 +43,10 @@ std::string_view npy_type(OutputType type);            // "<f4", "<f2", "|i1", "
 bool has_ranges(OutputType type);                      // true for int8 and uint8
 int64_t output_columns(OutputType type, int64_t dim);  // dim, or the bytes of packed bits
 
-// The precision of float32 products, with the names of torch.set_float32_matmul_precision().
+// The precision of float32 matrix products, with the names of torch.set_float32_matmul_precision().
 // kHighest is float32 arithmetic or better. kHigh may use fewer bits of each factor: on AMX, 15
-// bits relative to the largest value of the row; on CUDA, TensorFloat-32. On other hardware both
-// are the same.
+// bits relative to the largest value of the row; on CUDA, TensorFloat-32. On other hardware kHigh
+// is the same as kHighest.
 enum class MatmulPrecision { kHighest, kHigh };
 std::string_view to_string(MatmulPrecision precision);  // "highest", "high"
 

@@ -15,7 +15,7 @@
 
 namespace encode {
 
-// In all of them `unit` is an index into JobSpec::units, and `host_rss_bytes` is the resident
+// In all messages `unit` is an index into JobSpec::units, and `host_rss_bytes` is the resident
 // memory of the worker.
 
 struct ModelLoaded {
@@ -88,7 +88,7 @@ struct WorkerFinished {};
 using WorkerEvent = std::variant<ModelLoaded, UnitStarted, ChunkStarted, BatchDone, ChunkDone,
                                  UnitDone, ProductsTimed, LogLine, WorkerFailed, WorkerFinished>;
 
-// One line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
+// Returns one line that ends in '\n'. U+FFFD replaces bytes that are not UTF-8.
 std::string to_json_line(const WorkerEvent& event);
 // Throws Error kInternal "job.protocol" for a line that is not an event.
 WorkerEvent worker_event_from_json(std::string_view line);

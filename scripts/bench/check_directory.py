@@ -16,8 +16,8 @@ On the first --prompt-rows rows it checks:
 The reference runs its transformer once over all rows and then applies its own modules to the result. On the first rows
 the program checks that this gives the same as encode() of the reference.
 
-The bytes of a quantized matrix must equal quantize_embeddings of encode's float32 matrix. The program also prints how much
-of it agrees with quantize_embeddings of the reference: a difference in the last bit can move a number to another bucket.
+The bytes of a quantized matrix must equal quantize_embeddings of encode's float32 matrix. The program also prints how many
+bytes agree with quantize_embeddings of the reference: a difference in the last bit can move a number to another bucket.
 
 The program prints a table. The exit code is 1 if a check fails. It needs sentence-transformers 6.0.1.
 """
@@ -101,7 +101,8 @@ def check_floats(failures, name, ours, theirs, limit):
     if ours.shape != theirs.shape:
         failures.line(name, len(ours), False, f"shape {ours.shape}, not {theirs.shape}")
         return
-    # Poolings that are not normalized can be large, so the difference is relative to the largest value if that is above 1.
+    # Vectors that are not normalized can be large, so the difference is relative to the largest
+    # value if that is above 1.
     difference = np.abs(ours.astype(np.float64) - theirs).max() / max(1.0, np.abs(theirs).max())
     failures.line(name, len(ours), bool(difference <= limit), f"max |difference| {difference:.3g}")
 

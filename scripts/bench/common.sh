@@ -18,8 +18,8 @@ reference_python() {
   printf '%s\n' "$folder/bin/python"
 }
 
-# real_rows ROWS [mixed|functions|changelogs]: prints the path of a file of real texts. They are every 20th text of 20 times
-# as many, for variety. "mixed" is half functions and half changelog entries.
+# real_rows ROWS [mixed|functions|changelogs]: prints the path of a file of ROWS real texts. For variety the file has every
+# 20th text of a corpus of 20 x ROWS texts. "mixed" is half functions and half changelog entries.
 real_rows() {
   local rows=$1 corpus=${2:-mixed} folder="$DEPS/bench" kinds kind each file
   case $corpus in

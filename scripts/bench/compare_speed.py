@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times encode and its peers in turns on the same rows, compares their outputs, and prints a Markdown table.
+"""Times encode and its peers on the same rows, compares their outputs, and prints a Markdown table.
 
     compare_speed.py --encode build/bin/encode --model DIR --input rows.jsonl --threads N [--dtype float32,bfloat16]
                      [--peers st,st-bf16,ort,ct2-int8] [--runs 3] [--min-ratio 1.5] [--min-ratio ort=2]
 
 For encode the whole command is timed: start, load, read, tokenize, encode, commit, sync. For a peer only read, tokenize
-and encode are timed, with a model that is loaded and warm. This favours the peer, but needs no clock inside the programs.
-Each turn runs every contestant once, so the ratio of a turn compares two runs that are close in time.
+and encode are timed, with a model that is loaded and warm. This favours the peer, but needs no clock inside encode.
+The runs are in turns. Each turn runs every contestant once, so the ratio of a turn compares two runs that are close in time.
 
 Each matrix is compared with the matrix of the first float32 contestant. Float32 may differ by 1e-4; other types must have
 a cosine of at least 0.95 in every row. The exit code is 1 if a matrix is wrong or --min-ratio is missed.
@@ -45,7 +45,7 @@ OTHER_COSINE = 0.95
 class Contestant:
     name: str
     dtype: str  # the type of encode; for a peer the type that it competes with
-    ours: bool  # encode itself
+    ours: bool  # True for encode, False for a peer
     seconds: list = field(default_factory=list)
     cpu_seconds: list = field(default_factory=list)
     load_seconds: float = 0

@@ -2,7 +2,7 @@
 """Times encode's tokenizers and Hugging Face `tokenizers` (encode_batch_fast) in turns on the same texts, both with one
 thread and then both with two, and prints a Markdown table of medians.
 
-With one thread the processor time counts, and with two threads the wall-clock time. Loading is not timed for either.
+With one thread the table has the processor time, and with two threads the wall-clock time. Loading is not timed for either.
 """
 import argparse
 import json

@@ -21,7 +21,7 @@ class Run:
     output: bytes  # the file of the final
 
     def encoding_seconds(self):
-        """Returns the seconds from the loaded model to the last commit: the stages of the main thread."""
+        """Returns the seconds from the end of loading to the last commit: the stages of the main thread."""
         return sum(self.stages[name] for name in ("rows awaited", "encode", "commit awaited"))
 
 

@@ -1,12 +1,12 @@
-"""The parts that the peers of compare_speed.py share: flags, rows, clock, tokenizer, batches, pooling and the answer.
+"""The parts that the peers of compare_speed.py share: flags, rows, clock, tokenizer, batches, pooling and output.
 
 Each peer_*.py is a program that reads the rows of a JSONL file, encodes them as its users would, saves the matrix and
 prints one line of JSON with these fields:
 
     rows             the number of rows
-    seconds          reading, tokenizing and encoding with a loaded model
+    seconds          the time of reading, tokenizing and encoding with a loaded model
     cpu_seconds      the processor time of all threads in that time
-    load_seconds     loading the model and the tokenizer
+    load_seconds     the time of loading the model and the tokenizer
     peak_rss_bytes   the peak of resident memory
     settings         the settings of the run in words
 
@@ -96,7 +96,7 @@ def encode_rows(rows, batch_size, encode_batch, threads=1):
 
 
 class Head:
-    """The modules after the transformer: cls or mean pooling, and Normalize. Other modules are refused."""
+    """Applies the modules after the transformer: cls or mean pooling, and Normalize. Refuses other modules."""
 
     def __init__(self, model):
         pooling = json.loads((model / "1_Pooling" / "config.json").read_text())

@@ -5,12 +5,13 @@ with the model's matrix products alone on the same threads.
     stages.py --encode build/bin/encode --model DIR --input rows.jsonl --threads N [--dtype float32,bfloat16] [--runs 3]
               [--seconds 4] [--min-share float32=0.8] [--device cuda]
 
-A share is the speed of the run divided by the speed of the products alone. The whole command includes start, loading and
-the sync of the final. Encoding alone begins when the model is loaded. The share per processor second leaves out waiting and
-hardly depends on other work of the machine. The exit code is 1 if the share of the whole command is below --min-share.
+A share is the speed of the run divided by the speed of the matrix products alone. The whole command includes start, loading
+and the sync of the final matrix. Encoding alone begins when the model is loaded. The share per processor second leaves out
+waiting and hardly depends on other work of the machine. The exit code is 1 if the share of the whole command is below
+--min-share.
 
-If the project has kernels for the processor, the products use them. The speed of LibTorch's products (oneDNN with packed
-weights, fused bias and activation) on a few of the rows is then timed before and after, for comparison.
+If the project has kernels for the processor, the matrix products use them. For comparison, the speed of LibTorch's products
+(oneDNN with packed weights, fused bias and activation) on a few of the rows is then timed before and after the runs.
 """
 import argparse
 import json
@@ -34,13 +35,13 @@ def bench(args, rows, runs, environment):
 
 
 def library_products(args):
-    """Returns {type: tokens/s of LibTorch's products alone}, measured on a few rows."""
+    """Returns {type: tokens/s of LibTorch's matrix products alone}, measured on a few rows."""
     report = bench(args, rows=200, runs=1, environment={"ENCODE_CPU_CAPABILITY": "baseline"})
     return {result["dtype"]: result["products_tokens_per_second"]["median"] for result in report["results"]}
 
 
 def print_library(results, before, after):
-    """Prints the speed of the whole command as a share of LibTorch's products alone."""
+    """Prints the speed of the whole command as a share of the speed of LibTorch's matrix products alone."""
     print("\n| | LibTorch's products alone, tokens/s | whole command, share of these |\n|---|---|---|")
     for result in results:
         dtype = result["dtype"]

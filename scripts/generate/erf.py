@@ -45,7 +45,8 @@ def float32_error(p, q, limit):
 
     def horner(coefficients):
         value = np.full_like(s, np.float32(coefficients[-1]))
-        for c in coefficients[-2::-1]:  # a fused multiply-add rounds once
+        # a fused multiply-add rounds only once, so the step is computed in float64
+        for c in coefficients[-2::-1]:
             value = (value.astype(np.float64) * s + np.float32(c)).astype(np.float32)
         return value
 

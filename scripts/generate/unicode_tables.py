@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes src/tokenizer/unicode/unicode_data.cc: the properties of every code point in Hugging Face `tokenizers`.
 
-The parts of `tokenizers` use tables of different Unicode versions: normalization 9, categories 8; regular expressions,
-letter case and grapheme clusters the newest. No Unicode library agrees with all of them. Every value here therefore comes
-from an experiment with the package, one code point at a time. Another version of `tokenizers` changes the file only if that
-version behaves differently.
+The parts of `tokenizers` use tables of different Unicode versions: normalization uses version 9, categories use version 8;
+regular expressions, letter case and grapheme clusters use the newest. No Unicode library agrees with all of them. Every
+value here therefore comes from an experiment with the package, one code point at a time. Another version of `tokenizers`
+changes the file only if that version behaves differently.
 
   pip install tokenizers sentencepiece && scripts/generate/unicode_tables.py src/tokenizer/unicode/unicode_data.cc
 """
@@ -34,7 +34,7 @@ def pieces_of(pre_tokenizer, text):
 
 
 def regex_class(pattern):
-    """Returns a test: does the regular expression engine put a character into the class?"""
+    """Returns a function that tells whether the regular expression engine puts a character into the class."""
     splitter = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed", invert=True)
     members = set()
     for i in range(0, len(CODE_POINTS), 1 << 16):
@@ -60,7 +60,8 @@ def combining_classes():
     marks = {}
     for c in CODE_POINTS:
         k, s = unicodedata.combining(chr(c)), chr(c)
-        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s   # this package has the mark
+        # tokenizers knows the mark
+        known = NFD(s + lowest) != s + lowest or NFD(highest + s) != highest + s
         if k and known and k not in marks and NFD(s) == s:
             marks[k] = s
     result = {}
@@ -115,7 +116,8 @@ def precompiled(rules):
     return normalizers.Precompiled(base64.b64decode(charsmap_of(model.getvalue()))).normalize_str
 
 
-# Precompiled replaces a whole grapheme cluster of less than six bytes by the rule for its first character.
+# Tells whether a character extends a grapheme cluster. Precompiled replaces a whole cluster of less
+# than six bytes by the rule for the cluster's first character.
 def grapheme_extends():
     normalize = precompiled("a")
     return lambda c: normalize("a" + c) == "X"
@@ -249,8 +251,9 @@ def main():
             if not runs or runs[-1] != v:
                 starts.append(c)
                 runs.append(v)
-        out.write("// Property runs: value i holds from start i to start i + 1. Bits: " + ", ".join(names) +
-                  ";\n// the canonical combining class in the highest byte.\n")
+        out.write("// The properties of code points, as runs: value i applies to the code points from start i up to, but not\n"
+                  "// including, start i + 1. The low bits are flags, in this order:\n"
+                  f"// {', '.join(names)}.\n// The highest byte is the canonical combining class.\n")
         write_array(out, "uint32_t", "kRunStarts", starts)
         write_array(out, "uint32_t", "kRunValues", runs)
         decomposing = [c for c in CODE_POINTS if not hangul(c)]

@@ -22,7 +22,7 @@ import torch
 import transformers
 
 VOCAB = 128
-LENGTHS = (1, 2, 7, 19, 40)  # one token, less than a tile of a kernel, odd lengths, the model's limit
+LENGTHS = (1, 2, 7, 19, 40)  # 1 token, less than a tile of a kernel, odd lengths, the model's limit
 WINDOW = 8
 SHAPE = {
     "vocab_size": VOCAB,
@@ -83,7 +83,8 @@ class TinyModel:
     config: dict = field(default_factory=dict)
     dtype: torch.dtype = torch.bfloat16
     shard_bytes: int = 1 << 30
-    same_output_as: str = ""  # the model that has the same output; then this model has no reference of its own
+    # the model that has the same output; a model with this field has no reference of its own
+    same_output_as: str = ""
     model_class: str = ""  # the class if it is not <architecture>Model
 
     def classes(self):

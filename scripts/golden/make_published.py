@@ -5,7 +5,7 @@
 
 The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
 (Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
-The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
+The names of tensors and the fields of config.json are as in their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
 import argparse
@@ -79,7 +79,8 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
+    """Computes a model with post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half
+    of up_gate_proj."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
     x = embed(p, ids, "embeddings.LayerNorm", segments=0)
     for i in range(LAYERS):
@@ -92,7 +93,7 @@ def gte_new(p, ids):
 
 
 def jina_bert(p, ids):
-    """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
+    """Computes a model with post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
     place = torch.arange(len(ids))
     slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
@@ -108,7 +109,8 @@ def jina_bert(p, ids):
 
 
 def experts(p, at, x, count=4, top_k=2):
-    """Sums all experts for every token. The weight is the router's softmax for the token's best experts, and 0 for the others."""
+    """Returns the weighted sum of all experts for every token. The weight of an expert is the router's softmax if it is one of
+    the token's best experts, and 0 otherwise."""
     probabilities = linear(p, at + "router.layer", x, count, bias=False).softmax(-1)
     best = probabilities.topk(top_k, -1)
     weights = torch.zeros_like(probabilities).scatter_(1, best.indices, best.values)
@@ -119,7 +121,7 @@ def experts(p, at, x, count=4, top_k=2):
 
 
 def nomic_moe(p, ids):
-    """Has post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
+    """Computes a model with post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
     frequencies = 1 / 10000.0 ** exponents()
     x = embed(p, ids, "emb_ln", segments=1)
     for i in range(LAYERS):

@@ -66,7 +66,8 @@ def texts():
     return fixed + [random_string(rng) for _ in range(80)]
 
 
-# Grapheme clusters for a charsmap: marks that join the next character to the cluster, and controls that end a cluster.
+# Grapheme clusters for a charsmap: with marks that join the next character to the cluster, and with
+# controls that end one.
 CLUSTERS = ["\u0602e\u0301", "\u0605 a\u0301", "\u0602\u0678\u0670", "\x00\u200d\u0670", "\U00011A3Ae\u0301", "\U00011A84e\u0301",
             "\U0001D173\u200d\u0670", "\u0890\x00\u200d\u0670"]
 

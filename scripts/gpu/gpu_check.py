@@ -26,19 +26,23 @@ from gpu import random_models
 from gpu.report import Report
 
 MIB = 1 << 20
-# The allocator keeps its blocks in segments of 2 and 20 MiB. Parts of segments that remain after a release are not a leak.
+# The allocator keeps its blocks in segments of 2 and 20 MiB. Parts of segments may remain after a
+# release, and this is no leak.
 RESERVED_SLACK_BYTES = 64 * MIB
 FLOAT32_MAX_DIFFERENCE = 2e-5
-# The error of encode in bfloat16 divided by the peer's error in bfloat16, both relative to the peer's float32.
+# The limit for the error of encode in bfloat16 divided by the peer's error in bfloat16, both
+# relative to the peer's float32.
 BFLOAT16_ERROR_RATIO = 1.5
-# The mean and the lowest cosine of rows in fp8 to the peer's float32 (docs/models.md).
+# The limits for the mean and the lowest cosine of rows in fp8 to the peer's float32
+# (docs/models.md).
 FP8_MEAN_COSINE, FP8_LEAST_COSINE = 0.99, 0.98
 HAS_FP8 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 9)
 WITHOUT_FP8 = "8-bit floats begin at compute capability 8.9"
-# The peak of dense bfloat16 products of an H100 or H200 SXM, for the MFU (the share of it that is used).
+# The peak FLOP/s of an H100 or H200 SXM for dense bfloat16 matrix products. The MFU is the share of
+# this peak that is used.
 PEAK_FLOPS = 989e12
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
-# Changelog entries are short, so it takes this many to keep a small model busy for a second or more.
+# Changelog entries are short, so 200,000 of them keep a small model busy for a second or more.
 SHORT_ROWS = 200_000
 LONG_ROWS = 3000
 LONG_ROW_TOKENS = 512
@@ -68,7 +72,7 @@ class Encode:
                     break
             process.stdout.close()
             code = process.wait()
-            if code not in (0, 75, -signal.SIGKILL):  # 75 means: try again
+            if code not in (0, 75, -signal.SIGKILL):  # 75 means that a new run may succeed
                 stderr.seek(0)
                 print(f"{' '.join(command)}\nexit code {code}\n{stderr.read()[-3000:]}", flush=True)
                 print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)
@@ -307,7 +311,8 @@ class Checks:
 
     def resume(self, encode, options, whole, expected):
         before, _, _ = encode.run("resumed", *options, kill_after_chunks=expected // 3)
-        for _ in range(30):  # the orphaned worker can hold the lock for a moment; exit code 75 means: try again
+        # the orphaned worker can hold the lock for a moment, and then the exit code is 75
+        for _ in range(30):
             after, output, code = encode.run("resumed", *options)
             if code != 75:
                 break

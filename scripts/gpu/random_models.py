@@ -10,7 +10,8 @@ import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-# The split of Qwen2: contractions, words with one leading sign, single digits, runs of signs, line ends, spaces.
+# The regex with which Qwen2 splits a text: contractions; words with at most one character before
+# them (often a space); single digits; runs of punctuation; line ends; white space.
 QWEN2_SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
                r"\s*[\r\n]+|\s+(?!\S)|\s+")
 VOCAB_TRAINED = 20000
@@ -48,7 +49,7 @@ SHAPES = {
 
 
 def flops_per_token(name, row_tokens):
-    """Returns the operations of a forward pass for one token of a row of `row_tokens`: the products with weights, and
+    """Returns the operations of a forward pass for one token of a row of `row_tokens`: the matrix products with weights, and
     attention's products, of which causal attention needs half."""
     config = SHAPES[name].config
     hidden, inner = config["hidden_size"], config["intermediate_size"]

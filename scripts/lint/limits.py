@@ -7,8 +7,8 @@ It reads the files that git tracks and the new files that git does not ignore. I
 each finding. The exit code is 1 if there is a finding. clang-tidy checks the number of a function's parameters
 (readability-function-size).
 
-- A source has at most 400 lines. A function has at most 60, counted from the opening brace in C++ and CUDA, and from the
-  head in Python.
+- A source has at most 400 lines. A function has at most 60 lines, counted from the opening brace in C++ and CUDA, and from
+  the head in Python.
 - A header begins with `#pragma once`. No file defines a macro; ALLOWED_MACROS lists the exceptions.
 - No file has a mark of unfinished work, and no file names a folder that only one machine has.
 """
@@ -35,7 +35,8 @@ DATA = "tests/data/"
 MARK = re.compile(r"\b(?:[T]ODO|[F]IXME|[X]XX|[H]ACK)\b")
 MACHINE_PATH = re.compile(r"/(?:root|home/\w+)/|[.]pyenv\b")
 DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
-# Comments and literals. Their braces open no block, so they are removed before braces are counted.
+# Comments and literals. Braces in them open no block, so they are removed before braces are
+# counted.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 # The words before a brace that opens a scope in which functions are defined.
 SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the product's C++ sources, several at once, and records which sources passed.
+"""Runs clang-tidy over the C++ sources in src and apps, several at once, and records which sources passed.
 
     tidy.py --clang-tidy PATH --build build --cache DIR [--jobs N]
 
-A source that passed is not checked again until something changes that the result depends on: its text, the project's
+A source that passed is checked again only if something changes on which the result depends: its text, the project's
 headers that the compiler read, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project change with their
 package, so only their names and sizes count. The list of headers comes from ninja's log, so build first.
 """
@@ -19,7 +19,7 @@ import time
 
 # Only the sources of these folders are checked. Tests are left out because the macros of GoogleTest break many checks.
 FOLDERS = ("src", "apps")
-# The flags are for GCC, and clang does not know all warnings of GCC.
+# The flags are for GCC. clang does not know all warnings of GCC, and must accept the names that it does not know.
 EXTRA = ["--quiet", "--extra-arg=-Wno-unknown-warning-option"]
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs a large job on real input: 50,621 Python functions (stream tc) and 50,621 changelog entries (stream commit) with
-# all-MiniLM-L6-v2 in float32 on the CPU. It runs once undisturbed. A second run is killed with SIGKILL at random moments and
-# resumed. The matrices of both runs must have equal bytes, `encode verify` must pass, and a kill may cost at most the two
-# chunks in flight.
+# all-MiniLM-L6-v2 in float32 on the CPU. The first run is undisturbed. A second run is killed with SIGKILL at random moments
+# and resumed. The matrices of both runs must have equal bytes, `encode verify` must pass, and a kill may cost at most the two
+# chunks that were not committed yet.
 #
 # usage: scripts/soak/main_job.sh [ROWS [KILLS]]       default: 50621 rows, 5 kills; about 40 minutes on 2 cores
 #        scripts/soak/main_job.sh --again [KILLS]      only the killed run, against the matrices of an earlier undisturbed run
@@ -34,10 +34,11 @@ data:
 EOF
 }
 
-# Prints the number of committed chunks. Before the first chunk there is no log.
+# Prints the number of committed chunks. Before the first chunk there is no log, and the number is 0.
 committed_chunks() { { cat "$WORK/killed"/*_chunks/chunks.log 2>/dev/null || true; } | wc -l; }
 
-# Starts the run, kills all its processes after so many seconds, and prints the committed chunks before and after.
+# Starts the run, kills all its processes after SECONDS seconds, and prints the number of committed
+# chunks before and after.
 kill_once() { # SECONDS
   local before pid
   before=$(committed_chunks)

@@ -43,7 +43,7 @@ double processor_seconds() {
 struct Case {
   RunConfig config;  // limited to the rows that are timed, with its cache in the scratch folder
   RunPlan plan;      // the plan of `config`
-  JobSpec products;  // a unit for each stream; only the products of the first one are timed
+  JobSpec products;  // a unit for each stream; only the first unit is timed
   BenchResult result;
 };
 
@@ -184,7 +184,7 @@ void Bench::count_inputs(const RunConfig& config) {
   }
 }
 
-// The worker that times the products of the first case also plans the batches of all cases.
+// Plans the batches of all cases, in the worker that times the matrix products of the first case.
 void Bench::plan_all_batches() {
   JobSpec job = cases_.front().products;
   for (size_t i = 1; i < cases_.size(); ++i) {
@@ -199,8 +199,8 @@ void Bench::plan_all_batches() {
   }
 }
 
-// Leaves out configs that give the same batches as an earlier one. This happens because a CPU has a
-// largest batch size (one block) and a GPU has a smallest one (one launch).
+// Leaves out configs that give the same batches as an earlier config. This happens because a CPU
+// has a largest batch size (one block) and a GPU has a smallest one (BatchPlan::launch_tokens).
 void Bench::leave_out_equal_batches() {
   std::vector<Case> kept;
   for (Case& timed : cases_) {
@@ -266,7 +266,7 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
   };
   RunConfig config = timed.config;
   config.store.cache_dir += fmt::format("/run{}", runs_++);
-  // Later runs would repeat the warnings of the first one.
+  // Later runs log only errors, because they would repeat the warnings of the first run.
   if (!timed.result.turns.empty() || log_.level == "error") config.log.level = "error";
   Terminal out(-1);
   const double cpu_before = processor_seconds();
@@ -291,7 +291,7 @@ BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
 }
 
 // Estimates the time for all rows. It assumes that the time of encoding grows with the bytes of
-// text, each row counted up to the length at which max_length cuts it.
+// text. A row counts only up to the length at which max_length cuts it.
 double Bench::whole_seconds(const Case& timed, const BenchTurn& turn,
                             const std::vector<StreamTimes>& streams) const {
   double seconds = turn.start_seconds;

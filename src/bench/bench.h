@@ -21,7 +21,7 @@ namespace encode {
 struct BenchOptions {
   int64_t rows = 1000;         // the first rows of each stream, which are timed
   int64_t runs = 3;            // the number of runs of each config
-  double product_seconds = 2;  // how long to time the products alone, before and after each run
+  double product_seconds = 2;  // to time the matrix products alone, before and after each run
 };
 
 // A stream and the plan of its batches.
@@ -32,7 +32,7 @@ struct StreamBatches {
   bool operator==(const StreamBatches&) const = default;
 };
 
-// One run of the whole experiment. The products alone are timed before and after it.
+// One run of the whole experiment. The matrix products alone are timed before and after it.
 struct BenchTurn {
   double seconds = 0;         // wall-clock time from reading the config to the published finals
   double cpu_seconds = 0;     // CPU time of all processes
@@ -46,7 +46,7 @@ struct BenchTurn {
   int64_t peak_host_bytes = 0;
   int64_t peak_device_bytes = 0;
   double whole_seconds = 0;  // an estimate of the time for all rows of the inputs
-  ProductRates products;     // for batches of the first stream; the mean of before and after
+  ProductRates products;  // for batches of the first stream; the mean of before and after the run
 };
 
 // The runs of one config.
@@ -64,7 +64,7 @@ struct BenchReport {
   int64_t rows = 0;        // the rows that are timed, of all streams
   int64_t whole_rows = 0;  // all rows of the inputs
   std::vector<BenchResult> results;
-  std::vector<std::string> notes;  // sentences
+  std::vector<std::string> notes;  // sentences for the reader of the report
 };
 
 struct BenchEnd {
@@ -72,13 +72,13 @@ struct BenchEnd {
   BenchReport report;
 };
 
-// Runs the configs in turn, BenchOptions::runs times each, as real jobs with the real worker. They
-// write into a temporary folder beside the cache directory of the first config. The folder is
-// removed at the end, unless SIGKILL ends the process. The caches and the finals of the configs are
-// neither read nor written. The configs may differ only in dtype and batch_tokens. Progress goes to
-// `err` if the `log` settings of the first config allow it. Throws what run_experiment() throws,
-// Error kUsage "bench.stdin" for standard input, and kData "bench.rows" if a stream has no rows.
-// Must be called from the main thread.
+// Runs each config BenchOptions::runs times, alternating between the configs, as real jobs with the
+// real worker. The jobs write into a temporary folder beside the cache directory of the first
+// config. The folder is removed at the end, unless SIGKILL ends the process. The caches and the
+// finals of the configs are neither read nor written. The configs may differ only in dtype and
+// batch_tokens. Progress goes to `err` if the `log` settings of the first config allow it. Throws
+// what run_experiment() throws, Error kUsage "bench.stdin" for standard input, and kData
+// "bench.rows" if a stream has no rows. Must be called from the main thread.
 BenchEnd run_bench(const std::vector<RunConfig>& configs, const BenchOptions& options,
                    const RunEnvironment& environment, Terminal& err);
 

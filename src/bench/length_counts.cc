@@ -11,7 +11,8 @@
 namespace encode {
 namespace {
 
-// There are 16 buckets for each power of two, and one bucket for each length below 16.
+// Returns the bucket of a length. There are 16 buckets for each power of two, and one bucket for
+// each length below 16.
 size_t bucket_of(uint64_t bytes) {
   constexpr int kSteps = 16;
   constexpr int kStepBits = 4;

@@ -37,7 +37,8 @@ struct InputLengths {
   LengthCounts whole;  // all rows
 };
 
-// Reads the whole input. Throws what TextReader throws, and Stopped if a signal arrives.
+// Counts the lengths of all rows of an input, and of its first `timed_rows` rows. Throws what
+// TextReader throws, and Stopped if a signal arrives.
 InputLengths count_lengths(const InputOptions& input, int64_t timed_rows, const StopSignal& stop);
 
 }  // namespace encode

@@ -12,8 +12,8 @@ namespace encode {
 ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop) {
   const std::string path = job.cache_dir + "/products.json";
   write_file_durably(path, to_json(job));
-  // The worker reports no batch while it times products, and one pass through a large model takes a
-  // long time.
+  // The worker reports no batch while it times matrix products, and one pass through a large model
+  // takes a long time. So the worker counts as hung only after an hour.
   worker.hang_floor = std::chrono::hours(1);
   ProductSession session;
   const auto on_event = [&](const WorkerEvent& event) {

@@ -19,9 +19,9 @@ struct ProductSession {
   std::vector<BatchPlan> plans;  // by unit of the job
 };
 
-// `job` must have product_seconds > 0. The worker times the products of its first unit and plans
-// the batches of every unit. Writes the job file into `job.cache_dir`. Throws the Error of the
-// worker, what WorkerSession throws, and Stopped if a signal arrives.
+// Runs a worker, which times the matrix products of the job's first unit and plans the batches of
+// every unit. `job` must have product_seconds > 0. Writes the job file into `job.cache_dir`. Throws
+// the Error of the worker, what WorkerSession throws, and Stopped if a signal arrives.
 ProductSession time_products(const JobSpec& job, WorkerOptions worker, const StopSignal& stop);
 
 }  // namespace encode

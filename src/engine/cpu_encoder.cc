@@ -22,7 +22,7 @@ class CpuEncoder : public Encoder {
       : transformer_(std::move(transformer)),
         pool_(compute_threads(transformer_.device, threads), [] { at::set_num_threads(1); }),
         device_(device_facts(transformer_.device, pool_.threads())) {
-    // Gives back the pages of the original weights, which have been repacked one by one.
+    // Returns the freed pages of the original weights, which were repacked, to the system.
     ::malloc_trim(0);
   }
 

@@ -13,9 +13,9 @@
 namespace encode {
 namespace {
 
-// Fills each batch up to whole launches, so that every matrix product has the same shape and the
-// library chooses the same kernel for it. Otherwise the bits of a row would depend on the number of
-// tokens in its batch.
+// Pads each batch to a multiple of EffectiveResult::launch_tokens, so that every matrix product has
+// the same shape and the library chooses the same kernel for it. Otherwise the bits of a row would
+// depend on the number of tokens in its batch.
 class CudaEncoder : public Encoder {
  public:
   explicit CudaEncoder(Transformer transformer)

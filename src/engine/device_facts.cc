@@ -14,16 +14,16 @@
 namespace encode {
 namespace {
 
-// The version of the library that is loaded. It may differ from the version that encode was built
-// with. The highest three bytes are major, minor and patch.
+// Returns the version of the library that is loaded. It may differ from the version that encode was
+// built with. The highest three bytes are major, minor and patch.
 std::string libtorch_version() {
   const uint64_t version = aoti_torch_abi_version();
   const auto byte = [version](unsigned shift) { return (version >> shift) & 0xffU; };
   return fmt::format("{}.{}.{}", byte(56), byte(48), byte(40));
 }
 
-// The file begins with "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...". Returns ""
-// if the file does not exist, because then the driver is not NVIDIA's kernel module.
+// Reads a file that begins with "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ...".
+// Returns "" if the file does not exist, because then the driver is not NVIDIA's kernel module.
 std::string driver_version() {
   std::string line;
   std::getline(std::ifstream("/proc/driver/nvidia/version"), line);

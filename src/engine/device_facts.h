@@ -9,8 +9,8 @@
 
 namespace encode {
 
-// The number of CPU threads that compute: `threads` of EncoderOptions, or the container's CPU quota
-// if `threads` is 0. Always 1 on a GPU, because one thread queues all of its products.
+// Returns the number of CPU threads that compute: `threads` of EncoderOptions, or the container's
+// CPU quota if `threads` is 0. Always 1 on a GPU, because one thread queues all work of the GPU.
 int64_t compute_threads(c10::Device device, int64_t threads);
 
 // `threads` is what compute_threads() returned. Throws c10::Error if the device fails.

@@ -56,7 +56,7 @@ class Dense {
   Linear linear_;
   DenseActivation activation_;
   bool residual_;
-  std::optional<Linear> projection_;  // of the residual, if the widths differ
+  std::optional<Linear> projection_;  // for the residual, if the widths differ
 };
 
 LayerNorm load_layer_norm(const SentenceModule& module, at::Device device) {

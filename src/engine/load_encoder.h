@@ -1,4 +1,4 @@
-// Loads a model directory to a device.
+// Loads the model of a directory onto a device.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ void open_kernels(at::Device device, ComputeType type, ProductFormat format, Not
   }
 }
 
-// Throws Error "device.fp8" if the device has no products of 8-bit floats, or if the self-check of
-// its products fails.
+// Throws Error "device.fp8" if the device cannot multiply 8-bit floats, or if the self-check of its
+// fp8 matrix products fails.
 void require_fp8(at::Device device) {
   const auto refuse = [&](std::string found) {
     throw Error({.exit_code = ExitCode::kUnavailable,

@@ -16,7 +16,7 @@ struct LoadedTransformer {
   std::vector<LoadNote> notes;
 };
 
-// Throws what load_encoder() throws.
+// Loads the model of `directory` onto the device. Throws what load_encoder() throws.
 LoadedTransformer load_transformer(const ModelDirectory& directory,
                                    const EffectiveResult& effective,
                                    const HardwareOptions& hardware);

@@ -25,9 +25,10 @@ class ProductBench {
   const DeviceFacts& device() const { return device_; }
   const std::vector<LoadNote>& notes() const { return loaded_.notes; }
 
-  // Repeats the products that encoding `batches` makes for about `seconds`, with the same weights,
-  // shapes and number of threads, but on random activations. Calls `go_on` after each batch, from
-  // any thread, and ends early if it returns false. Throws what Encoder::encode() throws.
+  // For about `seconds`, repeats the matrix products of Encoder::encode() for `batches`, with the
+  // same weights, shapes and number of threads, but on random activations. Calls `go_on` after each
+  // batch, from any thread, and ends early if `go_on` returns false. Throws what Encoder::encode()
+  // throws.
   ProductRates run(std::span<const PackedBatch> batches, double seconds,
                    const std::function<bool()>& go_on);
 

@@ -10,8 +10,8 @@
 namespace encode {
 
 // Returns the format for effective.dtype. Only float32 reads float32_matmul_precision. Throws Error
-// "device.int8" (ExitCode::kUnavailable) for int8 on a device without int8 products. Does not check
-// whether the device has fp8 products; load_transformer() does.
+// "device.int8" (ExitCode::kUnavailable) for int8 on a device without int8 matrix products. Does
+// not check whether the device can multiply fp8 numbers; load_transformer() does.
 ProductFormat product_format(const EffectiveResult& effective, c10::Device device);
 
 }  // namespace encode

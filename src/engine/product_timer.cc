@@ -35,8 +35,8 @@ double ProductTimer::BatchProducts::flops() const {
   return sum;
 }
 
-// Random inputs of the products: one matrix for each type and width. A product takes its first
-// rows.
+// Random inputs of the matrix products: one matrix for each type and width. A product with n rows
+// takes the first n rows of its matrix.
 class ProductTimer::Activations {
  public:
   Activations(const std::vector<BatchProducts>& batches, at::Device device) {
@@ -78,8 +78,8 @@ class ProductTimer::Activations {
   std::map<Key, at::Tensor> matrices_;
 };
 
-// The work of one thread, or of all threads. The rates of the threads add up although the threads
-// do not end at the same time.
+// The work of one thread, or of all threads. The threads do not end at the same time, so each
+// thread has its own rates, which are then added.
 struct ProductTimer::Work {
   double tokens = 0;
   double cpu_seconds = 0;
@@ -119,7 +119,7 @@ ProductRates ProductTimer::run(double seconds, const std::function<bool()>& go_o
   return rates;
 }
 
-// A product of a size at which the device is fastest.
+// Returns a matrix product of a size at which the device is fastest.
 ProductTimer::BatchProducts ProductTimer::square() const {
   const at::Device device = transformer_.device;
   const int64_t width = device.is_cpu() ? 2048 : 8192;
@@ -162,7 +162,7 @@ ProductTimer::Work ProductTimer::on_one_thread(const std::vector<BatchProducts>&
     for (const TracedProduct& product : batch.products) activations.run(product);
     synchronize(transformer_.device);
   };
-  run_batch(batches.front());  // the first use of a kernel may be slow
+  run_batch(batches.front());  // not timed, because the first use of a kernel may be slow
   const Stopwatch watch;
   const double cpu_start = thread_cpu_seconds();
   Work work;

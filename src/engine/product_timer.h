@@ -16,16 +16,17 @@ namespace encode {
 // The implementation of ProductBench::run(). One thread at a time may use it.
 class ProductTimer {
  public:
-  // The timer borrows both arguments.
+  // Both arguments must outlive the timer.
   ProductTimer(const Transformer& transformer, ThreadPool& pool)
       : transformer_(transformer), pool_(pool) {}
 
-  // Runs the model on the batch and records its products. `slots` is the same as for
+  // Runs the model on the batch and records its matrix products. `slots` is the same as for
   // Transformer::embed(). Throws what check_batch() throws.
   void add(const PackedBatch& batch, int64_t slots);
 
-  // Each thread of the pool repeats the products of all batches, in order, for about `seconds`, and
-  // then a large square product for a quarter of that time. See ProductBench::run() for `go_on`.
+  // Each thread of the pool repeats the matrix products of all batches, in order, for about
+  // `seconds`, and then a large square product for a quarter of that time. See ProductBench::run()
+  // for `go_on`.
   ProductRates run(double seconds, const std::function<bool()>& go_on) const;
 
  private:

@@ -18,20 +18,21 @@ namespace encode {
 // Immutable after loading. Any number of threads may call it, with the exception that Linear
 // (nn/layers/linear.h) states.
 struct Transformer {
-  std::unique_ptr<ProductTrace> trace;  // the products of model and head point to it
+  std::unique_ptr<ProductTrace> trace;  // model and head record their matrix products in it
   std::unique_ptr<Model> model;
   EmbeddingHead head;
   at::Device device;
-  ProductFormat format;  // of the model's products
+  ProductFormat format;  // of the model's matrix products
   EffectiveResult effective;
   int64_t vocab_size = 0;
 
-  // Returns float32 on the device: [B, width], or [T, width] with token_embeddings. The caller
-  // copies the result to the host and calls head.finish(), which gives it effective.dim columns.
-  // `slots` is at least batch.tokens() (see PackedInput).
+  // Returns the embeddings as float32 on the device: [B, width], or [T, width] with
+  // token_embeddings. The caller copies the result to the host and calls head.finish(), which gives
+  // it effective.dim columns. `slots` is at least batch.tokens() (see PackedInput).
   at::Tensor embed(const PackedBatch& batch, int64_t slots) const;
-  // The number of slots that embed() should be given for a batch of `tokens` tokens. On a GPU this
-  // is a multiple of effective.launch_tokens. On CPU it is the number that cpu_slots() returns.
+  // Returns the number of slots that embed() should be given for a batch of `tokens` tokens. On a
+  // GPU this is a multiple of effective.launch_tokens. On a CPU it is the number that cpu_slots()
+  // returns.
   int64_t token_slots(int64_t tokens) const;
   // Copies the rows of `embeddings`, which is on the host and finished, to their places in `out`.
   // Encoder::encode() defines these places.

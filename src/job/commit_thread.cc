@@ -14,7 +14,7 @@ void append_to(MatrixWriter& writer, const WindowPart& part, std::span<const flo
   if (!part.row_tokens.empty()) writer.append_lengths(part.row_tokens);
 }
 
-// Returns how much a part counts when the time of a window is divided among its parts.
+// Returns the weight of a part when the time of a window is divided among its parts.
 double work(const WindowPart& part) {
   return static_cast<double>(part.stats.tokens + part.rows.size());
 }

@@ -17,41 +17,43 @@
 
 namespace encode {
 
-// The encoded rows of one window.
+// The vectors of one window, which the encoding thread hands to the CommitThread.
 struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
   int64_t dim = 0;
-  double seconds = 0;   // the time to encode it
+  double seconds = 0;   // the time to encode the window
   DeviceMemory memory;  // set if the last part closes its chunk; see ChunkDone::memory
 };
 
-// Writes the rows of a unit to chunk files, or to the final in standard mode. The calls for a chunk
-// are begin(), append() for each of its parts in row order, and commit(). All functions throw the
-// errors of MatrixWriter. Not thread-safe.
+// Writes the rows of a unit to chunk files, or to the final matrix in standard mode. The calls for
+// a chunk are begin(), append() for each of its parts in row order, and commit(). All functions
+// throw the errors of MatrixWriter. Not thread-safe.
 class RowSink {
  public:
   virtual ~RowSink() = default;
   virtual void begin(const ChunkTask& chunk) = 0;
   // `values` is [part.vectors(), dim].
   virtual void append(const WindowPart& part, std::span<const float> values) = 0;
-  // The chunk is durable on return. Sets only `path` and, for a chunk file, `file_bytes`.
+  // Commits the chunk, which is durable on return. Sets only `path` and, for a chunk file,
+  // `file_bytes`.
   virtual ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
-// The argument must outlive the sink.
+// These functions return a sink for chunk files and for a final matrix. The argument must outlive
+// the sink.
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
 // Sends ChunkDone for every chunk that it commits. push() and finish() must be called on one
-// thread. Holds at most two windows: one that is written and one that waits.
+// thread. Holds at most two windows: one that is being written and one that waits.
 class CommitThread {
  public:
   // `sink` and `events` must outlive the CommitThread.
   CommitThread(RowSink& sink, EventPipe& events, int64_t unit, ChunkOrigin origin);
   CommitThread(const CommitThread&) = delete;
   CommitThread& operator=(const CommitThread&) = delete;
-  // Writes the windows that were pushed. A chunk that is not complete then is dropped.
+  // Finishes the windows that were pushed, and drops a chunk that is not complete after them.
   ~CommitThread();
 
   // Waits until the thread has taken the previous window. Throws what writing an earlier window
@@ -59,7 +61,7 @@ class CommitThread {
   void push(EncodedWindow window);
   // Returns when all windows are durable. Throws what writing a window threw.
   void finish();
-  // The time that the thread has spent on writing. Valid after finish().
+  // Returns the seconds that the thread has spent on writing. Valid after finish().
   double seconds() const { return seconds_; }
 
  private:
@@ -72,7 +74,7 @@ class CommitThread {
   EventPipe& events_;
   int64_t unit_;
   ChunkOrigin origin_;
-  // The thread owns these three. The owner reads seconds_ after it has joined the thread.
+  // The thread owns these three fields. The owner reads seconds_ after it has joined the thread.
   RowStats chunk_stats_;
   double chunk_seconds_ = 0;  // see ChunkDone::seconds
   double seconds_ = 0;

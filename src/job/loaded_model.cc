@@ -23,7 +23,8 @@ std::optional<ComputeType> exact_type_of(ComputeType type) {
   return std::nullopt;
 }
 
-// A prompt is text before a row, so units with different prompts can share a model.
+// Returns `effective` without its prompt. A prompt is text before a row, so units with different
+// prompts can share a model.
 EffectiveResult without_prompt(EffectiveResult effective) {
   effective.prompt.clear();
   return effective;

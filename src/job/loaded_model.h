@@ -39,7 +39,7 @@ class ModelKeeper {
   // Returns the model of a unit. If the current model does not fit the unit, this function
   //   - frees that model and loads another one,
   //   - sends ModelLoaded,
-  //   - compares the model with an exact one if its products are quantized,
+  //   - compares the model with an exact one if its matrix products are quantized,
   //   - runs the self-test.
   // The reference is valid until the next call. Throws the errors of load_encoder() and
   // load_tokenizer_from_directory(), and Error kData if the model fails a check.

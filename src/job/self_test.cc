@@ -95,7 +95,7 @@ double least_cosine(const Vectors& a, const Vectors& b, int64_t dim) {
       norm_b += static_cast<double>(b[i]) * b[i];
     }
     least = std::min(least, product / std::sqrt(norm_a * norm_b));
-    if (!(least <= 1 + 1e-6)) return -1;  // NaN, because a vector is zero or not finite
+    if (!(least <= 1 + 1e-6)) return -1;  // `least` is NaN: a vector is zero or not finite
   }
   return least;
 }

@@ -13,9 +13,9 @@
 namespace encode {
 namespace {
 
-// The number of batches whose products are timed. The batches of a window are sorted by the length
-// of their rows, so this many at even distances cover all lengths. More would take longer to
-// encode.
+// The number of batches for which the matrix products are timed. The batches of a window are sorted
+// by the length of their rows, so eight batches at even distances cover all lengths. More batches
+// would take longer to run.
 constexpr size_t kTimedBatches = 8;
 
 // Returns `count` of the batches at even distances, or all if there are fewer.

@@ -5,9 +5,10 @@
 
 namespace encode {
 
-// Loads the model of the job's first unit and times the matrix products of a few of its batches.
-// Encodes nothing. Sends ModelLoaded, then UnitStarted for every unit of the job, then
-// ProductsTimed. Returns false if the worker was asked to stop. Throws Error and c10::Error.
+// Loads the model of the job's first unit and runs it once over a few of the unit's batches, to
+// record the shapes of its matrix products. Then times only these products. Writes no embeddings.
+// Sends ModelLoaded, then UnitStarted for every unit of the job, then ProductsTimed. Returns false
+// if the worker was asked to stop. Throws Error and c10::Error.
 bool time_products(const WorkerContext& context);
 
 }  // namespace encode

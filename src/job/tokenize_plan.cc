@@ -17,7 +17,8 @@ constexpr int64_t kVectorBytes = 128 << 20;
 int64_t window_text_bytes(const JobUnit& unit) {
   const int64_t texts = std::max<int64_t>(unit.speed.prefetch_bytes / kTextShares, 1);
   if (!unit.identity.token_embeddings) return texts;
-  // In usual text a token has about four bytes, as many as one float32 of its vector.
+  // In usual text a token has about four bytes, the size of one float32. So kVectorBytes / dim
+  // bytes of text give about kVectorBytes of vectors.
   return std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
 }
 
@@ -27,7 +28,8 @@ int64_t tokens_of_window(const JobUnit& unit, const BatchPlan& batches) {
   return std::min(tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
 }
 
-// On a CPU one thread tokenizes, because the model needs the other cores.
+// Returns the number of tokenizing threads. On a CPU one thread tokenizes, because the model needs
+// the other cores.
 int64_t tokenizer_threads(const SpeedOptions& speed, const BatchPlan& batches) {
   if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
   constexpr int64_t kEnoughForAnyGpu = 8;

@@ -25,7 +25,8 @@ struct TokenizePlan {
 // Returns the batch plan of a unit on this device. Does not throw.
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
-// `tokenizer` may be null, and must outlive the plan.
+// Plans the tokenizing and the windows of a unit. `tokenizer` may be null, and must outlive the
+// plan.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches);
 

@@ -63,7 +63,7 @@ bool UnitRun::run() {
     tasks = tasks_of(*store);
   } else {
     sink = final_sink(unit_);
-    // Without rows there is no window, so this publishes the empty matrix.
+    // Without rows there is no window, so the empty matrix is published here.
     if (unit_.identity.rows == 0)
       begin_final(unit_.final_path, unit_.identity)->publish({}, origin_);
   }
@@ -86,8 +86,8 @@ bool UnitRun::run() {
   return true;
 }
 
-// Warns of chunks from another kind of device, or refuses them, because the last bits of their
-// vectors may differ.
+// Warns of chunks from another kind of device, or refuses them with strict_numerics, because the
+// last bits of their vectors may differ.
 void UnitRun::check_origin(const ChunkStore& store) const {
   for (const ChunkRecord& record : store.committed()) {
     if (record.origin.same_kind(origin_)) continue;
@@ -130,7 +130,8 @@ bool UnitRun::encode_all(WindowProducer& producer, CommitThread& committer) {
       return false;
     for (const WindowPart& part : window->parts) {
       stats_.add(part.stats);
-      rows_ += part.stats.zero_token_rows;  // no batch contains these rows
+      // no batch contains these rows, so they are counted here
+      rows_ += part.stats.zero_token_rows;
     }
     if (window->parts.back().closes_chunk()) {
       model_.encoder->release_cached_memory();

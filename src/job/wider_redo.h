@@ -14,8 +14,8 @@
 
 namespace encode {
 
-// The largest float16 is 65504, and some models exceed it for a few texts. One such value makes the
-// whole vector infinite or NaN. Not thread-safe.
+// The largest float16 is 65504, and the values of some models exceed it for a few texts. One value
+// that is too large makes the whole vector infinite or NaN. Not thread-safe.
 class WiderRedo {
  public:
   // `narrow` and `options` are what the first encoder was loaded with. `directory` must outlive the
@@ -34,10 +34,10 @@ class WiderRedo {
     std::vector<LoadNote> notes;  // of the float32 model, if this call loaded it
   };
 
-  // Replaces each vector in `values` that is not finite with one from a float32 encoder on the same
-  // device. A vector that is not finite in float32 either stays as it is. The first call that needs
-  // the float32 model loads it and keeps it beside the first one. Does nothing if the first encoder
-  // computes in float32. Throws the errors of load_encoder() and Encoder::encode().
+  // Replaces each vector in `values` that is not finite with a vector from a float32 encoder on the
+  // same device. If the float32 vector is not finite either, the old vector stays. The first call
+  // that needs the float32 model loads it and keeps it beside the first model. Does nothing if the
+  // first encoder computes in float32. Throws the errors of load_encoder() and Encoder::encode().
   Outcome run(const EncodedBatches& encoded, const Encoder& narrow, const Encoder::OnBatch& done);
 
  private:

@@ -17,10 +17,10 @@ namespace encode {
 namespace {
 
 // The maximum number of rows in a part of a window. A window with this many rows takes no other
-// chunk. The number is large enough to fill the batches, and small enough for the memory.
+// chunk. 4096 rows are enough to fill the batches, and few enough for the memory.
 constexpr int64_t kWindowRows = 4096;
-// The maximum number of chunks in a window. A stop waits until all of them are committed, one after
-// another.
+// The maximum number of chunks in a window. A stop waits until all chunks of a window are
+// committed, one after another.
 constexpr size_t kWindowChunks = 64;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {
@@ -113,7 +113,8 @@ class PartSource {
   }
 
   bool done() const { return task_ == tasks_.size(); }
-  // Whether the next rows follow the last part directly, with no committed chunk between them.
+  // Returns true if the next rows follow the last part directly, with no committed chunk between
+  // them.
   bool goes_on() const { return !done() && tasks_[task_].rows.begin <= row_; }
 
   // Returns the next rows of the current chunk, at most kWindowRows, and appends their ids to

@@ -37,7 +37,7 @@ struct WindowPart {
   int64_t vectors() const { return row_tokens.empty() ? rows.size() : stats.tokens; }
 };
 
-// Rows that one call of Encoder::encode() takes. A large chunk is split into several windows of
+// The rows that one call of Encoder::encode() takes. A large chunk is split into several windows of
 // bounded size. Small chunks share a window, so that they fill the batches and no thread waits at
 // the end of a chunk.
 struct Window {

@@ -6,9 +6,10 @@
 
 namespace encode::kernels::ENCODE_ISA {
 
-// exp(x) for x in [-87, 88], with an error of at most two units in the last place. An x outside
-// this range counts as the nearer end of the range. NaN stays NaN. The method is expf of the Cephes
-// library: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], and a minimax polynomial gives exp(r).
+// Returns exp(x) for x in [-87, 88], with an error of at most two units in the last place. An x
+// outside this range counts as the nearer end of the range. NaN stays NaN. The method is expf of
+// the Cephes library: x = n ln 2 + r with r in [-ln 2 / 2, ln 2 / 2], and a minimax polynomial
+// gives exp(r).
 inline Vec exp(Vec x) {
   const Vec rounding_bias = splat(0x1.8p23F);  // a sum with this number is rounded to an integer
   x = min(splat(88.0F), max(splat(-87.0F), x));
@@ -25,8 +26,8 @@ inline Vec exp(Vec x) {
   return times_power_of_two(fraction, n);
 }
 
-// 2^x for x in [-126, 127], with a relative error of at most 2.7e-6. An x below -126 counts as
-// -126. NaN stays NaN. scripts/generate/exp2.py computes the coefficients.
+// Returns 2^x for x in [-126, 127], with a relative error of at most 2.7e-6. An x below -126 counts
+// as -126. NaN stays NaN. scripts/generate/exp2.py computes the coefficients.
 inline Vec short_exp2(Vec x) {
   const Vec rounding_bias = splat(0x1.8p23F);
   x = max(splat(-126.0F), x);
@@ -40,7 +41,7 @@ inline Vec short_exp2(Vec x) {
   return times_power_of_two(p, n);
 }
 
-// erf(z) = z P(z^2) / Q(z^2) for |z| < `limit`, and 1 or -1 beyond. `p` and `q` are the
+// Returns erf(z) = z P(z^2) / Q(z^2) for |z| < `limit`, and 1 or -1 beyond. `p` and `q` are the
 // coefficients of P and Q, highest powers first. scripts/generate/erf.py computes them so that the
 // largest absolute error is as small as possible.
 template <int64_t terms>
@@ -58,7 +59,7 @@ inline Vec erf_ratio(Vec z, const float (&p)[terms], const float (&q)[terms], fl
   return choose_less(s, splat(limit * limit), inside, outside);
 }
 
-// erf(z) with an absolute error of at most 3.2e-7.
+// Returns erf(z) with an absolute error of at most 3.2e-7.
 inline Vec erf(Vec z) {
   constexpr float kP[] = {0x1.0e02e8p-19F, 0x1.2d9264p-12F, 0x1.00ba06p-8F,
                           0x1.b3df6ap-5F,  0x1.8d62d0p-3F,  0x1.20dd72p+0F};
@@ -67,27 +68,28 @@ inline Vec erf(Vec z) {
   return erf_ratio(z, kP, kQ, 3.95F);
 }
 
-// erf(z) with an absolute error of at most 3.1e-6.
+// Returns erf(z) with an absolute error of at most 3.1e-6.
 inline Vec short_erf(Vec z) {
   constexpr float kP[] = {0x1.85d3dep-11F, 0x1.614942p-5F, 0x1.3d8af4p-3F, 0x1.20dce2p+0F};
   constexpr float kQ[] = {0x1.2f0272p-7F, 0x1.855d38p-4F, 0x1.e207eep-2F, 1.0F};
   return erf_ratio(z, kP, kQ, 3.3F);
 }
 
-// GELU in its exact form, x Phi(x) with the normal distribution function Phi (Hendrycks & Gimpel
-// 2016).
+// Returns GELU in its exact form, x Phi(x) with the normal distribution function Phi (Hendrycks &
+// Gimpel 2016).
 inline Vec gelu(Vec x) { return 0.5F * x * (1.0F + erf(x * 0.707106781F)); }
-// GELU with short_erf(), for results that are rounded to bfloat16 or come from int8 products.
+// Returns GELU with short_erf(), for results that are rounded to bfloat16 or come from int8 matrix
+// products.
 inline Vec short_gelu(Vec x) { return 0.5F * x * (1.0F + short_erf(x * 0.707106781F)); }
 
-// max(x, 0). NaN stays NaN.
+// Returns max(x, 0). NaN stays NaN.
 inline Vec relu(Vec x) { return choose_less(x, Vec{}, Vec{}, x); }
 
-// SiLU, x / (1 + exp(-x)) (Elfwing et al. 2017).
+// Returns SiLU, x / (1 + exp(-x)) (Elfwing et al. 2017).
 inline Vec silu(Vec x) { return x / (1.0F + exp(-x)); }
 
-// The tanh form of GELU, x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3). It is
-// computed as x / (1 + exp(-2 u)), which is the same function.
+// Returns the tanh form of GELU, x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3). It
+// is computed as x / (1 + exp(-2 u)), which is the same function.
 inline Vec gelu_tanh(Vec x) {
   const Vec u = 0.797884561F * (x + 0.044715F * x * x * x);
   return x / (1.0F + exp(-2.0F * u));

@@ -1,5 +1,5 @@
-// Intel Advanced Matrix Extensions (AMX, from Sapphire Rapids): whether they can be used, the tile
-// configuration of a thread, and small products on tiles.
+// Intel Advanced Matrix Extensions (AMX, from Sapphire Rapids). These functions tell whether tiles
+// can be used, configure the tiles of a thread, and multiply small matrices on tiles.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace encode::kernels::amx {
 bool available();
 
 // Configures the tiles of the calling thread, and releases them when it is destroyed. A thread
-// needs a TileSession while it calls multiply(). A thread has at most one at a time.
+// needs a TileSession while it calls multiply(). A thread has at most one TileSession at a time.
 class TileSession {
  public:
   TileSession();
@@ -23,9 +23,9 @@ class TileSession {
   ~TileSession();
 };
 
-// C = A x B for small matrices. m is a multiple of 16; n and k are multiples of 32. Two consecutive
-// rows of B are interleaved: b[2 x (i x ldb + j)] is the element of row 2 i and column j, and the
-// next element is that column's element of row 2 i + 1.
+// Computes C = A x B for small matrices. m is a multiple of 16; n and k are multiples of 32. Two
+// consecutive rows of B are interleaved: b[2 x (i x ldb + j)] is the element in row 2 i and column
+// j, and the next element is in row 2 i + 1 of the same column.
 void multiply(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
 
 }  // namespace encode::kernels::amx

@@ -1,5 +1,5 @@
-// Products of bfloat16 operands on AMX tiles, with float32 sums. A step is 32 values of the inner
-// dimension, which is what one row of a tile holds.
+// Matrix products of bfloat16 operands on AMX tiles, with float32 sums. A step is 32 values of the
+// inner dimension, because one row of a tile holds 32 values.
 #include "kernels/amx_finish.h"
 #include "kernels/linear_functions.h"
 
@@ -8,10 +8,10 @@ namespace {
 
 constexpr int64_t kInner = 32;  // bfloat16 numbers in a row of a tile
 constexpr int64_t kTileElements = kTileRows * kInner;
-// The rows, and the columns, of one block of results. A block is 2 x 2 tiles.
+// The number of rows, and of columns, of one block of results. A block is 2 x 2 tiles.
 constexpr int64_t kBlock = PackedWeight::kBlockColumns;
 
-// The bytes that one row of x takes in tiles.
+// Returns the bytes that one row of x takes in tiles.
 int64_t row_bytes(const PackedWeight& weight) {
   return blocks(weight.in_features, kInner) * kTileRowBytes;
 }
@@ -38,7 +38,7 @@ void lay_out_rows(const BFloat16* x, int64_t rows, int64_t in_features, BFloat16
   const int64_t steps = blocks(in_features, kInner);
   const int64_t padded = blocks(rows, kBlock) * kBlock;
   for (int64_t r = 0; r < padded; ++r) {
-    // The last row fills the rest of the last block. The results of the copies are never stored.
+    // Copies of the last row fill the rest of the last block. Their results are never stored.
     const BFloat16* row = x + (r < rows ? r : rows - 1) * in_features;
     BFloat16* out = to + r / kTileRows * steps * kTileElements + r % kTileRows * kInner;
     for (int64_t step = 0; step < steps; ++step, out += kTileElements)
@@ -46,9 +46,9 @@ void lay_out_rows(const BFloat16* x, int64_t rows, int64_t in_features, BFloat16
   }
 }
 
-// A panel of x times W. multiply_blocks() describes the members. Tiles 0 to 3 hold the sums of a
-// block, tiles 4 and 5 hold x, and tiles 6 and 7 hold W. The steps are added in the order of the
-// inner dimension; TDPBF16PS defines the order within a step.
+// Multiplies a panel (some rows of x) with W. multiply_blocks() describes the members. Tiles 0 to 3
+// hold the sums of a block, tiles 4 and 5 hold x, and tiles 6 and 7 hold W. The steps are added in
+// the order of the inner dimension; TDPBF16PS defines the order within a step.
 class BFloat16Product {
  public:
   using Element = BFloat16;
@@ -103,7 +103,7 @@ class BFloat16Product {
   int64_t steps_;
 };
 
-// A small product, with the distances between the rows of each matrix in bytes.
+// A product of small matrices, with the distances between the rows of each matrix in bytes.
 struct SmallProduct {
   const Product& shape;
   int64_t a_bytes;
@@ -111,7 +111,7 @@ struct SmallProduct {
   int64_t c_bytes;
 };
 
-// Loads one row tile of A, or two if `two`.
+// Loads one row tile of A, or two row tiles if `two` is true.
 template <bool two>
 inline void load_a(const SmallProduct& p, const BFloat16* a) {
   load_tile<4>(a, p.a_bytes);

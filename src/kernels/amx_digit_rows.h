@@ -2,9 +2,9 @@
 // amx_digits.cc includes this header. linear.h describes the digits and the method.
 //
 // The first digit of a number is its most significant digit. A step is 64 values of the inner
-// dimension, which is what one row of a tile holds of one digit. The place of a product of two
-// digits is the sum of their places, counted from 0 for the first digit. A plane holds the sums of
-// all products of one place.
+// dimension, because one row of a tile holds one digit of 64 values. Digits have places, counted
+// from 0 for the first digit. The place of a product of two digits is the sum of the places of the
+// digits. A plane holds the sums of all products of one place.
 #pragma once
 
 #include "kernels/amx_tiles.h"
@@ -20,7 +20,7 @@ inline constexpr int64_t kScaleBytes = kLanes * sizeof(float);
 // - kWeightDigits: the digits of W.
 // - kLargest: the fixed-point number of the largest magnitude of a row. With this number no digit
 //   exceeds 127, even after the errors that scaling makes.
-// - kPlanes: the planes of sums. Each plane of a tile of results is one tile.
+// - kPlanes: the number of planes of sums. Each plane of a tile of results is one tile.
 // - kRowTiles and kColumnTiles: the size of a block of results in tiles.
 template <int64_t digits>
 struct Scheme;
@@ -41,7 +41,7 @@ struct Scheme<2> {
 template <>
 struct Scheme<3> {
   static constexpr int64_t kWeightDigits = 3;
-  static constexpr float kLargest = 0x7F7F7F - 2;  // scaling may add one
+  static constexpr float kLargest = 0x7F7F7F - 2;  // scaling may add one to the exact number
   static constexpr int64_t kPlanes = 3;
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
@@ -53,14 +53,15 @@ struct Scheme<4> {
   static constexpr int64_t kRowTiles = 1, kColumnTiles = 1;
 };
 
-// Returns whether the largest element is so far above the mean magnitude that three digits would
+// Returns true if the largest element is so far above the mean magnitude that three digits would
 // keep too few bits of the other elements. A row that is not finite needs four digits, too.
 inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
   constexpr float kMostOfMean = 64;
   return !(row.largest * static_cast<float>(n) <= kMostOfMean * row.sum);
 }
 
-// Returns the scale of a row. `from_digits` is the value of 1 in the first digit.
+// Returns the scale of a row. Its `from_digits` is the value that a 1 in the first digit stands
+// for.
 template <int64_t digits>
 RowScale scale_of(float largest) {
   constexpr float kFirstPlace = 1 << 8 * (digits - 1);
@@ -79,8 +80,9 @@ struct alignas(64) BytesByPlace {
 };
 
 // Moves byte p of each of the 64 words to planes[p], for the lowest `places` bytes. The order of
-// the bytes differs from the order of the words. It is the same for every row of x and W, so each
-// product has the right factors. The sums are exact, so the order of the products does not matter.
+// the bytes differs from the order of the words. This order is the same for every row of x and W,
+// so each product has the right factors. The sums are exact, so the order of the products does not
+// matter.
 template <int64_t places>
 inline void split_places(const __m512i* words, __m512i* planes) {
   static constexpr BytesByPlace kByPlace;
@@ -156,13 +158,13 @@ void append_row(const PanelRow& row, int64_t in_features, RowList& list, std::by
   }
 }
 
-// The bytes that one row of x takes in tiles.
+// Returns the bytes that one row of x takes in tiles.
 template <int64_t digits>
 int64_t row_bytes(int64_t in_features) {
   return blocks(in_features, kInner) * digits * kTileRowBytes;
 }
 
-// The bytes that sixteen columns of W take, with their scales.
+// Returns the bytes that sixteen columns of W take, with their scales.
 template <int64_t digits>
 int64_t column_bytes(int64_t in_features) {
   return kTileRows * row_bytes<digits>(in_features) + kScaleBytes;

@@ -1,7 +1,7 @@
-// The sums of amx_digits.cc: products of digits on tiles. Only amx_digits.cc includes this header.
+// Multiplies digits on tiles, for amx_digits.cc. Only amx_digits.cc includes this header.
 //
 // The functions add 32-bit integers without overflow, so the order of the products does not change
-// a sum. The order here makes each tile of an operand serve all its products while it is loaded.
+// a sum. The functions compute all products of a loaded operand tile before they replace it.
 //
 // After the products of each step, a function calls `between` with the number of the step. The
 // vector units execute this call while the tile unit still multiplies.
@@ -24,9 +24,9 @@ struct BlockOperands {
   int64_t steps;
 };
 
-// One digit: a block of four tiles of results, so that no product waits for the one before it. A
-// product of two tiles takes 52 cycles, and the unit starts one every 16 cycles (Intel Optimization
-// Reference Manual, chapter on AMX).
+// Computes a block with one digit. The block has four tiles of results, so that no tile product
+// waits for the previous one. A product of two tiles takes 52 cycles, and the unit starts one every
+// 16 cycles (Intel Optimization Reference Manual, chapter on AMX).
 template <typename Between>
 inline void block_product_1(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
@@ -39,7 +39,8 @@ inline void block_product_1(const BlockOperands& block, int32_t* sums, Between&&
   store_sums(sums);
 }
 
-// Two digits: tiles 0 and 1 are the planes of the left tile of results, 2 and 3 of the right one.
+// Computes a block with two digits. Tiles 0 and 1 are the planes of the left tile of results, and
+// tiles 2 and 3 are the planes of the right tile of results.
 template <typename Between>
 inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
@@ -69,9 +70,9 @@ inline void block_product_2(const BlockOperands& block, int32_t* sums, Between&&
   store_sums(sums);
 }
 
-// Three digits: a block of one tile of results, with three planes. The tiles of x then take 18 kB
-// for 384 inputs. They stay in the first-level cache while they are multiplied with the columns of
-// W.
+// Computes a block with three digits: one tile of results with three planes. The tiles of x then
+// take 18 kB for 384 inputs. They stay in the first-level cache while they are multiplied with the
+// columns of W.
 template <typename Between>
 inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;
@@ -101,7 +102,8 @@ inline void block_product_3(const BlockOperands& block, int32_t* sums, Between&&
   store_sums<3>(sums);
 }
 
-// Four digits of x and three digits of W: a block of one tile of results, with four planes.
+// Computes a block with four digits of x and three digits of W: one tile of results with four
+// planes.
 template <typename Between>
 inline void block_product_4(const BlockOperands& block, int32_t* sums, Between&& between) {
   const std::byte* x = block.x;

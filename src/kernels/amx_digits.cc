@@ -1,4 +1,4 @@
-// Products of float32 operands on AMX tiles, by the digits of the operands (linear.h).
+// Matrix products of float32 operands on AMX tiles, by the digits of the operands (linear.h).
 #include "kernels/amx_digit_tiles.h"
 #include "kernels/amx_finish.h"
 #include "kernels/linear_functions.h"
@@ -8,8 +8,9 @@ namespace {
 
 inline Vec sums_of(IntVec x) { return __builtin_convertvector(x, Vec); }
 
-// Returns sixteen elements of a row from the planes of their tile. The unit is a product of two
-// first digits. The sum starts with the last plane, which has the smallest weight.
+// Returns sixteen elements of a row from the planes of their tile. A product of two first digits
+// counts as it is, and each later place counts 1/256 of the place before it. The addition starts
+// with the last plane, which has the smallest weight.
 template <int64_t digits>
 inline Vec combine(const int32_t* sums) {
   const auto plane = [sums](int64_t p) { return load_raw<IntVec>(sums + p * kTileSums); };
@@ -26,8 +27,8 @@ inline Vec combine(const int32_t* sums) {
   }
 }
 
-// The rows of a panel of x that have the same number of digits, times W. multiply_blocks()
-// describes the members.
+// Multiplies those rows of a panel of x that have the same number of digits with W.
+// multiply_blocks() describes the members.
 template <int64_t digits>
 class DigitProduct {
   using S = Scheme<digits>;
@@ -106,7 +107,8 @@ void multiply(const PackedWeight& weight, const Linear<float>& call, std::byte* 
   for (int64_t panel = 0; panel < call.rows; panel += most) {
     const int64_t count = call.rows - panel < most ? call.rows - panel : most;
     RowList usual;
-    // The rows that need four digits. They use `scratch` after the other rows are multiplied.
+    // The rows that need four digits. They are laid out in `scratch` after the other rows are
+    // multiplied.
     PanelRow uneven[kMostPanelRows];
     int64_t uneven_count = 0;
     for (int64_t r = 0; r < count; ++r) {

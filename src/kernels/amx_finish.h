@@ -1,6 +1,6 @@
-// Computes a product on tiles block by block. While the tile unit multiplies the tiles of one
-// block, the vector units turn the sums of the previous block into results. Only the sources of
-// products on tiles include this header.
+// Computes a matrix product on tiles block by block. While the tile unit multiplies the tiles of
+// one block, the vector units turn the sums of the previous block into results. Only the sources of
+// the tile kernels include this header.
 #pragma once
 
 #include "kernels/amx_tiles.h"
@@ -18,7 +18,7 @@ struct TileRow {
   int64_t tile;         // number of the tile in the block, in row-major order
   int64_t column_tile;  // column of the tile in the block
   int64_t row;          // number of the row in the tile
-  int64_t product_row;  // number of the row in the product
+  int64_t product_row;  // number of the row in the result
 };
 
 // Turns the sums of a block into results, a few rows of its tiles at a time.
@@ -42,7 +42,8 @@ class BlockFinish {
       bias_[tile] = call_.bias ? load_lanes(call_.bias + column(tile), lanes(tile)) : Vec{};
   }
 
-  // Finishes rows [begin, end) of kRows. Does nothing before the first take().
+  // Finishes rows [begin, end) of the kRows rows of the block. Does nothing before the first
+  // take().
   void finish(int64_t begin, int64_t end) const {
     if (sums_ == nullptr) return;
     for (int64_t tile = 0; tile < kTiles; ++tile) {
@@ -84,13 +85,13 @@ class BlockFinish {
   Vec bias_[Product::kColumnTiles] = {};
 };
 
-// Computes all blocks of a product. The rows of x already lie in tiles. A Product has these
+// Computes all blocks of a matrix product. The rows of x already lie in tiles. A Product has these
 // members:
 //   Element, Sum                    the types of the result and of a sum
 //   kExact                          see apply()
 //   kRowTiles, kColumnTiles         the size of a block in tiles
 //   kSums                           the number of sums of a tile
-//   rows(), columns(), steps()      the size of the product; steps of the inner dimension
+//   rows(), columns(), steps()      the size of the result, and the number of steps
 //   block_bytes()                   the bytes of W for the columns of a block
 //   multiply(place, sums, between)  stores the sums of a block tile by tile, calls between(step)
 //   take(place)                     makes sum() refer to this block

@@ -1,4 +1,5 @@
-// The operations on tiles that all products on tiles share. Only their sources include this header.
+// The tile operations that all tile kernels share. Only the sources of the tile kernels include
+// this header.
 #pragma once
 
 #include <immintrin.h>
@@ -16,7 +17,7 @@ inline constexpr int64_t kTileBytes = kTileRows * kTileRowBytes;
 inline constexpr int64_t kTileSums = kTileRows * kLanes;
 
 // load_tile() does not tell the compiler that it reads memory. So this function must be called
-// after the operands are stored and before the first load_tile() of them.
+// after the operands are stored and before load_tile() loads them.
 inline void compiler_fence() { __asm__ volatile("" ::: "memory"); }
 
 // Measurements suggest that the two hyperthreads of a core share one pool of physical tile
@@ -44,7 +45,7 @@ inline void load_tile(const void* from, int64_t row_bytes = kTileRowBytes) {
   keep_apart();
 }
 
-// The elements of a tile of an operand.
+// The type of the elements of an operand tile.
 enum class TileType { kInt8, kBFloat16 };
 
 // Adds the product of the tiles a and b to the tile `sum`.
@@ -58,8 +59,8 @@ inline void add_product() {
   keep_apart();
 }
 
-// Adds the products of two row tiles and two column tiles to tiles 0 to 3, in row-major order. Each
-// of the four operand tiles is loaded once and serves two products.
+// Multiplies two row tiles with two column tiles and adds the four products to tiles 0 to 3, in
+// row-major order. Each of the four operand tiles is loaded once and serves two products.
 template <TileType type>
 inline void add_four_products(const void* top, const void* bottom, const void* left,
                               const void* right) {
@@ -77,7 +78,7 @@ inline void add_four_products(const void* top, const void* bottom, const void* l
   give_back<7>();
 }
 
-// Sets tiles 0 to `tiles` - 1 to zero, for 2 to 4 tiles. All products keep their sums there.
+// Sets tiles 0 to `tiles` - 1 to zero, for 2 to 4 tiles. All tile kernels keep their sums there.
 template <int64_t tiles = 4>
 inline void zero_sums() {
   give_back<0>();

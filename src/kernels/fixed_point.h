@@ -1,5 +1,5 @@
-// Rows of float32 numbers as fixed-point numbers. Only the sources that are compiled per
-// instruction set include this header.
+// Measures rows of float32 numbers and scales them to fixed-point numbers. Only the sources that
+// are compiled per instruction set include this header.
 #pragma once
 
 #include "kernels/linear_finish.h"
@@ -11,8 +11,8 @@ struct RowMeasure {
   float sum;      // the sum of the magnitudes
 };
 
-// Magnitudes are compared as integers: the bits of non-negative float32 numbers have the same order
-// as the numbers, and NaN comes last.
+// Measures a row. Magnitudes are compared as integers: the bits of non-negative float32 numbers
+// have the same order as the numbers, and NaN comes last.
 inline RowMeasure measure(const float* row, int64_t n) {
   constexpr int64_t kParts = 4;  // partial sums, so that no addition waits for the one before it
   UintVec most[kParts] = {};
@@ -46,7 +46,7 @@ struct RowScale {
 // Returns the scale with which the magnitude `largest` becomes the fixed-point number `most`.
 inline RowScale fixed_point_scale(float largest, float most) {
   if (largest != largest) return {.to_digits = 0, .from_digits = largest};
-  constexpr float kTiny = 1e-30F;  // smaller numbers need no precision; zero is no divisor
+  constexpr float kTiny = 1e-30F;  // smaller rows need no precision, and zero cannot be a divisor
   if (largest < kTiny) largest = kTiny;
   return {.to_digits = most / largest, .from_digits = largest / most};
 }

@@ -32,8 +32,8 @@ namespace {
 constexpr std::array<const char*, 5> kNames = {"baseline", "avx2", "avx512", "avx512bf16", "amx"};
 
 #ifdef ENCODE_X86_64
-// These functions test the newest features of x86-64-v3 and x86-64-v4. A processor that has them
-// has the other features of the level, too.
+// These functions test for x86-64-v3 and x86-64-v4 by the newest features of each level, because a
+// processor with these features has the other features of the level, too.
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi2");

@@ -1,5 +1,5 @@
-// CPU kernels for single rows and small products. They are compiled for several instruction sets,
-// and one set is chosen when the program runs.
+// CPU kernels for single rows and small matrix products. They are compiled for several instruction
+// sets, and one set is chosen when the program runs.
 //
 // The kernels compute in float32, and the type of a row is only its storage. A sum over a row has
 // sixteen partial sums, one for each lane, which are added in a fixed order at the end. So the
@@ -14,7 +14,7 @@
 
 namespace encode::kernels {
 
-// An element of a row of 16-bit numbers: its bits, as they are in memory.
+// The bits of a 16-bit floating-point number, as they are in memory.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -49,10 +49,10 @@ struct RowKernels {
   void (*widen)(const T* in, int64_t n, float* out);
   // out[i] = in[i] x factor, rounded to nearest even.
   void (*scale)(const float* in, int64_t n, float factor, T* out);
-  // (x - mean) / sqrt(variance + eps) x weight + bias (Ba et al. 2016).
+  // Computes (x - mean) / sqrt(variance + eps) x weight + bias (Ba et al. 2016).
   void (*layer_norm)(const NormRow<T>& row);
-  // weight x round(x / sqrt(mean(x^2) + eps)) (Zhang & Sennrich 2019). round() rounds to T before
-  // the weight is applied, as Qwen2RMSNorm in Hugging Face Transformers does.
+  // Computes weight x round(x / sqrt(mean(x^2) + eps)) (Zhang & Sennrich 2019). round() rounds to T
+  // before the weight is applied, as Qwen2RMSNorm in Hugging Face Transformers does.
   void (*rms_norm)(const NormRow<T>& row);
   // Rotates the head in place (RoFormer, Su et al. 2021). Element i is paired with element half +
   // i, as in GPT-NeoX.
@@ -67,8 +67,8 @@ struct WordRows {
   int64_t width;  // in words
 };
 
-// The shape of a product C [m, n] = A [m, k] x B [k, n]. The matrices are row-major. lda, ldb and
-// ldc are the distances between two rows, in elements.
+// The shape of a matrix product C [m, n] = A [m, k] x B [k, n]. The matrices are row-major. lda,
+// ldb and ldc are the distances between two rows, in elements.
 struct Product {
   int64_t m;  // a multiple of 8
   int64_t n;
@@ -86,8 +86,9 @@ struct Kernels {
   // Returns the sum of p. The error of p[j] is at most two units in the last place. s and p may be
   // the same. If a score is NaN, the sum is NaN.
   float (*exp_scores)(const float* s, int64_t n, float scale, float* p);
-  // The same with a relative error of at most 1e-5 before each p[j] is rounded to the nearest
-  // bfloat16 number (ties to even). The sum adds the numbers before they are rounded.
+  // Does the same as exp_scores, but with a relative error of at most 1e-5 before each p[j] is
+  // rounded to the nearest bfloat16 number (ties to even). The sum adds the numbers before they are
+  // rounded.
   float (*exp_scores_bfloat16)(const float* s, int64_t n, float scale, BFloat16* p);
   // Transposes rows: to[i x columns + j] = word i of row j for j in [0, 16). Words of rows that do
   // not exist are zero.
@@ -97,11 +98,11 @@ struct Kernels {
   // Multiplies float32 matrices. Each element of C is one chain of multiply-adds in the order of
   // the inner dimension.
   void (*multiply)(const Product& product, const float* a, const float* b, float* c);
-  // The same for bfloat16 matrices with float32 sums. Each link of the chain adds the products of
-  // two consecutive values of the inner dimension. k and lda are even. Two consecutive rows of B
-  // are interleaved: b[2 x (i x ldb + j)] is the element of row 2 i and column j, and the next
-  // element is that column's element of row 2 i + 1. Null if the instruction set has no products of
-  // bfloat16 pairs.
+  // Multiplies bfloat16 matrices in the same way, with float32 sums. Each link of the chain adds
+  // the products of two consecutive values of the inner dimension. k and lda are even. Two
+  // consecutive rows of B are interleaved: b[2 x (i x ldb + j)] is the element in row 2 i and
+  // column j, and the next element is in row 2 i + 1 of the same column. Null if the instruction
+  // set cannot multiply pairs of bfloat16 numbers.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
   const VectorLinears* linears;  // null if the instruction set has no kernels of linear.h
   RowKernels<float> float32;

@@ -1,29 +1,29 @@
-// y = epilogue(x W^T + bias) + residual with W packed once, on tiles of Intel Advanced Matrix
-// Extensions (AMX, from Sapphire Rapids) or on vector registers.
+// Computes y = epilogue(x W^T + bias) + residual with W packed once, on tiles of Intel Advanced
+// Matrix Extensions (AMX, from Sapphire Rapids) or on vector registers.
 //
-// Products on tiles. bfloat16 operands are multiplied as they are, and their sums are float32. A
-// float32 operand is converted to fixed point: each row of x and of W has one scale, and each
-// element is written as signed 8-bit digits to the base 256. The products and sums of digits are
-// exact in 32-bit integers (Ozaki et al. 2012, "Error-free transformations of matrix
-// multiplication"; Ootomo, Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit").
-// With the places of the digits counted from 0, a product of two digits is computed only if the sum
-// of their places is less than the number of digits.
+// Matrix products on tiles. bfloat16 operands are multiplied as they are, and their sums are
+// float32. A float32 operand is converted to fixed point: each row of x and of W has one scale, and
+// each element is written as signed 8-bit digits to the base 256. The products and sums of digits
+// are exact in 32-bit integers (Ozaki et al. 2012, "Error-free transformations of matrix
+// multiplication"; Ootomo, Ozaki & Yokota 2024, "DGEMM on integer matrix multiplication unit"). The
+// place of the first digit is 0. Two digits are multiplied only if the sum of their places is less
+// than the number of digits.
 // - Three digits (six products) round an operand to 2^-24 of the largest element of its row. If no
 //   element of a row of x is far above the others, the errors are as small as the errors of float32
-//   arithmetic. Otherwise they are at most 2^-19 of the sum of the magnitudes of the terms. If the
+//   arithmetic. Otherwise they are at most 2^-19 of the sum of |x w| over all inputs. If the
 //   largest element of a row of x is above 64 times the mean magnitude of the row, the row has four
 //   digits.
 // - Two digits (three products) round an operand to 2^-16 of the largest element of its row.
 // - One digit is int8 quantization of weights and activations, row by row.
 //
-// Products on vector registers. An element of the result is one chain of multiply-adds in the order
-// of the inner dimension. A link of the chain is:
+// Matrix products on vector registers. An element of the result is one chain of multiply-adds in
+// the order of the inner dimension. A link of the chain is:
 // - a product of float32 numbers;
 // - a pair of products of bfloat16 numbers (AVX512_BF16);
 // - four products of 8-bit integers (AVX512_VNNI), which are quantized as on tiles; these sums are
 //   exact in any order.
-// Float16 numbers are stored in 16 bits and multiplied as float32 numbers. So are bfloat16 numbers
-// on a processor without AVX512_BF16.
+// Float16 numbers are stored in 16 bits and multiplied as float32 numbers. bfloat16 numbers are
+// treated in the same way on a processor without AVX512_BF16.
 //
 // An element of the result depends only on its row of x and its row of W, and not on the number of
 // rows. Each function runs on the calling thread.
@@ -57,8 +57,8 @@ enum class Epilogue { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 
 // W [out_features, in_features] in the order in which its kernel reads it.
 struct PackedWeight {
-  // At this width a sum of products of digits fits into a signed 32-bit integer. A product is at
-  // most 2^14, and there are at most three products of a place.
+  // Up to this width a sum of products of digits fits into a signed 32-bit integer. A product of
+  // two digits is at most 2^14, and each input adds at most three products to the sum of one place.
   static constexpr int64_t kMaxInFeatures = ((int64_t{1} << 31) - 1) / (3 << 14);
 
   LinearKernel kernel;
@@ -67,8 +67,8 @@ struct PackedWeight {
   const std::byte* data;  // packed_bytes() bytes, aligned to 64 bytes; owned by the caller
 
   int64_t packed_bytes() const;
-  // The columns of the result that are packed together. Packed matrices can be stacked in memory if
-  // the out_features of each one, except the last, are a multiple of this.
+  // The number of columns of the result that are packed together. Packed matrices can be stacked in
+  // memory if the out_features of each matrix, except the last, are a multiple of kBlockColumns.
   static constexpr int64_t kBlockColumns = 32;
   int64_t column_blocks() const;  // blocks of kBlockColumns columns; the last may have fewer
 };
@@ -84,9 +84,9 @@ void pack(const float* weight, const PackedWeight& shape, BlockRange range, std:
 void pack(const BFloat16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 void pack(const Float16* weight, const PackedWeight& shape, BlockRange range, std::byte* to);
 
-// The arguments of a product. T is BFloat16 or Float16 for the kernels with this type in their
-// name, and float for the others. The matrices are row-major and dense. If a row of x has an
-// element that is not finite, the sums of this row are not finite.
+// The arguments of linear(). T is BFloat16 or Float16 for the kernels with this type in their name,
+// and float for the others. The matrices are row-major and dense. If a row of x has an element that
+// is not finite, the sums of this row are not finite.
 template <typename T>
 struct Linear {
   const T* x;         // [rows, in_features]
@@ -97,11 +97,11 @@ struct Linear {
   Epilogue epilogue;
 };
 
-// The bytes of working memory that linear() needs for a weight. The number of rows does not matter.
+// Returns the bytes of working memory that linear() needs for a weight, for any number of rows.
 int64_t scratch_bytes(const PackedWeight& weight);
 
-// Computes the product. `scratch` has scratch_bytes() bytes, aligned to 64 bytes. A kernel on tiles
-// makes its own amx::TileSession, so the caller must not have one.
+// Computes the matrix product. `scratch` has scratch_bytes() bytes, aligned to 64 bytes. A kernel
+// on tiles makes its own amx::TileSession, so the caller must not have one.
 void linear(const PackedWeight& weight, const Linear<float>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<BFloat16>& call, std::byte* scratch);
 void linear(const PackedWeight& weight, const Linear<Float16>& call, std::byte* scratch);

@@ -8,19 +8,19 @@
 
 namespace encode::kernels::ENCODE_ISA {
 
-// The number of blocks of `size` that hold n elements.
+// Returns the number of blocks of `size` that hold n elements.
 inline constexpr int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// The bytes of a group of columns of W. All rows of a panel are multiplied with one group before
-// the next group, so that the group stays in the second-level cache.
+// The size in bytes of a group of columns of W. All rows of a panel are multiplied with one group
+// before the next group, so that the group stays in the second-level cache.
 inline constexpr int64_t kGroupBytes = int64_t{512} << 10;
 
 inline constexpr int64_t kMostPanelRows = 512;
 
 // Returns the number of rows of x in a panel, if each row takes `row_bytes` bytes. A panel is laid
 // out before it is multiplied. W is read from the third-level cache once for each panel, so a panel
-// should have many rows. But it should also fit into the second-level cache with a group of W.
-// Only panels of kFew very wide rows do not.
+// should have many rows. But a panel and a group of W should also fit into the second-level cache
+// together. Only panels of kFew very wide rows do not fit.
 inline int64_t panel_rows(int64_t row_bytes) {
   constexpr int64_t kFew = 128;
   constexpr int64_t kPanelBytes = int64_t{768} << 10;
@@ -35,8 +35,8 @@ inline Vec load_lanes(const T* from, int64_t lanes) {
   return lanes >= kLanes ? load(from) : lanes > 0 ? load_part(from, lanes) : Vec{};
 }
 
-// Applies the epilogue. `exact` is false if the result is rounded to bfloat16 or comes from int8
-// products; a shorter formula is then good enough.
+// Applies the epilogue. `exact` is false if the result is rounded to bfloat16 or comes from an int8
+// matrix product; a shorter formula is then exact enough.
 template <Epilogue epilogue, bool exact>
 inline Vec apply(Vec x) {
   if constexpr (epilogue == Epilogue::kGelu) return exact ? gelu(x) : short_gelu(x);

@@ -10,7 +10,7 @@
 //
 // Order of sums. Each element of C is one chain over the words of the inner dimension, in ascending
 // order. The blocking does not change this order, because C keeps a partial sum without rounding
-// it. So neither the position of a block nor the size of the product changes the bits of an
+// it. So neither the position of a block nor the size of the matrices changes the bits of an
 // element.
 #pragma once
 
@@ -56,7 +56,8 @@ constexpr int64_t kProductVectors = 2;
 // The rows of B in a part of the inner dimension. The part stays in the first-level cache.
 constexpr int64_t kProductDepth = 128;
 
-// The words of the inner dimension, and the distances in words between the rows of A, B and C.
+// The number of words in the inner dimension, and the distances in words between the rows of A, B
+// and C.
 struct BlockShape {
   int64_t k;
   int64_t lda;
@@ -88,9 +89,9 @@ inline void store_words(const Wide& words, float* to, int64_t n) {
   __builtin_memcpy(to, &words, static_cast<uint64_t>(n) * sizeof(float));
 }
 
-// Computes a block. If `first`, the sums begin at zero, else at the values in C. If `part`, only
-// the first `lanes` columns of the last register exist. GCC 12 keeps the sums in registers only if
-// the loops over rows and registers are unrolled.
+// Computes a block. If `first` is true, the sums begin at zero, otherwise at the values in C. If
+// `part` is true, only the first `lanes` columns of the last register exist. GCC 12 keeps the sums
+// in registers only if the loops over rows and registers are unrolled.
 template <typename Words, int64_t rows, int64_t vectors, bool first, bool part>
 inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   const BlockShape p = shape;
@@ -153,7 +154,7 @@ inline void multiply_depth(const Product& p, const float* a, const float* b, flo
   if (n < p.n) multiply_columns<Words, 1, first, true>(p, {a, b + n, c + n, p.n - n});
 }
 
-// Computes a product. The sizes in `product` are words, and m is a multiple of kProductRows.
+// Computes a matrix product. The sizes in `product` are words, and m is a multiple of kProductRows.
 template <typename Words>
 inline void multiply_words(const Product& product, const float* a, const float* b, float* c) {
   Product p = product;

@@ -47,7 +47,7 @@ float exp_scores(const float* s, int64_t n, float scale, float* p) {
   return powers_of_scores({s, n, scale}, p, [](Vec x) { return exp(x); });
 }
 
-// exp(x) is computed as 2^(x log2(e)), so the factor goes into the scale.
+// Computes exp(x) as 2^(x log2(e)), so `scale` is multiplied by log2(e).
 float exp_scores_bfloat16(const float* s, int64_t n, float scale, BFloat16* p) {
   constexpr float kLog2E = 1.44269504F;
   return powers_of_scores({s, n, scale * kLog2E}, p, [](Vec x) { return short_exp2(x); });
@@ -104,8 +104,8 @@ void scale_row(const float* in, int64_t n, float factor, T* out) {
       });
 }
 
-// The variance is the mean of squared differences from the mean, in a second pass over the row.
-// This loses fewer bits than the mean of squares minus the square of the mean.
+// The kernel computes the variance as the mean of squared differences from the mean, in a second
+// pass over the row. This loses fewer bits than the mean of squares minus the square of the mean.
 template <typename T>
 void layer_norm(const NormRow<T>& row) {
   Vec total = {};
@@ -193,7 +193,7 @@ void rotary(const RotaryHead<T>& head) {
 }
 
 #ifdef __AVX512BF16__
-// A pair of bfloat16 numbers is one word.
+// A pair of bfloat16 numbers is one word, so there are half as many words in a row.
 void multiply_pairs(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
   Product words = product;
   words.k /= 2;

@@ -62,8 +62,8 @@ inline Value choose_less(const Key& a, const Key& b, const Value& x, const Value
   return chosen;
 }
 
-// The maximum and the minimum of each lane. Both return b if a or b is NaN. GCC 12 would emit a
-// comparison and a choice; the assembly is one instruction.
+// These functions return the maximum and the minimum of each lane. Both return b if a or b is NaN.
+// GCC 12 would emit a comparison and a choice; the assembly is one instruction.
 #ifdef __AVX512F__
 inline Vec max(Vec a, Vec b) {
   Vec c;
@@ -105,13 +105,13 @@ inline ElementOf<V> join_lanes(const V& x, const Join& join) {
 inline float sum(const Vec& x) {
   return join_lanes(x, [](auto a, auto b) { return a + b; });
 }
-// The largest lane of float32 numbers or of integers.
+// Returns the largest lane of float32 numbers or of integers.
 template <typename V>
 inline ElementOf<V> largest(const V& x) {
   return join_lanes(x, [](auto a, auto b) { return a > b ? a : b; });
 }
 
-// x times 2^n. Each n is a whole number, and 2^n and the result must be normal numbers.
+// Returns x times 2^n. Each n is a whole number, and 2^n and the result must be normal numbers.
 inline Vec times_power_of_two(Vec x, Vec n) {
 #ifdef __AVX512F__
   Vec y;
@@ -123,9 +123,9 @@ inline Vec times_power_of_two(Vec x, Vec n) {
 #endif
 }
 
-// a / b with an error of at most two units in the last place, for b far from zero and infinity.
-// With AVX-512 this is an estimate of 14 bits (VRCP14PS) and one Newton step, which take a third of
-// the time of a division.
+// Returns a / b with an error of at most two units in the last place, for b far from zero and
+// infinity. With AVX-512 this is an estimate of 14 bits (VRCP14PS) and one Newton step, which take
+// a third of the time of a division.
 inline Vec fast_quotient(Vec a, Vec b) {
 #ifdef __AVX512F__
   Vec reciprocal;
@@ -176,10 +176,10 @@ inline void store(Vec v, BFloat16* to) {
 }
 
 #ifdef __F16C__
-// As many 16-bit numbers as a register has lanes of 32 bits.
+// Holds as many 16-bit numbers as a register has lanes of 32 bits.
 using HalfRegister = uint16_t __attribute__((vector_size(kWide * 2)));
 
-// The processor converts: it keeps subnormal numbers and rounds to the nearest, ties to even.
+// The conversion instructions keep subnormal numbers and round to the nearest, ties to even.
 inline Vec load(const Float16* from) {
   Vec wide;
 #pragma GCC unroll 2
@@ -231,7 +231,7 @@ inline void store(Vec v, Float16* to) {
 #endif
 
 #ifdef __AVX512BW__
-// The mask of the first n < 16 lanes.
+// Returns the mask of the first n < 16 lanes.
 inline __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
 
 // Loads or stores the first n < 16 elements. The other lanes of a loaded Vec are zero.

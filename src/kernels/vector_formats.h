@@ -97,7 +97,8 @@ struct Int8Format {
   }
   static UintVec words(const float* from, int64_t left, float scale) {
     const auto byte = [&](int64_t i) {
-      // A sum with this number has the rounded value, as a signed byte, in its lowest byte.
+      // After this number is added, the lowest byte of the sum is the rounded value, as a signed
+      // byte.
       constexpr float kRoundingBias = 0x1.8p23F;
       const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * splat(scale);
       return bits_of(scaled + kRoundingBias) & 0xFFU;
@@ -128,16 +129,16 @@ bool lays_out(int64_t in_features) {
   return Format::kScaled || in_features % Format::kWordElements != 0;
 }
 
-// The bytes of a row that lay_out() copies.
+// Returns the bytes of a row that lay_out() copies.
 template <typename Format>
 int64_t laid_out_bytes(int64_t in_features) {
   return blocks(Format::count(in_features), kLanes) * kLanes * kWordBytes;
 }
 
-// The bytes of the scales of a panel. In the scratch memory they lie before the rows.
+// The bytes of the scales of a panel. In the scratch memory the scales lie before the rows.
 inline constexpr int64_t kPanelScaleBytes = kMostPanelRows * sizeof(float);
 
-// The bytes of scratch memory that lay_out() needs.
+// Returns the bytes of scratch memory that lay_out() needs.
 template <typename Format>
 int64_t panel_scratch_bytes(int64_t in_features) {
   if (!lays_out<Format>(in_features)) return 0;
@@ -146,7 +147,7 @@ int64_t panel_scratch_bytes(int64_t in_features) {
 }
 
 // Returns `panel` with rows [panel.first, panel.first + panel.rows) of x as words. The rows are
-// copied to `scratch` only if lays_out().
+// copied to `scratch` only if lays_out() is true.
 template <typename Format>
 Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel panel,
               std::byte* scratch) {

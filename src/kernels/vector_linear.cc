@@ -15,15 +15,16 @@ constexpr int64_t kVectors = kColumns / kLanes;  // groups of sixteen columns in
 
 // The rows of a block of results. With AVX2, 12 sums, 2 registers of W and 1 word of x use 15 of 16
 // registers. With AVX-512 there are registers for fourteen rows. But if the length of a row of x is
-// a multiple of 4 kB, all rows use the same set of the first-level cache, which may have eight
-// ways.
+// a multiple of 4 kB, all rows use the same set of the first-level cache. This set may have only
+// eight ways, so a block has eight rows.
 #ifdef __AVX512F__
 constexpr int64_t kRows = 8;
 #else
 constexpr int64_t kRows = 6;
 #endif
 
-// The columns that a block of results has. A block of columns has one or more such stripes.
+// The number of columns of a block of results. These columns are a stripe. A packed block of
+// columns has one or more stripes.
 constexpr int64_t kStripe = kProductVectors * kWide;
 static_assert(kColumns % kStripe == 0 && kStripe % kLanes == 0, "a packed vector is in one stripe");
 
@@ -32,13 +33,13 @@ constexpr int64_t place(int64_t column, int64_t words) {
   return column / kStripe * kStripe * words + column % kStripe;
 }
 
-// The words of a block of columns.
+// Returns the words of a block of columns.
 template <typename Format>
 int64_t block_words(int64_t in_features) {
   return Format::count(in_features) * kColumns;
 }
 
-// The bytes of the words of a block of columns, and the bytes of the words with the scales.
+// words_bytes() is the size of the words of a block of columns. block_bytes() adds the scales.
 template <typename Format>
 int64_t words_bytes(int64_t in_features) {
   return block_words<Format>(in_features) * static_cast<int64_t>(sizeof(typename Format::Stored));
@@ -54,20 +55,21 @@ int64_t packed_bytes(const PackedWeight& weight) {
   return weight.column_blocks() * block_bytes<Format>(weight.in_features);
 }
 
-// The blocks of columns in a group of kGroupBytes. As words the group stays in the second-level
-// cache.
+// Returns the number of blocks of columns in a group. As words these blocks have about kGroupBytes,
+// so that they stay in the second-level cache.
 template <typename Format>
 int64_t group_blocks(int64_t in_features) {
   return blocks(kGroupBytes, block_words<Format>(in_features) * kWordBytes);
 }
 
-// The words from one widened row of x to the next. This is sixteen words more than a row needs,
-// because rows at distances of a multiple of 4 kB would use the same set of the first-level cache.
+// Returns the words from one widened row of x to the next. This is sixteen words more than a row
+// needs, because rows at distances of a multiple of 4 kB would use the same set of the first-level
+// cache.
 inline int64_t widened_stride(int64_t in_features) {
   return (blocks(in_features, kLanes) + 1) * kLanes;
 }
 
-// The words of the largest group of columns.
+// Returns the words of the largest group of columns.
 template <typename Format>
 int64_t widened_columns(const PackedWeight& weight) {
   const int64_t most = group_blocks<Format>(weight.in_features);
@@ -75,8 +77,8 @@ int64_t widened_columns(const PackedWeight& weight) {
   return group * block_words<Format>(weight.in_features);
 }
 
-// The scratch memory of a widened format has the words of a group of columns, and then the words of
-// kRows rows of x. The other formats need it for lay_out() only.
+// Returns the size of the scratch memory. A widened format needs it for the words of a group of
+// columns, and then for the words of kRows rows of x. The other formats need it for lay_out() only.
 template <typename Format>
 int64_t scratch_bytes(const PackedWeight& weight) {
   const int64_t in_features = weight.in_features;
@@ -169,7 +171,7 @@ void pack(const typename Format::Element* weight, const PackedWeight& shape, Blo
   }
 }
 
-// A product of some rows of x and a block of columns. `sums` is [rows][32].
+// The product of some rows of x and a block of 32 columns of W. `sums` is [rows][32].
 struct BlockProduct {
   const float* x;
   int64_t stride;
@@ -178,7 +180,7 @@ struct BlockProduct {
   float* sums;
 };
 
-// Computes a product with a constant number of rows. The whole inner dimension is one part.
+// Computes a block with a constant number of rows. The whole inner dimension is one part.
 template <typename Words, int64_t rows>
 [[gnu::noinline]] void multiply_rows(const BlockProduct& block) {
   const BlockShape shape = {.k = block.depth, .lda = block.stride, .ldb = kStripe, .ldc = kColumns};
@@ -188,7 +190,7 @@ template <typename Words, int64_t rows>
   }
 }
 
-// Computes a product with `rows` rows, from 1 to `most`.
+// Computes a block with `rows` rows, from 1 to `most`.
 template <typename Words, int64_t most = kRows>
 void multiply_rows(const BlockProduct& block, int64_t rows) {
   if constexpr (most > 1) {
@@ -197,9 +199,9 @@ void multiply_rows(const BlockProduct& block, int64_t rows) {
   multiply_rows<Words, most>(block);
 }
 
-// Computes a panel. kRows rows of x are multiplied with all blocks of columns of a group, so that
-// these rows stay in the first-level cache. All rows of the panel are multiplied with one group
-// before the next group, so that the group stays in the second-level cache.
+// Multiplies a panel with W. kRows rows of x are multiplied with all blocks of columns of a group,
+// so that these rows stay in the first-level cache. All rows of the panel are multiplied with one
+// group before the next group, so that the group stays in the second-level cache.
 template <typename Format, Epilogue epilogue>
 class PanelProduct {
   using T = typename Format::Element;

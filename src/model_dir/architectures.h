@@ -17,7 +17,7 @@ enum class Positions {
 struct Architecture {
   std::string_view model_type;  // of config.json
   Positions positions;
-  std::string_view block;     // its layer in a few words
+  std::string_view block;     // a layer of the architecture, in a few words
   std::string_view source;    // the paper
   std::string_view examples;  // embedding models of this architecture
 };

@@ -56,7 +56,7 @@ void append(std::vector<SentenceModule>& modules, SentenceModule::Kind kind, int
   modules.push_back(std::move(module));
 }
 
-// Adds the cut to result.truncate_dim columns, if it is set. `dim` is the width before the cut.
+// Adds a kTruncate if result.truncate_dim is set and differs from `dim`, the width before the cut.
 void truncate(EffectiveResult& result, int64_t dim, const std::string& where) {
   if (!result.truncate_dim || *result.truncate_dim == dim) return;
   if (*result.truncate_dim < 1 || *result.truncate_dim > dim) {
@@ -111,7 +111,7 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   result.max_length = max_length_in_force(directory, options);
   result.prompt = prompt_in_force(directory, options);
   result.dtype = options.dtype;
-  // Only float32 products have an option for the precision.
+  // Only float32 matrix products have an option for the precision.
   if (result.dtype == ComputeType::kFloat32)
     result.float32_matmul_precision = options.float32_matmul_precision;
   result.causal = options.causal;

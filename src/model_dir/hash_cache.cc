@@ -63,8 +63,8 @@ HashCache::HashCache(std::string path, int64_t min_age_ns)
 bool HashCache::is_settled(const FileKey& key) const {
   timespec now = {};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  // A time stamp in the future has a negative age and is not settled. The clock was set back, and
-  // the same time may occur again.
+  // A file with a time stamp in the future has a negative age, so its hash is not cached. The clock
+  // was set back, and the same time may occur again.
   return nanoseconds(now) - std::max(key.mtime_ns, key.ctime_ns) >= min_age_ns_;
 }
 

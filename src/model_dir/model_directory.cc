@@ -111,8 +111,8 @@ void describe_static(const ModelFolder& folder, ModelDirectory& directory) {
        embedding.vocab_size}}.dump();
 }
 
-// Fills in the fields of a directory with modules.json. As in sentence-transformers, only such a
-// directory has settings.
+// Fills in the fields of a directory with modules.json. As in sentence-transformers, a directory
+// without modules.json has no settings.
 void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& directory) {
   SentenceSettings settings = read_sentence_settings(root);
   directory.modules = std::move(list.modules);

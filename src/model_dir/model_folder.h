@@ -15,7 +15,8 @@
 
 namespace encode {
 
-// ^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$: one component, never "..", never hidden, never absolute.
+// Returns true if the name matches ^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$. Such a name is one component
+// of a path, and is never "..", hidden or absolute.
 bool is_safe_name(std::string_view name);
 
 // A directory and the module folders in it. Names that come from files must pass is_safe_name().
@@ -42,8 +43,8 @@ class ModelFolder {
   bool has(const std::string& name) const;
   // Throws Error: "model.missing", "model.name", "model.symlink", "model.not_a_file".
   UniqueFd open_file(const std::string& name) const;
-  // Reads a whole file, read_json() as strict JSON. Throws what open_file() throws, and Error
-  // `code` if the file is too large or not valid JSON.
+  // These functions read a whole file. read_json() parses it as strict JSON. Both throw what
+  // open_file() throws, and Error `code` if the file is too large or not valid JSON.
   Json read_json(const std::string& name, const JsonLimits& limits, std::string_view code) const;
   std::string read_text(const std::string& name, int64_t max_bytes, std::string_view code) const;
 

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kLengthBytes = 8;
 
 // The dtypes of the format that have whole bytes. Models need F32, F16 and BF16. Tensors that no
-// model reads may have the others: buffers such as `position_ids` are I64.
+// model reads may have the other dtypes: buffers such as `position_ids` are I64.
 constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32", 4},
                                                                            {"F16", 2},
                                                                            {"BF16", 2},
@@ -46,8 +46,8 @@ std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-// Parses the JSON of the header event by event and refuses everything that is not in the format. A
-// JSON tree of a hostile header would need ten times the memory.
+// Parses the JSON of the header event by event, because a JSON tree of a hostile header would need
+// ten times the memory. Refuses everything that is not in the format.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -204,8 +204,8 @@ std::string quoted(const TensorEntry* entry) {
   return entry == nullptr ? "the header" : fmt::format("tensor '{}'", preview(entry->first));
 }
 
-// Throws, because `entry` does not begin at the end of `previous` (nullptr stands for the header).
-// Offsets count from the beginning of the data.
+// Throws the Error for an `entry` that does not begin at the end of `previous` (nullptr stands for
+// the header). Offsets count from the beginning of the data.
 [[noreturn]] void refuse_offset(const TensorEntry& entry, const TensorEntry* previous, int64_t end,
                                 int64_t offset) {
   throw refusal(
@@ -246,7 +246,7 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
 
 [[noreturn]] void refuse_length(uint64_t length, const std::string& start,
                                 const std::string& file) {
-  const bool pointer = start == "version ";  // "version https://git-lfs.github.com/spec/v1"
+  const bool pointer = start == "version ";  // a Git LFS pointer begins with this word
   throw refusal({.code = "model.header_size",
                  .what = "the header of the safetensors file has an impossible length",
                  .where = file,

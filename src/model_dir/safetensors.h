@@ -24,7 +24,7 @@ int64_t dtype_bytes(std::string_view dtype);
 // Returns the size of a tensor in bytes, which is at least 1. No other code computes this size.
 // `where` names the tensor for messages. Throws Error "model.dtype" if the dtype is not known.
 // Throws Error "model.shape" if the rank is above 8, a dimension is not in [1, 2^40], or the size
-// does not fit 63 bits.
+// does not fit in 63 bits.
 int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
                       const std::string& where);
 

@@ -30,7 +30,7 @@ enum class ModuleType {
 
 struct ModuleClass {
   std::string_view name;
-  std::string_view file;  // of sentence-transformers 6, without .py
+  std::string_view file;  // the file of sentence-transformers 6, without .py
   ModuleType type;
 };
 
@@ -141,10 +141,10 @@ SentenceModule read_normalize(const ModelFolder& root, const std::string& path) 
   return module;
 }
 
-// model2vec writes "." for the model directory.
+// Returns true if the path is the model directory, for which model2vec writes ".".
 bool is_root(const std::string& path) { return path.empty() || path == "."; }
 
-// The second part of a StaticEmbedding, which takes the mean of the token vectors.
+// Returns the second part of a StaticEmbedding, which takes the mean of the token vectors.
 SentenceModule mean_of_tokens() {
   SentenceModule module;
   module.kind = SentenceModule::Kind::kPooling;

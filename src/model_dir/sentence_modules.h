@@ -16,8 +16,8 @@ namespace encode {
 struct ModuleList {
   std::string input_folder;  // of the first module: "" or a name such as "0_Transformer"
   bool is_static = false;    // the first module is a StaticEmbedding
-  // The modules after the first one. For a StaticEmbedding this begins with its mean, a kPooling.
-  // The caller fills in the width of this kPooling.
+  // The modules after the first one. For a StaticEmbedding the list begins with a kPooling, which
+  // takes the mean. The caller fills in the width of this kPooling.
   std::vector<SentenceModule> modules;
   std::vector<std::string> warnings;
 };

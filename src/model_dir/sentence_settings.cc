@@ -50,7 +50,7 @@ void read_default_prompt(const JsonFields& fields, SentenceSettings& settings) {
   settings.default_prompt_name = name;
 }
 
-// An unknown name leaves the default in place, as in sentence-transformers.
+// Reads the similarity. An unknown name leaves the default in place, as in sentence-transformers.
 void read_similarity(const JsonFields& fields, const std::string& where,
                      SentenceSettings& settings) {
   static constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean",

@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kCode = "model.static_embedding";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 
-// A Transformer module sets the truncation of its tokenizer. A StaticEmbedding uses the truncation
-// that is saved in tokenizer.json.
+// Returns the length to which tokenizer.json truncates. A Transformer module sets the truncation of
+// its tokenizer itself, but a StaticEmbedding uses the truncation that is saved in tokenizer.json.
 std::optional<int64_t> stated_truncation(const ModelFolder& folder) {
   const std::string where = folder.path_of(kTokenizerFile);
   const Json tokenizer = folder.read_json(kTokenizerFile, kTokenizerJson, "model.tokenizer");

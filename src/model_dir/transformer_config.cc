@@ -77,9 +77,9 @@ Error unsupported(const std::string& key, const std::string& where, std::string 
                           "sentence-transformers"});
 }
 
-// With do_lower_case sentence-transformers adds a Lowercase normalizer before the normalizer of the
-// tokenizer. This changes nothing if the tokenizer already lowercases, as it does in every uncased
-// model. Returns true in this case.
+// Returns true if the tokenizer lowercases, as in every uncased model. With do_lower_case
+// sentence-transformers adds a Lowercase normalizer before the normalizer of the tokenizer. This
+// changes nothing if the tokenizer lowercases already.
 bool tokenizer_lowercases(const Json& normalizer, int depth = 0) {
   if (!normalizer.is_object() || depth > 4) return false;
   const auto type = normalizer.find("type");
@@ -180,7 +180,7 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
   const std::string layers =
       first_key(fields, std::array{"num_hidden_layers", "num_layers", "n_layers", "n_layer"});
   fields.integer_or(layers, 1, 1, kMaxLayers);
-  // XLNet writes -1 for "no limit".
+  // XLNet writes -1 for "no limit", which is 0 here.
   config.max_position_embeddings =
       std::max<int64_t>(0, fields.integer_or("max_position_embeddings", 0, -1, kMaxPositions));
   config.position_limit = position_limit(fields, config);

@@ -19,7 +19,7 @@ namespace encode {
 // All are kConfig. Also throws what read_module_weights() throws. Appends a sentence to `warnings`
 // if config.json has keys that encode does not know.
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings);
-// Throws the same with "model.layer_norm" instead of "model.dense".
+// Throws the errors of read_dense(), with "model.layer_norm" instead of "model.dense".
 SentenceModule read_layer_norm(const ModelFolder& folder);
 
 // Returns the tensors of a module's model.safetensors. `module` is the class, such as "Dense".

@@ -10,7 +10,7 @@
 namespace encode {
 
 // JsonWriter and JsonReader find these functions by argument-dependent lookup. So the functions are
-// in the namespace encode and not in an unnamed one.
+// in the namespace encode and not in an unnamed namespace.
 
 constexpr auto names(TextFormat /*tag*/) { return kTextFormats; }
 constexpr auto names(BadRowPolicy /*tag*/) { return kBadRowPolicies; }

@@ -139,7 +139,7 @@ class JsonReader {
   requires std::is_enum_v<T>
   static void from_value(const std::string& key, const Json& json, T& value) {
     for (const auto& [name, item] : names(T{})) {
-      // Only configs may use aliases. Between the programs a value has one name.
+      // Only configs may use aliases. In the messages between the programs a value has one name.
       if (json == name && name == name_of(names(T{}), item)) {
         value = item;
         return;

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, std::variant_size_v<WorkerEvent>> kKinds 
 }  // namespace
 
 // JsonWriter and JsonReader find these functions by argument-dependent lookup. So the functions are
-// in the namespace encode and not in an unnamed one.
+// in the namespace encode and not in an unnamed namespace.
 
 constexpr auto names(DeviceKind /*tag*/) {
   return NameTable<DeviceKind, 2>{{{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}}};
@@ -143,8 +143,8 @@ std::string to_json_line(const WorkerEvent& event) {
   Json line =
       std::visit([](const auto& alternative) { return JsonWriter::to_value(alternative); }, event);
   line["kind"] = kKinds.at(event.index());
-  // A message may quote bytes of an input that are not UTF-8. Replace such bytes, so that the
-  // message still arrives.
+  // A message may quote bytes of an input that are not UTF-8. dump() replaces these bytes, so that
+  // the message still arrives.
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -37,7 +37,7 @@ std::optional<at::ScalarType> scalar_type(const std::string& dtype) {
   return std::nullopt;
 }
 
-// See Weights::expect_all_taken().
+// Returns true if the name matches the pattern, as Weights::expect_all_taken() describes.
 bool matches(const std::string& name, const std::string& pattern) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
   return name.ends_with(pattern);

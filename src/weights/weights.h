@@ -41,8 +41,9 @@ class WeightScope {
   // - "model.shape" if its shape is not `shape`;
   // - "model.dtype" if it is not float32, float16 or bfloat16.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
-  // The same without a copy, if the tensor has the compute type: the result is then the mapped
-  // pages of the file. The caller must repack or move it at once and not keep it (see MappedRange).
+  // Does the same as take(), but makes no copy if the tensor has the compute type. The result is
+  // then the mapped pages of the file. The caller must repack or move it at once and not keep it
+  // (see MappedRange).
   at::Tensor view(const std::string& name, const std::vector<Dim>& shape) const;
 
  private:

@@ -10,8 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Encoding takes the whole run except for one second. The products alone would take half of the
-// whole run.
+// Makes a run in which encoding takes the whole time except for one second. The matrix products
+// alone would take half of the whole time.
 BenchTurn turn(double seconds) {
   BenchTurn turn;
   turn.seconds = seconds;

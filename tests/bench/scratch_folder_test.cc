@@ -1,4 +1,5 @@
-// Tests that the folder of a bench is beside the cache, and that nothing of it stays.
+// Tests that the scratch folder of `encode bench` is beside the cache, and that it is removed with
+// its content.
 #include "bench/scratch_folder.h"
 
 #include <filesystem>

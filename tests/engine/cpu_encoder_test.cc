@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Models, SameRowSameVector,
                                             ::testing::Values(ComputeType::kFloat32,
                                                               ComputeType::kBFloat16)));
 
-// The control of the test above: one other token changes the bits.
+// Shows that the test above can fail: one other token changes the bits.
 TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
   TokenizedRows rows = random_rows(20);
   const auto encoder = load("bert", 1);
@@ -70,11 +70,11 @@ TEST(SameRowSameVectorControl, AnotherTokenIsAnotherVector) {
   EXPECT_FALSE(same_bits(encode_rows(*encoder, rows, 512), before));
 }
 
-// The mean of the token vectors is the result of mean pooling. The vectors do not depend on the
-// batch.
+// The mean of the token vectors of a row must be the vector of mean pooling. The token vectors must
+// not depend on the batch.
 TEST(TokenEmbeddings, AreWhatPoolingWouldPool) {
   TokenizedRows rows = random_rows(60);
-  rows.offsets.insert(rows.offsets.begin() + 1, 0);  // a row without tokens
+  rows.offsets.insert(rows.offsets.begin() + 1, 0);  // adds a row without tokens
   rows.lost_tokens.push_back(0);
   const auto pooled = load("bert", 1, ComputeType::kFloat32, PoolingMode::kMean);
   const auto tokens = load("bert", 2, ComputeType::kFloat32, PoolingMode::kNone);

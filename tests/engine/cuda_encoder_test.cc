@@ -23,7 +23,8 @@ std::unique_ptr<Encoder> load(const std::string& model, const std::string& devic
   EncoderOptions options;
   options.hardware.device = device;
   testing::TestModel opened = testing::open_test_model(model, result);
-  opened.effective.launch_tokens = 1024;  // small, so that a batch needs one launch or several
+  // Small, so that some batches are padded to 1024 tokens and others to a multiple.
+  opened.effective.launch_tokens = 1024;
   return testing::load_test_encoder(opened, options);
 }
 

@@ -11,11 +11,11 @@
 
 namespace encode::testing {
 
-// `name` is a folder of tests/data/models, or an absolute path.
 struct TestModel {
   ModelDirectory directory;
   EffectiveResult effective;
 };
+// `name` is a folder of tests/data/models, or an absolute path.
 TestModel open_test_model(const std::string& name, const ResultOptions& options = {});
 
 std::unique_ptr<Encoder> load_test_encoder(const TestModel& model, const EncoderOptions& options);

@@ -1,5 +1,5 @@
-// ProductBench times the products of a forward pass. The numbers of flops are counted by hand for a
-// few tiny models. Every architecture has some.
+// ProductBench times the matrix products of a forward pass. For a few tiny models, the expected
+// numbers of flops are counted by hand. Every architecture must have some.
 #include "engine/product_bench.h"
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kTokens = 512;  // a whole block, so that no slot is empty on any processor
 constexpr int64_t kLength = 16;
 
-// A model whose products can be timed.
+// A model, and the timer of its matrix products.
 struct Timed {
   testing::TestModel model;
   ProductBench bench;
@@ -44,7 +44,7 @@ struct Timed {
   }
 };
 
-// One batch of 32 rows of 16 tokens.
+// Returns one batch of 32 rows of 16 tokens.
 std::vector<PackedBatch> full_batch(const Timed& timed) {
   TokenizedRows rows;
   for (int64_t token = 1; token <= kTokens; ++token) {
@@ -73,18 +73,19 @@ TEST_P(ProductsByHand, AreTwoFlopsAWeightAToken) {
                    2 * GetParam().weights);
 }
 
-// Query, key, value and output projection; up and down projection. The model has two layers with
-// hidden size 64 and inner size 80.
+// The numbers of weights in a layer: query, key, value and output projection; up and down
+// projection. The model has two layers with hidden size 64 and inner size 80.
 constexpr double kBertProjections = 4 * 64 * 64;
 constexpr double kBertMlp = 2 * 64 * 80;
 INSTANTIATE_TEST_SUITE_P(
     Models, ProductsByHand,
     ::testing::Values(
         ByHand{"bert", PoolingMode::kMean, 2 * (kBertProjections + kBertMlp)},
-        // After the last attention only one token of 16 is computed.
+        // After the last attention only the first token of 16 is computed, because cls pooling
+        // needs no other.
         ByHand{"bert", PoolingMode::kCls,
                kBertProjections + kBertMlp + 3 * 64 * 64 + (64 * 64 + kBertMlp) / kLength},
-        // The embeddings have width 24. The model has four steps.
+        // The embeddings have width 24. There are four layers, which share two sets of weights.
         ByHand{"albert", PoolingMode::kMean, 24 * 32 + 4 * (4 * 32 * 32 + 2 * 32 * 48)},
         // There are two key-value heads for four heads. The MLP has a gate. There are two layers.
         ByHand{"qwen2", PoolingMode::kMean,

@@ -1,6 +1,6 @@
-// Reads any bytes as one JSON file of a model directory with valid other files. The result must be
-// an Error, or a directory with an effective result within the limits. The first byte chooses the
-// file.
+// Reads any bytes as one JSON file of a model directory; the other files are valid. The result must
+// be an Error, or a directory with an effective result within the limits. The first byte chooses
+// the file.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -49,7 +49,7 @@ void write(const std::string& path, std::string_view content) {
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-// A directory in memory that lives as long as the process.
+// Makes a directory in memory, which stays until the process ends, and returns its path.
 std::string make_directory() {
   using encode::testing::safetensors_bytes;
   using encode::testing::zeros_tensor;

@@ -25,7 +25,7 @@ using encode::InputScan;
 using encode::RowReader;
 
 constexpr size_t kChoiceBytes = 3;
-// A block of this size contains most inputs and costs less than a block of the usual size.
+// A block of this size holds a whole input in most cases, and costs less than a usual block.
 constexpr size_t kWholeBytes = 8192;
 
 void require(bool holds, const char* property) {

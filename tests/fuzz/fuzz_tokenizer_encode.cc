@@ -1,4 +1,4 @@
-// Encodes any text between two recorded texts, with a special token at each border. These
+// Encodes any text between two recorded texts, with a special token before and after it. These
 // properties must hold:
 // - the ids before and after the text are the ids that Hugging Face `tokenizers` gave for the
 //   recorded texts (tests/data/tokenizer);
@@ -24,7 +24,7 @@ namespace {
 
 struct Family {
   const char* name;
-  const char* separator;  // an added token that leaves the white space around it alone
+  const char* separator;  // an added token that keeps the white space around it
 };
 constexpr std::array<Family, 10> kFamilies = {{{"wordpiece", "[SEP]"},
                                                {"gpt2", "<|endoftext|>"},

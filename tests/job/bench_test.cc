@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 
 class BenchProgram : public ::testing::Test {
  protected:
-  // Flags in `extra` replace the defaults.
+  // Returns the arguments of `encode bench`. Flags in `extra` replace the defaults.
   Words arguments(const Words& extra) const {
     Words words = {"bench", "--json"};
     const auto add = [&](const char* flag, const std::string& value) {
@@ -54,7 +54,7 @@ class BenchProgram : public ::testing::Test {
   std::string cache() const { return runs_.dir().file("cache"); }
   std::string texts() const { return runs_.dir().file("texts.txt"); }
 
-  // The scratch folders of all benches that run, or that left their folder behind.
+  // Returns the scratch folders of all benches that run, or that left their folder behind.
   Words scratch_folders() const {
     Words found;
     for (const auto& entry : fs::directory_iterator(runs_.dir().path())) {
@@ -63,7 +63,7 @@ class BenchProgram : public ::testing::Test {
     }
     return found;
   }
-  // The contents and the times of all files in the cache directory.
+  // Returns the contents and the times of all files in the cache directory.
   std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot() const {
     std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
     for (const auto& entry : fs::recursive_directory_iterator(cache())) {
@@ -143,7 +143,6 @@ TEST_F(BenchProgram, TypesAreComparedAndBatchSizesAreOneOnACpu) {
   EXPECT_TRUE(report({"--rows", "20"}).at("notes").empty());
 }
 
-// Streams with their own batch settings have their own batches in the report.
 TEST_F(BenchProgram, StreamsHaveTheirOwnBatches) {
   runs_.dir().write(
       "own.yaml",

@@ -22,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kRows = 300;
-// Rows of about 24 tokens each. With two threads they take several windows.
+// The number of rows, of about 24 tokens each. With two threads they take several windows.
 constexpr int64_t kRowsOfManyWindows = 2000;
 
 class CutUp : public ::testing::TestWithParam<const char*> {};
@@ -115,7 +115,7 @@ TEST(RealWorker, ARowWithoutTokensIsZeroAndCounted) {
   EXPECT_EQ(Program(runs.dir().path(), {"verify", runs.matrix("zero")}).wait().exit_code, 0);
 }
 
-// scripts/soak/memory.sh runs this test with ENCODE_SOAK_ROWS=500000.
+// scripts/soak/memory.sh runs this test with ENCODE_SOAK_ROWS=500000 instead of 20,000 rows.
 TEST(RealWorker, PeakMemoryDoesNotGrowWithTheRows) {
   const char* const wish = std::getenv("ENCODE_SOAK_ROWS");
   const int64_t rows = wish != nullptr ? std::stoll(wish) : 20000;

@@ -24,7 +24,7 @@ ProgramEnd run_config(const RealRun& runs, const std::string& config) {
   return Program(runs.dir().path(), {"run", "--config", path, "--no-progress"}).wait();
 }
 
-// Both streams share one model, which is loaded for the first stream.
+// Both streams share one model, which is loaded with the settings of the first stream.
 TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
   const RealRun runs("bert", 40);
   const ProgramEnd end =
@@ -43,8 +43,8 @@ TEST(OwnBatches, AreThoseOfEachStreamInTheLogAndTheManifest) {
       64);
 }
 
-// A run computes chunks as on a processor without vector units. Then a chunk is deleted, so that
-// the next run continues with the vector units of this processor.
+// Computes chunks as on a processor without vector units and deletes a chunk, so that the next run
+// continues with the vector units of this processor.
 class OtherDevice : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -25,7 +25,8 @@ using ::testing::Not;
 
 class Rows : public ::testing::TestWithParam<const char*> {
  protected:
-  // The token ids of "abc" and "de" from the tokenizer of RealRun. BERT adds [CLS] and [SEP].
+  // Returns JSONL with the token ids of "abc" and "de" from the tokenizer of RealRun. BERT adds
+  // [CLS] and [SEP].
   static std::string id_lines(const std::string& model) {
     const std::string begin = model == "bert" ? "[2," : "[";
     const std::string end = model == "bert" ? ",3]" : "]";
@@ -58,7 +59,7 @@ TEST_P(Rows, TokenIdsAreCutAtMaxLengthAndCounted) {
               AllOf(HasSubstr("\"truncated_rows\": 1"), HasSubstr("\"lost_tokens\": 2")));
 }
 
-// The directory of the tiny T5 has no maximum length.
+// "t5" is included because its directory has no maximum length.
 INSTANTIATE_TEST_SUITE_P(Models, Rows, ::testing::Values("bert", "qwen2", "t5"));
 
 TEST_P(Rows, WithoutPoolingEveryTokenHasItsVector) {

@@ -1,5 +1,5 @@
-// Compares runs on whole sentence-transformers directories with its encode(). tests/data/README.md
-// says which script made the expected vectors.
+// Compares runs on whole sentence-transformers directories with encode() of sentence-transformers.
+// tests/data/README.md says which script made the expected vectors.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -55,10 +55,11 @@ TEST_P(SentenceTransformers, IsWithin1e5) {
   for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], theirs[i], 1e-5) << "value " << i;
 }
 
-// The directories are:
+// The directories test:
 //   every_module, older_generation  the same weights, in the file formats of two generations
 //   prompts                         a default prompt that the pooling leaves out, and truncation
-//   model2vec                       truncation in tokenizer.json
+//   static_embedding                a table of token vectors instead of a transformer
+//   model2vec                       the same table as model2vec saves it, with truncation
 INSTANTIATE_TEST_SUITE_P(Directories, SentenceTransformers,
                          ::testing::Values("every_module", "older_generation", "prompts",
                                            "static_embedding", "model2vec"),

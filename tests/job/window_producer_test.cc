@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kRowTokens = 10;
 
-// A row has `kRowTokens` token ids, each of which is the number of the row.
+// Makes rows of `kRowTokens` token ids. Each id is the number of the row.
 class Windows : public ::testing::Test {
  protected:
   Windows() {

@@ -78,9 +78,9 @@ TEST_P(HalfLinear, TheResidualIsAdded) {
   });
 }
 
-// 1 + half a unit is halfway between two numbers, and 1 is the even one. 1 + one and a half units
-// is rounded up. In the third column a tiny residual moves the sum above the tie; this works only
-// if the sum is not rounded before the residual is added.
+// 1 + half a unit is halfway between 1 and the next number, and rounds to 1, which is even. 1 + one
+// and a half units rounds up, to an even number too. In the third column a tiny residual moves the
+// sum above the tie; this works only if the sum is not rounded before the residual is added.
 TEST_P(HalfLinear, ATieGoesToTheEvenNumber) {
   with_type([](auto type) {
     using T = decltype(type);
@@ -109,7 +109,7 @@ TEST_P(HalfLinear, WeightsTakeTwoBytesEach) {
   EXPECT_EQ(weight.packed_bytes(), 2 * 96 * 64);
 }
 
-// A job encodes rows with infinite values once more in float32.
+// An infinite result is no error here, because a job encodes the row again in float32.
 TEST(Float16Linear, WhatIsTooLargeIsInfinite) {
   if (!usable(LinearKernel::kFloat16Vectors)) GTEST_SKIP() << "this processor has no AVX2";
   Problem<Float16> problem = {.size = {1, 2, 1}, .kernel = LinearKernel::kFloat16Vectors};

@@ -1,5 +1,5 @@
-// A product for the tests of the kernels of linear.h, and its result in float64. values.h makes the
-// numbers.
+// A matrix product for the tests of the kernels of linear.h, and its result in float64. values.h
+// makes the numbers.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ struct Size {
   int64_t out_features;
 };
 
-// 129 and 513 rows are one more than a panel has. The columns of the last size are more than one
-// group, which fills the second-level cache.
+// The numbers are rows, in_features and out_features. 129 and 513 rows are one more than a panel
+// has. The columns of the last size are more than one group, which fills the second-level cache.
 inline const std::vector<Size> kSizes = {
     {1, 1, 1},      {2, 31, 17},    {16, 32, 32},  {33, 33, 33},   {31, 64, 15},   {129, 40, 1},
     {130, 384, 70}, {257, 100, 48}, {513, 99, 48}, {513, 100, 48}, {129, 2600, 9}, {10, 2600, 140}};
 
-// A product with its operands.
+// A matrix product with its operands.
 template <typename T>
 struct Problem {
   Size size;
@@ -65,7 +65,7 @@ struct Problem {
     return y;
   }
 
-  // Returns the sum at (row, column), and the sum of the magnitudes of its terms.
+  // Returns the sum at (row, column), and the sum of the magnitudes of the bias and the products.
   std::pair<double, double> exact(int64_t row, int64_t column) const {
     double sum = bias[static_cast<size_t>(column)];
     double magnitude = std::abs(sum);
@@ -182,7 +182,8 @@ void expect_rows_alone(LinearKernel kernel) {
 }
 
 // Expects that a row with NaN or infinity has no finite result, and that all other rows are finite.
-// If `sums_infinity`, a sum can be infinite, and an activation may turn that into a finite number.
+// If `sums_infinity` is true, a sum can be infinite, and an activation may turn infinity into a
+// finite number.
 template <typename T>
 void expect_not_finite(LinearKernel kernel, bool sums_infinity) {
   Problem<T> problem = {{40, 50, 20}, kernel};

@@ -24,7 +24,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, FloatLinear,
                                          kFloat32Vectors, kInt8Vectors),
                          param_name);
 
-// Returns the largest error, divided by the sum of the magnitudes of the terms and of the result.
+// Returns the largest error. Each error is divided by the sum of the magnitudes of the bias, the
+// products and the result.
 double worst_error(const Problem<float>& problem, Epilogue epilogue, bool add) {
   double worst = 0;
   for_samples(problem, epilogue, add, [&](const Sample& s) {
@@ -54,8 +55,8 @@ TEST(TwoDigitLinear, KeepsFifteenBitsOfARowsLargest) {
   EXPECT_GT(worst, 0x1p-22) << "three digits were used";
 }
 
-// With int8 quantization the error of an element is at most half a unit. 127 units are the largest
-// element of its row.
+// With int8 quantization the error of an element is at most half a unit. The largest element of a
+// row is 127 units.
 TEST_P(Int8Linear, QuantizesRowsOfBoth) {
   const Problem<float> problem = {{65, 130, 70}, GetParam()};
   const auto largest = [](const std::vector<float>& values) {
@@ -83,8 +84,9 @@ TEST_P(Int8Linear, QuantizesRowsOfBoth) {
   EXPECT_GT(worst, 1e-3) << "more digits were used";
 }
 
-// Returns the worst error if every second row has an outlier, so that each tile meets both kinds of
-// rows. The weights of the outlier are zero, so only the precision of the other elements counts.
+// Returns the worst error if every second row has an outlier, so that each tile has rows with and
+// without an outlier. The weights of the outlier are zero, so only the precision of the other
+// elements counts.
 template <typename Outlier>
 double error_beside_outliers(LinearKernel kernel, const Outlier& outlier) {
   Problem<float> problem = {{600, 384, 48}, kernel};
@@ -100,7 +102,7 @@ TEST_P(ExactLinear, AnOutlierDoesNotSpoilItsRow) {
   EXPECT_LT(error_beside_outliers(GetParam(), [](float x) { return x * 1000; }), 0x1p-21);
 }
 
-// This is the largest outlier that three digits have to represent. A larger one needs four digits.
+// 60 is about 63 times the mean magnitude of its row. Above 64 times, the row has four digits.
 TEST_P(ExactLinear, AnOutlierBelowTheFourthDigitTakesTwoBitsMore) {
   const double error = GetParam() == kFloat32Vectors ? 0x1p-22 : 0x1p-19;
   EXPECT_LT(error_beside_outliers(GetParam(), [](float) { return 60.0F; }), error);
@@ -117,7 +119,7 @@ TEST_P(ExactLinear, RowsOfAnySizeKeepTheirDigits) {
     EXPECT_NEAR(y[i], plain[i] * factors[i / 40], 1e-5 * factors[i / 40]) << i;
 }
 
-// Each digit of 1.0 has its largest value here.
+// The sums are as large as possible, because each digit of 1.0 has its largest value here.
 TEST_P(FloatLinear, TheWidestSumsFit) {
   constexpr int64_t kWidest = PackedWeight::kMaxInFeatures;
   Problem<float> problem = {{17, kWidest, 3}, GetParam()};
@@ -144,7 +146,8 @@ TEST_P(ExactLinear, TheResidualIsAdded) {
   EXPECT_LT(worst_error(problem, Epilogue::kNone, true), 0x1p-21);
 }
 
-// The formula is applied to the result of the same product without an activation.
+// The expected value is the formula applied to the result of the same product without an
+// activation.
 TEST_P(Int8Linear, EveryEpilogueIsItsFormula) {
   const Problem<float> problem = {{40, 3, 50}, GetParam()};
   const std::vector<float> sums = problem.run(Epilogue::kNone, false);

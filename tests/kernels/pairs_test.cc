@@ -1,4 +1,4 @@
-// Compares small products of bfloat16 pairs, on tiles and on vector registers, with float64.
+// Compares small matrix products of bfloat16 pairs, on tiles and on vector registers, with float64.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace encode::kernels {
 namespace {
 
-// Expects C = A x B, and that nothing beyond the columns of C is written.
+// Expects C = A x B, and that nothing is written beyond the columns of C.
 template <typename Multiply>
 void expect_product(const Product& p, const Multiply& multiply, double error) {
   const auto a = stored<BFloat16>(random_values(p.m * p.lda));

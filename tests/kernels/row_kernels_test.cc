@@ -47,7 +47,7 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
     for (const int64_t n : kSizes) {
       const std::vector<float> scores = random_row(n, 30);
       std::vector<float> got(scores.size());
-      constexpr float kScale = 0.25;  // exact, so that only the subtraction of the top rounds
+      constexpr float kScale = 0.25;  // exact, so that only the subtraction of `top` rounds
       const float sum = set->exp_scores(scores.data(), n, kScale, got.data());
       const float top = kScale * *std::max_element(scores.begin(), scores.end());
       double expected_sum = 0;
@@ -61,7 +61,7 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
   }
 }
 
-// Returns an element of a product in float64.
+// Returns an element of a matrix product in float64.
 double product_of(const Product& p, const std::vector<float>& a, const std::vector<float>& b,
                   std::array<int64_t, 2> at) {
   double sum = 0;
@@ -97,8 +97,8 @@ TEST(RowKernels, MultiplyIsTheProductAndWritesNothingElse) {
   }
 }
 
-// Because of this property the bits of attention do not depend on the number of queries and keys
-// that are computed together.
+// An element of a product must not depend on the number of rows and columns. Attention relies on
+// this: its bits must not depend on how many queries and keys are computed together.
 TEST(RowKernels, AnElementOfAProductDoesNotDependOnTheOthers) {
   constexpr Product kWhole = {32, 50, 200, 200, 50, 50};
   constexpr Product kPart = {16, 17, 200, 200, 50, 50};
@@ -127,7 +127,8 @@ TEST(RowKernels, ExpScoresInBfloat16AreThoseRounded) {
       const float sum = set->exp_scores(scores.data(), n, 0.25, exact.data());
       EXPECT_NEAR(set->exp_scores_bfloat16(scores.data(), n, 0.25, got.data()), sum, 1e-5 * sum);
       const std::vector<float> rounded = widened(got);
-      // The error of 1e-5 before rounding may move a result to the next bfloat16 number.
+      // The error of 1e-5 before rounding may move a result to the next bfloat16 number, so the
+      // limit is a little more than half a unit.
       constexpr float kHalfUnit = 1.0F / 256;
       for (size_t i = 0; i < got.size(); ++i) {
         EXPECT_NEAR(rounded[i], exact[i], (kHalfUnit + 1e-5F) * exact[i] + 2e-38F)
@@ -216,7 +217,7 @@ std::vector<float> numbers_of_every_size() {
   while (values.size() < 20000) {
     const auto value = std::bit_cast<float>(bits(generator));
     if (!std::isnan(value)) values.push_back(value);
-    // Adds as many numbers in the range of float16.
+    // Adds the same number of values in the range of float16.
     values.push_back(std::ldexp(static_cast<float>(bits(generator)) - 0x1p31F,
                                 static_cast<int>(bits(generator) % 45) - 60));
   }

@@ -1,4 +1,4 @@
-// The options of a user override the settings of the directory.
+// Tests that the options of a user override the settings of the directory.
 #include <fmt/format.h>
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using testing::TinyModel;
 using Kind = SentenceModule::Kind;
 
-// ResultOptions with one field set.
+// Returns ResultOptions with one field set.
 template <typename Field, typename Value>
 ResultOptions with(Field ResultOptions::*field, Value value) {
   ResultOptions options;
@@ -119,8 +119,8 @@ TEST(TruncateDim, IsADirectorysUnlessOneIsGiven) {
   EXPECT_THAT(kinds(whole), ElementsAre(Kind::kPooling, Kind::kNormalize));
 }
 
-// encode() of sentence-transformers has the same order: Normalize of the directory, the cut, and
-// then normalization only if the caller asks for it.
+// sentence-transformers' encode() has the same order: Normalize of the directory, the cut, and then
+// normalization only if the caller asks for it.
 TEST(TruncateDim, ComesAfterTheDirectorysNormalize) {
   const ModelDirectory directory = TinyModel().open();
   ResultOptions options = with(&ResultOptions::truncate_dim, 3);

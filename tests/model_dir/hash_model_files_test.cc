@@ -1,4 +1,5 @@
-// The hashes of a model's files, which are part of the fingerprint, and the cache of these hashes.
+// Tests the hashes of a model's files, which are part of the fingerprint, and the cache of these
+// hashes.
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
@@ -84,7 +85,8 @@ TEST(HashModelFiles, ChangesWithAFileThatAppears) {
   EXPECT_NE(hashes(model), before);
 }
 
-// If a file of the tokenizer were not hashed, a change of the file would change vectors unnoticed.
+// If encode did not hash a file of the tokenizer, a change of the file would change vectors
+// unnoticed.
 TEST(HashModelFiles, HasEveryFileThatATokenizerMayBeLoadedFrom) {
   const TinyModel model;
   for (const char* name : kTokenizerFiles) {
@@ -124,7 +126,7 @@ TEST(HashModelFiles, CacheInAFolderThatIsNotThereCostsNothingButTime) {
 class HashCacheTest : public ::testing::Test {
  protected:
   HashCacheTest() : file_(dir_.write("weights", "0123456789")), cache_(dir_.file("hashes.json")) {}
-  // Writes a cache to disk that has the planted hash for the current state of the file.
+  // Writes a cache to disk that has a wrong hash, kPlanted, for the current state of the file.
   void plant() const {
     HashCache cache(cache_, 0);
     cache.store(key_of(file_), kPlanted);
@@ -201,7 +203,7 @@ TEST_F(HashCacheTest, OlderStateOfAFileIsForgotten) {
   EXPECT_EQ(Json::parse(read_bytes(cache_)).at("entries").size(), 1u);
 }
 
-// The tests of the cache above apply to hash_model_files() only if it uses the cache.
+// Shows that hash_model_files() uses the cache, because the tests above call only the cache.
 TEST_F(HashCacheTest, IsUsedByHashModelFiles) {
   const TinyModel model;
   const FileKey key = key_of(model.file("model.safetensors"));
@@ -214,7 +216,8 @@ TEST_F(HashCacheTest, IsUsedByHashModelFiles) {
   cache.store(key, kPlanted);
   cache.save();
   EXPECT_TRUE(has_sha256(hashes(model, cache_), kPlanted));
-  EXPECT_THAT(read_bytes(cache_), HasSubstr(sha256_hex(testing::kTinyConfig)));  // and fills it
+  // hash_model_files() also stores the hashes of other files.
+  EXPECT_THAT(read_bytes(cache_), HasSubstr(sha256_hex(testing::kTinyConfig)));
   EXPECT_FALSE(has_sha256(hashes(model, ""), kPlanted));
 }
 

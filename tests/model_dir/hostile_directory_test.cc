@@ -1,4 +1,4 @@
-// Attacks on a model directory, except attacks on the header of a safetensors file.
+// Tests attacks on a model directory, except attacks on the header of a safetensors file.
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>

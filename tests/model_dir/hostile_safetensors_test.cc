@@ -1,4 +1,4 @@
-// One test for each attack on model.safetensors.
+// Tests attacks on model.safetensors, one test for each attack.
 #include <cstring>
 #include <fmt/format.h>
 #include <functional>

@@ -1,5 +1,5 @@
-// Valid model directories: their fields, the precedence of the limits, and the defaults without
-// modules.json.
+// Tests valid model directories: their fields, the precedence of the limits, and the defaults
+// without modules.json.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,8 +45,8 @@ TEST(ModelDirectory, HiddenSizeUnderItsOtherNames) {
 }
 
 // --- max_seq_length
-// The tiny model has max_seq_length 16 in sentence_bert_config.json, model_max_length 24, and 32
-// positions.
+// The tiny model states three limits: max_seq_length 16 in sentence_bert_config.json,
+// model_max_length 24, and 32 positions.
 
 TEST(MaxSeqLength, SentenceBertConfigGoesFirst) {
   EXPECT_EQ(TinyModel().open().max_seq_length, 16);

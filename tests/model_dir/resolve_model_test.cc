@@ -1,4 +1,4 @@
-// Directories and hub ids. The cache has the layout of huggingface_hub: files are links into
+// Tests directories and hub ids. The cache has the layout of huggingface_hub: files are links into
 // blobs/.
 #include <cstdlib>
 #include <filesystem>

@@ -1,5 +1,6 @@
-// modules.json and module folders in the two generations that sentence-transformers 2 to 6 wrote.
-// The texts of the second generation are from sentence-transformers 6.0.1.
+// Tests modules.json and module folders in the two generations of formats that
+// sentence-transformers 2 to 6 wrote. The texts of the second generation are from
+// sentence-transformers 6.0.1.
 #include <array>
 
 #include <gmock/gmock.h>

@@ -19,8 +19,8 @@ constexpr int64_t kSlowdown = 10;  // sanitizers are slow and keep freed memory
 constexpr int64_t kSlowdown = 1;
 #endif
 
-// Returns the CPU time of the process, because the limit must hold on a busy machine too. The
-// timeout of CTest catches code that waits forever.
+// Returns the CPU time of the process. The limit is in CPU time, because it must hold on a busy
+// machine too. The timeout of CTest catches code that waits forever.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The JSON between encode and encode-worker must keep every field, and must reject documents that
-// neither program writes.
+// Tests the JSON between encode and encode-worker. It must keep every field, and documents that
+// neither program writes must be refused.
 #include <cstdint>
 #include <fmt/format.h>
 #include <random>
@@ -151,7 +151,7 @@ TEST(JobProtocol, EveryComputeTypeComesBack) {
   }
 }
 
-// A config may use the alias "bf16", but the programs use one name for each type.
+// A config may use the alias "bf16", but the messages use one name for each type.
 TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
   JobSpec spec = Filler(1).job();
   spec.units[0].effective.dtype = ComputeType::kBFloat16;
@@ -167,7 +167,7 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     const JobSpec spec = Filler(seed).job();
     const std::string json = to_json(spec);
     EXPECT_EQ(to_json(job_spec_from_json(json)), json);
-    // A member that is not read back has its default. So no leaf may be equal to the leaf of an
+    // A member that the reader forgets keeps its default. So no leaf may be equal to the leaf of an
     // empty job.
     JobSpec empty;
     empty.units.resize(2);
@@ -200,8 +200,8 @@ TEST(JobProtocol, EveryKindOfEventSurvivesTheRoundTripWithEveryField) {
   }
 }
 
-// A member that is not read back has its default. The round-trip test above notices this only if
-// the events have no member with its default.
+// A member that the reader forgets keeps its default. The round-trip test above notices this only
+// if the events have no member with its default.
 TEST(JobProtocol, NoMemberOfAnEventHasItsDefaultInTheTests) {
   for (const WorkerEvent& event : Filler(3).events()) {
     const Json filled = Json::parse(to_json_line(event));

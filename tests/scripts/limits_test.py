@@ -12,7 +12,7 @@ def found(path, text):
 
 
 def function(lines, head="int f() {"):
-    """Returns a function with a body of so many lines, braces included."""
+    """Returns a function with a body of `lines` lines, braces included."""
     return head + "\n" + "  g();\n" * (lines - 2) + "}\n"
 
 

@@ -49,7 +49,7 @@ const std::vector<std::string> kByConfig = {"--config", "@/c.yaml"};
 
 std::vector<Broken> broken_things() {
   return {
-      // command lines
+      // Broken command lines.
       {"UnknownFlag", 64, "did you mean --chunk-size?", {"run", "--chunksize", "5"}, ""},
       {"UnknownVerb", 64, "did you mean verify?", {"verfy"}, ""},
       {"FlagWithoutValue", 64, "--model", {"run", "--model"}, ""},
@@ -60,7 +60,7 @@ std::vector<Broken> broken_things() {
        {"run", "--config", "@/c.yaml", "--chunk-size", "many"},
        ""},
       {"NothingToRun", 64, "", {"run"}, ""},
-      // configs
+      // Broken configs.
       {"ConfigMissing", 66, "nowhere.yaml", {"--config", "@/nowhere.yaml"}, ""},
       {"ConfigNotYaml", 78, "c.yaml:", kByConfig, "semantic: [1, 2\n"},
       {"ConfigUnknownKey", 78, "chunk_size", kByConfig,
@@ -74,7 +74,7 @@ std::vector<Broken> broken_things() {
       {"ConfigAlias", 78, "c.yaml:", kByConfig, config_with("@/model", "&a @/model")},
       {"ConfigWithoutModel", 78, "semantic.model", kByConfig,
        config_with("model: @/model", "dtype: float32")},
-      // inputs
+      // Broken inputs.
       {"InputMissing", 66, "nowhere.jsonl", input("@/nowhere.jsonl"), ""},
       {"InputIsAFolder", 66, "folder", input("@/folder.jsonl"), ""},
       {"FieldMissing", 65, "missing_field.jsonl:2", input("@/missing_field.jsonl"), ""},
@@ -83,20 +83,20 @@ std::vector<Broken> broken_things() {
       {"CsvUnbalancedQuote", 65, "quote.csv:", input("@/quote.csv"), ""},
       {"CsvNoSuchColumn", 78, "column", input("@/good.csv", "txet"), ""},
       {"TruncatedGzip", 65, "cut.jsonl.gz", input("@/cut.jsonl.gz"), ""},
-      // models
+      // Broken models.
       {"ModelMissing", 66, "nowhere", model("@/nowhere"), ""},
       {"ModelWithoutWeights", 66, "safetensors", model("@/no_weights"), ""},
       {"ModelConfigNotJson", 78, "config.json", model("@/bad_config"), ""},
       {"ModelWeightsCut", 78, "model.safetensors", model("@/cut_weights"), ""},
       {"ModelOnlyPickle", 78, "safetensors", model("@/pickle"), ""},
-      // the cache directory and the worker
+      // A broken cache directory and a missing worker.
       {"CacheIsAFile",
        73,
        "good.jsonl",
        {"--config", "@/c.yaml", "--cache-dir", "@/good.jsonl"},
        ""},
       {"WorkerMissing", 71, "ENCODE_WORKER", {"--config", "@/c.yaml"}, "worker"},
-      // other commands
+      // Other commands.
       {"VerifyMissing", 66, "nowhere.npy", {"verify", "@/nowhere.npy"}, ""},
       {"CompareNotNpy", 65, "good.jsonl", {"compare", "@/good.jsonl", "@/good.jsonl"}, ""},
   };
@@ -170,7 +170,7 @@ TEST_P(BrokenThings, EndsAsDocumented) {
 INSTANTIATE_TEST_SUITE_P(All, BrokenThings, ::testing::ValuesIn(broken_things()),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Checks that the same command succeeds if nothing is broken.
+// Shows that the tests above can fail: the same command succeeds if nothing is broken.
 TEST_F(BrokenThings, GoodOnesPass) {
   dir_.write("c.yaml", in_dir(kGoodConfig));
   const ProgramEnd end = Program(dir_.path(), {"--config", dir_.file("c.yaml")}).wait();

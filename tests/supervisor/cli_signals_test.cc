@@ -57,8 +57,8 @@ class Signals : public ::testing::Test {
   }
   std::string output() const { return experiment_.dir().file("out.npy"); }
   bool committed() const { return std::filesystem::exists(experiment_.cache("encoded_chunks")); }
-  // Waits until the lock on the cache is free. The worker inherits the lock, so no process is left
-  // then.
+  // Waits until the lock on the cache is free. The worker inherits the lock, so a free lock means
+  // that no process is left.
   bool nobody_left() const {
     return wait_until([this] {
       try {
@@ -124,7 +124,7 @@ TEST_F(Signals, SecondSignalEndsAHungRunAtOnce) {
 }
 
 TEST_F(Signals, SecondRunOnABusyCacheDoesNotWaitForTheFirst) {
-  Program program = start("hang:1:1");  // holds the lock for at least a minute
+  Program program = start("hang:1:1");  // the worker keeps the lock for at least a minute
   ASSERT_TRUE(wait_until([this] { return committed(); }));
   const TempDir elsewhere;
   const auto before = std::chrono::steady_clock::now();

@@ -60,7 +60,7 @@ TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
        {"", "run", "verify", "compare", "config", "tokenize", "models", "version"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!command.empty()) arguments.insert(arguments.begin(), command);
-    // Takes the best processor time of five runs, because the machine may be busy.
+    // Takes the lowest processor time of five runs, because the machine may be busy.
     double best = 1;
     for (int i = 0; i < 5; ++i) {
       const ProgramEnd end = encode(arguments);

@@ -21,8 +21,8 @@ struct RunResult {
   std::string out;    // the standard output
 };
 
-// Has the streams train_tc and train_commit, of 17 rows each. Chunks have 5 rows, so that each
-// stream has 4 chunks.
+// Has the streams train_tc and train_commit, of 17 rows each. Chunks have 5 rows, so each stream
+// has 4 chunks.
 class Experiment {
  public:
   static constexpr int64_t kRows = 17;
@@ -33,8 +33,8 @@ class Experiment {
   RunConfig config;  // a test may change this before run()
   RunEnvironment environment;
 
-  // Runs the experiment with the fake worker and FAKE_WORKER=`misdeed`; see fake_worker.cc. ""
-  // means no misdeed.
+  // Runs the experiment with the fake worker. `misdeed` is the value of FAKE_WORKER, which
+  // fake_worker.cc describes; "" lets the worker behave well.
   RunResult run(const std::string& misdeed = "");
 
   const TempDir& dir() const { return dir_; }
@@ -44,14 +44,14 @@ class Experiment {
   std::string read(const std::string& path) const { return read_bytes(path); }
   // Returns the chunks that workers have encoded in all runs since the last call.
   std::vector<int64_t> take_encoded_chunks() const;
-  // Writes `rows` rows; other values of `salt` give other texts.
+  // Writes `rows` rows. Another value of `salt` gives other texts.
   void write_input(const std::string& stream, int64_t rows, const std::string& salt) const;
 
  private:
   TempDir dir_;
 };
 
-// Returns the bytes of the train_tc matrix of a run without misdeeds.
+// Returns the bytes of the train_tc matrix of a run in which the worker behaves well.
 std::string undisturbed_tc();
 
 }  // namespace encode::testing

@@ -28,7 +28,8 @@ constexpr int64_t kBatchRows = 4;
 
 volatile std::sig_atomic_t stop_requested = 0;
 
-// What FAKE_WORKER asks for. The count is in a file, because each time may be in another process.
+// The misdeed that FAKE_WORKER names. The count of misdeeds is in a file, because each one may
+// happen in another process.
 class Misdeed {
  public:
   explicit Misdeed(const std::string& cache_dir) : counter_(cache_dir + "/misdeeds") {
@@ -42,7 +43,7 @@ class Misdeed {
     times_ = std::stoll(spec.substr(second + 1));
   }
 
-  // Returns whether the worker must do `what` now, and counts one time if so.
+  // Returns true if the worker must do `what` now, and then counts one more misdeed.
   bool due(const std::string& what, int64_t chunk) const {
     if (what != what_ || chunk != chunk_) return false;
     int64_t done = 0;

@@ -1,4 +1,5 @@
-// Tests that the patience depends on the batch times of the worker, and is at least the floor.
+// Tests that HangWatch::patience() depends on the batch times of the worker, and is at least the
+// floor.
 #include "supervisor/worker/hang_watch.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests that lines arrive whole, although their bytes arrive in parts.
+// Tests that LineReader gives whole lines, even if their bytes arrive in parts.
 #include "supervisor/worker/line_reader.h"
 
 #include <array>

@@ -15,7 +15,7 @@ struct ProgramEnd {
   int exit_code = 0;
   int signal = 0;                   // the signal that ended it; 0: none
   double cpu_seconds = 0;           // user and system
-  int64_t peak_resident_bytes = 0;  // of encode or its worker, whichever has more
+  int64_t peak_resident_bytes = 0;  // of encode or of its worker, whichever has the larger peak
   std::string out;
   std::string err;
 };

@@ -1,4 +1,4 @@
-// Tests the matrices, the log, the summary and the resume of whole runs, with the fake worker.
+// Tests whole runs with the fake worker: the matrices, the log, the summary and the resume.
 #include <filesystem>
 #include <string>
 #include <vector>

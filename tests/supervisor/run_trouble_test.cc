@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                          ::testing::Values("crash:2:1", "killed:0:1", "75:3:1", "hang:2:1",
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2"));
 
-// Checks that the tests above see the effects of a failure.
+// Shows that the tests above can fail: a run without a failure starts no other worker.
 TEST(RunTrouble, UndisturbedRunNeverRestarts) {
   Experiment experiment;
   const RunResult result = experiment.run();

@@ -1,5 +1,5 @@
-// A test program that links this file gets the same random numbers of LibTorch in every run of a
-// test.
+// Gives each test of a program that links this file the same random numbers of LibTorch in every
+// run.
 #include <memory>
 #include <mutex>
 
@@ -9,8 +9,8 @@
 namespace {
 
 class SeedEveryTest : public ::testing::EmptyTestEventListener {
-  // at::manual_seed() would also ask for a GPU. LibTorch keeps the answer, which is "none" until
-  // open_device() has opened the CUDA library.
+  // Does not call at::manual_seed(), which would also ask for a GPU. LibTorch keeps the answer,
+  // which is "none" until open_device() has opened the CUDA library.
   void OnTestStart(const ::testing::TestInfo& /*test*/) override {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     const std::lock_guard lock(generator.mutex());

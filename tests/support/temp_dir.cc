@@ -42,7 +42,7 @@ void write_bytes(const std::string& path, std::string_view content) {
 }
 
 std::string test_data(std::string_view name) {
-  // The variable is set if a test runs on another machine than the one on which it was built.
+  // ENCODE_TEST_DATA is set if a test runs on another machine than the one on which it was built.
   const char* moved = std::getenv("ENCODE_TEST_DATA");
   return fmt::format("{}/{}", moved != nullptr ? moved : ENCODE_TEST_DATA, name);
 }

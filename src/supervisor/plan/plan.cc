@@ -107,8 +107,8 @@ void check_equal_rows(const CombinePlan& combine, const std::vector<StreamPlan>&
   }
 }
 
-// Streams of token embeddings cannot be combined, because row i of two such matrices belongs to
-// different tokens.
+// Throws if a stream has token embeddings. Such streams cannot be combined, because row i of two of
+// these matrices belongs to different tokens.
 void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& streams) {
   for (const size_t i : combine.streams) {
     const StreamPlan& stream = streams[i];
@@ -123,7 +123,8 @@ void check_pooled(const CombinePlan& combine, const std::vector<StreamPlan>& str
   }
 }
 
-// Rows of token ids are encoded as they are, so a prompt cannot be put before them.
+// Throws if the stream has a prompt and rows of token ids. Rows of token ids are encoded as they
+// are, so a prompt cannot be put before them.
 void check_prompt(const StreamPlan& stream) {
   if (stream.scan.tokenized == 0 || stream.effective.prompt.empty()) return;
   throw Error(

@@ -52,7 +52,7 @@ enum class PlanPurpose {
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
 
 std::string combined_name(const CombineConfig& combine);  // "train_combined"
-// The path of the final matrix of a stream.
+// Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 
 }  // namespace encode

@@ -1,5 +1,5 @@
-// Finds out what a stream can resume from: a valid final, committed chunks or nothing. Makes the
-// final from the chunks.
+// Finds out what a stream can resume from: a valid final matrix (called "final" here), committed
+// chunks or nothing. Makes the final from the chunks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace encode {
 // Is thrown when a signal asks the run to stop. All committed chunks are kept.
 struct Stopped {};
 
-// How far a stream is, according to the files on disk.
+// The progress of a stream, according to the files on disk.
 struct StreamState {
   bool finished = false;   // the final is published
   int64_t rows_done = 0;   // committed rows
@@ -32,11 +32,11 @@ class StreamFinisher {
   StreamFinisher(const StoreOptions& options, RunLog& log, const StopSignal& stop)
       : options_(options), log_(log), stop_(stop) {}
 
-  // False in standard mode, which writes the final in one pass.
+  // Returns false in standard mode, which writes the final in one pass.
   bool chunk_files() const { return options_.use_chunked_encoding && options_.save_chunks; }
 
-  // The path to which a worker writes its float32 rows in standard mode. It is the path of the
-  // final if the final is float32. Otherwise it is a file beside the final, which finish()
+  // Returns the path to which a worker writes its float32 rows in standard mode. This is the path
+  // of the final if the final is float32. Otherwise it is a file beside the final, which finish()
   // converts.
   std::string standard_path(const StreamPlan& stream) const;
 

@@ -57,11 +57,11 @@ class Progress {
 
   // `rows_left` counts the rows of the whole run that are not encoded yet.
   void update(const std::string& stream, int64_t rows_done, int64_t rows_total, int64_t rows_left);
-  // `rows` and `tokens` are what this worker has encoded so far.
+  // Adds a measurement. `rows` and `tokens` are the totals of the current worker.
   void encoded(Clock::time_point now, int64_t rows, int64_t tokens) {
     rate_.add(now, rows, tokens);
   }
-  // Must be called when a new worker starts, because its totals begin at zero.
+  // Clears the rates. Must be called when a new worker starts, because its totals begin at zero.
   void restart() { rate_.reset(); }
 
   // Redraws the line at most ten times a second, or logs it at most every ten seconds.

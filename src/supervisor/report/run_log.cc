@@ -70,7 +70,8 @@ void RunLog::open_file(const std::string& path) {
                  .found = failure.what(),
                  .hint = "set logging.file in the config to another path"});
   }
-  // A log that cannot be written, for example on a full disk, must not end the run.
+  // The handler ignores errors, because a log that cannot be written (for example on a full disk)
+  // must not end the run.
   file_->set_error_handler([](const std::string&) {});
   file_->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
   file_->set_level(level_ < Level::info ? static_cast<Level>(level_) : Level::info);

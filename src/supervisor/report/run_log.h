@@ -27,7 +27,8 @@ class RunLog {
   RunLog(const LogOptions& options, Terminal& err, Terminal& out);
   ~RunLog();
 
-  // Appends the records that follow to this file too. Throws Error kCantCreate.
+  // Opens the log file, to which the log then appends all further records. Throws Error
+  // kCantCreate.
   void open_file(const std::string& path);
 
   // `event` is for programs: its values do not change between versions. `message` is for people and

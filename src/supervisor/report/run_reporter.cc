@@ -22,7 +22,7 @@ std::string device_memory(const DeviceMemory& memory) {
                      format_bytes(memory.allocated_bytes), format_bytes(memory.reserved_bytes));
 }
 
-// The index into JobSpec::units that the event carries. Returns 0 if the event carries none.
+// Returns the index into JobSpec::units that the event carries, or 0 if it carries none.
 int64_t unit_number(const WorkerEvent& event) {
   return std::visit(
       [](const auto& alternative) {

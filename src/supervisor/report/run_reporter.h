@@ -45,7 +45,7 @@ class RunReporter {
   void worker_started(std::vector<UnitProgress> units);  // in the order of JobSpec::units
   void event(const WorkerEvent& event);
   void output(std::string_view line);  // a line that the worker printed
-  // `line` came through the event pipe and is not a valid event; `why` says why.
+  // `line` came through the event pipe and is not a valid event; `why` is the reason.
   void garbage(std::string_view line, const std::string& why);
   void tick(Clock::time_point now);  // must be called several times a second
   void worker_ended();
@@ -67,7 +67,8 @@ class RunReporter {
   void on(const ChunkDone& event);
   void on(const UnitDone& event);
   void on(const LogLine& line);
-  // `encode bench` reads ProductsTimed. WorkerSession turns the other two into the WorkerOutcome.
+  // `encode bench` reads ProductsTimed. WorkerSession turns WorkerFailed and WorkerFinished into
+  // the WorkerOutcome.
   static void on(const ProductsTimed& /*event*/) {}
   static void on(const WorkerFailed& /*event*/) {}
   static void on(const WorkerFinished& /*event*/) {}
@@ -80,11 +81,11 @@ class RunReporter {
   StatusFile& status_;
   std::vector<StreamRate> rates_;
   std::vector<UnitProgress> units_;
-  int64_t unit_ = -1;  // that is being encoded; -1: none
+  int64_t unit_ = -1;  // the unit that is being encoded; -1: none
   int64_t chunk_ = -1;
-  int64_t unit_rows_ = 0;  // of this unit, encoded by this worker
+  int64_t unit_rows_ = 0;  // the rows of `unit_` that this worker has encoded
   int64_t unit_tokens_ = 0;
-  int64_t earlier_rows_ = 0;  // of the units that this worker has finished
+  int64_t earlier_rows_ = 0;  // the rows of the units that this worker has finished
   int64_t earlier_tokens_ = 0;
   int64_t worker_peak_bytes_ = 0;
   int64_t garbage_lines_ = 0;

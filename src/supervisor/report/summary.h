@@ -14,7 +14,7 @@ namespace encode {
 struct FinishedMatrix {
   std::string name;
   std::string path;
-  int64_t rows_in = 0;  // records of the input; for a combined matrix its rows
+  int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
   int64_t rows = 0;  // of the matrix
   int64_t dim = 0;
@@ -35,7 +35,7 @@ struct RunSummary {
 // Returns several lines; each ends in '\n'. Throws no Error.
 std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
-Json to_json(const StageSeconds& seconds);  // an object: the seconds by the name of the stage
+Json to_json(const StageSeconds& seconds);  // {name of the stage: seconds}
 
 // Throws Error kInternal if rows_in != rows + rejected for any matrix.
 void check_rows(const RunSummary& summary);

@@ -32,8 +32,8 @@ size_t Terminal::columns() const {
   return size.ws_col;
 }
 
-// A terminal that became narrower has wrapped the old line over several rows. The sequence erases
-// all of them.
+// Returns the characters that erase the status line. A terminal that became narrower has wrapped
+// the line over several rows, and all of them must be erased.
 std::string Terminal::erase_sequence() const {
   if (status_.empty()) return "";
   const size_t rows_above = (status_.size() - 1) / columns();

@@ -48,7 +48,7 @@ struct ChildPlan {
   constexpr int kCannotExec = 127;
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != plan.parent) ::_exit(kCannotExec);  // the parent died before prctl
+  if (::getppid() != plan.parent) ::_exit(kCannotExec);  // the parent died too early for prctl()
   const int null_fd = ::open("/dev/null", O_RDONLY);
   ::dup2(null_fd, STDIN_FILENO);
   ::dup2(plan.output_fd, STDOUT_FILENO);

@@ -36,7 +36,7 @@ class ChildProcess {
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
-  // The read ends of the two pipes. Both are non-blocking.
+  // These functions return the read ends of the two pipes. Both are non-blocking.
   int events_fd() const { return events_.get(); }
   int output_fd() const { return output_.get(); }
 

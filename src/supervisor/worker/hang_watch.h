@@ -15,14 +15,16 @@ class HangWatch {
   // `floor` is the shortest patience.
   explicit HangWatch(Clock::duration floor) : floor_(floor) {}
 
-  // A sign of life: a batch has finished. Its time counts for the median of patience().
+  // Must be called when a batch has finished, which is a sign of life. Its time counts for the
+  // median of patience().
   void batch(Clock::time_point now);
-  // A sign of life: other work has finished, for example a model was loaded.
+  // Must be called when other work has finished, for example when a model was loaded. This is a
+  // sign of life, too.
   void alive(Clock::time_point now);
   // Stops the watch until the next sign of life, because another model may be loaded now.
   void pause() { watching_ = false; }
   bool hung(Clock::time_point now) const { return watching_ && now >= deadline_; }
-  // max(floor, 20 x the median time of the last batches).
+  // Returns max(floor, 20 x the median time of the last batches).
   Clock::duration patience() const;
 
  private:

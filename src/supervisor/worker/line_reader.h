@@ -17,7 +17,7 @@ class LineReader {
   LineReader(int fd, std::function<void(std::string_view)> on_line)
       : fd_(fd), on_line_(std::move(on_line)) {}
 
-  // Returns -1 after the end of the stream; poll() ignores such an entry.
+  // Returns -1 after the end of the stream, because poll() ignores an entry with that descriptor.
   int fd() const { return open_ ? fd_ : -1; }
   // Reads all bytes that are available and calls on_line for every whole line, without its '\n'. A
   // line longer than kMaxLineBytes comes in pieces. At the end of the stream a last line without

@@ -10,7 +10,7 @@
 
 namespace encode {
 
-// Counts, for each stream, how often the chunk that failed last has failed. The counts are in
+// Counts, for each stream, how many times in a row the same chunk has failed. The counts are in
 // <cache>/attempts.json, so that they remain when a scheduler starts the job again. The results do
 // not depend on this file. It is therefore written without fsync, and a file that cannot be read
 // counts as empty. A file that cannot be written is not reported. Not thread-safe.
@@ -22,7 +22,7 @@ class AttemptLog {
   int64_t failed(const std::string& stream, int64_t chunk);
   // Deletes the count of a stream. Must be called when the stream makes progress.
   void forget(const std::string& stream);
-  // The chunk that failed last; nullopt if none has failed since the last forget().
+  // Returns the chunk that failed last; nullopt if none has failed since the last forget().
   std::optional<int64_t> chunk(const std::string& stream) const;
 
  private:
@@ -61,7 +61,7 @@ class RestartPolicy {
   //   kInternal  the chunk has failed kMaxChunkFailures times; its count begins again
   //   the cause  max_restarts workers were started without progress
   double restart_delay(const Failure& failure);
-  // The value for JobUnit::alone_below.
+  // Returns the value for JobUnit::alone_below.
   int64_t alone_below(const std::string& stream) const;
 
   int64_t restarts() const { return restarts_; }  // since the last progress

@@ -49,7 +49,7 @@ ExitStatus WorkerSession::wait_for_end(ChildProcess& child) {
 
     const Clock::time_point now = Clock::now();
     // If this process was paused itself (SIGSTOP, a suspended machine), the missing events do not
-    // mean that the worker hangs.
+    // mean that the worker hangs, so the hang watch starts again.
     if (now - last > options_.hang_floor / 2) hang_.alive(now);
     last = now;
     watch(child, now);
@@ -85,7 +85,7 @@ void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
                  [this](const WorkerFailed& failed) { reported_ = failed.error; },
                  [&](const WorkerFinished&) {
                    finished_ = true;
-                   alive();  // the worker may hang while it exits
+                   alive();  // goes on watching, because the worker may hang while it exits
                  },
                  // A log line may come from a timer, so it is not a sign of life.
                  [](const LogLine&) {}},

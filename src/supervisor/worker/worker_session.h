@@ -22,7 +22,7 @@ struct WorkerOptions {
   std::string program;                                    // the path of encode-worker
   Clock::duration hang_floor = std::chrono::seconds(60);  // see HangWatch
   Clock::duration stop_grace = std::chrono::seconds(20);  // from SIGTERM to SIGKILL
-  // From SIGKILL until the worker counts as stuck in the kernel.
+  // The time from SIGKILL until the worker counts as stuck in the kernel.
   Clock::duration kill_grace = std::chrono::seconds(10);
 };
 
@@ -77,13 +77,13 @@ class WorkerSession {
   const Callbacks callbacks_;
 
   HangWatch hang_{options_.hang_floor};
-  std::optional<ErrorDetail> reported_;  // WorkerFailed
-  bool finished_ = false;                // WorkerFinished
+  std::optional<ErrorDetail> reported_;  // set when WorkerFailed comes
+  bool finished_ = false;                // true when WorkerFinished has come
   bool hung_ = false;
-  int64_t unit_ = -1;  // of the chunk started last
+  int64_t unit_ = -1;  // the unit of the chunk that was started last
   int64_t chunk_ = -1;
   int64_t garbage_lines_ = 0;
-  std::vector<std::string> last_output_;  // the last few lines, which may tell why it crashed
+  std::vector<std::string> last_output_;            // the last few lines, which may explain a crash
   std::optional<Clock::time_point> term_deadline_;  // set when SIGTERM is sent
   std::optional<Clock::time_point> kill_deadline_;  // set when SIGKILL is sent
 };
