@@ -3,11 +3,35 @@
 #include <fmt/format.h>
 #include <tuple>
 
-#include <ATen/ops/nonzero.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/sort.h>
 #include <ATen/ops/topk.h>
 
 namespace encode {
+namespace {
+
+// The top_k x T choices of an expert by a token, sorted by expert and then by token.
+struct Choices {
+  at::Tensor order;              // the index of each choice in [T, top_k], flattened
+  at::Tensor token;              // the token of each choice
+  std::vector<int64_t> offsets;  // the choices of expert e are [offsets[e], offsets[e + 1])
+};
+
+// `experts` is [T, top_k] int64. On CUDA the host waits for the device once, to read the offsets.
+Choices choices_by_expert(const at::Tensor& experts, int64_t num_experts) {
+  const auto [sorted, order] =
+      at::sort(experts.flatten(), /*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const at::Tensor offsets =
+      at::searchsorted(sorted, at::arange(num_experts + 1, sorted.options())).cpu();
+  const auto* const data = offsets.const_data_ptr<int64_t>();
+  return {.order = order,
+          .token = order.floor_divide(experts.size(1)),
+          .offsets = {data, data + offsets.numel()}};
+}
+
+}  // namespace
 
 MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape)
     : router_(mlp.linear("router.layer", {"num_experts", shape.num_experts}, shape.hidden,
@@ -31,16 +55,18 @@ ResidualSum MixtureOfExperts::add(const LinearInput& input, const at::Tensor& re
   const at::Tensor& x = input.rows;
   const auto [weights, experts] =
       at::topk(at::softmax(router_(x).to(at::kFloat), -1), top_k_, /*dim=*/-1);
+  const Choices choices = choices_by_expert(experts, static_cast<int64_t>(up_.size()));
+  const at::Tensor weight = weights.flatten().index_select(0, choices.order).unsqueeze(1);
   at::Tensor sum = residual.add(bias_);
-  // The experts run one after the other, so that the order of the sum of a token does not depend on
-  // the other tokens.
+  // The experts run one after the other in ascending order. The order of the additions to a token
+  // therefore does not depend on the other tokens.
   for (size_t expert = 0; expert < up_.size(); ++expert) {
-    const at::Tensor chosen = at::nonzero(experts.eq(static_cast<int64_t>(expert)));  // [n, 2]
-    if (chosen.size(0) == 0) continue;
-    const at::Tensor token = chosen.select(1, 0);
-    const at::Tensor weight = weights.index_select(0, token).gather(1, chosen.narrow(1, 1, 1));
+    const int64_t begin = choices.offsets[expert];
+    const int64_t count = choices.offsets[expert + 1] - begin;
+    if (count == 0) continue;
+    const at::Tensor token = choices.token.narrow(0, begin, count);
     const at::Tensor y = down_[expert].in_blocks(up_[expert].in_blocks(x.index_select(0, token)));
-    sum.index_add_(0, token, y.mul(weight.to(y.scalar_type())));
+    sum.index_add_(0, token, y.mul(weight.narrow(0, begin, count).to(y.scalar_type())));
   }
   return {sum};
 }
