@@ -5,9 +5,10 @@
 
 namespace encode {
 
-// varlen_attention() states the contract. The softmax has all scores of a query at once, unlike the
-// online softmax of FlashAttention: the scores of a block of queries fit into the cache of a core
-// at every length that models allow. Runs on the calling thread.
+// varlen_attention() states the contract. The function computes all scores of a query before the
+// softmax. FlashAttention instead updates its softmax key block by key block, which is not needed
+// here: the scores of a block of queries fit into the cache of a core at every length that models
+// allow. Runs on the calling thread.
 at::Tensor attention_cpu(const AttentionInput& input, const PackedInput& batch,
                          const AttentionOptions& options);
 

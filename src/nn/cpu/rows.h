@@ -8,14 +8,15 @@
 
 namespace encode {
 
-// Returns the elements of a tensor. T must have the size of the tensor's elements.
+// Returns the address of the first element of a tensor. T must have the size of the tensor's
+// elements.
 template <typename T>
 T* rows_of(const at::Tensor& tensor) {
   return static_cast<T*>(tensor.data_ptr());
 }
 
-// Calls body(T{}) with the row type for a tensor's element type. Throws c10::Error if the row
-// kernels do not have the type.
+// Calls body(T{}). T is the type by which the row kernels name the element type `type`. Throws
+// c10::Error if there are no row kernels for `type`.
 template <typename Body>
 void with_row_type(at::ScalarType type, const Body& body) {
   switch (type) {

@@ -5,9 +5,9 @@
 
 namespace encode {
 
-// The value sum + term. On CPU a product adds the residual itself, so there is no term. On CUDA the
-// last product stays in `term` until the kernel of the next norm adds it. This kernel reads both
-// tensors in any case.
+// Stands for the value sum + term. On CPU the last linear layer adds its result to the residual
+// itself, so there is no term. On CUDA its result stays in `term`, and the kernel of the next norm
+// adds the two. This costs nothing, because the norm has to read the sum in any case.
 struct ResidualSum {
   at::Tensor sum;        // [T, hidden_size]
   at::Tensor term = {};  // the same shape, with no other owner; undefined if there is no term
