@@ -1,5 +1,5 @@
-// The parts from which the file of each model builds its layer, and the loop over the layers. All
-// parts are immutable after loading, and any number of threads may call them.
+// The parts from which the models build their layers, and the loop over the layers. All parts are
+// immutable after loading, and any number of threads may call them.
 #pragma once
 
 #include <concepts>
@@ -29,8 +29,8 @@ struct AttentionShape {
   // num_attention_heads, and the scale is 1 / sqrt(head_dim).
   static AttentionShape multi_head(int64_t hidden_size, int64_t num_attention_heads);
 
-  // Each width comes with the fields that determine it, for the message about a tensor of another
-  // shape.
+  // These functions return a width together with the names of the config.json fields that determine
+  // it. Error messages about the shape of a tensor show these names.
   Dim hidden() const { return {"hidden_size", hidden_size}; }
   Dim query() const;
   Dim key_value() const;
@@ -43,7 +43,7 @@ struct LayerContext {
   AttentionWindow window = {};
   const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
   const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
-  const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all of them
+  const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all tokens
 };
 
 // Returns the context of the last layer. If pooling reads only a few tokens
@@ -54,8 +54,9 @@ inline LayerContext last_layer(LayerContext context) {
 }
 
 // Calls finish(attended, residual), the part of a layer after attention, for all tokens or only for
-// context.rows. `finish` returns at::Tensor or ResidualSum. It gets the rows in blocks of
-// kCpuBlockTokens, because a product may sum in another order for another number of rows.
+// context.rows. `finish` returns at::Tensor or ResidualSum. With context.rows, `finish` gets blocks
+// of kCpuBlockTokens rows, because a matrix product may add in another order for another number of
+// rows.
 template <typename Finish>
 auto finish_rows(const LayerContext& context, const at::Tensor& attended,
                  const at::Tensor& residual, const Finish& finish)
@@ -84,26 +85,27 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
-// Multi-head attention (Vaswani et al. 2017). The projections to query, key and value are one
-// product.
+// Multi-head attention (Vaswani et al. 2017). One matrix product computes the queries, keys and
+// values.
 class SelfAttention {
  public:
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
       : qkv_(std::move(qkv)), out_(std::move(out)), shape_(shape) {}
 
-  // Adds norms: q = rotate(query_norm(q)), k = rotate(key_norm(k)), head by head (Qwen3, Gemma 3).
+  // Makes attend() normalize each head before it is rotated: q = rotate(query_norm(q)), k =
+  // rotate(key_norm(k)) (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
-  // Attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
+  // Computes attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // Attention of norm(x), also without the output projection. Afterwards x.sum is the whole sum,
-  // which the layer needs as its residual.
+  // Computes the same for norm(x). Afterwards x.sum is the sum without a pending term, which the
+  // layer needs as its residual.
   at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
     return attend(norm.settle_for_product(x, qkv_), context);
   }
-  // The output projection.
+  // Applies the output projection to the result of attend().
   at::Tensor project(const at::Tensor& attended) const { return out_(attended); }
-  // residual + project(attended).
+  // Returns residual + project(attended).
   ResidualSum add(const at::Tensor& attended, const at::Tensor& residual) const {
     return out_.add(attended, residual);
   }
@@ -119,24 +121,25 @@ class SelfAttention {
 // The MLP of a layer: MLP(x) = down(activation(up(x))), or the gated form (Shazeer 2020).
 class FeedForward {
  public:
-  // `up` was loaded with the activation.
+  // `up` must include the activation.
   FeedForward(Linear up, Linear down) : up_(std::move(up)), down_(std::move(down)) {}
   // MLP(x) = down(activation(gate(x)) * up(x)). `gate_up` computes gate(x) and up(x) side by side,
-  // the gate first, and was loaded without an activation.
+  // the gate first, and must have no activation of its own.
   static FeedForward gated(Linear gate_up, Linear down, Activation activation);
 
-  // MLP(x): [T, hidden_size] -> [T, hidden_size].
+  // Returns MLP(x): [T, hidden_size] -> [T, hidden_size].
   at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
-  // residual + MLP(x).
+  // Returns residual + MLP(x).
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const {
     return down_.add(inner(x), residual);
   }
-  // x + MLP(norm(x)).
+  // Returns x + MLP(norm(x)).
   ResidualSum add(const Norm& norm, ResidualSum x) const {
     const LinearInput normed = norm.settle_for_product(x, up_);
     return add(normed, x.sum);
   }
-  // The product that reads x. Norm::for_product() needs it to write x in the form that it reads.
+  // Returns the Linear that reads x. Norm::for_product() needs it to write x in the format that
+  // this Linear reads.
   const Linear& first() const { return up_; }
 
  private:

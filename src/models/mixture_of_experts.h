@@ -12,7 +12,7 @@ namespace encode {
 
 struct ExpertsShape {
   Dim hidden;
-  Dim inner;  // of one expert
+  Dim inner;  // the intermediate size of one expert
   int64_t num_experts;
   int64_t top_k;  // the number of experts for each token
   Activation activation;
@@ -30,7 +30,8 @@ class MixtureOfExperts {
   // `mlp` is the scope of the tensors. Throws what ModuleLoader throws.
   MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape);
 
-  // residual + MoE(x), [T, hidden].
+  // Returns residual + MoE(x), [T, hidden]. On CUDA the host waits for the device once, because the
+  // number of tokens of each expert decides what to launch next.
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
   const Linear& first() const { return router_; }  // see FeedForward::first()
 

@@ -23,7 +23,7 @@ __device__ float activated(float x) {
   }
 }
 
-// Returns the lane of the result that begins at `element`. `in` is the row of x.
+// Returns 16 bytes of the result row, from `element` on. `in` is the row of x.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
   Lane<T> lane = load(in + element);
