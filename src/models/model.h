@@ -45,10 +45,11 @@ struct ModelSource {
   const JsonFields& config;  // config.json
   Weights& weights;
   at::Device device;
-  ProductOptions products = {};  // for all layers; the compute type of `format` must be that of `weights`
-  Fp8Counts* fp8 = nullptr;      // receives the counts for the loaded layers; may be nullptr
-  int64_t max_positions = 0;     // the length of the longest sequence, in tokens
-  std::optional<bool> causal;    // overrides config.json's is_causal
+  ProductOptions products =
+      {};  // for all layers; the compute type of `format` must be that of `weights`
+  Fp8Counts* fp8 = nullptr;    // receives the counts for the loaded layers; may be nullptr
+  int64_t max_positions = 0;   // the length of the longest sequence, in tokens
+  std::optional<bool> causal;  // overrides config.json's is_causal
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):

@@ -327,7 +327,8 @@ std::string CudaKernelReport::summary() const {
 
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type) {
   static std::mutex mutex;
-  static std::map<at::ScalarType, CudaKernelReport> reports;  // std::map, because its elements never move and callers keep references
+  static std::map<at::ScalarType, CudaKernelReport>
+      reports;  // std::map, because its elements never move and callers keep references
   const std::lock_guard lock(mutex);
   const auto [entry, fresh] = reports.try_emplace(type);
   if (fresh && !switched_off()) {

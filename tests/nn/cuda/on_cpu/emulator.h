@@ -1,6 +1,7 @@
 // Runs CUDA kernels on the CPU: one block after the other, with one fiber for each thread of a
 // block. It finds errors that a GPU may not show:
-// - a barrier or a shuffle that not all of its threads reach is a KernelError;
+// - if some threads do not reach a barrier or a shuffle for which others wait, that is a
+//   KernelError;
 // - a write beyond a shared array is a KernelError, or an error of AddressSanitizer;
 // - shared memory that nobody has written is NaN;
 // - a race gives a wrong result in at least one of several orders of the threads.
