@@ -45,8 +45,8 @@ struct ModelSource {
   const JsonFields& config;  // config.json
   Weights& weights;
   at::Device device;
-  ProductOptions products =
-      {};  // for all layers; the compute type of `format` must be that of `weights`
+  // For all layers. The compute type of the format must be the compute type of `weights`.
+  ProductOptions products = {};
   Fp8Counts* fp8 = nullptr;    // receives the counts for the loaded layers; may be nullptr
   int64_t max_positions = 0;   // the length of the longest sequence, in tokens
   std::optional<bool> causal;  // overrides config.json's is_causal

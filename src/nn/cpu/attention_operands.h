@@ -89,8 +89,8 @@ struct FloatOperands {
   // number of keys to a multiple of kKeyTile.
   static constexpr int64_t kQueryTile = 8;
   static constexpr int64_t kKeyTile = 16;
-  static constexpr int64_t kPacked =
-      1;  // the number of rows of a right operand that are interleaved
+  // The number of rows of a right operand that are interleaved.
+  static constexpr int64_t kPacked = 1;
 
   template <typename T>
   static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to) {

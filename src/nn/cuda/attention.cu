@@ -13,8 +13,10 @@ namespace {
 constexpr int kWarpQueries = 4;
 constexpr int kTileKeys = kWarpThreads;
 constexpr int kMaxHeadDim = 256;
-constexpr int kMaxOwn = kMaxHeadDim / kWarpThreads;  // the numbers of a result vector that one thread computes
-constexpr int64_t kMaxSharedBytes = 48 * 1024;       // a block can have this much without a special request
+// How many numbers of a result vector one thread computes.
+constexpr int kMaxOwn = kMaxHeadDim / kWarpThreads;
+// A launch can have this much shared memory for each block without a special request.
+constexpr int64_t kMaxSharedBytes = 48 * 1024;
 
 // The layout of shared memory: the queries of the block, then the tile, which first holds keys and
 // then their values. A vector is 16 bytes. A row of the tile has one more vector than a head, so

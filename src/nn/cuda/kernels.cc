@@ -327,8 +327,8 @@ std::string CudaKernelReport::summary() const {
 
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type) {
   static std::mutex mutex;
-  static std::map<at::ScalarType, CudaKernelReport>
-      reports;  // std::map, because its elements never move and callers keep references
+  // A std::map never moves its elements, so callers can keep references to them.
+  static std::map<at::ScalarType, CudaKernelReport> reports;
   const std::lock_guard lock(mutex);
   const auto [entry, fresh] = reports.try_emplace(type);
   if (fresh && !switched_off()) {

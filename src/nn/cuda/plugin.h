@@ -62,13 +62,12 @@ struct EncodeCudaFp8Rows {
 // head inside a fused projection. sum and y may be x.
 struct EncodeCudaNorm {
   const void* x;
-  const void* residual;  // null: s = x
-  void* sum;             // receives s, rounded to `type`; null: s is not stored
-  const void* weight;    // [width]
-  const void* bias;      // [width]; null: no bias
-  void* y;               // may be null if fp8 is given: y is then not stored
-  EncodeCudaFp8Rows
-      fp8;  // receives the rounded y, quantized; bfloat16 only; null: y is not quantized
+  const void* residual;   // null: s = x
+  void* sum;              // receives s, rounded to `type`; null: s is not stored
+  const void* weight;     // [width]
+  const void* bias;       // [width]; null: no bias
+  void* y;                // may be null if fp8 is given: y is then not stored
+  EncodeCudaFp8Rows fp8;  // receives the rounded y, quantized; bfloat16 only; null: not needed
   int64_t rows;
   int64_t width;
   int64_t inner_rows;  // at least 1

@@ -58,8 +58,8 @@ std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
   std::vector<at::Tensor> scales;
   for (const at::Tensor& weight : weights) {
     const Fp8Rows rows = quantize_rows(weight.contiguous());
-    values.push_back(
-        rows.values.view(at::kByte));  // as bytes, because at::cat() may not support 8-bit floats
+    // As bytes, because at::cat() may not support 8-bit floats.
+    values.push_back(rows.values.view(at::kByte));
     scales.push_back(rows.scale);
   }
   linear.weight_ = {at::cat(values).view(at::kFloat8_e4m3fn), at::cat(scales)};

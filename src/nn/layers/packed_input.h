@@ -17,7 +17,7 @@ struct PackedInput {
   at::Tensor input_ids;             // [T] int64, on the device
   at::Tensor position_ids;          // [T] int64, on the device
   at::Tensor cu_seqlens_device;     // [B + 1] int32, CUDA only
-  std::vector<int32_t> cu_seqlens;  // [B + 1], host
+  std::vector<int32_t> cu_seqlens;  // [B + 1], on the host
   int64_t max_seqlen = 0;
   // [P] int64, on the device: for each sequence the slot of the one token that pooling reads, and
   // then filler up to P. Undefined if pooling reads all tokens.

@@ -50,8 +50,8 @@ struct ProductOptions {
   // number of rows of the input is then a multiple of launch_rows. BatchPlan::launch_tokens
   // explains why.
   int64_t launch_rows = 0;
-  ProductTrace* trace =
-      nullptr;  // records each matrix product; must outlive the layers; may be null
+  // Records each matrix product. Must outlive the layers. May be null.
+  ProductTrace* trace = nullptr;
 };
 
 }  // namespace encode

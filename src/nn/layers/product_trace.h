@@ -41,10 +41,8 @@ class ProductTrace {
   ProductTrace& operator=(const ProductTrace&) = delete;
 
   void start() { recording_ = true; }
-  std::vector<TracedProduct>
-  stop();  // returns the products since start(), in the order of computation
-
-  // Records a matrix product. Only Linear calls it.
+  // Returns the matrix products since start(), in the order of computation.
+  std::vector<TracedProduct> stop();
   void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);
 
  private:

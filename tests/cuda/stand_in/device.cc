@@ -35,8 +35,8 @@ std::mutex& pending_mutex() {
 }
 
 std::list<Pending>& pending() {
-  static auto* const list =
-      new std::list<Pending>;  // never deleted, so that it outlives every other static object
+  // Never deleted, so that it outlives every other static object.
+  static auto* const list = new std::list<Pending>;
   return *list;
 }
 

@@ -117,8 +117,8 @@ TEST(KernelCheck, NoticesAWrongQuantization) {
   const auto refused = [&] { return names_of(refusals(table, at::kBFloat16)); };
   table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
     testing::host_kernels().quantize_rows(arguments);
-    ++static_cast<uint8_t*>(
-        arguments->y.values)[3];  // changes one value to a neighbouring e4m3 number
+    // Changes one value to a neighbouring e4m3 number.
+    ++static_cast<uint8_t*>(arguments->y.values)[3];
     return 0;
   };
   EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
@@ -141,8 +141,8 @@ TEST(KernelCheck, NoticesANaNThatOneShapeAloneHas) {
   EncodeCudaKernels table = testing::host_kernels();
   table.rotary = [](const EncodeCudaRotary* arguments) {
     testing::host_kernels().rotary(arguments);
-    if (arguments->head_dim == 64)
-      static_cast<float*>(arguments->qkv)[0] = NAN;  // only in the first shape of the check
+    // Only the first shape of the check has this head_dim.
+    if (arguments->head_dim == 64) static_cast<float*>(arguments->qkv)[0] = NAN;
     return 0;
   };
   EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary"));
@@ -233,8 +233,8 @@ TEST(CudaPlugin, DeclinesShapesThatItHasNoCodeFor) {
   ragged.width = 24;
   ragged.type = kEncodeCudaBFloat16;
   EXPECT_EQ(plugin.table->quantize_rows(&ragged), kEncodeCudaUnsupported);
-  EncodeCudaElementwise half =
-      {};  // Only a bfloat16 kernel can quantize its result, so the launcher must decline.
+  // The launcher must decline, because only a bfloat16 kernel can quantize its result.
+  EncodeCudaElementwise half = {};
   half.rows = 3;
   half.width = 32;
   half.type = kEncodeCudaFloat16;

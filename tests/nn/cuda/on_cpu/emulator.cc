@@ -25,12 +25,10 @@ namespace encode::emulator {
 namespace {
 
 constexpr unsigned kWarp = 32;
-constexpr unsigned kMostThreads = 1024;  // the largest number of threads in a block, on every GPU
-constexpr unsigned kMostRowsOfBlocks =
-    65535;  // the largest second and third dimension of a grid, on every GPU
-constexpr unsigned kMostBlocks =
-    1U << 24U;            // the largest number of blocks in a grid, in the emulator only
-const char kDynamic = 0;  // its address is the key of dynamic_shared()
+constexpr unsigned kMostThreads = 1024;        // limit for the threads of a block, on every GPU
+constexpr unsigned kMostRowsOfBlocks = 65535;  // limit for y and z of a grid, on every GPU
+constexpr unsigned kMostBlocks = 1U << 24U;    // limit for the blocks of a grid in the emulator
+const char kDynamic = 0;                       // its address is the key of dynamic_shared()
 
 enum class State {
   kReady,

@@ -45,7 +45,8 @@ struct Grid {
 // Calls `thread` once for each thread of the grid. Throws KernelError.
 void run(const Grid& grid, const std::function<void()>& thread);
 
-// The functions below are for the threads of a kernel. `where` is the place of the call.
+// Only the threads of a kernel call the functions below. `where` is the place of the call in the
+// source, for the text of a KernelError.
 
 // Waits for all threads of the block.
 void wait_for_block(std::source_location where);

@@ -50,8 +50,8 @@ namespace {
 using ::testing::HasSubstr;
 using Launcher = testing::KernelUnderTest::Launcher;
 
-constexpr int kCalls =
-    60;  // many calls, because only one shape in a dozen shows the bug of an early exit
+// Many calls are needed, because only one shape in a dozen shows the bug "early exit".
+constexpr int kCalls = 60;
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kAddressSanitizer = true;
 #else
