@@ -31,8 +31,8 @@ class BertEmbeddings {
   at::Tensor operator()(const PackedInput& batch) const;
 
  private:
-  // Computes the same with one kernel of the CUDA plugin. Returns an undefined tensor on CPU, and
-  // if the plugin has no kernel for it.
+  // Does what operator() does, with one kernel of the CUDA plugin. Returns an undefined tensor on
+  // CPU, and if the plugin has no kernel for it.
   at::Tensor by_kernel(const PackedInput& batch, const at::Tensor& position_ids) const;
 
   at::Tensor words_;      // [vocab_size, width]

@@ -18,7 +18,7 @@ namespace encode {
 // "gelu_pytorch_tanh" are its tanh approximation (kGeluTanh). Throws Error "model.config" with the
 // list of known names if the name is not known.
 Activation parse_activation(const JsonFields& config, const std::string& key);
-// Returns the same, or `fallback` if config.json does not have the field.
+// Does what parse_activation() does, but returns `fallback` if config.json does not have the field.
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
 

@@ -98,8 +98,8 @@ class SelfAttention {
 
   // Computes attention without its output projection: [T, hidden_size] -> [T, heads x head_dim].
   at::Tensor attend(const LinearInput& x, const LayerContext& context) const;
-  // Computes the same for norm(x). Afterwards x.sum includes x.term. The layer needs it as its
-  // residual.
+  // Computes attend() for the normalized sum x.sum + x.term. Afterwards x.sum is this sum without
+  // the norm, and the layer uses it as its residual.
   at::Tensor attend(const Norm& norm, ResidualSum& x, const LayerContext& context) const {
     return attend(norm.settle_for_product(x, qkv_), context);
   }

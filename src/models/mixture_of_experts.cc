@@ -14,12 +14,13 @@ namespace {
 
 // The top_k x T choices of an expert by a token, sorted by expert and then by token.
 struct Choices {
-  at::Tensor order;              // the index of each choice in [T, top_k], flattened
+  at::Tensor order;              // for each choice its index in `experts`, flattened
   at::Tensor token;              // the token of each choice
   std::vector<int64_t> offsets;  // the choices of expert e are [offsets[e], offsets[e + 1])
 };
 
-// `experts` is [T, top_k] int64. On CUDA the host waits for the device once, to read the offsets.
+// Sorts the choices. `experts` [T, top_k] int64 has the chosen experts of each token. On CUDA the
+// host waits for the device once, to read the offsets.
 Choices choices_by_expert(const at::Tensor& experts, int64_t num_experts) {
   const auto [sorted, order] =
       at::sort(experts.flatten(), /*stable=*/true, /*dim=*/0, /*descending=*/false);

@@ -1,4 +1,4 @@
-// Access to tensors with the element types of the row kernels.
+// Gives the row kernels (kernels/kernels.h) access to the memory of tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaEl
   }
 }
 
-// Quantizes the result rows. One block computes one row.
+// Computes the activation and quantizes the result. One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     fp8_activation_kernel(const EncodeCudaElementwise args) {

@@ -72,7 +72,7 @@ __device__ void load_rows(const T* from, int64_t token_stride, int64_t valid, in
   }
 }
 
-// Computes the products of this thread's key with the warp's queries.
+// Computes the dot products of this thread's key with the warp's queries.
 template <typename T>
 __device__ void multiply(const uint4* queries, const uint4* key, int vectors,
                          float (&score)[kWarpQueries]) {

@@ -10,9 +10,9 @@ namespace encode {
 at::Tensor attention_cuda(const AttentionInput& input, const PackedInput& batch,
                           const AttentionOptions& options);
 
-// Computes the same with plain float32 matrix products, one sequence after the other. Returns [T,
-// heads, head_dim]. It supports all options and is the reference for the plugin's own kernel, but
-// it is slow: it launches about 15 kernels for each sequence.
+// Computes varlen_attention() with plain float32 matrix products, one sequence after the other.
+// Returns [T, heads, head_dim]. It supports all options and is the reference for the plugin's own
+// kernel, but it is slow: it launches about 15 kernels for each sequence.
 at::Tensor attention_by_products(const AttentionInput& input, const PackedInput& batch,
                                  const AttentionOptions& options);
 

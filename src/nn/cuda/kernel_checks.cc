@@ -157,7 +157,7 @@ void check_pool(KernelCheck& check) {
   const std::vector<int64_t> lengths = {1, 7, 100, 33, 9};
   std::vector<int32_t> ends = {0};
   for (const int64_t length : lengths) ends.push_back(ends.back() + static_cast<int32_t>(length));
-  // The last 3 rows belong to no sequence.
+  // The last 3 rows belong to no sequence, so they must not change the result.
   const at::Tensor hidden = check.random({ends.back() + 3, kWidth});
   const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(check.device());
   const at::Tensor wide = hidden.to(at::kFloat);

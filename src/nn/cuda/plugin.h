@@ -149,10 +149,10 @@ struct EncodeCudaQuantize {
   void* stream;
 };
 
-// y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for each sequence by itself.
-// Token t of query begins at t * query_stride, and its heads follow each other without a gap. For a
-// pair of a query and a key, column[clamp(key - query, -reach, reach) + reach] is the column of
-// bias, of_query and of_key.
+// The arguments of attention: y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for
+// each sequence by itself. Token t of query begins at t * query_stride, and its heads follow each
+// other without a gap. For a pair of a query and a key, column[clamp(key - query, -reach, reach) +
+// reach] is the column of bias, of_query and of_key.
 struct EncodeCudaAttention {
   const void* query;  // [tokens, heads, head_dim]
   const void* key;    // [tokens, key_heads, head_dim]

@@ -61,9 +61,9 @@ __device__ uint32_t larger(uint32_t magnitude, const Lane<T>& lane) {
 
 struct ScalePartials;  // Names the shared memory of settle_scale().
 
-// Takes the largest magnitude in this thread's part of a row. Writes the scale of the row if
-// `writes` is true, and returns the factor that the elements of the row are multiplied by. Every
-// thread of the block must call it.
+// Computes the scale of a row. `magnitude` is the largest magnitude in this thread's part of the
+// row, as the bits of a float. Writes the scale if `writes` is true. Returns the factor by which
+// the elements of the row are multiplied. Every thread of the block must call it.
 __device__ inline float settle_scale(uint32_t magnitude, bool writes, float* scale) {
   uint32_t* partial = shared_array<ScalePartials, uint32_t, kMaxRowWarps>();
   const auto larger_of = [](uint32_t a, uint32_t b) { return max(a, b); };
@@ -109,7 +109,7 @@ __device__ void quantize_shared(int64_t width, const LaneAt& lane_at, const Fp8R
 // The launch sizes of a kernel that calls quantize_shared().
 struct SharedRowShape {
   unsigned threads = 0;  // threads of a block; 0: there is no code for this width
-  size_t bytes = 0;      // shared memory
+  size_t bytes = 0;      // shared memory of a block
 
   SharedRowShape(int64_t width, EncodeCudaType type) {
     const int64_t vectors = width / lane_of(type);

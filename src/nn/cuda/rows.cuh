@@ -41,7 +41,8 @@ inline RowShape shape_of(int64_t width, EncodeCudaType type) {
   return shape;
 }
 
-// Returns launch(integral_constant), which gives the kernel `lanes` as a template argument.
+// Calls launch(std::integral_constant<int, lanes>{}), because the kernels need `lanes` as a
+// template argument.
 template <typename Launch>
 int with_lanes(int lanes, const Launch& launch) {
   if (lanes == 1) return launch(std::integral_constant<int, 1>{});

@@ -78,8 +78,8 @@ std::string check_fp8_product(at::Device device) {
   constexpr int64_t kOut = 80;
   // The results are distributed like N(0, 1), and the largest is about 5. The tolerance is twice
   // the sum of two errors. First, the result is rounded to bfloat16 once or twice (2^-8 of the
-  // result). Second, the sums of 512 products keep 14 bits (2^-13 of the largest partial sum for
-  // each 32 products).
+  // result). Second, the sums over 512 elements keep 14 bits (2^-13 of the largest partial sum for
+  // each 32 elements).
   constexpr double kTolerance = 0x1p-4;
   at::Generator generator = at::detail::createCPUGenerator(/*seed=*/20240607);
   const auto random = [&](at::IntArrayRef shape) { return at::randn(shape, generator).to(device); };

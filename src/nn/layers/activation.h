@@ -12,12 +12,12 @@ enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 // Applies the activation to each element. kGelu is the exact form with erf.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
-// The same for the result of a matrix product, which only the caller holds. The result may
-// overwrite x.
+// Applies the activation to the result of a matrix product, which only the caller holds. The result
+// may overwrite x.
 at::Tensor activate_product(at::Tensor x, Activation activation);
-// The same if the next matrix product takes 8-bit floats. If the CUDA plugin has a kernel that both
-// activates and quantizes, and this kernel may be used, it runs. Otherwise the result is not
-// quantized.
+// Does what activate_product() does, if the next matrix product takes 8-bit floats. If the CUDA
+// plugin has a kernel that both activates and quantizes, and this kernel may be used, the result is
+// quantized. Otherwise it is not.
 LinearInput activate_for_product(at::Tensor x, Activation activation);
 
 // The gate of a GLU (Shazeer 2020). Returns activation(gate_up[:, :n]) x gate_up[:, n:], [T, n],

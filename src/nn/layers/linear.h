@@ -52,15 +52,15 @@ class Linear {
 
   // Returns activation(x W^T + b), [T, out_features], for x [T, in_features].
   at::Tensor operator()(const LinearInput& x) const;
-  // The same for a result that only `next` reads. If `next` takes 8-bit floats, the result may be
-  // quantized for it.
+  // Returns activation(x W^T + b) for a result that only `next` reads. If `next` takes 8-bit
+  // floats, the result may be quantized for it.
   LinearInput operator()(const LinearInput& x, const Linear& next) const;
   // Returns residual + x W^T + b. The Linear must have no activation (Activation::kNone).
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
 
-  // The same as operator() for inputs with a number of rows that varies from call to call. On every
-  // device it computes blocks of kCpuBlockTokens rows, so that the bits of a row do not depend on
-  // the number of rows. The project's own CPU kernels need no blocks.
+  // Does what operator() does, for inputs with a number of rows that varies from call to call. On
+  // every device it computes blocks of kCpuBlockTokens rows, so that the bits of a row do not
+  // depend on the number of rows. The project's own CPU kernels need no blocks.
   at::Tensor in_blocks(const at::Tensor& x) const { return blocks(x, {}); }
 
   int64_t out_features() const { return out_features_; }

@@ -21,11 +21,13 @@ class Norm {
   at::Tensor operator()(const at::Tensor& x) const;
   // Returns x.sum + x.term, normalized, [T, n].
   at::Tensor operator()(ResidualSum x) const;
-  // The same. Afterwards x.sum is the sum of both, and x.term is undefined.
+  // Returns x.sum + x.term, normalized, and stores x.sum + x.term in x.sum. Afterwards x.term is
+  // undefined.
   at::Tensor settle(ResidualSum& x) const;
-  // The two functions above for a result that is the input of `next`. If `next` takes 8-bit floats
-  // and the CUDA plugin has a kernel for it, this kernel normalizes and quantizes. for_product()
-  // then returns the plain rows as well, because the next residual is the normalized sum.
+  // These functions do what operator() and settle() do, for a result that is the input of `next`.
+  // If `next` takes 8-bit floats and the CUDA plugin has a kernel for it, this kernel normalizes
+  // and quantizes. for_product() then returns the plain rows as well, because the next residual is
+  // the normalized sum.
   LinearInput for_product(ResidualSum x, const Linear& next) const;
   LinearInput settle_for_product(ResidualSum& x, const Linear& next) const;
 

@@ -31,9 +31,9 @@ RelativePositions with_columns(const at::Tensor& columns, at::Device device) {
 }
 
 // If the number of heads is a power of two, the slopes are a geometric sequence with the first term
-// and the ratio 2^(-8/heads). Otherwise the first heads have the slopes of the next lower power of
-// two. The other heads have every second slope of the next higher power of two. The authors'
-// get_slopes() does the same.
+// and the ratio 2^(-8/heads). Otherwise, let P be the next lower power of two. The first P heads
+// have the slopes for P heads, and the other heads have every second slope for 2 P heads. The
+// authors' get_slopes() does the same.
 std::vector<float> alibi_slopes(int64_t heads) {
   int64_t power = 1;
   while (power * 2 <= heads) power *= 2;

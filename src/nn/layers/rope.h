@@ -38,9 +38,9 @@ struct RopeParameters {
 };
 
 // Returns the frequencies for texts of `length` tokens, [head_dim / 2] float32 on the host. Only
-// kDynamic uses the length. The operations are those of Hugging Face Transformers
-// (modeling_rope_utils.py), in float32, because at position 8,000 a difference in the last bit of a
-// frequency changes the angle by 1e-3.
+// kDynamic uses the length. The float32 operations are the same as in Hugging Face Transformers
+// (modeling_rope_utils.py), because at position 8,000 a difference in the last bit of a frequency
+// changes the angle by 1e-3.
 at::Tensor rope_frequencies(const RopeParameters& rope, int64_t length);
 
 }  // namespace encode

@@ -34,7 +34,7 @@ struct Attention {
   const Tensor& cu_seqlens;
   const Tensor bias = {};  // [1, heads, T.., T..] or undefined: added to the scaled scores
   double scale = 1;
-  int64_t left = -1;  // window; -1: unbounded
+  int64_t left = -1;  // see AttentionWindow; -1: no limit
   int64_t right = -1;
   // FlashAttention-2 has a kernel for windows and a kernel without. They compute the same, but with
   // different bits.

@@ -18,7 +18,7 @@
 
 extern "C" {
 
-// What the process has asked of the device so far. All counts are totals of all devices.
+// Counts what the process has asked of the devices so far. Each count is the total of all devices.
 struct CudaStandInCounts {
   int64_t launches;            // operations and kernels that a GPU would run
   int64_t waits;               // how often the host waits for an event, a stream or a pageable copy

@@ -26,7 +26,7 @@ namespace {
 
 constexpr unsigned kWarp = 32;
 constexpr unsigned kMostThreads = 1024;        // limit for the threads of a block, on every GPU
-constexpr unsigned kMostRowsOfBlocks = 65535;  // limit for y and z of a grid, on every GPU
+constexpr unsigned kMostRowsOfBlocks = 65535;  // limit for grid.y and grid.z, on every GPU
 constexpr unsigned kMostBlocks = 1U << 24U;    // limit for the blocks of a grid in the emulator
 const char kDynamic = 0;                       // its address is the key of dynamic_shared()
 

@@ -51,10 +51,11 @@ void run(const Grid& grid, const std::function<void()>& thread);
 // Waits for all threads of the block.
 void wait_for_block(std::source_location where);
 
-// Waits for the lanes of the mask.
+// Waits for the lanes (threads of the same warp) that `mask` names.
 void wait_for_lanes(uint32_t mask, std::source_location where);
 
-// Waits for the lanes of the mask, then returns the value that `source_lane` gives.
+// Waits for the lanes that `mask` names, then returns the `value` that lane `source_lane` has
+// passed.
 uint64_t shuffle(uint32_t mask, uint64_t value, int source_lane, std::source_location where);
 
 int own_lane();  // 0 to 31, the index of the thread in its warp

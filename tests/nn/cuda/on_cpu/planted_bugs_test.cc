@@ -96,8 +96,8 @@ void expect_finding(const EncodeCudaKernels& table, Launcher launcher, const cha
   EXPECT_TRUE(found);
 }
 
-// The same for a bug that accesses memory outside of a buffer. With AddressSanitizer this access
-// ends the program.
+// Does what expect_finding() does, for a bug that accesses memory outside of a buffer. With
+// AddressSanitizer it expects that this access ends the program.
 void expect_out_of_bounds(const EncodeCudaKernels& table, Launcher launcher, const char* text) {
   if (!kAddressSanitizer) return expect_finding(table, launcher, text);
   for (const emulator::Schedule& schedule : testing::kSchedules)

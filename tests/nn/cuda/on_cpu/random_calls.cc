@@ -42,7 +42,7 @@ struct Fp8Buffers {
   }
 };
 
-// Makes one random call and keeps the first finding.
+// Calls one kernel with random arguments and keeps the first difference from host_kernels().
 class Call {
  public:
   Call(const EncodeCudaKernels& table, const KernelUnderTest& kernel, std::mt19937_64& random)
