@@ -24,7 +24,7 @@ using testing::LoadedModel;
 using testing::test_data;
 
 struct Parity {
-  std::vector<double> cosines;  // one for each row
+  std::vector<double> cosines;  // one for each text
   double least() const { return *std::min_element(cosines.begin(), cosines.end()); }
   double mean() const {
     double sum = 0;

@@ -23,8 +23,8 @@ c10::Device open_device(const HardwareOptions& options);
 
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
 std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
-bool supports_flash_attention(c10::Device device);   // compute capability >= 8.0
-bool supports_fp8(c10::Device device);               // compute capability 8.9 or >= 9.0
+bool supports_flash_attention(c10::Device device);   // true if the compute capability is >= 8.0
+bool supports_fp8(c10::Device device);               // true if it is 8.9, or >= 9.0
 // Returns the plugin's kernels, or null if open_device() has not opened the plugin.
 const EncodeCudaKernels* plugin_kernels();
 // Waits for all work on the device. Throws c10::Error if the device has failed.

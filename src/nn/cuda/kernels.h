@@ -57,7 +57,7 @@ struct CudaNorm {
   at::Tensor weight;         // [width], of x's type or float32
   at::Tensor bias = {};      // [width], of weight's type; undefined: no bias
   double eps;
-  at::Tensor y = {};                // may be x; may be undefined if fp8 is given: y is not stored
+  at::Tensor y = {};                // may be x; undefined: y is not stored, which needs fp8
   std::optional<Fp8Rows> fp8 = {};  // receives quantize_rows(y); only for x [T, width]
 };
 

@@ -93,8 +93,9 @@ struct EncodeCudaRotary {
   void* stream;
 };
 
-// activation: y = f(x), for x [rows, width].
-// gated: y = f(x[:, :width]) * x[:, width:], for x [rows, 2 * width].
+// The arguments of two launchers:
+//   activation   y = f(x), for x [rows, width]
+//   gated        y = f(x[:, :width]) * x[:, width:], for x [rows, 2 * width]
 struct EncodeCudaElementwise {
   const void* x;          // dense
   void* y;                // [rows, width] dense; for `activation` it may be x
@@ -173,8 +174,8 @@ struct EncodeCudaAttention {
   int64_t reach;
   int64_t columns;       // the number of columns of bias, of_query and of_key
   const float* bias;     // [heads, columns]; null: none
-  const void* of_query;  // [tokens, heads, columns] dense, by the token of the query; null: none
-  const void* of_key;    // the same, by the token of the key
+  const void* of_query;  // [tokens, heads, columns] dense, for the token of a query; null: none
+  const void* of_key;    // the same for the token of a key
   float scale;
   float softcap;  // 0: none
   EncodeCudaType type;

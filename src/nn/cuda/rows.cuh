@@ -16,8 +16,8 @@ constexpr int kMostLanes = 4;
 // A block gets so many narrow rows that it has about this number of threads.
 constexpr int kWishedBlockThreads = 128;
 
-// How the rows of a block are divided among its threads. This depends only on the type and the
-// width of a row, and so the order of every sum does, too.
+// How the rows of a block are divided among its threads. The division depends only on the type and
+// the width of a row. The order of every sum therefore depends only on these, too.
 struct RowShape {
   int threads = 0;      // threads of one row, a multiple of kWarpThreads; 0: the row is too wide
   int rows = 1;         // rows of one block

@@ -7,7 +7,7 @@ namespace encode {
 
 // Splits `rows` rows into launches of `launch_rows` rows and calls body(begin, rows) for each
 // launch. If `rows` is not a multiple of `launch_rows`, or `launch_rows` is 0, all rows are one
-// launch. Such callers have a fixed number of rows already, for example a block of Linear.
+// launch. The caller then has a fixed number of rows in another way, for example a block of Linear.
 // BatchPlan::launch_tokens explains launches.
 template <typename Body>
 void for_each_launch(int64_t rows, int64_t launch_rows, const Body& body) {

@@ -23,7 +23,7 @@ namespace {
 // of a float32 logarithm decides.
 at::Tensor distances(int64_t reach) { return at::arange(-reach, reach + 1, at::kLong); }
 
-// Returns RelativePositions with these columns and without tables.
+// Returns RelativePositions with `columns`, [2R + 1], and without tables.
 RelativePositions with_columns(const at::Tensor& columns, at::Device device) {
   const at::Tensor dense = columns.to(at::kInt).contiguous();
   const auto* data = dense.const_data_ptr<int32_t>();

@@ -37,7 +37,8 @@ __device__ T* shared_array() {
   return values;
 }
 
-// Returns the LaunchShape::shared_bytes bytes of shared memory of the block, uninitialized.
+// Returns the block's dynamic shared memory, which has LaunchShape::shared_bytes bytes and is not
+// initialized.
 __device__ inline uint4* dynamic_shared() {
   extern __shared__ uint4 values[];
   return values;

@@ -64,7 +64,7 @@ int own_lane();  // 0 to 31, the index of the thread in its warp
 // with 0xff, which is NaN in every floating-point type.
 void* shared_array(const void* key, size_t bytes, std::source_location where);
 
-// Returns an array of Grid::shared_bytes, which is 0xff at first.
+// Returns the block's array of Grid::shared_bytes bytes. All bytes are 0xff when the block starts.
 void* dynamic_shared(std::source_location where);
 
 }  // namespace encode::emulator

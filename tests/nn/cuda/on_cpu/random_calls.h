@@ -32,7 +32,8 @@ struct KernelUnderTest {
 std::string name_of(const KernelUnderTest& kernel);              // "rms_norm_bfloat16_to_fp8"
 void PrintTo(const KernelUnderTest& kernel, std::ostream* out);  // called by GoogleTest
 
-// Returns all launchers for all types, and the launchers that can quantize their result.
+// Returns every launcher with every type, and with `to_fp8` if the launcher can quantize its
+// result.
 std::vector<KernelUnderTest> kernels_under_test();
 
 // Calls the kernel in `table` and in host_kernels() with the same random arguments. Returns "" or
