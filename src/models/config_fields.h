@@ -22,8 +22,8 @@ Activation parse_activation(const JsonFields& config, const std::string& key);
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
 
-// The fields of config.json for an encoder. Architectures have different names for them: "dim" and
-// "n_embd" are hidden_size. Throws Error "model.config" in these cases:
+// The fields of config.json for an encoder. Some architectures have other names for these fields:
+// "dim" and "n_embd" are read as hidden_size. Throws Error "model.config" in these cases:
 //   - a field is missing or out of the range that model_dir/limits.h states;
 //   - hidden_size is not a multiple of num_attention_heads;
 //   - is_decoder is true.

@@ -165,7 +165,8 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
 // size, and its rows beyond the longest sequence are memory that the kernel does not read.
 at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
                      const PairShape& shape, const at::TensorOptions& tensor) {
-  // In elements. A row then consists of whole vectors of 16 bytes, which the kernel reads.
+  // The number of elements in a row of biases is a multiple of this number, because the kernel
+  // reads rows in vectors of 16 bytes.
   constexpr int64_t kRowStep = 16;
   const int64_t length = batch.max_seqlen;
   const int64_t width = round_up(length, kRowStep);

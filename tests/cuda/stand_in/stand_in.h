@@ -5,7 +5,8 @@
 //
 // The environment sets up the device. Each variable is read once, when the library is opened.
 //   STAND_IN_DEVICES            number of devices (1)
-//   STAND_IN_MEMORY_BYTES       memory of a device (8 GiB); beyond it c10::OutOfMemoryError
+//   STAND_IN_MEMORY_BYTES       memory of a device (8 GiB). A request beyond this size fails with
+//                               c10::OutOfMemoryError
 //   STAND_IN_FAIL_ALLOCATION    N: the N-th request for device memory fails with
 //                               c10::OutOfMemoryError
 //   STAND_IN_FAIL_LAUNCH        N: the N-th launch fails. The next wait reports it as

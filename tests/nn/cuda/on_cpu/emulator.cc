@@ -188,8 +188,8 @@ void Emulator::wait(State state, std::source_location where) {
   self.fiber.suspend();
 }
 
-// Lets the lanes of a warp go on that wait for each other. Returns false if no lane of the warp is
-// in the state kAtLanes. Calls fail() if a lane waits for a lane that never arrives.
+// Resumes the lanes of a warp that wait for each other. Returns false if no lane of the warp is in
+// the state kAtLanes. Calls fail() if a lane waits for a lane that never arrives.
 bool Emulator::settle_lanes(unsigned first) {
   const unsigned lanes = std::min(kWarp, count_ - first);
   bool waiting = false;
