@@ -27,10 +27,10 @@ at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
 // layer of the model then needs to compute only the tokens of batch.pooled_rows.
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
-// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. If a matrix product of this
-// format runs in blocks (kCpuBlockTokens in nn/layers/linear.h), filler rows extend the result to
-// whole blocks. On CPU the result is undefined if it would have as many rows as the batch has
-// tokens, or more.
+// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. Filler rows extend the
+// result to a multiple of kCpuBlockTokens (nn/layers/linear.h), except on CPU if matrix products of
+// this format need no blocks. On CPU the result is undefined if it would have as many rows as the
+// batch has tokens, or more.
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
 // Divides each row of x [B, dim] float32 in place by its Euclidean norm, or by 1e-12 if the norm is
