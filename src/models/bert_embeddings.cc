@@ -50,7 +50,7 @@ at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
                                       ? positions_after_padding(batch, *padding_token_)
                                       : batch.position_ids;
   if (at::Tensor x = by_kernel(batch, position_ids); x.defined()) return x;
-  // The reference sums in this order: words + segment, then positions.
+  // Adds in the same order as the Hugging Face implementation: words + segment, then positions.
   at::Tensor x = at::embedding(words_, batch.input_ids);
   if (segment_.defined()) x.add_(segment_);
   if (positions_.defined()) x.add_(at::embedding(positions_, position_ids));

@@ -10,14 +10,14 @@
 
 namespace encode {
 
-// The parts that an architecture has. The tensors have the names of BERT's checkpoints:
-// word_embeddings, position_embeddings, token_type_embeddings, LayerNorm.
+// Tells which parts of the sum an architecture has. The tensors have the names of BERT's
+// checkpoints: word_embeddings, position_embeddings, token_type_embeddings, LayerNorm.
 struct BertEmbeddingsOptions {
-  Dim width;                                  // of the tables: hidden_size or embedding_size
-  bool positions = true;                      // a learned vector for each position
+  Dim width;                                  // width of all tables: hidden_size or embedding_size
+  bool positions = true;                      // add a learned vector for each position
   std::optional<int64_t> padding_token = {};  // if set, see positions_after_padding()
-  bool segments = true;                       // the vector of segment 0 for every token
-  bool norm = true;                           // a LayerNorm of the sum
+  bool segments = true;                       // add the vector of segment 0 to every token
+  bool norm = true;                           // normalize the sum with a LayerNorm
 };
 
 // Immutable. Any number of threads may call it.
@@ -27,17 +27,17 @@ class BertEmbeddings {
   BertEmbeddings(const ModuleLoader& embeddings, const EncoderConfig& config,
                  const BertEmbeddingsOptions& options);
 
-  // LayerNorm(words + segment 0 + positions), [T, width], in the compute type.
+  // Returns LayerNorm(words + segment 0 + positions), [T, width], in the compute type.
   at::Tensor operator()(const PackedInput& batch) const;
 
  private:
-  // Returns the same sum from one kernel. Returns an undefined tensor on CPU and if the CUDA plugin
-  // has no kernel for it.
+  // Does what operator() does, with one kernel of the CUDA plugin. Returns an undefined tensor on
+  // CPU, and if the plugin has no kernel for it.
   at::Tensor by_kernel(const PackedInput& batch, const at::Tensor& position_ids) const;
 
   at::Tensor words_;      // [vocab_size, width]
-  at::Tensor positions_;  // [max_position_embeddings, width]; undefined if there are none
-  at::Tensor segment_;    // [width], of segment 0; undefined if there are none
+  at::Tensor positions_;  // [max_position_embeddings, width]; undefined if there are no positions
+  at::Tensor segment_;    // [width], the vector of segment 0; undefined if there are no segments
   std::optional<int64_t> padding_token_;
   std::optional<LayerNorm> norm_;
 };

@@ -54,7 +54,8 @@ std::string first_key(const JsonFields& json, std::initializer_list<const char*>
   return found != keys.end() ? *found : *keys.begin();
 }
 
-// The factor by which YaRN scales the attention scores (Peng et al. 2023, section 3.4).
+// Returns the factor by which YaRN multiplies the cosines and sines (Peng et al. 2023, section
+// 3.4).
 double yarn_attention_factor(const JsonFields& rope, double factor) {
   if (rope.has("attention_factor"))
     return rope.number("attention_factor", kMinScaling, kMaxScaling);

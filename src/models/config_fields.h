@@ -18,12 +18,12 @@ namespace encode {
 // "gelu_pytorch_tanh" are its tanh approximation (kGeluTanh). Throws Error "model.config" with the
 // list of known names if the name is not known.
 Activation parse_activation(const JsonFields& config, const std::string& key);
-// Returns the same, or `fallback` if config.json does not have the field.
+// Does what parse_activation() does, but returns `fallback` if config.json does not have the field.
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
 
-// The fields of an encoder. Architectures have different names for them: "dim" and "n_embd" are
-// hidden_size. Throws Error "model.config" in these cases:
+// The fields of config.json for an encoder. Some architectures have other names for these fields:
+// "dim" and "n_embd" are read as hidden_size. Throws Error "model.config" in these cases:
 //   - a field is missing or out of the range that model_dir/limits.h states;
 //   - hidden_size is not a multiple of num_attention_heads;
 //   - is_decoder is true.
@@ -49,7 +49,7 @@ struct EncoderConfig {
 
 // The arguments of parse_rope(). The defaults are those of LlamaConfig in transformers.
 struct RopeQuery {
-  int64_t head_dim;  // of the heads that are rotated, even
+  int64_t head_dim;  // the width of the rotated part of a head; must be even
   double default_theta = 10000;
   std::string layer_type = {};             // a key of rope_parameters, such as "full_attention"
   std::string theta_key = "rope_theta";    // the field of the base in transformers 4
@@ -62,9 +62,10 @@ struct RopeQuery {
 // Throws Error "model.config" if rope_type is unknown or a number is out of range.
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query);
 
-// Returns an entry for each layer: true if the attention of the layer has a sliding window.
-// layer_types decides. If config.json does not have it, otherwise(layer) decides, which is the rule
-// of transformers 4. Throws Error "model.config" if layer_types is not valid.
+// Returns one entry for each layer: true if the attention of the layer has a sliding window. The
+// field layer_types decides. If config.json does not have this field, otherwise(layer) decides; it
+// is the rule that transformers 4 has for the architecture. Throws Error "model.config" if
+// layer_types is not valid.
 std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_layers,
                                  const std::function<bool(int64_t layer)>& otherwise);
 

@@ -15,8 +15,8 @@
 
 namespace encode {
 
-// The fields that have the same names in both families. Throws Error "model.config" if a field is
-// missing or out of the range that model_dir/limits.h states.
+// The fields of config.json that have the same names in both families. Throws Error "model.config"
+// if a field is missing or out of the range that model_dir/limits.h states.
 struct DecoderConfig {
   AttentionShape attention;
   int64_t num_hidden_layers;
@@ -29,21 +29,22 @@ struct DecoderConfig {
   bool mlp_bias;        // default false
   bool causal;          // ModelSource::causal, else is_causal of config.json, else true
 
-  // `default_head_dim` is used if config.json has no head_dim. 0 stands for hidden_size /
-  // num_attention_heads.
+  // `default_head_dim` is used if config.json has no head_dim. If it is 0, the default is
+  // hidden_size / num_attention_heads.
   explicit DecoderConfig(const ModelSource& source, int64_t default_head_dim = 0);
 
   Dim hidden() const { return attention.hidden(); }
   Dim head() const { return {"head_dim", attention.head_dim}; }
   Dim inner() const { return {"intermediate_size", intermediate_size}; }
 
-  // The keys that a query sees in a layer without a sliding window: all up to its own in a causal
-  // model, else all keys of the text.
+  // Returns the window of a layer without a sliding window. In a causal model a query sees all keys
+  // up to its own position, else all keys of the text.
   AttentionWindow full() const { return causal ? AttentionWindow::causal() : AttentionWindow{}; }
-  // The keys that a query sees in a layer with sliding_window W: the last W keys, its own included,
-  // in a causal model, else W keys to either side.
+  // Returns the window of a layer with a sliding window. In a causal model a query sees the last
+  // `sliding_window` keys, including the key at its own position. Otherwise it sees
+  // `sliding_window` keys on either side.
   AttentionWindow sliding(int64_t sliding_window) const;
-  // The same window for every layer.
+  // Returns `window` once for each layer.
   std::vector<AttentionWindow> every_layer(AttentionWindow window) const {
     return std::vector(static_cast<size_t>(num_hidden_layers), window);
   }
@@ -82,7 +83,7 @@ struct DecoderParts {
   std::vector<Layer> layers;
   RmsNorm norm;  // after the last layer
 
-  // Layer i is load_layer(loader of "layers.i", config).
+  // Layer i is the result of load_layer(loader, config), with the loader of the scope "layers.i".
   template <std::invocable<const ModuleLoader&, const DecoderConfig&> Load>
   DecoderParts(const ModuleLoader& root, const DecoderConfig& config, const Load& load_layer,
                RmsWeight norm_weight = RmsWeight::kPlain)
@@ -95,8 +96,8 @@ struct DecoderParts {
 // Returns the loader of the scope that has embed_tokens. Checkpoints with a head put the model
 // below a prefix such as "model.". Throws Error "model.tensor" (kConfig) if no scope has it.
 ModuleLoader decoder_root(const ModelSource& source);
-// Throws Error "model.tensor" if the checkpoint has a tensor that the decoder did not take and that
-// is not part of a language model head.
+// Throws Error "model.tensor" if the checkpoint has a tensor that the decoder has not loaded,
+// unless the tensor belongs to a language model head.
 void expect_decoder_taken(const Weights& weights);
 
 }  // namespace encode

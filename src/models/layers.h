@@ -1,5 +1,5 @@
-// The parts from which the file of each model builds its layer, and the loop over the layers. All
-// parts are immutable after loading, and any number of threads may call them.
+// The parts from which the models build their layers, and the loop over the layers. All parts are
+// immutable after loading, and any number of threads may call them.
 #pragma once
 
 #include <concepts>
@@ -29,8 +29,8 @@ struct AttentionShape {
   // num_attention_heads, and the scale is 1 / sqrt(head_dim).
   static AttentionShape multi_head(int64_t hidden_size, int64_t num_attention_heads);
 
-  // Each width comes with the fields that determine it, for the message about a tensor of another
-  // shape.
+  // These functions return a width together with the names of the config.json fields that determine
+  // it. Error messages about the shape of a tensor show these names.
   Dim hidden() const { return {"hidden_size", hidden_size}; }
   Dim query() const;
   Dim key_value() const;
@@ -43,7 +43,7 @@ struct LayerContext {
   AttentionWindow window = {};
   const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
   const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
-  const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all of them
+  const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all tokens
 };
 
 // Returns the context of the last layer. If pooling reads only a few tokens
@@ -100,7 +100,8 @@ class SelfAttention {
   SelfAttention(Linear qkv, Linear out, const AttentionShape& shape)
       : qkv_(std::move(qkv)), out_(std::move(out)), shape_(shape) {}
 
-  // Adds norms: q = rotate(query_norm(q)), k = rotate(key_norm(k)), head by head (Qwen3, Gemma 3).
+  // Makes attend() normalize each head before it is rotated: q = rotate(query_norm(q)), k =
+  // rotate(key_norm(k)) (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
 
   // Returns the heads softmax(scale x q k^T) v of x, and x as the residual. A caller moves a
@@ -143,7 +144,7 @@ struct GatedMlp {
 // The MLP of a layer: MLP(x) = down(activation(up(x))), or the gated form.
 class FeedForward {
  public:
-  // `up` was loaded with the activation.
+  // `up` must include the activation.
   FeedForward(Linear up, Linear down) : up_(std::move(up)), down_(std::move(down)) {}
   explicit FeedForward(GatedMlp gated);
 

@@ -3,11 +3,36 @@
 #include <fmt/format.h>
 #include <tuple>
 
-#include <ATen/ops/nonzero.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/sort.h>
 #include <ATen/ops/topk.h>
 
 namespace encode {
+namespace {
+
+// The top_k x T choices of an expert by a token, sorted by expert and then by token.
+struct Choices {
+  at::Tensor order;              // for each choice its index in `experts`, flattened
+  at::Tensor token;              // the token of each choice
+  std::vector<int64_t> offsets;  // the choices of expert e are [offsets[e], offsets[e + 1])
+};
+
+// Sorts the choices. `experts` [T, top_k] int64 has the chosen experts of each token. On CUDA the
+// host waits for the device once, to read the offsets.
+Choices choices_by_expert(const at::Tensor& experts, int64_t num_experts) {
+  const auto [sorted, order] =
+      at::sort(experts.flatten(), /*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const at::Tensor offsets =
+      at::searchsorted(sorted, at::arange(num_experts + 1, sorted.options())).cpu();
+  const auto* const data = offsets.const_data_ptr<int64_t>();
+  return {.order = order,
+          .token = order.floor_divide(experts.size(1)),
+          .offsets = {data, data + offsets.numel()}};
+}
+
+}  // namespace
 
 MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& shape)
     : router_(mlp.linear("router.layer", {"num_experts", shape.num_experts}, shape.hidden,

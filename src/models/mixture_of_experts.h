@@ -12,7 +12,7 @@ namespace encode {
 
 struct ExpertsShape {
   Dim hidden;
-  Dim inner;  // of one expert
+  Dim inner;  // the intermediate size of one expert
   int64_t num_experts;
   int64_t top_k;  // the number of experts for each token
   Activation activation;

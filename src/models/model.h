@@ -28,27 +28,28 @@ class Model {
   // checks both.
   //
   // If batch.pooled_rows is defined, returns only the rows of these tokens, [P, hidden_size]. The
-  // last layer then does nothing after attention for the other tokens. On CPU a row has the same
-  // bits with and without pooled_rows. On CUDA it may not, so all batches of a run must have
-  // pooled_rows or none.
+  // last layer then computes only attention for the other tokens. On CPU a row has the same bits
+  // with and without pooled_rows. On CUDA the bits may differ, so in one run either all batches
+  // must have pooled_rows or no batch.
   virtual at::Tensor forward(const PackedInput& batch) const = 0;
 };
 
-// Counts the products of a model by their number format.
+// How many matrix products of an fp8 model are computed in 8-bit floats, and how many are not.
 struct Fp8Counts {
   int64_t quantized = 0;  // in 8-bit floats
   int64_t kept = 0;       // in the compute type, because a width is not a multiple of 16
 };
 
-// The input of load_model(), which borrows it until it returns.
+// The input of load_model(). The references need to be valid only until load_model() returns.
 struct ModelSource {
   const JsonFields& config;  // config.json
   Weights& weights;
   at::Device device;
-  ProductOptions products = {};  // of the layers; `weights` have the same compute type
-  Fp8Counts* fp8 = nullptr;      // counts the products that are loaded; may be nullptr
-  int64_t max_positions = 0;     // the length of the longest sequence, in tokens
-  std::optional<bool> causal;    // overrides config.json's is_causal
+  // For all layers. The compute type of the format must be the compute type of `weights`.
+  ProductOptions products = {};
+  Fp8Counts* fp8 = nullptr;    // receives the counts for the loaded layers; may be nullptr
+  int64_t max_positions = 0;   // the length of the longest sequence, in tokens
+  std::optional<bool> causal;  // overrides config.json's is_causal
 };
 
 // Builds the architecture that model_type of config.json names. Throws Error (ExitCode::kConfig):
@@ -57,7 +58,7 @@ struct ModelSource {
 //   "model.tensor", "model.shape"   if the tensors do not fit config.json
 std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSource& source);
 
-// Every model_type that load_model() takes, sorted.
+// Returns every model_type that load_model() accepts, sorted.
 std::vector<std::string> supported_model_types();
 
 }  // namespace encode

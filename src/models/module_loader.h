@@ -1,4 +1,4 @@
-// Makes the layers of nn from the tensors of a checkpoint.
+// Makes the layers of nn/layers from the tensors of a checkpoint.
 #pragma once
 
 #include <string>
@@ -40,20 +40,23 @@ class ModuleLoader {
   at::Device device() const { return device_; }
 
   at::Tensor tensor(const std::string& name, const std::vector<Dim>& shape) const;
-  // The tensor <name>.weight, [rows, width].
+  // Returns the tensor <name>.weight, [rows, width].
   at::Tensor table(const std::string& name, const Dim& rows, const Dim& width) const;
   Linear linear(const std::string& name, const Dim& out, const Dim& in,
                 const LinearOptions& options = {}) const;
-  // Several layers that read the same input, as one product. Their outputs are side by side.
+  // Makes one Linear of several layers that read the same input. The outputs of these layers are
+  // side by side in its result.
   Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
                const LinearOptions& options) const;
-  // A product without a bias whose weight [out_features, in_features] is already on the device.
+  // Makes a Linear without a bias from a weight [out_features, in_features] that is already on the
+  // device.
   Linear linear_of(const at::Tensor& weight, Activation activation) const;
   LayerNorm layer_norm(const std::string& name, const Dim& width, double eps,
                        bool bias = true) const;
   RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,
                    RmsWeight stored = RmsWeight::kPlain) const;
-  // The layers below the scopes <prefix>0, <prefix>1, ... Layer i is load(its loader, more...).
+  // Loads the layers in the scopes <prefix>0, <prefix>1, and so on. Layer i is the result of
+  // load(loader of its scope, more...).
   template <typename Load, typename... More>
   auto layers(const std::string& prefix, int64_t count, const Load& load,
               const More&... more) const {

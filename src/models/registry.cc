@@ -13,7 +13,7 @@ namespace {
 
 using Loader = std::unique_ptr<Model> (*)(const ModelSource&);
 
-// model_type of config.json and the loader of the architecture, in the order of
+// Maps model_type of config.json to the loader of the architecture. The entries have the order of
 // model_dir/architectures.cc.
 constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"albert", load_albert},

@@ -1,5 +1,5 @@
-// A libencode_cuda.so of plain loops on the host, for tests in which the programs matter and the
-// kernels do not: the CPU build of the real kernels takes a hundred times as long.
+// A libencode_cuda.so with the kernels of host_kernels.h. It serves tests of the programs, for
+// which the plugin's own kernels on the CPU would be a hundred times slower.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,4 +1,5 @@
-// `encode run --device cuda:1` as a whole, on the stand-in for LibTorch's CUDA library.
+// Tests `encode run --device cuda:1` as a whole program, on the stand-in for LibTorch's CUDA
+// library.
 #include <cmath>
 #include <cstring>
 #include <thread>
@@ -78,7 +79,8 @@ TEST_P(CudaProgram, AKilledRunGoesOnToTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Models, CudaProgram, ::testing::Values("bert", "qwen2", "t5"));
 
-// The n-th request for device memory fails, in loading as well as in a batch.
+// The parameter n says which request for device memory fails: some happen in loading, others in a
+// batch.
 class OutOfDeviceMemory : public ::testing::TestWithParam<int> {};
 
 TEST_P(OutOfDeviceMemory, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
@@ -95,7 +97,8 @@ TEST_P(OutOfDeviceMemory, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Allocations, OutOfDeviceMemory, ::testing::Values(3, 60, 200, 400));
 
-// A failed launch is reported late, by the next wait, and the CUDA context is dead from then on.
+// The parameter n says which launch fails. The next wait reports the failure, and from then on
+// every CUDA call of the process fails.
 class FailedLaunch : public ::testing::TestWithParam<int> {};
 
 TEST_P(FailedLaunch, ANewWorkerGoesOnToTheSameBytes) {

@@ -1,7 +1,9 @@
-// How often the host waits for the device, and how often the allocator asks it for memory, once the
-// first batches have warmed it up. One wait too many in a batch leaves the GPU idle.
+// Counts how often the host waits for the device, and how often the allocator asks the device for
+// memory, after a first pass has filled the allocator's cache. An unneeded wait in a batch would
+// leave the GPU idle.
 #include <dlfcn.h>
 #include <functional>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -15,7 +17,8 @@
 namespace encode {
 namespace {
 
-// The stand-in is opened at run time, as LibTorch's CUDA library is.
+// Returns the counts of the stand-in. dlsym() finds the function, because the program opens the
+// stand-in at run time, as it opens LibTorch's CUDA library.
 CudaStandInCounts counts() {
   const auto ask = reinterpret_cast<decltype(&cuda_stand_in_counts)>(
       ::dlsym(RTLD_DEFAULT, "cuda_stand_in_counts"));
@@ -40,7 +43,8 @@ class SteadyState : public ::testing::TestWithParam<const char*> {
     ASSERT_GT(counts().launches, 0) << "the stand-in was not opened";
   }
 
-  // What encoding the batches of `rows` rows asks of the device, after a first pass over them.
+  // Encodes the batches, which have `rows` rows in total, twice. Returns the counts of the second
+  // pass.
   CudaStandInCounts steady(const std::vector<PackedBatch>& batches, int64_t rows) {
     std::vector<float> out(static_cast<size_t>(rows * encoder_->dim()));
     const auto all = [](const PackedBatch&) { return true; };
@@ -58,13 +62,18 @@ TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
   const std::vector<PackedBatch> batches = pack(testing::random_rows(kRows), kLaunchTokens, 0);
   ASSERT_GE(batches.size(), 5U);
   const CudaStandInCounts counted = steady(batches, kRows);
-  // One event a batch, and the device once at the end.
-  EXPECT_EQ(counted.waits, static_cast<int64_t>(batches.size()) + 1);
+  // The host waits for one event in each batch, and for the device at the end. The mixture of
+  // experts in one layer of nomic_bert_moe needs another wait in each batch, to read how many
+  // tokens each expert has.
+  const int64_t waits_per_batch = GetParam() == std::string_view("nomic_bert_moe") ? 2 : 1;
+  EXPECT_EQ(counted.waits, waits_per_batch * static_cast<int64_t>(batches.size()) + 1);
   EXPECT_EQ(counted.device_allocations, 0);
   EXPECT_EQ(counted.pinned_allocations, 0);
 }
 
 TEST_P(SteadyState, LaunchesDoNotGrowWithTheRowsOfABatch) {
+  if (GetParam() == std::string_view("nomic_bert_moe"))
+    GTEST_SKIP() << "the launches depend on how many tokens each expert has";
   const auto launches_of = [this](int64_t rows) {
     return steady(pack(testing::random_rows(rows), kLaunchTokens, 0), rows).launches;
   };

@@ -1,5 +1,5 @@
-// If a checkpoint does not fit its config.json, the message names the tensor, the expected shape
-// and the fields that determine the shape.
+// Tests the error messages for a checkpoint that does not fit its config.json. A message names the
+// tensor, the expected shape and the fields that determine the shape.
 #include <filesystem>
 #include <functional>
 
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Makes a copy of a tiny model with an edited config.json.
+// Copies a tiny model and edits its config.json. Returns the folder of the copy.
 std::string edited_model(const testing::TempDir& dir, const std::string& name,
                          const std::function<void(Json&)>& edit) {
   const std::string copy = dir.file(name);
@@ -47,7 +47,7 @@ struct Defect {
   std::string model;
   std::function<void(Json&)> edit;
   std::string code;
-  std::string mentions;  // somewhere in the rendered message
+  std::string mentions;  // a text that the rendered message must contain
 };
 
 class BrokenCheckpoint : public ::testing::TestWithParam<Defect> {};

@@ -1,5 +1,5 @@
-// A config.json of transformers 4 gives the same model as a config.json of transformers 5. So does
-// a checkpoint with the prefixes and names of other programs.
+// Tests that the config.json of transformers 4 gives the same model as that of transformers 5, and
+// that tensors may have the prefixes and names that other programs write.
 #include <filesystem>
 #include <functional>
 
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                       OlderConfig{"Qwen2", "qwen2_window", [](Json& c) { c.erase("layer_types"); }},
                       OlderConfig{"DebertaAttention", "deberta_v2",
                                   [](Json& c) { c["pos_att_type"] = "p2c|c2p"; }},
-                      // The control: another value of the same keys changes the result.
+                      // These are the controls: another value of the same keys changes the result.
                       OlderConfig{"ControlOtherBase", "modernbert",
                                   [](Json& c) {
                                     modernbert_of_2024(c);

@@ -1,5 +1,5 @@
 // Compares whole models in fp8 with the same models in float32, on CPU. Users get fp8 only on GPUs,
-// which multiply the same values.
+// which multiply the same quantized values.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ using testing::LoadedModel;
 using testing::test_data;
 
 struct Parity {
-  std::vector<double> cosines;  // one for each row
+  std::vector<double> cosines;  // one for each text
   double least() const { return *std::min_element(cosines.begin(), cosines.end()); }
   double mean() const {
     double sum = 0;
@@ -33,7 +33,7 @@ struct Parity {
   }
 };
 
-// `expected` are the mean-pooled rows, [rows, width] float32.
+// Compares the mean-pooled embeddings of the model with `expected`, [rows, width] float32.
 Parity parity_of(const LoadedModel& model, const std::vector<PackedBatch>& batches,
                  const at::Tensor& expected) {
   const c10::InferenceMode inference;
@@ -73,8 +73,8 @@ TEST(Fp8Parity, MiniLmKeepsTheDirectionOfItsVectors) {
   EXPECT_LE(parity.mean(), 0.9999) << "the products were not of 8-bit floats";
 }
 
-// Uses the narrow random models of the other tests. Their products have few terms, so errors cancel
-// less. The parameter is a folder of tests/data/models.
+// Uses the narrow random models of the other tests. Their matrix products add few numbers, so
+// rounding errors cancel less than in a real model. The parameter is a folder of tests/data/models.
 class Fp8Models : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Fp8Models, KeepTheDirectionOfTheirVectors) {

@@ -1,4 +1,5 @@
-// A model of tests/data/models and the sequences of its reference.
+// Loads a model of tests/data/models, and the token sequences of which the expected hidden states
+// are stored with it.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ namespace encode::testing {
 
 class LoadedModel {
  public:
-  // `folder` is a model directory.
+  // Loads the model directory `folder` on the CPU.
   LoadedModel(const std::string& folder, ProductFormat format);
   LoadedModel(const std::string& folder, at::ScalarType type)
       : LoadedModel(folder, format_of(type)) {}
@@ -35,9 +36,10 @@ class LoadedModel {
   std::unique_ptr<Model> model_;
 };
 
-// Packs the sequences `which` of the reference `name`.
+// Packs some sequences of the model `name` of tests/data/models into a batch. `which` has the
+// numbers of these sequences.
 PackedBatch pack_sequences(const std::string& name, const std::vector<int64_t>& which);
-// The numbers of all sequences of the reference `name`.
+// Returns the numbers of all sequences of the model `name`: 0, 1, and so on.
 std::vector<int64_t> all_rows(const std::string& name);
 
 }  // namespace encode::testing

@@ -1,5 +1,5 @@
-// Compares a last layer that computes only the rows that pooling reads with one that computes all
-// rows.
+// Runs each model twice: the last layer computes either only the rows that pooling reads, or all
+// rows. Both must give the same bits.
 #include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Compares hidden states with those of Hugging Face transformers, on tiny random models.
-// tests/data/README.md names the script that makes them.
+// Compares the hidden states of tiny random models with the hidden states of Hugging Face
+// transformers. tests/data/README.md names the script that makes the models.
 #include <algorithm>
 
 #include <ATen/ops/abs.h>
@@ -27,7 +27,7 @@ using testing::test_data;
 
 std::string reference(const std::string& name) { return test_data("models/" + name); }
 
-// Returns the rows of the reference for one sequence of the batch.
+// Returns the hidden states of Hugging Face transformers for one sequence of the batch.
 at::Tensor expected_rows(const std::string& name, const PackedBatch& batch, size_t sequence) {
   const at::Tensor states = load_npy(test_data("models/" + name + "/last_hidden_state.npy"));
   return states[batch.rows[sequence]].narrow(
@@ -94,8 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "embedding_gemma", "gte_new", "jina_bert", "nomic_bert_moe"),
     [](const auto& param) { return std::string(param.param); });
 
-// The control of the tests above: models with the same weights that differ in one setting give
-// different numbers.
+// This is the control of the tests above: two models with the same weights that differ in one
+// setting give different hidden states.
 TEST(HuggingFaceControl, EverySettingTells) {
   for (const auto& [one, other] :
        {std::pair{"qwen2", "qwen2_bidirectional"}, std::pair{"mistral", "mistral_window"},
@@ -108,7 +108,7 @@ TEST(HuggingFaceControl, EverySettingTells) {
   }
 }
 
-// The architectures that are described without LibTorch are those that have a loader.
+// model_dir/architectures.cc and models/registry.cc must list the same architectures.
 TEST(Architectures, EveryEntryHasItsLoader) {
   std::vector<std::string> described;
   for (const Architecture& architecture : architectures())
@@ -116,7 +116,8 @@ TEST(Architectures, EveryEntryHasItsLoader) {
   EXPECT_EQ(described, supported_model_types());
 }
 
-// Weights that are stored in 16 bits or in several files give their own reference.
+// Weights that are stored in 16 bits give the hidden states that Hugging Face transformers computes
+// from the same weights. Weights in several files give the same bits as in one file.
 TEST(Checkpoint, StoredTypeAndShardsGiveTheirOwnReference) {
   for (const char* name : {"bert_float16", "bert_bfloat16"}) {
     const PackedBatch batch = pack_sequences(name, all_rows(name));

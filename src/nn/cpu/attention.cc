@@ -17,8 +17,9 @@ using cpu_attention::FloatOperands;
 using cpu_attention::HeadRows;
 using cpu_attention::PairedOperands;
 
-// The queries of one product. They are enough to use each loaded block of keys well, and few enough
-// that the scores of long sequences stay in cache.
+// The number of queries that one matrix product multiplies with the keys. It is large enough to use
+// each loaded block of keys well, and small enough that the scores of a long sequence stay in
+// cache.
 constexpr int64_t kQueryBlock = 32;
 
 constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -30,7 +31,7 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Returns the keys that a query sees.
+// Returns the range of keys that a query sees.
 Range seen_by(int64_t query, const AttentionWindow& window, int64_t length) {
   return {window.left < 0 ? 0 : std::max<int64_t>(0, query - window.left),
           window.right < 0 ? length : std::min(length, query + window.right + 1)};
@@ -48,17 +49,18 @@ class Buffer {
   std::unique_ptr<T[]> data_;
 };
 
-// Attention of one batch. T is the type of the input. Out is the type of the result and of the
-// terms that depend on the distance.
+// Computes the attention of one batch. T is the type of the queries, keys and values. Out is the
+// type of the result and of the tables of RelativePositions.
 //
-// For each head, the keys are transposed and the values are packed once. Blocks of kQueryBlock
-// queries are then multiplied with all the keys that they see. The scores of a block become weights
-// in place or in weights_room_, and the weights are multiplied with the values. At the end each row
-// of the result is multiplied by the reciprocal of the sum of its weights.
+// For each head, the keys are transposed and the values are packed once. Then each block of
+// kQueryBlock queries is multiplied with all the keys that these queries see. The scores become
+// weights, in place or in weights_room_, and the weights are multiplied with the values. At the end
+// each row of the result is multiplied by the reciprocal of the sum of its weights.
 //
-// Queries and keys are filled up to whole tiles with zeros. A weight outside the window of its
-// query is zero. A score is one chain of multiply-adds over head_dim, and an element of the result
-// is one chain over the keys. On tiles TDPBF16PS defines the order within a step.
+// Zeros fill up queries and keys to whole tiles (kQueryTile, kKeyTile). A weight outside the window
+// of its query is zero. A score is one chain of multiply-adds over head_dim, and an element of the
+// result is one chain over the keys, so the order of these sums is fixed. On AMX tiles the
+// instruction TDPBF16PS defines the order of its own additions.
 template <typename T, typename Out, typename Operands>
 class CpuAttention {
   using Operand = typename Operands::Operand;
@@ -119,7 +121,7 @@ class CpuAttention {
     }
   }
 
-  // scores = queries x keys, without the scale.
+  // Computes the scores = queries x keys, without the scale.
   void score(int64_t head, Range queries, Range keys) {
     const int64_t padded = round_up(queries.size(), kQueryTile);
     HeadRows<Operand> a =
@@ -134,8 +136,8 @@ class CpuAttention {
                        a.first, keys_.get() + keys.begin * Operands::kPacked, scores_.get());
   }
 
-  // Turns row i of the scores into weights. They are not normalized, and they are zero outside the
-  // window.
+  // Turns row i of the scores into weights. The weights are not yet divided by their sum, and they
+  // are zero outside the window.
   void soften(int64_t head, int64_t query, Range keys, int64_t i) {
     float* row = scores_.get() + i * keys.size();
     Range seen = seen_by(query, options_.window, length_);
@@ -182,7 +184,7 @@ class CpuAttention {
     int64_t first_key;
   };
 
-  // Scales the scores of the keys that are seen and adds the terms that depend on the distance.
+  // Applies scale, softcap and RelativePositions to the scores of the keys in `seen`.
   void adjust(const ScoreRow& place, Range seen) const {
     const RelativePositions* relative = options_.relative;
     float* row = place.scores;
@@ -201,7 +203,8 @@ class CpuAttention {
     for (int64_t j = seen.begin; j < seen.end; ++j) row[j] += bias[j];
   }
 
-  // Adds the terms of `token`, or the terms of each key itself if `token` is -1.
+  // Adds the entries of a table of_query or of_key to the scores. They are in the table row of
+  // `token`, or of each key itself if `token` is -1.
   void add_terms(const at::Tensor& terms, int64_t token, const ScoreRow& place, Range seen) const {
     if (!terms.defined()) return;
     for (int64_t j = seen.begin; j < seen.end; ++j) {
@@ -222,7 +225,7 @@ class CpuAttention {
     }
   }
 
-  // attended = weights x values, without the division by the sums of the weights.
+  // Computes attended_ = weights x values, without the division by the sums of the weights.
   void average(Range queries, Range keys) {
     const int64_t padded = round_up(queries.size(), kQueryTile);
     std::fill(weights_of(queries.size(), keys), weights_of(padded, keys), Operand{});
@@ -275,7 +278,7 @@ at::Tensor in_bfloat16(const at::Tensor& x) {
   at::Tensor rounded = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
   const auto scale = kernels::kernels().bfloat16.scale;
   const bool dense = x.stride(1) == x.size(2);
-  const int64_t rows = dense ? 1 : x.size(1);  // pieces of a token that are dense in memory
+  const int64_t rows = dense ? 1 : x.size(1);  // the number of dense pieces of each token
   const int64_t width = x.size(1) * x.size(2) / rows;
   auto* to = rows_of<kernels::BFloat16>(rounded);
   for (int64_t token = 0; token < x.size(0); ++token) {
@@ -287,7 +290,7 @@ at::Tensor in_bfloat16(const at::Tensor& x) {
 }
 
 // Computes attention with bfloat16 operands. Returns false, and does nothing, if the processor has
-// no products of bfloat16 pairs or head_dim is not a multiple of a tile.
+// no instructions for pairs of bfloat16, or if head_dim is not a multiple of kKeyTile.
 template <typename Out>
 bool attend_in_pairs(const AttentionInput& input, const PackedInput& batch,
                      const AttentionOptions& options, at::Tensor& out) {

@@ -1,4 +1,4 @@
-// The operands of the products in CPU attention, and their order in memory. Only
+// The operands of the matrix products in CPU attention, and their order in memory. Only
 // nn/cpu/attention.cc includes this header.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace encode::cpu_attention {
 
 using kernels::BFloat16;
 
-// The rows of one head of a packed projection. `stride` is the distance between two rows.
+// The vectors of one head, one row for each token of a sequence. `stride` is the distance between
+// two rows, in elements.
 template <typename T>
 struct HeadRows {
   const T* first;
@@ -31,8 +32,8 @@ struct HeadRows {
   const T* row(int64_t i) const { return first + i * stride; }
 };
 
-// Transposes rows to `to` [rows.width, columns], with zeros in the columns beyond the last row.
-// `columns` is a multiple of sixteen.
+// Writes the transposed rows to `to` [rows.width, columns]. Row i becomes column i, and the columns
+// after the last row become zero. `columns` must be a multiple of 16.
 inline void transpose(kernels::WordRows rows, int64_t columns, void* to) {
   constexpr int64_t kRows = 16;
   kernels::WordRows some = rows;
@@ -53,8 +54,8 @@ kernels::WordRows words_of(const HeadRows<T>& rows) {
           .width = rows.head_dim * kBytes / static_cast<int64_t>(sizeof(uint32_t))};
 }
 
-// Returns the rows in the type of the operands: the rows themselves if they have this type, else a
-// copy in `room`.
+// Returns the rows as elements of type Operand. These are `rows` itself if T is Operand, else a
+// converted copy in `room`.
 template <typename Operand, typename T>
 HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   if constexpr (std::is_same_v<T, Operand>) {
@@ -68,8 +69,8 @@ HeadRows<Operand> as_operands(const HeadRows<T>& rows, Operand* room) {
   }
 }
 
-// Copies the rows to `to` [padded, head_dim] and sets the missing rows to zero. The rows may
-// already be at `to`.
+// Copies the rows to `to` [padded, head_dim] and sets the rows after the last one to zero. The rows
+// may already be at `to`.
 template <typename Operand>
 HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operand* to) {
   if (rows.first != to) {
@@ -80,14 +81,16 @@ HeadRows<Operand> pad_rows(const HeadRows<Operand>& rows, int64_t padded, Operan
   return {to, rows.head_dim, padded, rows.head_dim};
 }
 
-// The operands of float32 products.
+// The operands of float32 matrix products.
 struct FloatOperands {
   using Operand = float;
-  struct Session {};  // exists while products run
-  // The numbers of queries and keys in a product are rounded up to multiples of these.
+  struct Session {};  // An object of this class exists while matrix products run.
+  // The number of queries in a matrix product is rounded up to a multiple of kQueryTile, and the
+  // number of keys to a multiple of kKeyTile.
   static constexpr int64_t kQueryTile = 8;
   static constexpr int64_t kKeyTile = 16;
-  static constexpr int64_t kPacked = 1;  // rows of the inner dimension that are interleaved
+  // The number of rows of a right operand that are interleaved.
+  static constexpr int64_t kPacked = 1;
 
   template <typename T>
   static void pack_values(const HeadRows<T>& rows, int64_t padded, float* to) {
@@ -96,7 +99,7 @@ struct FloatOperands {
   static float exp_scores(const float* scores, int64_t n, float scale, float* to) {
     return kernels::kernels().exp_scores(scores, n, scale, to);
   }
-  // The weights replace the scores in memory.
+  // Returns the memory for the weights. Here the weights replace the scores.
   static float* weights(float* scores, float* /*room*/) { return scores; }
   static constexpr int64_t weights_room(int64_t /*size*/) { return 0; }
   static void multiply(const kernels::Product& product, const float* a, const float* b, float* c) {
@@ -104,7 +107,8 @@ struct FloatOperands {
   }
 };
 
-// The operands of bfloat16 products. Two consecutive rows of the inner dimension are interleaved.
+// The operands of bfloat16 matrix products. Two consecutive rows of a right operand are
+// interleaved, as the instructions for pairs of bfloat16 need them.
 struct PairedOperands {
   using Operand = BFloat16;
   static constexpr int64_t kQueryTile = 16;
@@ -126,7 +130,7 @@ struct PairedOperands {
   static constexpr int64_t weights_room(int64_t size) { return size; }
 };
 
-// bfloat16 products on vector registers.
+// Computes bfloat16 matrix products with vector instructions.
 struct VectorPairs : PairedOperands {
   struct Session {};
   static bool usable() { return kernels::kernels().multiply_pairs != nullptr; }
@@ -137,7 +141,7 @@ struct VectorPairs : PairedOperands {
 };
 
 #ifdef ENCODE_X86_64
-// bfloat16 products on AMX tiles.
+// Computes bfloat16 matrix products with AMX tiles.
 struct TilePairs : PairedOperands {
   using Session = kernels::amx::TileSession;
   static bool usable() { return kernels::capability() == kernels::Capability::kAmx; }

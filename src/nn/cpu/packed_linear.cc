@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// The working memory of one thread, which is kept from call to call.
+// The working memory of one thread. The memory is kept for the next call.
 class Scratch {
  public:
   std::byte* of_size(int64_t bytes) {
@@ -46,13 +46,14 @@ std::shared_ptr<std::byte> allocate_packed(int64_t size) {
   const auto alignment = bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kAlignment;
   std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
                                     [alignment](std::byte* p) { ::operator delete(p, alignment); });
-  // This is only advice. Without huge pages the memory works as well.
+  // This is only a hint to the operating system, so a failure is ignored.
   if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
   return memory;
 }
 
-// Returns the matrices themselves if their packed forms can be stacked, else their concatenation.
-// See PackedWeight::kBlockColumns.
+// Returns the weights as matrices that can be packed one by one, with the packed forms one after
+// the other in memory. This works only if each matrix but the last fills whole blocks of
+// PackedWeight::kBlockColumns rows. Otherwise the result is one concatenated matrix.
 std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   const bool whole_blocks =
       std::all_of(weights.begin(), weights.end() - 1, [](const at::Tensor& weight) {
@@ -61,7 +62,7 @@ std::vector<at::Tensor> stackable(const std::vector<at::Tensor>& weights) {
   return whole_blocks ? weights : std::vector<at::Tensor>{at::cat(weights)};
 }
 
-// Packs a weight into `to` on all threads. Returns the number of bytes that it filled.
+// Packs a weight into `to` on all threads. Returns the size of the packed weight in bytes.
 template <typename T>
 int64_t pack_parallel(const at::Tensor& weight, kernels::LinearKernel kernel, std::byte* to) {
   const at::Tensor dense = weight.contiguous();
@@ -91,7 +92,7 @@ kernels::Epilogue epilogue_for(Activation activation) {
   return kernels::Epilogue::kNone;
 }
 
-// Returns the first of the kernels that can be used.
+// Returns the first kernel of the list that this processor can run, or nullopt.
 std::optional<kernels::LinearKernel> first_usable(
     std::initializer_list<kernels::LinearKernel> wanted) {
   for (const kernels::LinearKernel kernel : wanted)
@@ -99,7 +100,7 @@ std::optional<kernels::LinearKernel> first_usable(
   return std::nullopt;
 }
 
-// Calls body(T{}) with the element type of a compute type.
+// Calls body(T{}). T is the element type of the linear kernels for tensors of `type`.
 template <typename Body>
 void with_linear_type(at::ScalarType type, const Body& body) {
   if (type == at::kFloat) return body(float{});

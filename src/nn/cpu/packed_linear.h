@@ -1,4 +1,4 @@
-// y = x W^T + b with the kernels of kernels/linear.h.
+// The linear layer y = x W^T + b on CPU, with the kernels of kernels/linear.h.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class PackedLinear {
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& residual,
                         Activation activation) const;
 
-  bool quantizes() const;  // whether x and W are quantized to 8 bits
+  bool quantizes() const;  // true if x and W are quantized to 8-bit integers
 
  private:
   PackedLinear() = default;
@@ -43,7 +43,8 @@ class PackedLinear {
   at::ScalarType type_ = at::kFloat;
 };
 
-// Returns the kernel for products of a format on this processor, or nullopt if there is none.
+// Returns the kernel for matrix products of a format on this processor, or nullopt if there is
+// none.
 std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format);
 
 }  // namespace encode

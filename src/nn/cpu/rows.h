@@ -1,4 +1,4 @@
-// Access to tensors with the element types of the row kernels.
+// Gives the row kernels (kernels/kernels.h) access to the memory of tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,8 +15,8 @@ T* rows_of(const at::Tensor& tensor) {
   return static_cast<T*>(tensor.data_ptr());
 }
 
-// Calls body(T{}) with the row type for a tensor's element type. Throws c10::Error if the row
-// kernels do not have the type.
+// Calls body(T{}). T is the type by which the row kernels name the element type `type`. Throws
+// c10::Error if there are no row kernels for `type`.
 template <typename Body>
 void with_row_type(at::ScalarType type, const Body& body) {
   switch (type) {

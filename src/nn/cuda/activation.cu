@@ -23,7 +23,7 @@ __device__ float activated(float x) {
   }
 }
 
-// Returns the lane of the result that begins at `element`. `in` is the row of x.
+// Returns 16 bytes of the result row, from `element` on. `in` is the row of x.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __device__ Lane<T> activated_lane(const T* in, int64_t width, int64_t element) {
   Lane<T> lane = load(in + element);
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) activation_kernel(const EncodeCudaEl
   }
 }
 
-// Quantizes the result rows. One block computes one row.
+// Computes the activation and quantizes the result. One block computes one row.
 template <EncodeCudaActivation kKind, bool kGated, typename T>
 __global__ void __launch_bounds__(kSharedRowThreads)
     fp8_activation_kernel(const EncodeCudaElementwise args) {

@@ -21,9 +21,10 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-// The tensor cores read rows of 16 bytes: 8 numbers of 16 bits.
+// LibTorch's kernels for 16-bit types need a head_dim that is a multiple of 16 bytes, which is 8
+// numbers.
 constexpr int64_t kHalfLane = 8;
-// FlashAttention-2 has no kernel for longer heads.
+// FlashAttention-2 has no kernel for a larger head_dim.
 constexpr int64_t kMaxFlashHeadDim = 256;
 
 bool is_half(const at::Tensor& tensor) { return tensor.scalar_type() != at::kFloat; }
@@ -33,9 +34,10 @@ int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step;
 at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
                  const AttentionOptions& options) {
   const AttentionWindow& window = options.window;
-  // The kernel ignores a side of the window that is at least as long as the longest sequence, and
-  // then adds in another order. A row's bits would depend on the other rows of the batch, so the
-  // longest sequence is always longer than the window.
+  // If one side of the window is at least as long as the longest sequence, the kernel ignores that
+  // side and adds in another order. The bits of a sequence would then depend on the other sequences
+  // of the batch. Therefore the kernel gets a longest length that is always greater than the
+  // window.
   const int64_t longest = std::max({batch.max_seqlen, window.left + 1, window.right + 1});
   const auto result = at::_flash_attention_forward(
       input.query, input.key, input.value, batch.cu_seqlens_device, batch.cu_seqlens_device,
@@ -44,7 +46,8 @@ at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
   return std::get<0>(result);
 }
 
-// The kernel needs as many key heads as query heads, so key heads are repeated.
+// Repeats key or value heads, because the memory-efficient kernel needs as many of them as query
+// heads.
 at::Tensor repeat_heads(const at::Tensor& packed, int64_t heads) {
   const int64_t groups = heads / packed.size(1);
   if (groups == 1) return packed;
@@ -53,7 +56,8 @@ at::Tensor repeat_heads(const at::Tensor& packed, int64_t heads) {
       .flatten(1, 2);
 }
 
-// LibTorch's memory-efficient kernel (Rabe & Staats 2021). `bias` is pair_bias() or undefined.
+// Calls LibTorch's memory-efficient kernel (Rabe & Staats 2021). `bias` is the result of
+// pair_bias() or undefined.
 at::Tensor efficient(const AttentionInput& input, const PackedInput& batch,
                      const AttentionOptions& options, const at::Tensor& bias) {
   constexpr int64_t kNoMask = 0;
@@ -69,7 +73,7 @@ at::Tensor efficient(const AttentionInput& input, const PackedInput& batch,
   return std::get<0>(result).squeeze(0);
 }
 
-// key - query for queries 0 to `queries` - 1 and keys 0 to `keys` - 1.
+// Returns the matrix [queries, keys] of the distances key - query.
 at::Tensor distances(int64_t queries, int64_t keys, at::Device device) {
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   return at::arange(keys, options).unsqueeze(0).sub(at::arange(queries, options).unsqueeze(1));
@@ -80,17 +84,17 @@ void mask_window(at::Tensor& scores, const at::Tensor& distance, const Attention
   if (window.right >= 0) scores.masked_fill_(distance.gt(window.right), kMinusInfinity);
 }
 
-// The column of each distance in the tables of `relative`.
+// Returns the column of each distance in the tables of `relative`, flattened.
 at::Tensor columns_of(const RelativePositions& relative, const at::Tensor& distance) {
   const int64_t reach = relative.column_device.size(0) / 2;
   return relative.column_device.index_select(0, distance.clamp(-reach, reach).add(reach).flatten());
 }
 
-// The terms of RelativePositions for one sequence, [heads, length, length], or undefined if there
-// are none.
+// The tables of RelativePositions, looked up for each pair of tokens of one sequence: [heads,
+// length, length]. A tensor is undefined if there is nothing to add.
 struct RelativeTerms {
-  at::Tensor unscaled;  // added before scaling
-  at::Tensor scaled;    // added after scaling
+  at::Tensor unscaled;  // of_query + of_key, added before scaling
+  at::Tensor scaled;    // bias, added after scaling
 };
 
 RelativeTerms relative_terms(const RelativePositions& relative, const at::Tensor& distance,
@@ -114,8 +118,8 @@ RelativeTerms relative_terms(const RelativePositions& relative, const at::Tensor
   return terms;
 }
 
-// The kernels for 16 bits need heads of whole 16-byte rows. Zeros at the end of a head change
-// neither a score nor the other numbers of a value.
+// Extends each head with zeros to a multiple of kHalfLane numbers. Zeros at the end of a head
+// change neither the scores nor the other numbers of the result.
 AttentionInput pad_heads(const AttentionInput& input) {
   const int64_t head_dim = input.query.size(2);
   const int64_t missing = round_up(head_dim, kHalfLane) - head_dim;
@@ -125,7 +129,7 @@ AttentionInput pad_heads(const AttentionInput& input) {
   return {.query = padded(input.query), .key = padded(input.key), .value = padded(input.value)};
 }
 
-// [T, heads, head_dim]
+// Chooses the kernel and runs it. Returns [T, heads, head_dim].
 at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
                   const AttentionOptions& options) {
   const RelativePositions* relative = options.relative;
@@ -155,13 +159,15 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
 
 }  // namespace
 
-// The kernel has one matrix of biases for each sequence and head, with the size of the whole batch.
-// All sequences share a matrix here, because it depends on distances alone: the distance between
-// two sequences' matrices is 0, and the rows beyond the longest sequence are room that the view
-// needs and that the kernel does not read.
+// The memory-efficient kernel takes one matrix of biases for each sequence and head. Here all
+// sequences share one matrix for each head, because a bias depends only on the distance. The kernel
+// also requires matrices with the size of the whole batch. Therefore the result is a view with this
+// size, and its rows beyond the longest sequence are memory that the kernel does not read.
 at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
                      const PairShape& shape, const at::TensorOptions& tensor) {
-  constexpr int64_t kRowStep = 16;  // the kernel reads rows in vectors of 16 bytes
+  // The number of elements in a row of biases is a multiple of this number, because the kernel
+  // reads rows in vectors of 16 bytes.
+  constexpr int64_t kRowStep = 16;
   const int64_t length = batch.max_seqlen;
   const int64_t width = round_up(length, kRowStep);
   const auto [tokens, heads] = shape;
@@ -173,7 +179,8 @@ at::Tensor pair_bias(const AttentionOptions& options, const PackedInput& batch,
   const at::Tensor distance = distances(length, width, tensor.device());
   if (relative != nullptr) {
     const at::Tensor column = columns_of(*relative, distance);
-    // Head by head, because all heads in float32 would take a multiple of the result's memory.
+    // The heads are computed one by one, because the float32 values of all heads would need several
+    // times the memory of the result.
     for (int64_t head = 0; head < heads; ++head) {
       pairs.select(0, head).copy_(
           relative->bias.select(0, head).index_select(0, column).view({length, width}));

@@ -1,24 +1,28 @@
-// Attention over packed sequences with the terms that no fused kernel of LibTorch has: capped
-// scores, and position terms that depend on a token (DeBERTa). The sums over keys are computed in
-// one pass (Milakov & Gimelshein 2018; Dao et al. 2022).
+// Attention over packed sequences with two options that no fused kernel of LibTorch has: softcap,
+// and the tables of_query and of_key (DeBERTa). The softmax takes one pass over the keys (Milakov &
+// Gimelshein 2018; Dao et al. 2022).
 #include "launchers.h"
 #include "vectors.cuh"
 
 namespace encode::cuda {
 namespace {
 
-// A warp computes kWarpQueries queries of one head. Lane i has the score of key i of a tile, and
-// the numbers i, i + 32, ... of the results. All warps of a block share the tile.
+// A tile is kTileKeys keys, or their values, in shared memory. All warps of a block share the tile.
+// A warp computes kWarpQueries queries of one head. Thread i of the warp computes the scores of key
+// i of the tile, and the numbers i, i + 32, ... of the result vectors.
 constexpr int kWarpQueries = 4;
 constexpr int kTileKeys = kWarpThreads;
 constexpr int kMaxHeadDim = 256;
-constexpr int kMaxOwn = kMaxHeadDim / kWarpThreads;  // numbers of a result that one lane has
-constexpr int64_t kMaxSharedBytes = 48 * 1024;       // what a block has without asking for more
+// How many numbers of a result vector one thread computes.
+constexpr int kMaxOwn = kMaxHeadDim / kWarpThreads;
+// A launch can have this much shared memory for each block without a special request.
+constexpr int64_t kMaxSharedBytes = 48 * 1024;
 
-// Shared memory: the queries of the block, then a tile of keys, which values replace. A row of the
-// tile has one more vector than a head, so that the lanes read from different banks.
+// The layout of shared memory: the queries of the block, then the tile, which first holds keys and
+// then their values. A vector is 16 bytes. A row of the tile has one more vector than a head, so
+// that the threads of a warp read from different banks.
 struct SharedShape {
-  int vectors;  // of a head
+  int vectors;  // the number of vectors of a head
   int warps;
 
   __host__ __device__ int queries() const { return warps * kWarpQueries; }
@@ -28,12 +32,12 @@ struct SharedShape {
   }
 };
 
-// Where a block works.
+// The part of the batch that a block computes.
 struct Place {
   int64_t begin;   // first token of the sequence
-  int64_t length;  // of the sequence
+  int64_t length;  // the number of tokens of the sequence
   int64_t head;
-  int64_t first_query;  // of the block, in the sequence
+  int64_t first_query;  // the block's first query, counted from `begin`
 };
 
 __device__ float warp_max(float x) {
@@ -50,8 +54,9 @@ __device__ float warp_sum(float x) {
   return x;
 }
 
-// Copies `rows` rows of a head from device memory. Rows beyond `valid` become zero, so that what a
-// tile holds beyond the sequence can be multiplied by 0.
+// Copies `rows` rows of a head from device memory to shared memory. Rows from `valid` on are beyond
+// the sequence and become zero: they are multiplied by a weight of 0, and a NaN there would spoil
+// the sum.
 template <typename T>
 __device__ void load_rows(const T* from, int64_t token_stride, int64_t valid, int rows, uint4* to,
                           int to_stride, int vectors) {
@@ -67,7 +72,7 @@ __device__ void load_rows(const T* from, int64_t token_stride, int64_t valid, in
   }
 }
 
-// The scores of this lane's key and the warp's queries.
+// Computes the dot products of this thread's key with the warp's queries.
 template <typename T>
 __device__ void multiply(const uint4* queries, const uint4* key, int vectors,
                          float (&score)[kWarpQueries]) {
@@ -84,7 +89,8 @@ __device__ void multiply(const uint4* queries, const uint4* key, int vectors,
   }
 }
 
-// softcap(scale x (q k + of_query + of_key)) + bias; -inf for a key that the query does not see.
+// Returns softcap(scale x (q k + of_query + of_key)) + bias, or -inf for a key that the query does
+// not see. `score` is q k.
 template <typename T>
 __device__ float finish_score(const EncodeCudaAttention& args, const Place& place, int64_t query,
                               int64_t key, float score) {
@@ -110,16 +116,18 @@ __device__ float finish_score(const EncodeCudaAttention& args, const Place& plac
   return score;
 }
 
-// The softmax so far of one query, and its weighted values.
+// The softmax of one query over the keys so far, and the sum of the values by these weights. The
+// weights are relative to the largest score so far.
 struct Result {
   float largest = -INFINITY;
   float sum = 0;
   float values[kMaxOwn] = {};
 
-  // Takes a tile's scores; returns the weight of this lane's key.
+  // Adds the scores of a tile to the softmax. `score` is the score of this thread's key; returns
+  // the weight of this key.
   __device__ float weigh(float score) {
     const float now = fmaxf(largest, warp_max(score));
-    const float base = now == -INFINITY ? 0.0f : now;  // no key has been seen yet
+    const float base = now == -INFINITY ? 0.0f : now;  // -infinity if every key so far is hidden
     const float correction = expf(largest - base);
     const float weight = expf(score - base);
     sum = sum * correction + warp_sum(weight);
@@ -164,8 +172,9 @@ __device__ void store_result(const EncodeCudaAttention& args, const Place& place
   }
 }
 
-// The keys that a query of the block can see, [first, last). `first` is the first key of a tile.
-// Tiles are counted from the start of the sequence, so a query's sums do not depend on the block.
+// The keys [first, last) that the queries of the block can see. `first` is a multiple of kTileKeys:
+// tiles are counted from the start of the sequence, so the order of the sums of a query does not
+// depend on its block.
 struct KeyRange {
   int64_t first;
   int64_t last;
@@ -202,7 +211,7 @@ __global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttentio
   const KeyRange keys = keys_of(args, place, shape.queries());
   for (int64_t first = keys.first; first < keys.last; first += kTileKeys) {
     const int64_t valid = place.length - first;
-    __syncthreads();  // all warps have read the values of the tile before
+    __syncthreads();  // waits until all warps have read the previous values
     load_rows(row_of(args.key, args.key_stride, key_head, first), args.key_stride, valid, kTileKeys,
               tile, shape.tile_stride(), shape.vectors);
     __syncthreads();
@@ -214,7 +223,7 @@ __global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttentio
       weight[q] = results[q].weigh(finish_score<T>(args, place, place.first_query + own_query + q,
                                                    first + threadIdx.x, weight[q]));
     }
-    __syncthreads();  // all warps have read the keys
+    __syncthreads();  // waits until all warps have read the keys
     load_rows(row_of(args.value, args.value_stride, key_head, first), args.value_stride, valid,
               kTileKeys, tile, shape.tile_stride(), shape.vectors);
     __syncthreads();
@@ -234,7 +243,7 @@ bool is_supported(const EncodeCudaAttention& args) {
          all_aligned(args.query, args.key, args.value);
 }
 
-// As many warps as the shared memory of a block has room for, up to 8.
+// Returns the shape with the largest number of warps, up to 8, that fits into kMaxSharedBytes.
 SharedShape shape_for(const EncodeCudaAttention& args) {
   SharedShape shape = {static_cast<int>(args.head_dim / lane_of(args.type)), 8};
   while (shape.warps > 1 && shape.bytes() > kMaxSharedBytes) shape.warps /= 2;
@@ -244,7 +253,7 @@ SharedShape shape_for(const EncodeCudaAttention& args) {
 }  // namespace
 
 int attention(const EncodeCudaAttention* args) {
-  constexpr int64_t kMaxPlaces = 65535;  // of a grid's second and third dimension
+  constexpr int64_t kMaxPlaces = 65535;  // the limit of the second and third dimension of a grid
   if (!is_supported(*args)) return kEncodeCudaUnsupported;
   const SharedShape shape = shape_for(*args);
   const int64_t tiles = (args->max_seqlen + shape.queries() - 1) / shape.queries();

@@ -1,4 +1,4 @@
-// The attention kernel against plain products.
+// Compares the plugin's attention kernel with attention_by_products().
 #include <cmath>
 
 #include <ATen/ops/arange.h>
@@ -10,7 +10,8 @@
 namespace encode {
 namespace {
 
-// The lengths are below, at and above the number of keys of a tile and of queries of a block.
+// The ends of the sequences. The lengths (1, 31, 33, 0, 100) are below and above the number of keys
+// in a tile and the number of queries in a block.
 constexpr int32_t kEnds[] = {0, 1, 32, 65, 65, 165};
 
 PackedInput batch_on(at::Device device) {
@@ -21,7 +22,7 @@ PackedInput batch_on(at::Device device) {
   return batch;
 }
 
-// A number of columns of its own for each distance up to `reach`.
+// Returns positions that give each distance from -reach to reach a column of its own.
 RelativePositions positions(KernelCheck& check, int64_t reach) {
   RelativePositions relative;
   relative.column_device =
@@ -35,7 +36,7 @@ struct Shape {
   int64_t head_dim;
 };
 
-// Compares one call; the projections are slices of a fused one, as a model's are.
+// Compares one call. Query, key and value are slices of one fused projection, as in a model.
 void compare(KernelCheck& check, const Shape& shape, AttentionOptions options) {
   constexpr int64_t kFiller = 3;
   const PackedInput batch = batch_on(check.device());
@@ -62,12 +63,13 @@ void check_attention(KernelCheck& check) {
   constexpr int64_t kReach = 20;
   constexpr int64_t kColumns = 2 * kReach + 1;
   constexpr int64_t kSlots = 168;
-  // Gemma 2: capped scores, a window, key heads that several query heads share, long heads.
+  // This is the shape of Gemma 2: capped scores, a window, key heads that several query heads
+  // share, and a large head_dim.
   compare(check, {.heads = 4, .key_heads = 2, .head_dim = 256},
           {.window = {.left = 40, .right = 0}, .softcap = 3});
   compare(check, {.heads = 2, .key_heads = 2, .head_dim = 40},
           {.window = {.left = 10, .right = 12}});
-  // DeBERTa: terms of the token of the query and of the token of the key.
+  // DeBERTa has a table for the token of the query and a table for the token of the key.
   RelativePositions relative = positions(check, kReach);
   relative.of_query = check.random({kSlots, 3, kColumns});
   relative.of_key = check.random({kSlots, 3, kColumns});

@@ -5,19 +5,19 @@
 namespace encode {
 namespace {
 
-// Tokens at any distance, their heads side by side.
+// Returns true if the heads of each token are dense in memory. The tokens can have any stride.
 bool has_packed_heads(const at::Tensor& rows) {
   return rows.stride(2) == 1 && (rows.size(1) == 1 || rows.stride(1) == rows.size(2));
 }
 
-// Undefined, or dense [T, heads, P] of the type of the query.
+// Returns true if the table is undefined, or dense [T, heads, columns] of the type of the query.
 bool is_token_table(const at::Tensor& table, const at::Tensor& query, int64_t columns) {
   return !table.defined() || (table.is_contiguous() && table.scalar_type() == query.scalar_type() &&
                               table.size(0) == query.size(0) && table.size(1) == query.size(1) &&
                               table.size(2) == columns);
 }
 
-// The number of columns of the tables; 0 if there are none.
+// Returns the number of columns of the tables, or 0 if there are no tables.
 int64_t columns_of(const RelativePositions& relative) {
   for (const at::Tensor& table : {relative.bias, relative.of_query, relative.of_key})
     if (table.defined()) return table.size(-1);

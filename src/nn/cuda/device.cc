@@ -23,7 +23,7 @@ namespace {
 using DeviceQuery = int (*)(int, EncodeCudaDevice*);
 using KernelTable = const EncodeCudaKernels* (*)();
 
-// The exports of libencode_cuda.so.
+// What the program uses of libencode_cuda.so. The pointers are null until open_plugin() succeeds.
 struct Plugin {
   DeviceQuery query = nullptr;
   const EncodeCudaKernels* kernels = nullptr;
@@ -50,8 +50,8 @@ Error unavailable(const HardwareOptions& options, std::string found, std::string
                 .hint = std::move(hint)});
 }
 
-// Returns the error, or nullopt. The library is never closed, because LibTorch keeps pointers into
-// its libraries until the process ends.
+// Opens a library. Returns the error, or nullopt. The library is never closed, because LibTorch
+// keeps pointers into its libraries until the process ends.
 std::optional<std::string> open_library(const std::string& path) {
   if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return std::nullopt;
   return std::string(::dlerror());
@@ -102,8 +102,8 @@ EncodeCudaDevice ask_device(c10::Device device) {
   return properties;
 }
 
-// Asks the runtime once, because it needs milliseconds to answer and every attention layer calls
-// this. A process uses only one device.
+// Asks the CUDA runtime only once, because the answer takes milliseconds and every attention layer
+// calls this function. One answer is enough, because a process uses only one device.
 const EncodeCudaDevice& query_device(c10::Device device) {
   static const EncodeCudaDevice properties = ask_device(device);
   return properties;
@@ -118,7 +118,8 @@ c10::DeviceAllocator& allocator(c10::Device device) {
 std::string allocator_settings(const HardwareOptions& options) {
   std::string settings;
   std::set<std::string> seen;
-  // Keeps the first setting of a key. LibTorch would use the last one.
+  // Keeps only the first mention of each key, so earlier sources take precedence. LibTorch itself
+  // would use the last mention.
   const auto take = [&](const std::string& source) {
     for (size_t begin = 0; begin < source.size();) {
       const size_t end = std::min(source.find(',', begin), source.size());
@@ -149,7 +150,7 @@ OpenedDevice open_device(const HardwareOptions& options) {
                                    found, hint)};
   };
 
-  // The address of any function of libtorch_cpu gives LibTorch's folder.
+  // The address of any function of libtorch_cpu.so tells in which folder LibTorch is.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
     return absent(*reason, "install LibTorch's CUDA libraries: scripts/setup.sh --cuda",
@@ -209,7 +210,8 @@ void release_cached_memory(c10::Device device) noexcept {
   try {
     allocator(device).emptyCache();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // A clean-up must never end a run. The next use of the device reports the error again.
+    // The error is ignored, because a failed clean-up must not end a run. If the device has failed,
+    // its next use reports the error again.
   }
 }
 

@@ -42,8 +42,9 @@ void synchronize(c10::Device device);
 void release_cached_memory(c10::Device device) noexcept;
 DeviceMemory device_memory(c10::Device device);  // all zero on CPU
 
-// Returns the allocator settings in the syntax of PYTORCH_ALLOC_CONF. The options come first; the
-// environment variables PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF add only other keys.
+// Returns the allocator settings in the syntax of PYTORCH_ALLOC_CONF. If several sources set a key,
+// the first of these wins: options.allocator_conf, the environment variables
+// PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF, options.expandable_segments.
 std::string allocator_settings(const HardwareOptions& options);
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// The arguments of the plugin's kernels from tensors. Only kernels.cc and attention_kernel.cc
+// Turns tensors into the arguments of the plugin's kernels. Only kernels.cc and attention_kernel.cc
 // include this header.
 #pragma once
 
@@ -29,17 +29,17 @@ inline void* pointer(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr() : nullptr;
 }
 
-// Returns the cudaStream_t of LibTorch's operations on the tensor, or null for a tensor on the CPU,
-// which only tests have. The device of the stream must be the current device during a launch.
-// Therefore the functions below have a c10::DeviceGuard.
+// Returns the cudaStream_t on which LibTorch queues its operations on the tensor. Returns null for
+// a tensor on the CPU, which only tests pass. The device of the stream must be the current device
+// during a launch, so each caller needs a c10::DeviceGuard.
 inline void* current_stream(const at::Tensor& tensor) {
   if (!tensor.device().is_cuda()) return nullptr;
   const c10::impl::VirtualGuardImpl device(tensor.device().type());
   return device.getStreamNativeHandle(device.getStream(tensor.device()));
 }
 
-// Returns true if the kernel was launched and false if it has no code for the arguments. Throws
-// CudaLaunchError.
+// Interprets the status that a launcher returned. Returns true if the kernel was launched, and
+// false if the plugin has no code for the arguments. Throws CudaLaunchError if the launch failed.
 bool launched(CudaKernel kernel, int status);
 
 }  // namespace encode

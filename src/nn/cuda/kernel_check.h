@@ -1,5 +1,5 @@
-// The input and the comparisons of check_kernels(). Only the files of the checks include this
-// header.
+// Makes the input of check_kernels() and compares the results. Only kernel_checks.cc and
+// attention_check.cc include this header.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,8 @@ inline double tolerance_of(at::ScalarType type) {
   return type == at::kHalf ? 0x1p-10 : kFloatTolerance;
 }
 
-// Makes the input for the kernels of one type, and compares their results.
+// Makes random input of one type, and compares the results of the kernels with references. It keeps
+// the largest difference.
 class KernelCheck {
  public:
   KernelCheck(const EncodeCudaKernels& table, at::Device device, at::ScalarType type)
@@ -44,7 +45,8 @@ class KernelCheck {
   }
   at::Device device() const { return device_; }
 
-  // `ran` is the return value of CudaKernels. `reference` is float32.
+  // Compares `found` with `reference`, which is float32. `ran` is what the member function of
+  // CudaKernels returned.
   void compare(bool ran, const at::Tensor& found, const at::Tensor& reference) {
     if (!ran) return refuse("it does not take a shape that it should take");
     const at::ScalarType type = found.scalar_type();
@@ -53,8 +55,8 @@ class KernelCheck {
     note(at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)));
   }
 
-  // Compares rows that a kernel computed and quantized. `reference` [T, n] float32 is the computed
-  // rows, not quantized.
+  // Compares rows that a kernel computed and quantized. `reference` [T, n] float32 has the computed
+  // rows before quantization.
   void compare(bool ran, const Fp8Rows& found, const at::Tensor& reference) {
     if (!ran) return refuse("it does not take a shape that it should take");
     const at::Tensor plain = reference.to(type_).to(at::kDouble);
@@ -82,7 +84,8 @@ class KernelCheck {
  private:
   void note(const at::Tensor& share_of_tolerance) {
     const auto worst = share_of_tolerance.item<double>();
-    // A NaN is a difference, and it must survive later comparisons that agree.
+    // A NaN is a difference. The condition keeps a NaN, even if later comparisons find no
+    // difference.
     if (!std::isnan(difference_) && !(worst <= difference_)) difference_ = worst;
   }
 

@@ -26,7 +26,7 @@ namespace encode {
 namespace {
 
 constexpr int64_t kTokens = 37;    // not a multiple of the number of rows in a block
-constexpr int64_t kFewTokens = 3;  // for wide rows
+constexpr int64_t kFewTokens = 3;  // fewer tokens for wide rows, to save time
 constexpr double kEps = 1e-6;
 at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& call) {
   const at::Tensor weight = call.weight.to(at::kFloat);
@@ -36,7 +36,7 @@ at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& 
 }
 
 void check_norm(KernelCheck& check, CudaKernel kind) {
-  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector, or several.
+  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector of 16 bytes, or several.
     CudaNorm call = {.x = check.random({kTokens, width}),
                      .residual = check.random({kTokens, width}),
                      .weight = check.random({width}),
@@ -135,8 +135,8 @@ void check_embedding(KernelCheck& check) {
   check.compare(check.kernels().embed(call), call.y, words);
 }
 
-// Pools one sequence, as nn/layers/pooling.h defines. `tokens` is [n, width] float32; the result is
-// [width].
+// Pools one sequence, as nn/layers/pooling.h defines it. `tokens` is [n, width] float32; the result
+// is [width].
 at::Tensor pooled(const at::Tensor& tokens, int64_t prompt_tokens, PoolingMode mode) {
   const int64_t n = tokens.size(0);
   const int64_t skipped = std::min(prompt_tokens, n);
@@ -157,7 +157,7 @@ void check_pool(KernelCheck& check) {
   const std::vector<int64_t> lengths = {1, 7, 100, 33, 9};
   std::vector<int32_t> ends = {0};
   for (const int64_t length : lengths) ends.push_back(ends.back() + static_cast<int32_t>(length));
-  // The last 3 rows belong to no sequence.
+  // The last 3 rows belong to no sequence, so they must not change the result.
   const at::Tensor hidden = check.random({ends.back() + 3, kWidth});
   const at::Tensor cu_seqlens = at::tensor(ends, at::kInt).to(check.device());
   const at::Tensor wide = hidden.to(at::kFloat);
@@ -180,15 +180,16 @@ void check_pool(KernelCheck& check) {
   }
 }
 
-// Both sides multiply and round as nn/fp8/rows.h defines, so the values must be the same.
+// The kernel and the reference multiply and round as nn/fp8/rows.h defines, so the values must be
+// the same.
 void check_quantize(KernelCheck& check) {
   constexpr int64_t kRows = 9;
   const auto vector = static_cast<int64_t>(16 / check.random({1}).element_size());
   for (const int64_t vectors : {48, 196, 2368}) {
     const at::Tensor x = check.random({kRows, vectors * vector});
     x.select(0, 5).zero_();
-    x.select(0, 6).mul_(0x1p-12);             // Subnormal in float16.
-    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // Subnormal in e4m3 beside the 100.
+    x.select(0, 6).mul_(0x1p-12);             // Many of these numbers are subnormal in float16.
+    x.select(0, 7).slice(0, 1).mul_(0x1p-8);  // Scaled with the first, these are subnormal in e4m3.
     x.select(0, 7).select(0, 0).fill_(100);
     const Fp8Rows expected = quantize_rows_by_operations(x);
     const Fp8Rows found = {at::empty_like(expected.values), at::empty_like(expected.scale)};
@@ -206,7 +207,7 @@ void check_quantize(KernelCheck& check) {
 }
 
 void check_fp8_norm(KernelCheck& check, CudaKernel kind) {
-  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector, or several.
+  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector of 16 bytes, or several.
     for (const bool keeps_rows : {false, true}) {
       CudaNorm call = {.x = check.random({kFewTokens, width}),
                        .residual = check.random({kFewTokens, width}),
@@ -228,7 +229,7 @@ void check_fp8_norm(KernelCheck& check, CudaKernel kind) {
 }
 
 void check_fp8_activation(KernelCheck& check, bool gated) {
-  for (const int64_t width : {384, 18944}) {  // A thread has one vector, or several (Qwen2-7B).
+  for (const int64_t width : {384, 18944}) {  // A thread computes one vector, or several.
     for (const Activation kind : kActivations) {
       const at::Tensor x = check.random({kFewTokens, gated ? 2 * width : width});
       const at::Tensor wide = x.to(at::kFloat);

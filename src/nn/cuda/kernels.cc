@@ -47,7 +47,7 @@ EncodeCudaPooling pooling_of(PoolingMode mode) {
     case PoolingMode::kMeanSqrtLen:
       return kEncodeCudaPoolMeanSqrtLen;
     case PoolingMode::kWeightedMean:
-    case PoolingMode::kNone:  // Nobody calls pool() with kNone.
+    case PoolingMode::kNone:  // never happens: nobody calls pool() with kNone
       break;
   }
   return kEncodeCudaPoolWeightedMean;
@@ -58,13 +58,13 @@ bool same_layout(const at::Tensor& other, const at::Tensor& x) {
                               other.scalar_type() == x.scalar_type());
 }
 
-// Returns true if the tensor is undefined, or [width], dense and of the type.
+// Returns true if the tensor is undefined, or if it is a dense vector [width] of the type.
 bool is_vector(const at::Tensor& tensor, int64_t width, at::ScalarType type) {
   return !tensor.defined() || (tensor.dim() == 1 && tensor.size(0) == width &&
                                tensor.is_contiguous() && tensor.scalar_type() == type);
 }
 
-// Returns true if the tensor is undefined, or [.., width], dense and of the type.
+// Returns true if the tensor is undefined, or if it is a dense matrix [.., width] of the type.
 bool is_dense_table(const at::Tensor& tensor, int64_t width, at::ScalarType type) {
   return !tensor.defined() || (tensor.dim() == 2 && tensor.size(1) == width &&
                                tensor.is_contiguous() && tensor.scalar_type() == type);
@@ -327,7 +327,8 @@ std::string CudaKernelReport::summary() const {
 
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type) {
   static std::mutex mutex;
-  static std::map<at::ScalarType, CudaKernelReport> reports;  // Its elements never move.
+  // A std::map never moves its elements, so callers can keep references to them.
+  static std::map<at::ScalarType, CudaKernelReport> reports;
   const std::lock_guard lock(mutex);
   const auto [entry, fresh] = reports.try_emplace(type);
   if (fresh && !switched_off()) {

@@ -1,4 +1,4 @@
-// Runs the kernels of the CUDA plugin on tensors, and decides which kernels may be used.
+// Runs the kernels of the CUDA plugin on tensors, and keeps a list of the kernels that may be used.
 #pragma once
 
 #include <array>
@@ -32,7 +32,8 @@ enum class CudaKernel {
   kPool,
   kQuantize,
   kAttention,
-  // The launchers above when they also quantize their result. They do so for bfloat16 only.
+  // Kernels that compute the same as their namesakes above and also quantize the result. They exist
+  // only for bfloat16.
   kFp8LayerNorm,
   kFp8RmsNorm,
   kFp8Activation,
@@ -47,8 +48,8 @@ inline constexpr std::array<CudaKernel, 13> kCudaKernels = {
 const char* to_string(CudaKernel kernel);
 bool is_for(CudaKernel kernel, at::ScalarType type);  // true if the kernel has code for the type
 
-// s = x + residual; sum = s; y = norm(s). The norm is over the last dimension, which must be dense.
-// residual, sum and y have the type, sizes and strides of x.
+// The arguments of a norm: s = x + residual; sum = s; y = norm(s). The norm is over the last
+// dimension, which must be dense. residual, sum and y have the type, sizes and strides of x.
 struct CudaNorm {
   at::Tensor x = {};         // [T, width], or [T, heads, width] as a view into a fused projection
   at::Tensor residual = {};  // undefined: s = x
@@ -56,11 +57,12 @@ struct CudaNorm {
   at::Tensor weight;         // [width], of x's type or float32
   at::Tensor bias = {};      // [width], of weight's type; undefined: no bias
   double eps;
-  at::Tensor y = {};                // may be x; may be undefined if fp8 is given: y is not stored
+  at::Tensor y = {};                // may be x; undefined: y is not stored, which needs fp8
   std::optional<Fp8Rows> fp8 = {};  // receives quantize_rows(y); only for x [T, width]
 };
 
-// y = LayerNorm(words[ids] + segment + positions[position_ids]). All but the ids have one type.
+// The arguments of the embedding: y = LayerNorm(words[ids] + segment + positions[position_ids]).
+// All tensors except `ids` and `position_ids` have the same type.
 struct CudaEmbedding {
   at::Tensor words;           // [vocab_size, width]
   at::Tensor segment = {};    // [width]; undefined: no segment
@@ -73,7 +75,7 @@ struct CudaEmbedding {
   at::Tensor y = {};  // [T, width]
 };
 
-// Receives the result of an activation or a gate: either dense rows or quantized rows.
+// Receives the result of an activation or a gate. Either `rows` or `fp8` is given.
 struct ElementwiseResult {
   ElementwiseResult(at::Tensor plain) : rows(std::move(plain)) {}
   ElementwiseResult(Fp8Rows quantized) : fp8(std::move(quantized)) {}
@@ -82,7 +84,7 @@ struct ElementwiseResult {
   std::optional<Fp8Rows> fp8;  // receives quantize_rows() of the rows
 };
 
-// Pools in one mode, as nn/layers/pooling.h defines.
+// The arguments of pooling in one mode, as nn/layers/pooling.h defines it.
 struct CudaPool {
   at::Tensor hidden;      // [T, width]
   at::Tensor cu_seqlens;  // [B + 1] int32
@@ -91,21 +93,22 @@ struct CudaPool {
   at::Tensor y;  // [B, width] float32, dense in the last dimension
 };
 
-// Thrown if a kernel could not be started. The device may still work.
+// Thrown if a kernel could not be launched. The device may still work.
 class CudaLaunchError : public c10::Error {
  public:
   using c10::Error::Error;
 };
 
-// Runs the kernels of a table of launchers. A member function that runs a kernel returns false and
-// does nothing if the kernel is not trusted with the type of its input, or if it has no code for
-// the shape. The caller then uses LibTorch's operations. The functions throw CudaLaunchError if a
-// launch fails. They queue the kernel on LibTorch's current stream and do not wait for it. Any
-// number of threads may call any function.
+// Runs the kernels of a table of launchers. A member function that runs a kernel returns true if it
+// has launched the kernel. It returns false and does nothing if the kernel is not trusted with the
+// type of its input, or if it has no code for the shape. The caller then uses LibTorch's
+// operations. It throws CudaLaunchError if the launch fails. The kernel is queued on LibTorch's
+// current stream, and the function does not wait for it. Any number of threads may call any
+// function.
 class CudaKernels {
  public:
-  // Trusts no kernel at first. `table` must outlive the object and have no null pointer. It may be
-  // null if trust() is never called.
+  // At first no kernel is trusted. `table` must outlive the object and have no null pointer.
+  // `table` itself may be null if trust() is never called.
   explicit CudaKernels(const EncodeCudaKernels* table) : table_(table) {}
 
   void trust(CudaKernel kernel, at::ScalarType type);
@@ -123,7 +126,7 @@ class CudaKernels {
   bool pool(const CudaPool& call) const;
   // Writes quantize_rows() of x [T, width] to y.
   bool quantize(const at::Tensor& x, const Fp8Rows& y) const;
-  // Computes varlen_attention() with all its terms. y is [T, heads, head_dim] dense.
+  // Computes varlen_attention() with all its options. y is [T, heads, head_dim] dense.
   bool attend(const AttentionInput& input, const PackedInput& batch,
               const AttentionOptions& options, const at::Tensor& y) const;
 
@@ -135,13 +138,13 @@ class CudaKernels {
   std::array<std::atomic<uint32_t>, kCudaKernels.size()> trusted_ = {};  // one bit for each type
 };
 
-// The comparison of one kernel with the LibTorch operations that it replaces, on small random
+// The result of comparing one kernel with the LibTorch operations that it replaces, on small random
 // input.
 struct KernelFinding {
   CudaKernel kernel;
   bool passed = false;
   double difference = 0;  // the largest difference, divided by the tolerance
-  std::string reason;     // why it has not passed; "" if it has
+  std::string reason;     // why the kernel has not passed, or ""
 };
 
 // Returns the plugin's kernels. open_device() must have opened the plugin before the first call. No
@@ -154,9 +157,10 @@ struct CudaKernelReport {
   std::string summary() const;          // "12 of 12 kernels", "kernels off"
 };
 
-// Checks the plugin's kernels for a type and trusts the kernels that pass. It checks each type only
-// once in a process; later calls return the same report. The environment variable
-// ENCODE_CUDA_KERNELS=off switches all kernels off. Any number of threads may call it.
+// Checks the plugin's kernels for a type and trusts the kernels that pass. Each type is checked
+// only once in a process; later calls return the same report. If the environment variable
+// ENCODE_CUDA_KERNELS is "off", no kernel is checked or trusted. Any number of threads may call
+// this function.
 const CudaKernelReport& open_cuda_kernels(at::Device device, at::ScalarType type);
 
 }  // namespace encode

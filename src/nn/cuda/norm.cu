@@ -1,4 +1,4 @@
-// Adds a residual and normalizes, in one pass over memory.
+// The norm kernels. They add a residual and normalize in one pass over memory.
 #include "launchers.h"
 #include "quantize.cuh"
 #include "rows.cuh"
@@ -10,7 +10,8 @@ template <bool kCentered, bool kFp8, typename T, int kLanes>
 __global__ void __launch_bounds__(kMaxRowThreads)
     norm_kernel(const EncodeCudaNorm args, const int64_t row_vectors) {
   const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  // A thread without a row goes on, because the other threads wait for it at the barriers.
+  // A thread without a row goes on with 0 vectors, because the other threads wait for it at the
+  // barriers.
   const int64_t vectors = index < args.rows ? row_vectors : 0;
   const int64_t begin = args.inner_rows == 1 ? index * args.outer_stride
                                              : index / args.inner_rows * args.outer_stride +
@@ -20,7 +21,8 @@ __global__ void __launch_bounds__(kMaxRowThreads)
     lane = load(static_cast<const T*>(args.x) + begin + element);
     if (args.residual == nullptr) return;
     const Lane<T> residual = load(static_cast<const T*>(args.residual) + begin + element);
-    // The norm reads the rounded sum, which is also what the next residual sum reads.
+    // The sum is rounded before it is normalized. The norm and the next residual addition then read
+    // the same numbers.
 #pragma unroll
     for (int j = 0; j < kLane<T>; ++j)
       lane.values[j] = widen(narrow<T>(lane.values[j] + residual.values[j]));

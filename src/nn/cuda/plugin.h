@@ -57,9 +57,9 @@ struct EncodeCudaFp8Rows {
   float* scale;  // [rows]
 };
 
-// s = x + residual; y = norm(s). In x, residual, sum and y, row r begins at
-// (r / inner_rows) * outer_stride + (r % inner_rows) * inner_stride. A row can therefore be a head
-// inside a fused projection. sum and y may be x.
+// The arguments of a norm: s = x + residual; y = norm(s). In x, residual, sum and y, row r begins
+// at (r / inner_rows) * outer_stride + (r % inner_rows) * inner_stride. A row can therefore be a
+// head inside a fused projection. sum and y may be x.
 struct EncodeCudaNorm {
   const void* x;
   const void* residual;   // null: s = x
@@ -67,7 +67,7 @@ struct EncodeCudaNorm {
   const void* weight;     // [width]
   const void* bias;       // [width]; null: no bias
   void* y;                // may be null if fp8 is given: y is then not stored
-  EncodeCudaFp8Rows fp8;  // receives the rounded y, quantized; bfloat16 only; null: not wanted
+  EncodeCudaFp8Rows fp8;  // receives the rounded y, quantized; bfloat16 only; null: not needed
   int64_t rows;
   int64_t width;
   int64_t inner_rows;  // at least 1
@@ -79,8 +79,8 @@ struct EncodeCudaNorm {
   void* stream;
 };
 
-// Rotates the first `heads` heads of each row of qkv in place. The two elements of a pair are
-// head_dim / 2 apart.
+// Rotates the first `heads` heads of each token of qkv in place, each pair of elements by one
+// angle. The two elements of a pair are head_dim / 2 apart.
 struct EncodeCudaRotary {
   void* qkv;         // [tokens, >= heads, head_dim]; the heads of a token are dense
   const float* cos;  // [tokens, head_dim / 2]
@@ -93,8 +93,9 @@ struct EncodeCudaRotary {
   void* stream;
 };
 
-// activation: y = f(x), for x [rows, width].
-// gated: y = f(x[:, :width]) * x[:, width:], for x [rows, 2 * width].
+// The arguments of two launchers:
+//   activation   y = f(x), for x [rows, width]
+//   gated        y = f(x[:, :width]) * x[:, width:], for x [rows, 2 * width]
 struct EncodeCudaElementwise {
   const void* x;          // dense
   void* y;                // [rows, width] dense; for `activation` it may be x
@@ -107,7 +108,7 @@ struct EncodeCudaElementwise {
   void* stream;
 };
 
-// y = LayerNorm(words[ids] + segment + positions[position_ids]).
+// The arguments of the embedding: y = LayerNorm(words[ids] + segment + positions[position_ids]).
 struct EncodeCudaEmbedding {
   const void* words;            // [vocab_size, width]
   const void* segment;          // [width]; null: no segment
@@ -124,8 +125,8 @@ struct EncodeCudaEmbedding {
   void* stream;
 };
 
-// Pools the token rows of each sequence into one vector. If a sequence has only prompt tokens, the
-// result is 0, except for cls and for the last token.
+// Pools the token vectors of each sequence into one vector. If the prompt covers a whole sequence,
+// its vector is 0, except with cls or last-token pooling.
 struct EncodeCudaPool {
   const void* hidden;         // [tokens, width] dense
   const int32_t* cu_seqlens;  // [sequences + 1]
@@ -133,7 +134,7 @@ struct EncodeCudaPool {
   int64_t sequences;
   int64_t width;
   int64_t y_stride;
-  int64_t prompt_tokens;  // number of leading tokens of each sequence that are left out
+  int64_t prompt_tokens;  // the number of first tokens of each sequence that pooling ignores
   EncodeCudaPooling mode;
   EncodeCudaType type;
   void* stream;
@@ -149,9 +150,10 @@ struct EncodeCudaQuantize {
   void* stream;
 };
 
-// y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for each sequence by itself.
-// Token t of query begins at t * query_stride, and its heads follow each other without a gap. The
-// column of a pair is column[clamp(key - query, -reach, reach) + reach].
+// The arguments of attention: y = softmax(softcap(scale (q k + of_query + of_key)) + bias) v, for
+// each sequence by itself. Token t of query begins at t * query_stride, and its heads follow each
+// other without a gap. For a pair of a query and a key, column[clamp(key - query, -reach, reach) +
+// reach] is the column of bias, of_query and of_key.
 struct EncodeCudaAttention {
   const void* query;  // [tokens, heads, head_dim]
   const void* key;    // [tokens, key_heads, head_dim]
@@ -168,12 +170,12 @@ struct EncodeCudaAttention {
   int64_t head_dim;
   int64_t left;           // a query sees the keys from `left` before it to `right` behind it;
   int64_t right;          // -1: all
-  const int64_t* column;  // [2 * reach + 1]; null if there are no terms
+  const int64_t* column;  // [2 * reach + 1]; null if bias, of_query and of_key are null
   int64_t reach;
-  int64_t columns;       // of the tables
+  int64_t columns;       // the number of columns of bias, of_query and of_key
   const float* bias;     // [heads, columns]; null: none
-  const void* of_query;  // [tokens, heads, columns] dense, by the token of the query; null: none
-  const void* of_key;    // the same, by the token of the key
+  const void* of_query;  // [tokens, heads, columns] dense, for the token of a query; null: none
+  const void* of_key;    // the same for the token of a key
   float scale;
   float softcap;  // 0: none
   EncodeCudaType type;
@@ -192,6 +194,6 @@ struct EncodeCudaKernels {
   int (*attention)(const EncodeCudaAttention*);
 };
 
-// Returns a table without null pointers. Never fails.
+// Returns the table of all launchers. It has no null pointers.
 const EncodeCudaKernels* encode_cuda_kernels(void);
 }

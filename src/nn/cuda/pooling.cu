@@ -1,18 +1,18 @@
-// Pools the token rows of each sequence into one float32 vector.
+// Pools the token vectors of each sequence into one float32 vector.
 #include "launchers.h"
 #include "vectors.cuh"
 
 namespace encode::cuda {
 namespace {
 
-// One block pools kColumns vectors of each token row of one sequence. The threads with
-// threadIdx.y = r join the tokens r, r + kTokenRows, and so on, of the tokens that are pooled. Then
-// the threads with threadIdx.y = 0 join the kTokenRows results. The order of a sum therefore
-// depends only on the number of tokens.
+// One block pools kColumns pieces of 16 bytes of each token of one sequence. The threads with
+// threadIdx.y = r add up (or take the maximum of) the pooled tokens r, r + kTokenRows, and so on.
+// Then the threads with threadIdx.y = 0 combine the kTokenRows results. The order of a sum
+// therefore depends only on the number of tokens.
 constexpr int kColumns = 32;
 constexpr int kTokenRows = 8;
 
-// The tokens [first, last) of a sequence are pooled. All three numbers are rows of
+// The tokens of a sequence. [first, last) are pooled. All three numbers are row numbers of
 // EncodeCudaPool::hidden.
 struct Range {
   int64_t begin;  // the first token of the sequence
@@ -33,7 +33,7 @@ __device__ Range range_of(const EncodeCudaPool& args, int64_t sequence) {
   return {begin, begin + prompt, end};
 }
 
-// Returns the number that the sum is divided by.
+// Returns the number by which the sum of the tokens is divided.
 __device__ float divisor_of(const EncodeCudaPool& args, const Range& range) {
   const auto count = static_cast<float>(range.last - range.first);
   switch (args.mode) {
@@ -58,7 +58,7 @@ __device__ void join(Lane<T>& into, const Lane<T>& value, float weight) {
   for (int j = 0; j < kLane<T>; ++j) {
     const float x = value.values[j];
     if constexpr (kMax) {
-      // fmaxf() would lose a NaN.
+      // Does not use fmaxf(), because it would lose a NaN.
       into.values[j] = (x > into.values[j] || x != x) ? x : into.values[j];
     } else {
       into.values[j] += weight * x;

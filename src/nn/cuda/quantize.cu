@@ -1,4 +1,4 @@
-// Quantizes rows to 8-bit floats in one pass over memory.
+// The kernel that quantizes rows to 8-bit floats in one pass over memory.
 #include "launchers.h"
 #include "quantize.cuh"
 

@@ -10,13 +10,14 @@
 
 namespace encode::cuda {
 
-// Tells whether norms and activations can quantize their result rows. They do so for bfloat16 only,
-// because this is the type of the rows around fp8 products.
+// Tells whether norms and activations can quantize result rows of this type and width. The type
+// must be bfloat16, because models with 8-bit floats compute everything else in bfloat16.
 inline bool takes_fp8(EncodeCudaType type, int64_t width) {
   return type == kEncodeCudaBFloat16 && width % kFp8WidthStep == 0;
 }
 
-// Rounds the lane to T. A row then quantizes to the same bits as a row that was stored first.
+// Rounds the lane to T. Quantization then gives the same bits as for a row that was stored as T and
+// read again.
 template <typename T>
 __device__ void round_lane(Lane<T>& lane) {
 #pragma unroll
@@ -48,8 +49,8 @@ __device__ void store_fp8(uint8_t* to, const Lane<T>& lane, float inverse) {
 }
 
 // Returns the larger of `magnitude` and the largest magnitude in the lane, both as the bits of a
-// float. These bits have the order of the magnitudes, with NaNs above infinity. fmaxf() would lose
-// a NaN.
+// float. As integers, these bits have the order of the magnitudes, and a NaN is above infinity.
+// fmaxf() would lose a NaN.
 template <typename T>
 __device__ uint32_t larger(uint32_t magnitude, const Lane<T>& lane) {
 #pragma unroll
@@ -60,9 +61,9 @@ __device__ uint32_t larger(uint32_t magnitude, const Lane<T>& lane) {
 
 struct ScalePartials;  // Names the shared memory of settle_scale().
 
-// Takes the largest magnitude in this thread's part of a row. Writes the scale of the row if
-// `writes` is true, and returns the factor that the elements of the row are multiplied by. Every
-// thread of the block must call it.
+// Computes the scale of a row. `magnitude` is the largest magnitude in this thread's part of the
+// row, as the bits of a float. Writes the scale if `writes` is true. Returns the factor by which
+// the elements of the row are multiplied. Every thread of the block must call it.
 __device__ inline float settle_scale(uint32_t magnitude, bool writes, float* scale) {
   uint32_t* partial = shared_array<ScalePartials, uint32_t, kMaxRowWarps>();
   const auto larger_of = [](uint32_t a, uint32_t b) { return max(a, b); };
@@ -72,8 +73,8 @@ __device__ inline float settle_scale(uint32_t magnitude, bool writes, float* sca
   return __fdiv_rn(kFp8Largest, largest);
 }
 
-// Quantizes a row in registers. Every thread of the block must call it; a thread without a row
-// passes 0 `vectors`.
+// Quantizes a row in registers. Every thread of the block must call it. A thread without a row
+// passes vectors = 0.
 template <typename T, int kLanes>
 __device__ void quantize(Row<T, kLanes>& row, int64_t vectors, const Fp8Row& to) {
   uint32_t magnitude = 0;
@@ -88,8 +89,8 @@ __device__ void quantize(Row<T, kLanes>& row, int64_t vectors, const Fp8Row& to)
 constexpr int64_t kMostSharedBytes = 48 * 1024 - 1024;
 constexpr int kSharedRowThreads = 256;
 
-// Quantizes the row of lane_at(element), with one block for the row. The row, rounded to T, waits
-// in shared memory until its scale is known.
+// Quantizes one row with one block. lane_at(element) returns 16 bytes of the row, from `element`
+// on. The row, rounded to T, stays in shared memory until its scale is known.
 template <typename T, typename LaneAt>
 __device__ void quantize_shared(int64_t width, const LaneAt& lane_at, const Fp8Row& to) {
   uint4* waiting = dynamic_shared();
@@ -100,15 +101,15 @@ __device__ void quantize_shared(int64_t width, const LaneAt& lane_at, const Fp8R
     magnitude = larger(magnitude, unpack<T>(waiting[vector]));
   }
   const float inverse = settle_scale(magnitude, threadIdx.x == 0, to.scale);
-  // Needs no barrier, because each thread reads only what it wrote.
+  // The loop needs no barrier before it, because each thread reads only what it wrote itself.
   for (int64_t vector = threadIdx.x; vector < vectors; vector += blockDim.x)
     store_fp8(to.values + vector * kLane<T>, unpack<T>(waiting[vector]), inverse);
 }
 
-// The launch of a kernel that calls quantize_shared().
+// The launch sizes of a kernel that calls quantize_shared().
 struct SharedRowShape {
   unsigned threads = 0;  // threads of a block; 0: there is no code for this width
-  size_t bytes = 0;      // shared memory
+  size_t bytes = 0;      // shared memory of a block
 
   SharedRowShape(int64_t width, EncodeCudaType type) {
     const int64_t vectors = width / lane_of(type);

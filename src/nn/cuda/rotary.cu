@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// One block rotates one token. A thread rotates the same vector of both halves of a head.
+// One block rotates one token. In each iteration a thread rotates the same 16 bytes of both halves
+// of a head.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) rotary_kernel(const EncodeCudaRotary args) {
   const int half = static_cast<int>(args.head_dim) / 2;

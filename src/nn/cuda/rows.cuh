@@ -1,5 +1,5 @@
-// Kernels in which a group of warps keeps one row in registers: the shape of their launch, sums
-// over a row, and the two normalizations.
+// Parts of the kernels in which a group of warps keeps one row in registers: the shape of the
+// launch, sums over a row, and the two normalizations. A vector is 16 bytes of a row.
 #pragma once
 
 #include <type_traits>
@@ -10,13 +10,14 @@ namespace encode::cuda {
 
 constexpr int kMaxRowThreads = 512;
 constexpr int kMaxRowWarps = kMaxRowThreads / kWarpThreads;
-// The number of vectors that one thread keeps of a wide row. Of other rows it keeps one.
+// The number of vectors that one thread keeps if the row is wide. If the row is not wide, a thread
+// keeps one vector.
 constexpr int kMostLanes = 4;
-// Several narrow rows share a block, so that a block has about this number of threads.
+// A block gets so many narrow rows that it has about this number of threads.
 constexpr int kWishedBlockThreads = 128;
 
-// How the threads of a block share its rows. It depends only on the type and the width of a row,
-// and so does the order of every sum.
+// How the rows of a block are divided among its threads. The division depends only on the type and
+// the width of a row. The order of every sum therefore depends only on these, too.
 struct RowShape {
   int threads = 0;      // threads of one row, a multiple of kWarpThreads; 0: the row is too wide
   int rows = 1;         // rows of one block
@@ -40,16 +41,17 @@ inline RowShape shape_of(int64_t width, EncodeCudaType type) {
   return shape;
 }
 
-// Returns launch(lanes), with `lanes` as an integral_constant.
+// Calls launch(std::integral_constant<int, lanes>{}), because the kernels need `lanes` as a
+// template argument.
 template <typename Launch>
 int with_lanes(int lanes, const Launch& launch) {
   if (lanes == 1) return launch(std::integral_constant<int, 1>{});
   return launch(std::integral_constant<int, kMostLanes>{});
 }
 
-// Combines the values of all threads of a row, which have the same threadIdx.y. Each of them gets
-// the result. Every thread of the block must call it. `partial` [kMaxRowWarps] is shared memory; no
-// block has more warps.
+// Combines the values of all threads of a row, which have the same threadIdx.y. Each of these
+// threads gets the result. Every thread of the block must call it. `partial` [kMaxRowWarps] is
+// shared memory, with one element for each warp.
 template <typename Value, typename Combine>
 __device__ Value row_reduce(Value value, Value* partial, const Combine& combine) {
 #pragma unroll
@@ -72,7 +74,8 @@ template <typename T, int kLanes>
 struct Row {
   Lane<T> lanes[kLanes];
 
-  // Calls body(lane, index of its first element) for each lane inside the row.
+  // Calls body(lane, index of its first element) for each of this thread's lanes that is inside the
+  // row.
   template <typename Body>
   __device__ void each(int64_t vectors, const Body& body) {
 #pragma unroll
@@ -109,8 +112,8 @@ struct NormWeights {
 struct NormPartials;  // Names the shared memory of normalize().
 
 // Normalizes a row in place: layer normalization (Ba et al. 2016) if kCentered, else root mean
-// square normalization (Zhang & Sennrich 2019). Every thread of the block must call it; a thread
-// without a row passes 0 `vectors`.
+// square normalization (Zhang & Sennrich 2019). Every thread of the block must call it. A thread
+// without a row passes vectors = 0.
 template <bool kCentered, typename T, int kLanes>
 __device__ void normalize(Row<T, kLanes>& row, int64_t vectors, const NormWeights& weights,
                           float eps) {

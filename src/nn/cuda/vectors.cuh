@@ -17,14 +17,14 @@ constexpr int kWarpThreads = 32;
 template <typename T>
 constexpr int kLane = static_cast<int>(16 / sizeof(T));
 
-// 16 bytes of a row, as they are in memory.
+// A vector: 16 bytes of a row, as they are in memory.
 template <typename T>
 struct Packed {
   T values[kLane<T>];
 };
 static_assert(sizeof(Packed<__half>) == sizeof(uint4) && sizeof(Packed<float>) == sizeof(uint4));
 
-// The same elements as float32.
+// A lane: the elements of a vector, as float32.
 template <typename T>
 struct Lane {
   float values[kLane<T>];
@@ -102,7 +102,7 @@ bool all_aligned(Pointers... pointers) {
   return (is_aligned(pointers) && ...);
 }
 
-// Returns kLane of the type.
+// Returns kLane<T> for the element type that `type` names.
 inline int lane_of(EncodeCudaType type) { return type == kEncodeCudaFloat32 ? 4 : 8; }
 
 // The largest number of blocks in the first dimension of a grid.

@@ -25,8 +25,8 @@ at::Tensor float_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tens
   return at::linear(dequantize(x), dequantize(weight), wide_bias);
 }
 
-// use_fast_accum is set because without it sm_90 takes twice as long, to keep more bits of the sums
-// than operands with four significant bits need.
+// Multiplies on CUDA. use_fast_accum is set because without it sm_90 takes twice as long, only to
+// keep bits of the sums that operands with four significant bits do not need.
 at::Tensor scaled_product(const Fp8Rows& x, const Fp8Rows& weight, const at::Tensor& bias,
                           int64_t launch_rows) {
   const int64_t all = x.values.size(0);
@@ -52,12 +52,14 @@ std::optional<Fp8Linear> Fp8Linear::make(const std::vector<at::Tensor>& weights,
   Fp8Linear linear;
   linear.type_ = weights.front().scalar_type();
   linear.bias_ = bias;
-  // Weights are quantized one at a time, because the working memory is several times the input.
+  // Weights are quantized one at a time, because quantization needs working memory of several times
+  // the size of its input.
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> scales;
   for (const at::Tensor& weight : weights) {
     const Fp8Rows rows = quantize_rows(weight.contiguous());
-    values.push_back(rows.values.view(at::kByte));  // every operation supports bytes
+    // As bytes, because at::cat() may not support 8-bit floats.
+    values.push_back(rows.values.view(at::kByte));
     scales.push_back(rows.scale);
   }
   linear.weight_ = {at::cat(values).view(at::kFloat8_e4m3fn), at::cat(scales)};
@@ -74,14 +76,15 @@ std::string check_fp8_product(at::Device device) {
   constexpr int64_t kRows = 48;
   constexpr int64_t kIn = 512;
   constexpr int64_t kOut = 80;
-  // The results are distributed like N(0, 1), and at most about 5. The tolerance is twice the sum
-  // of two errors: the result is rounded to bfloat16 once or twice (2^-8 of the result), and the
-  // sums of 512 terms keep 14 bits (2^-13 of the largest partial sum for each 32 terms).
+  // The results are distributed like N(0, 1), and the largest is about 5. The tolerance is twice
+  // the sum of two errors. First, the result is rounded to bfloat16 once or twice (2^-8 of the
+  // result). Second, the sums over 512 elements keep 14 bits (2^-13 of the largest partial sum for
+  // each 32 elements).
   constexpr double kTolerance = 0x1p-4;
   at::Generator generator = at::detail::createCPUGenerator(/*seed=*/20240607);
   const auto random = [&](at::IntArrayRef shape) { return at::randn(shape, generator).to(device); };
-  // Rows differ by powers of two. So a missing scale or the scale of another row causes a large
-  // error, and the division by the powers below is exact.
+  // The rows are multiplied by different powers of two. A missing scale or the scale of another row
+  // then causes a large error, and the division of the results by these powers is exact.
   const auto powers = [&](int64_t count, int64_t period) {
     // Computed on the CPU, because LibTorch compiles at::exp2() at run time on CUDA.
     const at::Tensor index = at::arange(count, at::TensorOptions().dtype(at::kFloat));

@@ -1,4 +1,4 @@
-// y = x W^T + b in 8-bit floats. nn/fp8/rows.h describes the format.
+// The linear layer y = x W^T + b in 8-bit floats. nn/fp8/rows.h describes the format.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 namespace encode {
 
 // Immutable; any number of threads may use it. W and x are quantized row by row, so there is one
-// scale for each output feature and one for each token. On CUDA the product is LibTorch's scaled
-// product, which needs a device with 8-bit floats. The device determines the precision of the sums:
-// on sm_90 they keep about 14 bits between float32 partial sums. On CPU, for tests, the product is
-// a float32 product of the same values.
+// scale for each output feature and one for each token. On CUDA the values are multiplied by
+// at::_scaled_mm(), which needs a device with 8-bit floats. The device determines the precision of
+// the sums: on sm_90 they keep about 14 bits between float32 partial sums. On CPU, which only tests
+// use, the same values are multiplied in float32.
 class Fp8Linear {
  public:
   // Quantizes weights. Returns nullopt if in_features or out_features is not a multiple of
   // kFp8WidthStep, which the tensor cores need. Each weight is [.., in_features], and together they
-  // are stacked to [out_features, in_features]. bias is [out_features] or undefined. Weights and
-  // bias have the same type, which is bfloat16 on CUDA.
+  // are stacked to [out_features, in_features]. `bias` is [out_features] or undefined. Weights and
+  // bias have the same type, which must be bfloat16 on CUDA.
   static std::optional<Fp8Linear> make(const std::vector<at::Tensor>& weights,
                                        const at::Tensor& bias);
 
   // Returns x W^T + b, [T, out_features] in the type of the weights. x is [T, in_features]; its
-  // plain rows have the type of the weights. ProductOptions describes `launch_rows`.
+  // plain rows must have the type of the weights. ProductOptions describes `launch_rows`.
   at::Tensor operator()(const LinearInput& x, int64_t launch_rows = 0) const;
 
  private:
@@ -38,9 +38,9 @@ class Fp8Linear {
   at::ScalarType type_ = at::kBFloat16;
 };
 
-// Compares the scaled product on `device` with float32 products of the same values, for small
-// random input. Returns "" if they agree within rounding, else the reason why the scaled product
-// must not be used. Waits for the device. Throws c10::Error if the device fails.
+// Compares at::_scaled_mm() on `device` with a float32 matrix product of the same values, for small
+// random input. Returns "" if they agree within rounding, else the reason why 8-bit floats must not
+// be used on the device. Waits for the device. Throws c10::Error if the device fails.
 std::string check_fp8_product(at::Device device);
 
 }  // namespace encode

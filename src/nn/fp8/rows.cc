@@ -13,9 +13,10 @@ Fp8Rows quantize_rows_by_operations(const at::Tensor& x) {
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor largest =
       at::amax(at::abs(wide), {1}, /*keepdim=*/true).clamp_min(kFp8LeastMagnitude);
-  // `bound` is a tensor, because LibTorch divides by a number by multiplying with its reciprocal.
+  // `bound` is a tensor, because LibTorch divides by a plain number inexactly: it multiplies by the
+  // reciprocal.
   const at::Tensor bound = at::full({1}, kFp8Largest, largest.options());
-  // The largest result is 448 with a rounding error, and it is rounded to 448.
+  // The largest product is 448 with a rounding error. The conversion rounds it to 448.
   return {wide.mul(bound.div(largest)).to(at::kFloat8_e4m3fn), largest.div(bound)};
 }
 

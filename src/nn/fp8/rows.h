@@ -1,5 +1,5 @@
-// Rows in 8-bit floats with one scale for each row. The values are e4m3: 1 sign bit, 4 exponent
-// bits and 3 mantissa bits, no infinity, largest value 448 (Micikevicius et al. 2022).
+// Matrix rows in 8-bit floats with one scale for each row. The values are e4m3: 1 sign bit, 4
+// exponent bits and 3 mantissa bits, no infinity, largest value 448 (Micikevicius et al. 2022).
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ struct Fp8Rows {
 //   magnitude = max(largest magnitude of the row, kFp8LeastMagnitude)
 //   scale = magnitude / kFp8Largest
 //   value = x * (kFp8Largest / magnitude), rounded to the nearest e4m3 number, ties to even
-// If a row has an infinity or a NaN, its scale is not finite, and so no product with it is finite.
-// The bits of a row depend only on the row.
+// If a row has an infinity or a NaN, its scale is not finite. Every number that a matrix product
+// computes from this row is then not finite either. The bits of a row depend only on the row.
 //
 // quantize_rows() uses the kernel of the CUDA plugin if that may be used, else LibTorch's
 // operations. Both give the same bits. Any number of threads may call them. They throw c10::Error
@@ -35,7 +35,7 @@ at::Tensor dequantize(const Fp8Rows& rows);  // returns values x scale, [T, n] f
 // Returns uninitialized rows of `sizes` [T, n] on the device of `like`.
 Fp8Rows empty_fp8_rows(at::IntArrayRef sizes, const at::Tensor& like);
 
-// The input of a product: plain rows, quantized rows, or both.
+// The input of a matrix product: plain rows, quantized rows, or both.
 struct LinearInput {
   LinearInput(at::Tensor plain) : rows(std::move(plain)) {}
   LinearInput(at::Tensor plain, Fp8Rows quantized)

@@ -1,4 +1,4 @@
-// The element-wise functions between the products of a transformer.
+// The element-wise functions between the matrix products of a transformer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,14 +14,17 @@ enum class Activation { kNone, kGelu, kGeluTanh, kRelu, kSilu };
 // device fails.
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
-// The same for a tensor that only the caller holds. The result may overwrite x.
+// Applies the activation to the result of a matrix product, which only the caller holds. The result
+// may overwrite x.
 at::Tensor activate_product(at::Tensor x, Activation activation);
-// The same for a result that is the input of a product in 8-bit floats. One kernel of the CUDA
-// plugin computes and quantizes the result if it may be used.
+// Does what activate_product() does, if the next matrix product takes 8-bit floats. If the CUDA
+// plugin has a kernel that both activates and quantizes, and this kernel may be used, the result is
+// quantized. Otherwise it is not.
 LinearInput activate_for_product(at::Tensor x, Activation activation);
 
 // The gate of a GLU (Shazeer 2020). Returns activation(gate_up[:, :n]) x gate_up[:, n:], [T, n],
-// for gate_up [T, 2 x n]. apply_gate_for_product() quantizes as activate_for_product() does.
+// for gate_up [T, 2 x n]. apply_gate_for_product() also quantizes the result if
+// activate_for_product() would.
 at::Tensor apply_gate(const at::Tensor& gate_up, Activation activation);
 LinearInput apply_gate_for_product(const at::Tensor& gate_up, Activation activation);
 

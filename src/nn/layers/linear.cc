@@ -38,7 +38,7 @@ std::optional<at::Tensor> pack_weight(const at::Tensor& weight) {
   try {
     return call_boxed("mkldnn::_reorder_linear_weight", "", {weight, c10::IValue()});
   } catch (const c10::Error&) {
-    return std::nullopt;  // bfloat16 on a processor without AVX-512
+    return std::nullopt;  // oneDNN cannot pack bfloat16 on a processor without AVX-512
   }
 }
 
@@ -94,7 +94,7 @@ void note(const ProductOptions& options, const Linear& linear, const LinearInput
   if (options.trace != nullptr) options.trace->note(linear, x, call);
 }
 
-// Returns whether the input is on the CPU. Rows without a plain form come from a GPU kernel.
+// Returns whether the input is on the CPU. Input without plain rows comes from a GPU kernel.
 bool is_on_cpu(const LinearInput& x) { return x.rows.defined() && x.rows.device().is_cpu(); }
 
 }  // namespace
@@ -140,8 +140,8 @@ at::Tensor Linear::plain_product(const at::Tensor& x) const {
   return activated_by_product() ? y : activate_product(y, activation_);
 }
 
-// Returns whether the product applies the activation itself, in float32. cuBLAS can do this for
-// ReLU and for the tanh form of GELU.
+// Returns whether cuBLAS applies the activation in the same kernel as the matrix product, in
+// float32. cuBLAS can do this for ReLU and for the tanh form of GELU, if there is a bias.
 bool Linear::activated_by_product() const {
   return bias_.defined() &&
          (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh);
@@ -199,8 +199,8 @@ int64_t whole_blocks(int64_t tokens) {
   return (tokens + kCpuBlockTokens - 1) / kCpuBlockTokens * kCpuBlockTokens;
 }
 
-// On CUDA no blocks are needed here, because the engine fills batches up to whole launches of one
-// size.
+// On CUDA this function needs no blocks, because the engine fills every batch up to a multiple of
+// ProductOptions::launch_rows.
 at::Tensor Linear::operator()(const LinearInput& x) const {
   return is_on_cpu(x) ? blocks(x.rows, {}) : product(x);
 }

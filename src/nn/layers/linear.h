@@ -1,5 +1,5 @@
-// y = x W^T + b, with an activation or the addition of a residual. The device computes them in one
-// kernel if it can.
+// The linear layer y = x W^T + b, optionally with an activation or with the addition of a residual.
+// If the device has one kernel for both, that kernel computes them together.
 #pragma once
 
 #include <cstdint>
@@ -16,53 +16,56 @@
 
 namespace encode {
 
-// On CPU, each product of LibTorch runs on exactly this number of token rows. For another number of
-// rows oneDNN may choose another kernel, and so another order of summation; the bits of a row would
-// then depend on the other rows. The project's own kernels (kernels/linear.h) accept any number of
-// rows.
+// On CPU, LibTorch computes each matrix product in blocks of exactly this number of token rows. For
+// another number of rows oneDNN may choose another kernel, and so another order of summation; the
+// bits of a row would then depend on the other rows. The project's own kernels (kernels/linear.h)
+// accept any number of rows.
 inline constexpr int64_t kCpuBlockTokens = 512;
 
 // Returns the number of token slots that a batch of `tokens` tokens should have on CPU, so that no
-// product of this format has to copy its input. This is a multiple of kCpuBlockTokens if LibTorch
-// computes the products, else `tokens`.
+// matrix product of this format has to copy its input. The result is a multiple of kCpuBlockTokens
+// if LibTorch computes the matrix products, else `tokens`.
 int64_t cpu_slots(int64_t tokens, ProductFormat format);
 int64_t whole_blocks(int64_t tokens);  // rounds up to a multiple of kCpuBlockTokens
 
-// Immutable; any number of threads may use it, with one exception below. On CPU the weight is
-// repacked once, for the project's own kernels or for oneDNN, and the original is released. With
-// ProductFormat::kFp8 the weight is quantized instead.
+// A linear layer. Immutable; any number of threads may use it, with one exception below. On CPU the
+// constructor repacks the weight for the project's own kernels or for oneDNN, and does not keep the
+// original. With ProductFormat::kFp8 it quantizes the weight instead.
 //
-// LibTorch has one float32 precision for the whole process, which cuBLAS reads at each product. It
-// is "highest", except while a Linear with ProductFormat::kFloat32High computes a product on a GPU.
-// Only one thread at a time may use these Linears. On CPU nothing reads the precision.
+// The exception: LibTorch has one float32 precision for the whole process, which cuBLAS reads at
+// each matrix product. A Linear with ProductFormat::kFloat32High changes it from "highest" to
+// "high" while it computes on a GPU. Therefore only one thread at a time may use such Linears on a
+// GPU. On CPU nothing reads the precision.
 class Linear {
  public:
   // weight is [out_features, in_features]; bias is [out_features] or undefined. Both are on the
-  // device. The product format is the type of the weight.
+  // device. The product format follows from the type of the weight.
   Linear(const at::Tensor& weight, const at::Tensor& bias,
          Activation activation = Activation::kNone)
       : Linear({weight}, bias, activation, {.format = format_of(weight.scalar_type())}) {}
-  // The weights [.., in_features] are stacked by rows. Weights and bias have the compute type of
-  // the format. For kFp8 on CPU they may have another type, which is then the type of the results.
-  // Throws c10::Error if the weights have a wrong type.
+  // Each weight is [.., in_features]. The weights are stacked by rows to one weight [out_features,
+  // in_features]. Weights and bias have the compute type of the format. For kFp8 on CPU, weights
+  // and bias may have another type. The results then have this type, too. Throws c10::Error if the
+  // weights have a wrong type.
   Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activation activation,
          const ProductOptions& options);
 
   // Returns activation(x W^T + b), [T, out_features], for x [T, in_features].
   at::Tensor operator()(const LinearInput& x) const;
-  // The same in the form in which `next`, the product that reads the result, needs it.
+  // Returns activation(x W^T + b) for a result that only `next` reads. If `next` takes 8-bit
+  // floats, the result may be quantized for it.
   LinearInput operator()(const LinearInput& x, const Linear& next) const;
-  // Returns residual + x W^T + b. Only for Activation::kNone.
+  // Returns residual + x W^T + b. The Linear must have no activation (Activation::kNone).
   ResidualSum add(const LinearInput& x, const at::Tensor& residual) const;
 
-  // The same as operator() for inputs with a number of rows that varies from call to call. The
-  // product runs in blocks of kCpuBlockTokens rows on every device, or in one call of the project's
-  // own kernels.
+  // Does what operator() does, for inputs with a number of rows that varies from call to call. On
+  // every device it computes blocks of kCpuBlockTokens rows, so that the bits of a row do not
+  // depend on the number of rows. The project's own CPU kernels need no blocks.
   at::Tensor in_blocks(const at::Tensor& x) const { return blocks(x, {}); }
 
   int64_t out_features() const { return out_features_; }
-  bool quantizes() const { return ours_ && ours_->quantizes(); }  // to int8
-  bool takes_fp8() const { return fp8_.has_value(); }             // quantizes to 8-bit floats
+  bool quantizes() const { return ours_ && ours_->quantizes(); }  // true if it quantizes to int8
+  bool takes_fp8() const { return fp8_.has_value(); }  // true if it quantizes to 8-bit floats
 
  private:
   at::Tensor product(const LinearInput& x) const;  // all rows, not in blocks

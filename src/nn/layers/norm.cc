@@ -21,8 +21,8 @@ struct NormParameters {
   double eps;
 };
 
-// Returns the norm of each row of x [T, n]. `pick` selects the kernel from the table for the type
-// of x.
+// Normalizes each row of x [T, n]. pick(table) returns the kernel to run from the table of row
+// kernels for the type of x.
 template <typename Pick>
 at::Tensor for_each_row(const at::Tensor& x, const NormParameters& norm, const Pick& pick) {
   const at::Tensor in = x.contiguous();
@@ -42,9 +42,10 @@ at::Tensor for_each_row(const at::Tensor& x, const NormParameters& norm, const P
   return y;
 }
 
-// Computes the norm of the whole sum with one kernel of the plugin, and writes the outputs that
-// `call` asks for. If `keep`, x.sum is then the whole sum; it takes over the memory of the term,
-// which nobody else holds. Returns false, and does nothing, if the plugin has no such kernel.
+// Normalizes x.sum + x.term with one kernel of the CUDA plugin, and writes the outputs that `call`
+// asks for. If `keep` is true, the kernel also stores the sum of both in the memory of x.term,
+// which nobody else holds, and x.sum becomes this tensor. Returns false, and does nothing, if the
+// plugin has no kernel for it.
 bool run_fused(CudaKernel kind, CudaNorm& call, ResidualSum& x, bool keep) {
   call.x = x.sum;
   if (x.term.defined()) {
@@ -64,16 +65,16 @@ bool may_fuse(const ResidualSum& x) { return x.sum.device().is_cuda() && x.sum.i
 Norm::Norm(CudaKernel kind, at::Tensor weight, at::Tensor bias, double eps)
     : kind_(kind), weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
 
-// Returns the norm, or an undefined tensor if the plugin has no kernel for it.
+// Returns the normalized sum, or an undefined tensor if the CUDA plugin has no kernel for it.
 at::Tensor Norm::fused(ResidualSum& x, bool keep) const {
   if (!may_fuse(x)) return {};
   CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_, .y = at::empty_like(x.sum)};
   return run_fused(kind_, call, x, keep) ? call.y : at::Tensor();
 }
 
-// Returns the norm, quantized for `next`, or nullopt if `next` does not need 8-bit floats or the
-// plugin has no kernel for it. If the sum is not kept, the result also has plain rows, because the
-// next residual is the norm itself.
+// Returns the normalized sum, quantized for `next`. Returns nullopt if `next` does not take 8-bit
+// floats or the CUDA plugin has no kernel for it. If `keep` is false, the result also has plain
+// rows, because the next residual is the normalized sum.
 std::optional<LinearInput> Norm::fused_fp8(ResidualSum& x, bool keep, const Linear& next) const {
   if (!next.takes_fp8() || !may_fuse(x)) return std::nullopt;
   CudaNorm call = {.weight = weight_, .bias = bias_, .eps = eps_};
@@ -99,7 +100,7 @@ at::Tensor Norm::layer_norm(const at::Tensor& x) const {
 at::Tensor Norm::rms_norm(const at::Tensor& x) const {
   if (x.scalar_type() != weight_.scalar_type())
     return (*this)(x.to(weight_.scalar_type())).to(x.scalar_type());
-  // On CPU LibTorch would make five passes over memory.
+  // On CPU the project's own kernel runs, because LibTorch would make five passes over memory.
   if (!x.device().is_cpu()) return std::get<0>(at::_fused_rms_norm(x, {x.size(-1)}, weight_, eps_));
   return for_each_row(x, {weight_, {}, eps_}, [](const auto& rows) { return rows.rms_norm; });
 }

@@ -18,15 +18,17 @@ enum class CudaKernel;
 // fails.
 class Norm {
  public:
-  // Returns the norm of x [..., n].
+  // Returns x [..., n], normalized.
   at::Tensor operator()(const at::Tensor& x) const;
-  // Returns the norm of the whole sum, [T, n].
+  // Returns x.sum + x.term, normalized, [T, n].
   at::Tensor operator()(ResidualSum x) const;
-  // The same. Afterwards x.sum is the whole sum, and x has no term.
+  // Returns x.sum + x.term, normalized, and stores x.sum + x.term in x.sum. Afterwards x.term is
+  // undefined.
   at::Tensor settle(ResidualSum& x) const;
-  // The two functions above, with a result for the product `next`. If `next` needs 8-bit floats,
-  // one kernel computes the norm and quantizes it. for_product() then returns the plain rows as
-  // well, because they are the next residual.
+  // These functions do what operator() and settle() do, for a result that is the input of `next`.
+  // If `next` takes 8-bit floats and the CUDA plugin has a kernel for it, this kernel normalizes
+  // and quantizes. for_product() then returns the plain rows as well, because the next residual is
+  // the normalized sum.
   LinearInput for_product(ResidualSum x, const Linear& next) const;
   LinearInput settle_for_product(ResidualSum& x, const Linear& next) const;
 
@@ -35,7 +37,7 @@ class Norm {
   double eps() const { return eps_; }
 
  protected:
-  // kLayerNorm or kRmsNorm.
+  // `kind` is kLayerNorm or kRmsNorm.
   Norm(CudaKernel kind, at::Tensor weight, at::Tensor bias, double eps);
 
  private:
@@ -58,10 +60,11 @@ class LayerNorm : public Norm {
 
 class RmsNorm : public Norm {
  public:
-  // weight is [n]. With a float32 weight, rows of 16 bits stay in float32 until the end (Gemma). A
-  // weight of the type of the rows is applied after the rounding to this type (Llama, T5).
+  // weight is [n]. With a float32 weight, rows of 16 bits stay in float32 until the end (Gemma).
+  // With a weight of the same type as the rows, the normalized rows are first rounded to this type
+  // and then multiplied by the weight (Llama, T5).
   RmsNorm(at::Tensor weight, double eps);
-  // Replaces x [T, heads, n], which may be a view, by its norm.
+  // Normalizes x [T, heads, n] in place. x may be a view.
   void in_place(const at::Tensor& x) const;
 };
 

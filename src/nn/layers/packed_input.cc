@@ -42,7 +42,8 @@ PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device
   input.input_ids = upload<int64_t>(batch.input_ids, slots, device);
   input.position_ids = upload<int64_t>(batch.position_ids, slots, device);
   input.cu_seqlens = batch.cu_seqlens;
-  // FlashAttention has another path, with other bits, if the longest sequence has one token.
+  // If the longest sequence has one token, FlashAttention takes another path and gives other bits.
+  // Therefore it is told that the longest sequence has at least two tokens.
   input.max_seqlen = std::max(batch.max_seqlen, 2);
   input.prompt_tokens = batch.prompt_tokens;
   if (device.is_cuda()) input.cu_seqlens_device = to_device(batch.cu_seqlens, device);

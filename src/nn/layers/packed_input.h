@@ -10,17 +10,17 @@
 
 namespace encode {
 
-// A batch of B sequences in T token slots. The first cu_seqlens.back() slots hold the sequences.
-// The other slots are filler, so that T can be the same for every launch. Filler slots have id 0
-// and do not affect any embedding.
+// A batch of B sequences in T token slots. Sequence b has the slots cu_seqlens[b] to cu_seqlens[b +
+// 1] - 1. The slots from cu_seqlens[B] on are filler, so that T can be a multiple of a block or
+// launch size. Filler slots have id 0 and do not affect any embedding.
 struct PackedInput {
   at::Tensor input_ids;             // [T] int64, on the device
   at::Tensor position_ids;          // [T] int64, on the device
   at::Tensor cu_seqlens_device;     // [B + 1] int32, CUDA only
-  std::vector<int32_t> cu_seqlens;  // [B + 1], host
+  std::vector<int32_t> cu_seqlens;  // [B + 1], on the host
   int64_t max_seqlen = 0;
-  // [P] int64, on the device: the token that pooling reads of each sequence, and then filler.
-  // Undefined if pooling reads all tokens.
+  // [P] int64, on the device: for each sequence the slot of the one token that pooling reads, and
+  // then filler up to P. Undefined if pooling reads all tokens.
   at::Tensor pooled_rows;
   int64_t prompt_tokens = 0;  // leading tokens of each sequence that pooling ignores
 

@@ -26,7 +26,7 @@ std::vector<int64_t> token_rows(const PackedInput& batch, PoolingMode mode) {
   return rows;
 }
 
-// The sequences of a batch as segments of its token rows.
+// Pools with LibTorch's operations. Each sequence of the batch is a segment of the token vectors.
 class Segments {
  public:
   Segments(const at::Tensor& hidden_states, const PackedInput& batch)
@@ -70,7 +70,8 @@ class Segments {
   at::Tensor on_device(const std::vector<T>& values) const {
     return to_device(values, tokens_.device());
   }
-  // Returns [B, 1]. A divisor is never zero: if no token is kept, the dividend is zero.
+  // Returns `values` as a tensor [B, 1]. A value of 0 becomes 1e-9: the sequence then has only
+  // prompt tokens, so the dividend is 0 and the quotient is 0.
   at::Tensor divisors(const std::vector<float>& values) const {
     return on_device(values).clamp_min_(1e-9).unsqueeze(1);
   }
@@ -99,8 +100,8 @@ class Segments {
   std::vector<float> position_sums_;
 };
 
-// Pools on a CUDA device, with one kernel for each mode. Returns an undefined tensor if the plugin
-// does not have the kernels.
+// Pools on a CUDA device, with one kernel call for each mode. Returns an undefined tensor if the
+// CUDA plugin has no kernel for it.
 at::Tensor pool_by_kernel(const at::Tensor& hidden_states, const PackedInput& batch,
                           const std::vector<PoolingMode>& modes) {
   if (!hidden_states.device().is_cuda()) return {};
@@ -132,7 +133,8 @@ at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat
   const auto count = static_cast<int64_t>(rows.size());
   rows.resize(
       static_cast<size_t>(device.is_cuda() ? whole_blocks(count) : cpu_slots(count, format)));
-  // On a GPU the choice may change the bits, so it must not depend on the size of the batch.
+  // On CPU, all rows are computed if the pooled rows are not fewer. On a GPU, pooled_rows can
+  // change the bits, so it must be defined for every batch, independent of the size of the batch.
   if (device.is_cpu() && static_cast<int64_t>(rows.size()) >= batch.tokens()) return {};
   return to_device(rows, device);
 }

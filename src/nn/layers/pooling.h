@@ -1,4 +1,4 @@
-// Turns token embeddings into sentence embeddings, with the definitions of sentence-transformers.
+// Turns token vectors into embeddings, as sentence-transformers defines it.
 #pragma once
 
 #include <vector>
@@ -17,19 +17,20 @@ namespace encode {
 // order of `modes`. For {kNone} it returns the vectors of all tokens of the sequences, [tokens,
 // hidden_size].
 //
-// Sums are computed in float32 in the order of the tokens, so the bits of a row do not depend on
-// its batch. If all tokens of a sequence belong to the prompt (batch.prompt_tokens), the result is
-// zero, except for cls and lasttoken.
+// Sums are computed in float32 in the order of the tokens, so the bits of an embedding do not
+// depend on the other sequences of the batch. If all tokens of a sequence belong to the prompt
+// (batch.prompt_tokens), the result is zero, except for cls and lasttoken.
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 
-// Returns whether `modes` read only one token of each sequence (cls or the last token). The model
-// then needs to compute only the rows batch.pooled_rows in its last layer.
+// Returns whether `modes` read only one token of each sequence (cls or the last token). The last
+// layer of the model then needs to compute only the tokens of batch.pooled_rows.
 bool reads_one_token(const std::vector<PoolingMode>& modes);
 
-// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. The rows are filled up to
-// whole blocks if a product of this format needs them (nn/layers/linear.h). On CPU the result is
-// undefined if the rows would not be fewer than all tokens.
+// Returns the value of PackedInput::pooled_rows for kCls or kLastToken. Filler rows extend the
+// result to a multiple of kCpuBlockTokens (nn/layers/linear.h), except on CPU if matrix products of
+// this format need no blocks. On CPU the result is undefined if it would have as many rows as the
+// batch has tokens, or more.
 at::Tensor pooled_rows(const PackedInput& batch, PoolingMode mode, ProductFormat format);
 
 // Divides each row of x [B, dim] float32 in place by its Euclidean norm, or by 1e-12 if the norm is

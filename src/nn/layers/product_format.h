@@ -1,5 +1,5 @@
-// The formats of the operands of products. A layer gets its format when it is constructed, and
-// nothing else changes the format.
+// The number formats in which matrix products are computed. A layer gets its format when it is
+// constructed and keeps it.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 
 namespace encode {
 
-// The operands of a product. The sums are float32, but sums of 8-bit integers are exact.
+// The format of the operands of a matrix product. The sums are float32, but sums of 8-bit integers
+// are exact.
 enum class ProductFormat {
   kFloat32,      // as exact as float32 arithmetic
   kFloat32High,  // float32 with fewer bits: two digits on AMX, TF32 on a GPU, else as kFloat32
   kBFloat16,
   kFloat16,
-  kInt8,  // float32 that is quantized row by row; only on a CPU for which linear_kernel() has it
-  kFp8,   // quantized row by row (Fp8Linear); kBFloat16 if the widths of the product do not fit
+  kInt8,  // float32, quantized row by row; only on a CPU for which linear_kernel() has a kernel
+  kFp8,   // quantized row by row, or as kBFloat16 if Fp8Linear does not support the widths
 };
 
-// The type of the weights and of the activations around a product of the format.
+// Returns the type of the weights, inputs and results of a matrix product of the format.
 inline at::ScalarType compute_type(ProductFormat format) {
   switch (format) {
     case ProductFormat::kBFloat16:
@@ -34,7 +35,7 @@ inline at::ScalarType compute_type(ProductFormat format) {
   return at::kFloat;
 }
 
-// The format with operands of `type`, which is float32, bfloat16 or float16.
+// Returns the format with operands of `type`, which is float32, bfloat16 or float16.
 inline ProductFormat format_of(at::ScalarType type) {
   if (type == at::kBFloat16) return ProductFormat::kBFloat16;
   return type == at::kHalf ? ProductFormat::kFloat16 : ProductFormat::kFloat32;
@@ -42,13 +43,15 @@ inline ProductFormat format_of(at::ScalarType type) {
 
 class ProductTrace;
 
-// The options of the products of all layers of a model.
+// The options of all matrix products of a model.
 struct ProductOptions {
   ProductFormat format = ProductFormat::kFloat32;
-  // If above 0, a product on a GPU runs in launches of exactly this number of rows, and its number
-  // of rows is a multiple of it. BatchPlan::launch_tokens explains launches.
+  // If above 0, a GPU computes a matrix product in launches of exactly `launch_rows` rows. The
+  // number of rows of the input is then a multiple of launch_rows. BatchPlan::launch_tokens
+  // explains why.
   int64_t launch_rows = 0;
-  ProductTrace* trace = nullptr;  // records each product; must outlive the layers
+  // Records each matrix product. Must outlive the layers. May be null.
+  ProductTrace* trace = nullptr;
 };
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// A record of the matrix products of a forward pass, so that they can be run and timed alone.
+// A record of the matrix products of a forward pass, so that each can be run and timed on its own.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace encode {
 
-// One product of a Linear.
+// One matrix product of a Linear.
 struct TracedProduct {
   enum class Call {
-    kWhole,        // operator() and add() on a GPU; add() leaves the addition to the next norm
+    kWhole,        // operator() and add() on a GPU, where the next norm does the addition of add()
     kInBlocks,     // in_blocks(), and operator() on CPU
     kAddInBlocks,  // add() on CPU
   };
@@ -28,10 +28,9 @@ struct TracedProduct {
   }
 };
 
-// Records products from start() to stop(). It records the products of the Linears that were
-// constructed with it (ProductOptions::trace). A Linear gets the trace at construction, because a
-// trace for each forward pass would be a parameter of every function between the model and its
-// products.
+// Records matrix products from start() to stop(). Each Linear that is constructed with this trace
+// (ProductOptions::trace) reports its products. The trace is not a parameter of the forward pass,
+// because every function from the model down to Linear would then have to pass it on.
 //
 // From start() to stop(), only one thread may run the model. At other times any number of threads
 // may run it, and note() does nothing.
@@ -42,9 +41,8 @@ class ProductTrace {
   ProductTrace& operator=(const ProductTrace&) = delete;
 
   void start() { recording_ = true; }
-  std::vector<TracedProduct> stop();  // returns the products since start(), in order
-
-  // Records a product. Only Linear calls it.
+  // Returns the matrix products since start(), in the order of computation.
+  std::vector<TracedProduct> stop();
   void note(const Linear& linear, const LinearInput& x, TracedProduct::Call call);
 
  private:

@@ -19,11 +19,11 @@ namespace encode {
 namespace {
 
 // Returns the distances from -reach to reach. Buckets are computed with the same tensor operations
-// as in Hugging Face Transformers, because the rounding of a float32 logarithm decides the bucket
-// of a distance at a border.
+// as in Hugging Face Transformers, because for a distance at the border of two buckets the rounding
+// of a float32 logarithm decides.
 at::Tensor distances(int64_t reach) { return at::arange(-reach, reach + 1, at::kLong); }
 
-// Returns positions with these columns and without terms.
+// Returns RelativePositions with `columns`, [2R + 1], and without tables.
 RelativePositions with_columns(const at::Tensor& columns, at::Device device) {
   const at::Tensor dense = columns.to(at::kInt).contiguous();
   const auto* data = dense.const_data_ptr<int32_t>();
@@ -31,9 +31,9 @@ RelativePositions with_columns(const at::Tensor& columns, at::Device device) {
 }
 
 // If the number of heads is a power of two, the slopes are a geometric sequence with the first term
-// and the ratio 2^(-8/heads). Otherwise the first heads have the slopes of the next lower power of
-// two. The other heads have every second slope of the next higher power of two. This is
-// get_slopes() of the authors.
+// and the ratio 2^(-8/heads). Otherwise, let P be the next lower power of two. The first P heads
+// have the slopes for P heads, and the other heads have every second slope for 2 P heads. The
+// authors' get_slopes() does the same.
 std::vector<float> alibi_slopes(int64_t heads) {
   int64_t power = 1;
   while (power * 2 <= heads) power *= 2;
@@ -50,7 +50,7 @@ std::vector<float> alibi_slopes(int64_t heads) {
 }  // namespace
 
 RelativePositions bucket_bias(const at::Tensor& table, int64_t max_distance) {
-  const int64_t buckets = table.size(0) / 2;  // for each sign of the distance
+  const int64_t buckets = table.size(0) / 2;  // for keys on one side of the query
   const int64_t exact = buckets / 2;
   const at::Tensor distance = distances(max_distance);
   const at::Tensor away = at::abs(distance);

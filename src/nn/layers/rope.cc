@@ -14,7 +14,7 @@
 namespace encode {
 namespace {
 
-// Returns base^(2i / head_dim), the reciprocals of the frequencies.
+// Returns base^(2i / head_dim) for each pair i of elements, the reciprocals of the frequencies.
 at::Tensor periods(const at::Tensor& base, int64_t head_dim) {
   const at::Tensor exponents =
       at::arange(0, head_dim, 2, at::kFloat).div(static_cast<double>(head_dim));
@@ -44,7 +44,8 @@ at::Tensor ntk_frequencies(const RopeParameters& rope) {
       .div(std::pow(rope.factor, 2 / static_cast<double>(rope.head_dim)));
 }
 
-// Returns the dimension with a frequency that makes `rotations` turns within the trained length.
+// Returns the dimension of a head that rotates `rotations` times within the trained length. The
+// result can be a fraction.
 double turning_dimension(const RopeParameters& rope, double rotations) {
   const auto length = static_cast<double>(rope.original_max_position_embeddings);
   return static_cast<double>(rope.head_dim) *
@@ -60,7 +61,7 @@ at::Tensor yarn_frequencies(const RopeParameters& rope) {
   }
   low = std::max(low, 0.0);
   high = std::min(high, static_cast<double>(rope.head_dim - 1));
-  if (low == high) high += 0.001;  // against a division by zero, as in Hugging Face Transformers
+  if (low == high) high += 0.001;  // avoids a division by zero, as in Hugging Face Transformers
   const at::Tensor interpolated =
       at::arange(rope.head_dim / 2, at::kFloat).sub(low).div(high - low).clamp(0, 1);
   const at::Tensor kept = interpolated.neg().add(1);

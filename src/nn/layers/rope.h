@@ -12,10 +12,10 @@ namespace encode {
 enum class RopeType {
   kDefault,
   kLinear,   // positions are divided by `factor` (Chen et al. 2023)
-  kDynamic,  // the base grows with the length of a text above max_position_embeddings ("NTK-aware")
-  kNtk,      // the base is larger for all texts, which may be `factor` times as long (GTE)
-  kYarn,     // low frequencies are divided by `factor`, high ones are kept (Peng et al. 2023)
-  kLlama3,   // as kYarn, with other bounds (Llama 3.1)
+  kDynamic,  // the base grows for a text of more than max_position_embeddings tokens ("NTK-aware")
+  kNtk,      // the base is larger for all texts, so that they can be `factor` times as long (GTE)
+  kYarn,    // low frequencies are divided by `factor`, high frequencies are kept (Peng et al. 2023)
+  kLlama3,  // like kYarn, with other limits for low and high frequencies (Llama 3.1)
 };
 
 struct RopeParameters {
@@ -23,14 +23,18 @@ struct RopeParameters {
   int64_t head_dim = 0;
   double theta = 10000;  // base of the frequencies
   double factor = 1;
-  int64_t max_position_embeddings = 0;           // kDynamic
-  int64_t original_max_position_embeddings = 0;  // kYarn, kLlama3: the trained length
-  double low_freq_factor = 1;                    // kLlama3
+  int64_t max_position_embeddings = 0;           // for kDynamic: the base grows above this length
+  int64_t original_max_position_embeddings = 0;  // for kYarn and kLlama3: the trained length
+  // For kLlama3: a frequency is divided by `factor` if it rotates less than low_freq_factor times
+  // within the trained length, and kept if it rotates more than high_freq_factor times. Between the
+  // two limits the change is gradual.
+  double low_freq_factor = 1;
   double high_freq_factor = 4;
-  double beta_fast = 32;  // kYarn: the ramp is between these rotations within the trained length
+  // For kYarn: the same with the limits beta_slow and beta_fast.
+  double beta_fast = 32;
   double beta_slow = 1;
-  bool truncate = true;         // kYarn: the bounds of the ramp are rounded to whole dimensions
-  double attention_factor = 1;  // kYarn: factor of cos and sin
+  bool truncate = true;         // for kYarn: the limits are rounded to whole dimensions of a head
+  double attention_factor = 1;  // for kYarn: cosines and sines are multiplied by this number
 };
 
 // Returns the frequencies for texts of `length` tokens, [head_dim / 2] float32 on the host. Only

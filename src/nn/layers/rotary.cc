@@ -33,7 +33,7 @@ void rotate_cpu(const at::Tensor& qkv, int64_t heads, const RotaryAngles& angles
   });
 }
 
-// Returns the angles of positions [0, positions) of a text of `length` tokens.
+// Returns the cosines and sines of the positions [0, positions) in a text of `length` tokens.
 RotaryAngles make_table(const RopeParameters& rope, int64_t positions, int64_t length,
                         at::Device device) {
   const at::Tensor angles =

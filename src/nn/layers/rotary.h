@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// The cosines and sines of the tokens of one batch, [T, head_dim / 2] float32. They are the same
-// for every layer with the same parameters.
+// The cosines and sines of the rotation angles of T tokens, [T, head_dim / 2] float32. All layers
+// with the same RopeParameters share them.
 struct RotaryAngles {
   at::Tensor cos;
   at::Tensor sin;
@@ -25,8 +25,8 @@ class Rotary {
   Rotary(const RopeParameters& rope, int64_t positions, at::Device device);
 
   // Returns the angles of a batch. Every position of the batch must be below `positions`. With
-  // dynamic scaling, a text that is longer than the trained length gets the frequencies for its own
-  // length. Other texts of the batch do not affect them.
+  // RopeType::kDynamic, a text of more than max_position_embeddings tokens gets the frequencies for
+  // its own length. The other texts of the batch do not affect these frequencies.
   RotaryAngles angles(const PackedInput& batch) const;
 
  private:

@@ -22,7 +22,7 @@ int64_t number(const char* name, int64_t otherwise) {
   return value != nullptr ? std::strtoll(value, nullptr, 10) : otherwise;
 }
 
-// Copies and reads that a GPU would still be doing.
+// A copy to pinned memory, or a read of pinned memory, that is complete only at the next wait.
 struct Pending {
   at::Tensor host;
   at::Tensor value;
@@ -35,7 +35,8 @@ std::mutex& pending_mutex() {
 }
 
 std::list<Pending>& pending() {
-  static auto* const list = new std::list<Pending>;  // outlives every other static object
+  // Never deleted, so that it outlives every other static object.
+  static auto* const list = new std::list<Pending>;
   return *list;
 }
 
@@ -57,7 +58,8 @@ void report_failure() {
                               "CUDA error: an illegal memory access was encountered");
 }
 
-// A copy into memory that nobody holds any more is dropped: the only reference is the queue's.
+// Completes a copy, or checks that memory has not changed while the device was reading it. Skips
+// the check if only the queue still refers to the memory.
 void finish(const Pending& work) {
   if (!work.host_is_read) {
     at::Tensor host = work.host;
@@ -116,7 +118,7 @@ C10_REGISTER_GUARD_IMPL(CUDA, Guard)
 
 }  // namespace
 
-// Registered under the name by which LibTorch looks for the hooks of CUDA.
+// LibTorch finds this class by its name, CUDAHooks, in a registry.
 struct CUDAHooks final : at::CUDAHooksInterface {
   explicit CUDAHooks(at::CUDAHooksArgs) {}
   void init() const override {}

@@ -1,6 +1,6 @@
-// The fused operations that only the CUDA library has, from their definitions in float32. Each
-// checks what LibTorch 2.11 checks on a GPU (ATen/native/transformers/cuda, ATen/native/cuda/
-// Blas.cpp), so that a call that a GPU would refuse is refused here.
+// The fused operations that only LibTorch's CUDA library has, computed in float32 from their
+// definitions. Each operation has the argument checks that LibTorch 2.11 has for a GPU
+// (ATen/native/transformers/cuda and ATen/native/cuda/Blas.cpp), so it rejects the same calls.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -35,9 +35,10 @@ struct Attention {
   const Tensor bias = {};  // [1, heads, .., ..], added to the scaled scores; or undefined. Each
                            // sequence begins at its first row and column, as in the CUDA kernel
   double scale = 1;
-  int64_t left = -1;  // window; -1: unbounded
+  int64_t left = -1;  // see AttentionWindow; -1: no limit
   int64_t right = -1;
-  // FlashAttention-2 has one kernel for windows and one without: same mathematics, other bits.
+  // FlashAttention-2 has a kernel for windows and a kernel without. They compute the same, but with
+  // different bits.
   bool window_kernel = false;
 };
 
@@ -49,8 +50,9 @@ Tensor heads_first(const Tensor& packed, int64_t begin, int64_t length, int64_t 
       .repeat_interleave(heads / packed.size(1), 0);
 }
 
-// Softmax whose weights are rounded to the type of the operands before they multiply the values, as
-// tensor cores need it: before the division by their sum, or after it in the windowed kernel.
+// Returns softmax(scores) x values. Tensor cores need weights in the type of the operands, so the
+// weights are rounded to this type. The windowed kernel divides the weights by their sum before
+// this rounding. The other kernel divides the result instead.
 Tensor weighted_values(const Tensor& scores, const Tensor& values, const Attention& call) {
   const at::ScalarType type = call.query.scalar_type();
   const auto rounded = [type](const Tensor& weights) { return weights.to(type).to(at::kFloat); };
@@ -59,7 +61,7 @@ Tensor weighted_values(const Tensor& scores, const Tensor& values, const Attenti
   return at::bmm(rounded(weights), values).div(weights.sum(-1, /*keepdim=*/true));
 }
 
-// Slots beyond the sequences keep NaN.
+// Computes attention sequence by sequence. The rows of the slots beyond the sequences stay NaN.
 Tensor attend(const Attention& call) {
   TORCH_CHECK(call.cu_seqlens.scalar_type() == at::kInt && call.cu_seqlens.is_contiguous() &&
                   call.cu_seqlens.is_cuda(),
@@ -94,7 +96,8 @@ Tensor attend(const Attention& call) {
   return out;
 }
 
-// mha_varlen_fwd() drops a side of the window that reaches as far as the longest sequence.
+// Replaces at::_flash_attention_forward(). If a side of the window is at least as long as the
+// longest sequence, that side is dropped, as mha_varlen_fwd() of FlashAttention does.
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_attention(
     const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& cu_seqlens_q,
     const OptionalTensor& /*cu_seqlens_k*/, c10::SymInt /*max_q*/, c10::SymInt max_k,
@@ -150,7 +153,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt> efficient_a
   return {out, out, out, out, 0, 0};
 }
 
-// Rows of x and columns of w with a scale each.
+// Replaces at::_scaled_mm() with one scale for each row of x and one for each column of w.
 Tensor scaled_mm(const Tensor& x, const Tensor& w, const Tensor& scale_x, const Tensor& scale_w,
                  const OptionalTensor& bias, const OptionalTensor& /*scale_result*/,
                  std::optional<at::ScalarType> type, bool /*use_fast_accum*/) {
@@ -178,7 +181,8 @@ Tensor& scaled_mm_out(const Tensor& x, const Tensor& w, const Tensor& scale_x,
   return out;
 }
 
-// cuBLASLt's epilogue has the approximation by tanh; LibTorch's CPU kernel has the exact GELU.
+// Replaces at::_addmm_activation(). The GELU is the tanh form as in cuBLASLt. LibTorch's CPU kernel
+// would compute the exact form.
 Tensor addmm_activation(const Tensor& bias, const Tensor& x, const Tensor& w,
                         const at::Scalar& /*beta*/, const at::Scalar& /*alpha*/, bool use_gelu) {
   count_launch();

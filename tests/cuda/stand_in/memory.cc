@@ -13,8 +13,8 @@
 namespace stand_in {
 namespace {
 
-// Blocks of host memory that are kept for the next request, as LibTorch's allocators keep theirs:
-// a request takes a free block of at most twice its size, or a new one.
+// Allocates blocks of host memory and keeps freed blocks for later requests, as LibTorch's
+// allocators do. A request gets a free block of at most twice its size, or else a new block.
 class BlockCache {
  public:
   struct Bytes {
@@ -24,10 +24,10 @@ class BlockCache {
   };
   struct Taken {
     void* block;
-    bool fresh;  // no kept block did
+    bool fresh;  // true if the block is new
   };
 
-  // Null if the reserved bytes would exceed `limit`.
+  // Returns a block, or null if the reserved bytes would exceed `limit`.
   Taken take(size_t bytes, int64_t limit) {
     const size_t size = rounded(bytes);
     const std::lock_guard lock(mutex_);
@@ -62,7 +62,7 @@ class BlockCache {
     release_kept();
   }
 
-  // True if `data` lies in a block that is in use.
+  // Returns true if `data` is in a block that is in use.
   bool holds(const void* data) {
     const std::lock_guard lock(mutex_);
     auto after = used_.upper_bound(const_cast<void*>(data));
@@ -77,7 +77,7 @@ class BlockCache {
   }
 
  private:
-  static constexpr size_t kAlignment = 512;  // cudaMalloc's
+  static constexpr size_t kAlignment = 512;  // the alignment of cudaMalloc()
   static constexpr int kNan = 0xff;          // all bits set: NaN in every floating-point type
 
   static size_t rounded(size_t bytes) {
@@ -99,7 +99,7 @@ class BlockCache {
 };
 
 BlockCache& device_blocks() {
-  static auto* const cache = new BlockCache;  // outlives every tensor
+  static auto* const cache = new BlockCache;  // never deleted, so that it outlives every tensor
   return *cache;
 }
 

@@ -1,4 +1,4 @@
-// Every operation of LibTorch on the device: the CPU's kernel on the same memory.
+// Implements every operation of LibTorch on the device: it runs the CPU kernel on the same memory.
 #include <array>
 #include <string_view>
 #include <utility>
@@ -53,7 +53,8 @@ const at::Tensor& resize(const at::Tensor& tensor, at::IntArrayRef sizes,
   return tensor;
 }
 
-// The tensors of one call: what the CPU's kernel sees, and what it stands for.
+// The tensors of one call of an operation. The CPU kernel gets an alias of each device tensor,
+// which is a CPU tensor with the same memory.
 class Aliases {
  public:
   at::Tensor replace(const at::Tensor& tensor) {
@@ -83,7 +84,8 @@ class Aliases {
     }
   }
 
-  // An operation that resized the alias of an empty tensor has left the original empty.
+  // If an operation has resized the alias of an empty tensor, the original is still empty. Resizes
+  // the original and copies the result into it.
   void copy_resized_back() const {
     for (const auto& [alias, original] : known_) {
       if (alias.numel() == original.numel()) continue;
@@ -118,8 +120,8 @@ class Aliases {
   std::vector<std::pair<at::Tensor, at::Tensor>> known_;  // alias, original
 };
 
-// The sizes of these results depend on values, so the host waits for the device. An index with a
-// mask calls nonzero inside.
+// Returns true if the size of the result depends on values, so that the host has to wait for the
+// device. Indexing with a mask is such an operation, because it calls nonzero.
 bool waits_for_values(const c10::OperatorHandle& op, const torch::jit::Stack& arguments) {
   static constexpr std::array<std::string_view, 4> kNames = {
       "aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::repeat_interleave"};
@@ -169,9 +171,9 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
   return device_tensor(sizes, strides, type.value_or(at::kFloat));
 }
 
-// A copy between pinned memory and the device is asynchronous if it is asked to be. The host waits
-// for every other copy between host and device: CUDA synchronizes the stream before it reads
-// pageable memory.
+// Copies a tensor. A copy between pinned memory and the device is asynchronous if `non_blocking` is
+// true. The host waits for every other copy between host and device, as CUDA does for pageable
+// memory.
 at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   count_launch();
   const at::Tensor target = on_cpu(to);

@@ -1,11 +1,12 @@
 // A stand-in for libtorch_cuda.so on machines without a GPU: LibTorch's device type "cuda" with
 // real numbers. Device memory is host memory, and every operation runs LibTorch's CPU kernel on it.
-// What is asynchronous on a GPU stays late here: a copy to pinned memory arrives at the next wait,
-// a failed launch is reported at the next wait, and fresh memory holds NaN.
+// The stand-in also imitates asynchronous work: a copy to pinned memory arrives at the next wait,
+// and a failed launch is reported at the next wait. New memory holds NaN.
 //
 // The environment sets up the device. Each variable is read once, when the library is opened.
 //   STAND_IN_DEVICES            number of devices (1)
-//   STAND_IN_MEMORY_BYTES       memory of a device (8 GiB); beyond it c10::OutOfMemoryError
+//   STAND_IN_MEMORY_BYTES       memory of a device (8 GiB). A request beyond this size fails with
+//                               c10::OutOfMemoryError
 //   STAND_IN_FAIL_ALLOCATION    N: the N-th request for device memory fails with
 //                               c10::OutOfMemoryError
 //   STAND_IN_FAIL_LAUNCH        N: the N-th launch fails. The next wait reports it as
@@ -18,19 +19,19 @@
 
 extern "C" {
 
-// What the process has asked of the device so far. All counts are totals of all devices.
+// Counts what the process has asked of the devices so far. Each count is the total of all devices.
 struct CudaStandInCounts {
-  int64_t launches;  // operations and kernels that a GPU would run
-  int64_t waits;     // times the host waits for the device: events, streams, pageable copies
+  int64_t launches;            // operations and kernels that a GPU would run
+  int64_t waits;               // how often the host waits for an event, a stream or a pageable copy
   int64_t device_allocations;  // blocks that the caching allocator had to take from the device
   int64_t pinned_allocations;  // blocks of pinned host memory that had to be made
 };
 
-// Thread-safe.
+// Returns the counts so far. Any number of threads may call it.
 struct CudaStandInCounts cuda_stand_in_counts(void);
 
-// Counts a launch of a kernel that does not go through LibTorch. Called by the CPU build of the
-// project's kernels. Throws c10::AcceleratorError if the device has failed.
+// Counts a launch of a kernel that does not go through LibTorch. The CPU build of the plugin calls
+// it. Throws c10::AcceleratorError if the device has failed.
 void cuda_stand_in_launched(void);
 
 }  // extern "C"

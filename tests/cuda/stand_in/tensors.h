@@ -1,18 +1,18 @@
-// Tensors of the stand-in's device and the host's view of their memory.
+// Makes tensors on the stand-in's device, and CPU tensors that share their memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace stand_in {
 
-// The same memory as a tensor of the CPU; `tensor` itself if it is not on the device. A tensor
-// without elements comes back as one of its own, because an operation may resize it.
+// Returns a CPU tensor with the same memory, or `tensor` itself if it is not on the device. For a
+// tensor without elements, the result is a new empty tensor, because an operation may resize it.
 at::Tensor on_cpu(const at::Tensor& tensor);
 
-// A tensor of the current device; its memory holds NaN.
+// Returns a tensor on the current device. Its memory holds NaN.
 at::Tensor device_tensor(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type);
 
-// A copy on the current device; strides as those of `tensor` if it is dense.
+// Returns a copy on the current device. The copy has the same strides if `tensor` is dense.
 at::Tensor to_device(const at::Tensor& tensor);
 
 }  // namespace stand_in

@@ -1,6 +1,6 @@
 // Tests the plugin's kernels on a GPU. If the environment variable ENCODE_TEST_DEVICE names a
-// device
-// ("cuda:1"), the tests fail without this device. Otherwise they are skipped if there is no GPU.
+// device, such as "cuda:1", the tests fail without this device. Otherwise they are skipped if there
+// is no GPU.
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -62,7 +62,7 @@ TEST_F(GpuKernels, DifferFromLibTorchByRoundingAlone) {
   }
 }
 
-// Expects f(rows [a, b) of x) to have the bits of rows [a, b) of f(x).
+// Expects that f gives some rows of x the same bits alone as among all rows of x.
 void expect_rows_alone(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f) {
   const at::Tensor whole = f(x);
   for (const auto& [begin, count] : {std::pair<int64_t, int64_t>{0, 1}, {5, 130}, {299, 2}}) {
@@ -107,7 +107,7 @@ TEST_F(GpuKernels, APooledSequenceDoesNotSeeItsNeighbours) {
   }
 }
 
-// The stored sum has the bits of LibTorch's own addition, because both round once.
+// The stored sum must have the bits of LibTorch's own addition, because both round once.
 TEST_F(GpuKernels, TheSumIsLibTorchsToTheBit) {
   for (const at::ScalarType type : kTypes) {
     const at::Tensor x = random({64, 768}, type);
@@ -119,7 +119,8 @@ TEST_F(GpuKernels, TheSumIsLibTorchsToTheBit) {
   }
 }
 
-// LibTorch's operations replace a kernel that is not trusted, so both must give the same values.
+// If a kernel is not trusted, LibTorch's operations replace it. Therefore both must give the same
+// values.
 TEST_F(GpuKernels, QuantizedRowsAreThoseOfLibTorchsOperations) {
   for (const at::ScalarType type : kTypes) {
     for (const int64_t width : {384, 1536, 8960}) {

@@ -1,4 +1,4 @@
-// The attention kernel once more, from its definition.
+// A slow attention kernel on the CPU that follows the definition in plugin.h.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@ namespace encode::testing {
 namespace {
 
 struct Pair {
-  int64_t query;  // tokens of the batch
+  int64_t query;  // the numbers of two tokens in the batch
   int64_t key;
   int64_t head;
 };
@@ -27,7 +27,7 @@ double dot(const EncodeCudaAttention& a, const Pair& pair) {
   return sum;
 }
 
-// -infinity if the query does not see the key.
+// Returns the score, or -infinity if the query does not see the key.
 double score_of(const EncodeCudaAttention& a, const Pair& pair) {
   const int64_t distance = pair.key - pair.query;
   if ((a.left >= 0 && distance < -a.left) || (a.right >= 0 && distance > a.right))

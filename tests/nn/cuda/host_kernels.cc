@@ -31,7 +31,7 @@ void normalize(std::vector<double>& row, bool centered, const Weights& weights) 
   }
 }
 
-// Quantizes rows, which must be rounded to the type of the kernel.
+// Quantizes rows. The caller must have rounded them to the type of the kernel.
 struct Quantizer {
   EncodeCudaFp8Rows to;
   int64_t width;
@@ -142,7 +142,7 @@ int embedding(const EncodeCudaEmbedding* a) {
 }
 
 // Pools one column of a sequence of n tokens. The first `skipped` tokens are the prompt. value(t)
-// is the number in the row of token t.
+// is the number of token t in this column.
 template <typename Value>
 double pooled(EncodeCudaPooling mode, int64_t n, int64_t skipped, const Value& value) {
   if (mode == kEncodeCudaPoolCls) return value(std::min(skipped, n - 1));

@@ -1,4 +1,4 @@
-// Numbers of the plugin's types, one at a time.
+// Reads and writes single numbers of the plugin's element types in host memory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Tests CudaKernels and check_kernels() with the kernels of host_kernels.h, and the parts of the
-// plugin that need no GPU.
+// Tests CudaKernels and check_kernels() with the CPU kernels of host_kernels.h. Also tests the
+// parts of the plugin that need no GPU.
 #include "nn/cuda/kernels.h"
 
 #include <cmath>
@@ -41,7 +41,8 @@ TEST(KernelCheck, TrustsKernelsThatAreRight) {
     EXPECT_THAT(names_of(refusals(testing::host_kernels(), type)), IsEmpty()) << type;
 }
 
-// Calls the right kernel, and then changes one number of its result by two steps of bfloat16.
+// A kernel with a small error: changes one number of the correct result by a few units in the last
+// place of bfloat16.
 template <auto kKernel, typename Arguments>
 int slightly_wrong(const Arguments* arguments) {
   const int status = (testing::host_kernels().*kKernel)(arguments);
@@ -81,8 +82,8 @@ TEST(KernelCheck, NoticesAKernelThatDoesTooMuchOrNothing) {
   EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary", "pool"));
 }
 
-// Calls the right kernel, and then changes one quantized value by two steps. One step could be
-// explained by rounding.
+// A kernel with a small error: changes one quantized value of the correct result to the next but
+// one e4m3 number. The next e4m3 number could be explained by rounding.
 template <auto kKernel, typename Arguments>
 int slightly_wrong_fp8(const Arguments* arguments) {
   const int status = (testing::host_kernels().*kKernel)(arguments);
@@ -116,7 +117,8 @@ TEST(KernelCheck, NoticesAWrongQuantization) {
   const auto refused = [&] { return names_of(refusals(table, at::kBFloat16)); };
   table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
     testing::host_kernels().quantize_rows(arguments);
-    ++static_cast<uint8_t*>(arguments->y.values)[3];  // One value is one step off.
+    // Changes one value to a neighbouring e4m3 number.
+    ++static_cast<uint8_t*>(arguments->y.values)[3];
     return 0;
   };
   EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
@@ -128,7 +130,7 @@ TEST(KernelCheck, NoticesAWrongQuantization) {
   EXPECT_THAT(refused(), ElementsAre("quantize_rows"));
   table.quantize_rows = [](const EncodeCudaQuantize* arguments) {
     testing::host_kernels().quantize_rows(arguments);
-    for (int64_t row = 0; row < arguments->rows; ++row)  // The NaN is lost.
+    for (int64_t row = 0; row < arguments->rows; ++row)  // replaces a NaN by a number
       if (!std::isfinite(arguments->y.scale[row])) arguments->y.scale[row] = 1;
     return 0;
   };
@@ -139,7 +141,8 @@ TEST(KernelCheck, NoticesANaNThatOneShapeAloneHas) {
   EncodeCudaKernels table = testing::host_kernels();
   table.rotary = [](const EncodeCudaRotary* arguments) {
     testing::host_kernels().rotary(arguments);
-    if (arguments->head_dim == 64) static_cast<float*>(arguments->qkv)[0] = NAN;  // the first shape
+    // Only the first shape of the check has this head_dim.
+    if (arguments->head_dim == 64) static_cast<float*>(arguments->qkv)[0] = NAN;
     return 0;
   };
   EXPECT_THAT(names_of(refusals(table, at::kFloat)), ElementsAre("rotary"));
@@ -205,7 +208,7 @@ TEST(CudaPlugin, OffersEveryKernel) {
   EXPECT_NE(plugin.table->quantize_rows, nullptr);
 }
 
-// The launchers check shapes before they launch anything, so this needs no GPU.
+// The launchers check shapes before they launch anything, so this test needs no GPU.
 TEST(CudaPlugin, DeclinesShapesThatItHasNoCodeFor) {
   const Opened plugin = open_plugin();
   if (plugin.handle == nullptr)
@@ -230,7 +233,8 @@ TEST(CudaPlugin, DeclinesShapesThatItHasNoCodeFor) {
   ragged.width = 24;
   ragged.type = kEncodeCudaBFloat16;
   EXPECT_EQ(plugin.table->quantize_rows(&ragged), kEncodeCudaUnsupported);
-  EncodeCudaElementwise half = {};  // Only a kernel for bfloat16 can quantize its result.
+  // The launcher must decline, because only a bfloat16 kernel can quantize its result.
+  EncodeCudaElementwise half = {};
   half.rows = 3;
   half.width = 32;
   half.type = kEncodeCudaFloat16;

@@ -1,4 +1,5 @@
-// Tests rows and products in 8-bit floats on CPU, which LibTorch's operations compute.
+// Tests quantized rows and matrix products in 8-bit floats on CPU, where LibTorch's operations
+// compute them.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -34,11 +35,11 @@ std::vector<int> bits_of(const at::Tensor& e4m3) {
   return {bytes.const_data_ptr<uint8_t>(), bytes.const_data_ptr<uint8_t>() + bytes.numel()};
 }
 
-// The expected bits are computed by hand from the definition of the format. The largest element
-// makes the scale 1.
+// The expected bits are computed by hand from the definition of the format. The largest element is
+// 448, so the scale is 1.
 TEST(Fp8Rows, AreRoundedToTheNearestValue) {
   const Fp8Rows rows = quantize_rows(row_of({
-      448,         // 0.1111.110, the largest
+      448,         // 0.1111.110, the largest value (sign.exponent.mantissa)
       1,           // 0.0111.000
       -1.125F,     // 1.0111.001
       1.0625F,     // halfway between 1 and 1.125, goes to 1, which is even
@@ -60,7 +61,7 @@ TEST(Fp8Rows, EveryValueOfTheFormatComesBack) {
   std::vector<float> values;
   std::vector<int> bits;
   for (int b = 0; b < 256; ++b) {
-    if ((b & 127) == 127) continue;  // NaN
+    if ((b & 127) == 127) continue;  // These bits are a NaN.
     values.push_back(static_cast<float>(testing::e4m3_value(static_cast<uint8_t>(b))));
     bits.push_back(b);
   }
@@ -85,8 +86,8 @@ TEST(Fp8Rows, AreThoseOfTheDefinition) {
   }
 }
 
-// The quotient of the largest element may be rounded above 448. The result is still the largest
-// value, and never NaN.
+// A rounding error can lift the largest element above 448 before the conversion. The result must
+// still be 448, and never NaN.
 TEST(Fp8Rows, TheLargestElementIsTheLargestValue) {
   const at::Tensor x = at::randn({5000, 1}).mul_(1000);
   const at::Tensor values = at::abs(quantize_rows(x).values.to(at::kFloat));
@@ -105,8 +106,8 @@ TEST(Fp8Rows, ZeroAndTinyRowsStayFinite) {
 
 constexpr ProductOptions kFp8 = {.format = ProductFormat::kFp8};
 
-// A row that is not finite gives a row of the product that is not finite, and no other row. So a
-// job can find the rows that it has to compute again in a wider type.
+// If a row of x has a number that is not finite, exactly this row of the result must be not finite.
+// A job uses this to find the rows that it has to compute again in a wider type.
 TEST(Fp8Linear, ARowThatIsNotFiniteGivesNothingFinite) {
   for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
     const at::Tensor x = at::randn({4, 32}).to(at::kBFloat16);
@@ -123,7 +124,7 @@ double largest_error(const at::Tensor& found, const at::Tensor& expected) {
 }
 
 TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
-  const at::Tensor first = at::randn({48, 64}).div_(8);  // results of about 1
+  const at::Tensor first = at::randn({48, 64}).div_(8);  // makes the results about 1
   const at::Tensor second = at::randn({32, 64}).div_(8);
   const at::Tensor bias = at::randn({80});
   const at::Tensor x = at::randn({600, 64});
@@ -137,7 +138,7 @@ TEST(Fp8Linear, IsTheProductOfTheQuantizedRows) {
   EXPECT_LT(largest_error(Linear({weight}, bias, Activation::kGelu, kFp8)(x),
                           activate(expected, Activation::kGelu)),
             1e-5);
-  // The control: the results differ from the unquantized product, but not by much.
+  // This is the control: the results differ from the unquantized matrix product, but not by much.
   const double error = largest_error(linear(x), at::linear(x, weight, bias));
   EXPECT_GT(error, 0.01);
   EXPECT_LT(error, 0.5);
@@ -164,8 +165,8 @@ TEST(Fp8Linear, IsMadeOfWidthsThatFit) {
   EXPECT_LT(largest_error(linear(x), at::linear(x, weight)), 1e-4) << "must not be quantized";
 }
 
-// LibTorch's scaled product on CPU supports only one scale for a tensor. The check must find that
-// it cannot be used.
+// On CPU, at::_scaled_mm() supports only one scale for the whole tensor. check_fp8_product() must
+// report that it cannot be used.
 TEST(Fp8Linear, AProductThatIsNotThereIsFoundOut) {
   EXPECT_THAT(check_fp8_product(at::kCPU), ::testing::HasSubstr("per-tensor"));
 }

@@ -41,7 +41,7 @@ PackedInput packed(const Shape& shape) {
   return batch;
 }
 
-// Returns slices of one fused projection, as models have them.
+// Returns query, key and value as slices of one fused projection, as in the models.
 AttentionInput random_input(const Shape& shape, at::ScalarType type) {
   const int64_t all = shape.heads + 2 * shape.key_value_heads;
   const at::Tensor qkv = at::randn({total(shape), all, shape.head_dim}).to(type);
@@ -60,8 +60,8 @@ double relative_score(const at::Tensor& table, int64_t token, int64_t head, int6
   return table.defined() ? table[token][head][column].item<double>() : 0;
 }
 
-// Returns the score of a pair of tokens: `pair` is the first token of the sequence, the position of
-// the query and the position of the key.
+// Returns the score of a query and a key. `pair` has three numbers: the first token of the
+// sequence, and the positions of the query and of the key in the sequence.
 double score(const AttentionInput& in, const AttentionOptions& options, int64_t head,
              std::array<int64_t, 3> pair) {
   const auto [begin, query, key] = pair;
@@ -180,7 +180,7 @@ TEST(Attention, HalfWidthTypesRoundTheirInputsAndOutputsAlone) {
   EXPECT_LT(error(shape, scaled(shape), at::kBFloat16), 2e-2);
 }
 
-// Only the operands are rounded, so the error is at most the error of bfloat16 rows.
+// Only the operands are rounded to bfloat16, so the error must be as small as with bfloat16 inputs.
 TEST(Attention, RoundsOperandsWhereAskedTo) {
   for (const int64_t head_dim : {20, 32, 64}) {
     const Shape shape = {.lengths = {1, 15, 33, 70}, .heads = 4, .head_dim = head_dim};
@@ -208,8 +208,9 @@ TEST(Attention, ASequencesBitsDoNotDependOnItsNeighbours) {
   }
 }
 
-// Both products of this head have the same shape. An implementation that remembers the
-// configuration of the tiles could then fail to configure them again after another product.
+// For this shape, both matrix products of attention need the same configuration of the AMX tiles.
+// An implementation that remembers this configuration could fail to restore it after the Linear has
+// changed it.
 TEST(Attention, AlternatesWithProductsOnTheSameTiles) {
   const Shape shape = {.lengths = {32}};
   const AttentionInput input = random_input(shape, at::kBFloat16);

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Linear, MatchesLibTorchWithEachActivation) {
   const c10::InferenceMode inference;
-  const at::Tensor w = at::randn({96, 64}).div_(8);  // results of about 1
+  const at::Tensor w = at::randn({96, 64}).div_(8);  // makes the results about 1
   const at::Tensor b = at::randn({96});
   const at::Tensor x = at::randn({40, 64});
   const at::Tensor product = at::linear(x.to(at::kDouble), w.to(at::kDouble));
@@ -73,7 +73,8 @@ TEST(Linear, MatchesLibTorchWithEachActivation) {
   EXPECT_LT(max_difference(Linear(w, b, Activation::kSilu)(x), at::silu(plain)), 1e-5);
 }
 
-// At this width the sums of products of digits do not fit into 32 bits.
+// Some CPU kernels split float32 numbers into 8-bit digits. At this width the sums of the products
+// of digits do not fit into 32 bits, so another kernel must run.
 TEST(Linear, TakesInputsOfAnyWidth) {
   const c10::InferenceMode inference;
   const at::Tensor w = at::ones({32, 60000});
@@ -140,7 +141,7 @@ TEST(Linear, RefusesWeightsOfAnotherTypeThanItsFormat) {
       c10::Error);
 }
 
-// Expects an error of at most half a unit in the last place, in addition to the error of float32
+// The expected error is at most half a unit in the last place, in addition to the error of float32
 // sums.
 TEST(Linear, RoundsA16BitResultOnce) {
   const c10::InferenceMode inference;

@@ -10,7 +10,7 @@
 namespace encode {
 namespace {
 
-// Returns the column of the distance key - query.
+// Returns the column for a distance, which is the key's position minus the query's.
 int32_t column(const std::vector<int32_t>& columns, int64_t distance) {
   return columns[static_cast<size_t>(distance + static_cast<int64_t>(columns.size() / 2))];
 }
@@ -37,7 +37,8 @@ TEST(BucketBias, IsT5sTableOf32Buckets) {
 }
 
 TEST(AlibiBias, HasTheAuthorsSlopes) {
-  // Six heads have the four slopes for four heads, and then every second slope for eight heads.
+  // The first four of six heads have the slopes for four heads. The other two have the first and
+  // the third slope for eight heads.
   const RelativePositions relative = alibi_bias(6, 10, at::kCPU);
   const double powers[] = {-2, -4, -6, -8, -1, -3};
   for (int64_t head = 0; head < 6; ++head) {

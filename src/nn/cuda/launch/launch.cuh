@@ -1,5 +1,5 @@
-// Starts kernels and names shared memory. The kernels use these functions instead of `<<<>>>` and
-// `__shared__`, which only nvcc understands. The tests have another launch.cuh
+// Launches kernels and provides shared memory. The kernels use these functions instead of `<<<>>>`
+// and `__shared__`, which only nvcc understands. The tests have another launch.cuh
 // (tests/nn/cuda/on_cpu), with which g++ compiles the same kernels for the CPU.
 #pragma once
 
@@ -13,7 +13,7 @@ struct LaunchShape {
   size_t shared_bytes = 0;  // size of dynamic_shared(), for each block
 };
 
-// Starts the kernel on the cudaStream_t `stream` and does not wait for it. Returns 0, or the
+// Launches the kernel on the cudaStream_t `stream` and does not wait for it. Returns 0, or the
 // cudaError_t of the launch.
 template <typename... Parameters, typename... Arguments>
 int launch(void (*kernel)(Parameters...), const LaunchShape& shape, void* stream,
@@ -29,15 +29,16 @@ int launch(void (*kernel)(Parameters...), const LaunchShape& shape, void* stream
   return static_cast<int>(status);
 }
 
-// Returns the block's uninitialized array of kCount elements. Calls with the same `Purpose`, `T`
-// and `kCount` return the same array.
+// Returns an uninitialized array of kCount elements in the shared memory of the block. Calls with
+// the same `Purpose`, `T` and `kCount` return the same array.
 template <typename Purpose, typename T, int kCount>
 __device__ T* shared_array() {
   __shared__ T values[kCount];
   return values;
 }
 
-// Returns the block's uninitialized LaunchShape::shared_bytes.
+// Returns the block's dynamic shared memory, which has LaunchShape::shared_bytes bytes and is not
+// initialized.
 __device__ inline uint4* dynamic_shared() {
   extern __shared__ uint4 values[];
   return values;

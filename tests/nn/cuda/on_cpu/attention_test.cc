@@ -1,4 +1,5 @@
-// The attention kernel on the CPU against its definition, in three schedules.
+// Runs the plugin's attention kernel on the CPU in three schedules and compares it with
+// host_attention().
 #include <cmath>
 #include <memory>
 #include <random>
@@ -50,7 +51,7 @@ constexpr Case kCases[] = {
 
 using Parameters = std::tuple<Case, EncodeCudaType, emulator::Schedule>;
 
-// The buffers of one call. `y` is the result.
+// The random input of one call of the kernel, and the buffer for its result.
 class Call {
  public:
   Call(const Case& shape, EncodeCudaType type, std::mt19937_64& random)
@@ -142,7 +143,7 @@ TEST_P(AttentionKernel, GivesTheResultOfTheDefinition) {
   EXPECT_TRUE(found.y().intact());
 }
 
-// The same sequence, alone and behind another one, gives the same bits.
+// A sequence gives the same bits alone and after another sequence in the batch.
 TEST_P(AttentionKernel, ASequenceDoesNotDependOnItsNeighbours) {
   const auto& [shape, type, schedule] = GetParam();
   emulator::set_schedule(schedule);

@@ -25,19 +25,19 @@ namespace encode::emulator {
 namespace {
 
 constexpr unsigned kWarp = 32;
-constexpr unsigned kMostThreads = 1024;        // threads of a block, on every GPU
-constexpr unsigned kMostRowsOfBlocks = 65535;  // second and third dimension of a grid, on every GPU
-constexpr unsigned kMostBlocks = 1U << 24U;    // blocks of a grid, in the emulator
-const char kDynamic = 0;                       // Its address is the key of dynamic_shared().
+constexpr unsigned kMostThreads = 1024;        // limit for the threads of a block, on every GPU
+constexpr unsigned kMostRowsOfBlocks = 65535;  // limit for grid.y and grid.z, on every GPU
+constexpr unsigned kMostBlocks = 1U << 24U;    // limit for the blocks of a grid in the emulator
+const char kDynamic = 0;                       // its address is the key of dynamic_shared()
 
 enum class State {
   kReady,
-  kAtBlock,  // waits for all threads of the block
-  kAtLanes,  // waits for the lanes of its mask
+  kAtBlock,  // waits in wait_for_block()
+  kAtLanes,  // waits in wait_for_lanes() or shuffle()
   kDone
 };
 
-// The arguments and the result of shuffle().
+// The arguments and the result of shuffle() for one thread.
 struct Exchange {
   uint32_t mask = 0;
   uint64_t value = 0;
@@ -74,7 +74,7 @@ class Emulator {
   size_t shared_bytes() const { return shared_bytes_; }
 
  private:
-  // Returns 0 ... count - 1 in the order of the schedule.
+  // Returns the numbers 0 to count - 1 in the order of the schedule.
   std::vector<unsigned> ordered(unsigned count);
   void run_block(unsigned block);
   void run_warp(unsigned first);
@@ -89,7 +89,7 @@ class Emulator {
   std::mt19937_64 random_;
   SharedMemory shared_;
   size_t shared_bytes_ = 0;
-  std::vector<std::unique_ptr<Thread>> threads_;  // The next block reuses them.
+  std::vector<std::unique_ptr<Thread>> threads_;  // kept for the next block
   unsigned count_ = 0;                            // the number of threads of a block
   unsigned current_ = 0;
   const std::function<void()>* body_ = nullptr;
@@ -131,7 +131,7 @@ void Emulator::run(const Grid& grid, const std::function<void()>& body) {
   try {
     for (const unsigned block : ordered(static_cast<unsigned>(blocks))) run_block(block);
   } catch (...) {
-    threads_.clear();  // They have stopped in the middle of the kernel.
+    threads_.clear();  // not reusable, because they have stopped in the middle of the kernel
     throw;
   }
 }
@@ -163,8 +163,8 @@ void Emulator::run_block(unsigned block) {
         fmt::format("block ({}, {}, {}): {}", blockIdx.x, blockIdx.y, blockIdx.z, damage));
 }
 
-// Runs each thread of the warp until it waits for the block or ends. This puts the greatest
-// distance between the warps, which shows races.
+// Runs each thread of the warp until it waits for the block or ends. Each warp gets as far ahead of
+// the other warps as possible, because this shows races.
 void Emulator::run_warp(unsigned first) {
   const unsigned lanes = std::min(kWarp, count_ - first);
   do {
@@ -188,8 +188,8 @@ void Emulator::wait(State state, std::source_location where) {
   self.fiber.suspend();
 }
 
-// Lets lanes go on that wait for each other. Returns false if no lane of the warp waits for lanes.
-// Fails if a lane waits for a lane that does not come.
+// Resumes the lanes of a warp that wait for each other. Returns false if no lane of the warp is in
+// the state kAtLanes. Calls fail() if a lane waits for a lane that never arrives.
 bool Emulator::settle_lanes(unsigned first) {
   const unsigned lanes = std::min(kWarp, count_ - first);
   bool waiting = false;
@@ -221,7 +221,7 @@ bool Emulator::settle_lanes(unsigned first) {
                           exists ? place_of(*threads_[first + missing]) : "does not exist"));
 }
 
-// Gives each lane in the mask of `lane` the value that it reads. All of these lanes have arrived.
+// Computes Exchange::result for each lane in the mask of `lane`. All of these lanes have arrived.
 void Emulator::exchange(unsigned first, unsigned lane) {
   const uint32_t mask = threads_[first + lane]->exchange.mask;
   for (unsigned reader = 0; reader < kWarp; ++reader) {
@@ -237,7 +237,8 @@ void Emulator::exchange(unsigned first, unsigned lane) {
   }
 }
 
-// Lets all threads go on from the barrier of the block. Fails if not all of them wait there.
+// Lets all threads of the block go on from a barrier. Calls fail() if not all threads wait at the
+// same barrier.
 void Emulator::open_barrier() {
   unsigned waiting = 0;
   while (threads_[waiting]->state == State::kDone) ++waiting;

@@ -1,6 +1,7 @@
 // Runs CUDA kernels on the CPU: one block after the other, with one fiber for each thread of a
 // block. It finds errors that a GPU may not show:
-// - a barrier or a shuffle that not all of its threads reach is a KernelError;
+// - if some threads do not reach a barrier or a shuffle for which others wait, that is a
+//   KernelError;
 // - a write beyond a shared array is a KernelError, or an error of AddressSanitizer;
 // - shared memory that nobody has written is NaN;
 // - a race gives a wrong result in at least one of several orders of the threads.
@@ -44,15 +45,17 @@ struct Grid {
 // Calls `thread` once for each thread of the grid. Throws KernelError.
 void run(const Grid& grid, const std::function<void()>& thread);
 
-// The functions below are for the threads of a kernel. `where` is the place of the call.
+// Only the threads of a kernel call the functions below. `where` is the place of the call in the
+// source, for the text of a KernelError.
 
 // Waits for all threads of the block.
 void wait_for_block(std::source_location where);
 
-// Waits for the lanes of the mask.
+// Waits for the lanes (threads of the same warp) that `mask` names.
 void wait_for_lanes(uint32_t mask, std::source_location where);
 
-// Waits for the lanes of the mask, then returns the value that `source_lane` gives.
+// Waits for the lanes that `mask` names, then returns the `value` that lane `source_lane` has
+// passed.
 uint64_t shuffle(uint32_t mask, uint64_t value, int source_lane, std::source_location where);
 
 int own_lane();  // 0 to 31, the index of the thread in its warp
@@ -61,7 +64,7 @@ int own_lane();  // 0 to 31, the index of the thread in its warp
 // with 0xff, which is NaN in every floating-point type.
 void* shared_array(const void* key, size_t bytes, std::source_location where);
 
-// Returns an array of Grid::shared_bytes, which is 0xff at first.
+// Returns the block's array of Grid::shared_bytes bytes. All bytes are 0xff when the block starts.
 void* dynamic_shared(std::source_location where);
 
 }  // namespace encode::emulator

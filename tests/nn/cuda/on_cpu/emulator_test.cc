@@ -92,7 +92,7 @@ TEST_P(Emulator, LetsTwoHalvesOfAWarpGoDifferentWays) {
     EXPECT_EQ(out[static_cast<size_t>(i)], i % 32 < 16 ? 3 : i % 32 ^ 1);
 }
 
-// The lines of the two barriers below.
+// The line numbers of the two barriers in divergent_kernel().
 constexpr unsigned kFirstBarrier = __LINE__ + 4;
 constexpr unsigned kSecondBarrier = __LINE__ + 5;
 void divergent_kernel() {
@@ -198,8 +198,8 @@ TEST_P(Emulator, FindsAWriteBeyondABuffer) {
 #endif
 }
 
-// A barrier is missing between the write and the read, so the warp that runs first reads 0xff
-// bytes.
+// A barrier is missing between the write and the read. The warp that runs first therefore reads
+// values that the other warps have not written yet, which are 0xff bytes.
 void race_kernel(unsigned* out) {
   unsigned* values = shared_array<Values, unsigned, kThreads>();
   values[threadIdx.x] = threadIdx.x;

@@ -9,10 +9,10 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{128} * 1024;
 
-// The argument of enter(), because makecontext() cannot pass a pointer.
+// The argument of enter(). It is a global variable because makecontext() cannot pass a pointer.
 Fiber* entering = nullptr;
 
-// Tell AddressSanitizer which stack is in use.
+// before_switch() and after_switch() tell AddressSanitizer which stack is in use.
 void before_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* stack,
                    [[maybe_unused]] size_t bytes) {
 #ifdef __SANITIZE_ADDRESS__

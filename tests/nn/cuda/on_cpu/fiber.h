@@ -1,4 +1,4 @@
-// A fiber runs a function on its own stack. The function can stop in the middle and go on later.
+// A fiber runs a function on its own stack. The function can suspend itself and be resumed later.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 namespace encode::testing {
 namespace {
 
-constexpr size_t kGuardBytes = size_t{32} * 1024;  // the widest row of a random call
+constexpr size_t kGuardBytes = size_t{32} * 1024;  // the size of the widest row in random_calls.cc
 constexpr size_t kAlignment = 16;
 constexpr std::byte kGuard{0xff};
 

@@ -14,10 +14,10 @@ namespace encode::testing {
 size_t bytes_of(EncodeCudaType type);
 
 // An array that is aligned to 16 bytes. The guard zones are filled with 0xff, which is NaN in every
-// type. With AddressSanitizer an access to them ends the program.
+// type. With AddressSanitizer, an access to a guard zone ends the program.
 class GuardedBuffer {
  public:
-  // Fills the elements with 0xff as well.
+  // Makes an array and fills its elements with 0xff, too.
   GuardedBuffer(size_t count, size_t element_bytes);
   GuardedBuffer(const GuardedBuffer& other);
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;

@@ -1,4 +1,5 @@
-// Runs the program's own check of the kernels with the plugin's kernels on the CPU.
+// Runs check_kernels(), the check that the program does at run time, on the plugin's kernels on the
+// CPU.
 #include "nn/cuda/kernel_checks.h"
 
 #include <ATen/Parallel.h>

@@ -1,7 +1,7 @@
-// Replaces src/nn/cuda/launch/launch.cuh when g++ compiles the kernels for the CPU. It has the same
-// functions, and the parts of CUDA C++ that the kernels use. The CUDA toolkit's own headers define
-// `__device__` and `__global__` as nothing for g++, and convert float16, bfloat16 and fp8 on the
-// CPU.
+// Replaces src/nn/cuda/launch/launch.cuh when g++ compiles the kernels for the CPU. It declares the
+// same functions, and the parts of CUDA C++ that the kernels use. For g++, the CUDA toolkit's own
+// headers define `__device__` and `__global__` as nothing, and their conversions of float16,
+// bfloat16 and fp8 work on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 #include "emulator.h"
 
-// The index of the thread that runs now.
+// These variables have the values for the thread that runs now.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;

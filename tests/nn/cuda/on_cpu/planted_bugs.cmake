@@ -20,7 +20,7 @@ function(planted_bug name source changed_file old new)
       endif()
       string(REPLACE "${old}" "${new}" text "${text}")
     endif()
-    # launch.cuh stays in encode::cuda.
+    # launch.cuh is not copied, so its functions stay in the namespace encode::cuda.
     string(REPLACE "namespace encode::cuda {"
       "namespace encode::cuda {} namespace encode::${name} { using namespace cuda;" text "${text}")
     file(GENERATE OUTPUT ${copy}/cuda/${file_name} CONTENT "${text}")

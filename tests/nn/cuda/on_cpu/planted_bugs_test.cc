@@ -1,5 +1,5 @@
-// Shows that the random calls find bugs. planted_bugs.cmake puts each bug into a copy of the
-// plugin's sources.
+// Shows that the random calls of random_calls.h find bugs. planted_bugs.cmake puts each bug into a
+// copy of the plugin's sources.
 #include <iostream>
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include "random_calls.h"
 #include "schedules.h"
 
-// The launchers with a bug.
+// The launchers with bugs. Each namespace is named after its bug.
 namespace encode::no_barrier_before_partials {
 int layer_norm(const EncodeCudaNorm* args);
 }
@@ -50,7 +50,8 @@ namespace {
 using ::testing::HasSubstr;
 using Launcher = testing::KernelUnderTest::Launcher;
 
-constexpr int kCalls = 60;  // Only one shape in a dozen shows the early exit.
+// Many calls are needed, because only one shape in a dozen shows the bug "early exit".
+constexpr int kCalls = 60;
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kAddressSanitizer = true;
 #else
@@ -64,7 +65,7 @@ EncodeCudaKernels only(Function* EncodeCudaKernels::*member, Function* launcher)
   return table;
 }
 
-// Returns the first finding of the random calls, or "".
+// Returns the first difference or KernelError in kCalls random calls, or "".
 std::string finding(const EncodeCudaKernels& table, Launcher launcher,
                     const emulator::Schedule& schedule) {
   emulator::set_schedule(schedule);
@@ -81,7 +82,8 @@ std::string finding(const EncodeCudaKernels& table, Launcher launcher,
   return "";
 }
 
-// Expects a finding in at least one schedule. Each finding must contain `text`.
+// Expects that the random calls find the bug in at least one schedule. Each finding must contain
+// `text`.
 void expect_finding(const EncodeCudaKernels& table, Launcher launcher, const char* text) {
   bool found = false;
   for (const emulator::Schedule& schedule : testing::kSchedules) {
@@ -94,7 +96,8 @@ void expect_finding(const EncodeCudaKernels& table, Launcher launcher, const cha
   EXPECT_TRUE(found);
 }
 
-// The same for an access outside of a buffer. With AddressSanitizer it ends the program.
+// Does what expect_finding() does, for a bug that accesses memory outside of a buffer. With
+// AddressSanitizer it expects that this access ends the program.
 void expect_out_of_bounds(const EncodeCudaKernels& table, Launcher launcher, const char* text) {
   if (!kAddressSanitizer) return expect_finding(table, launcher, text);
   for (const emulator::Schedule& schedule : testing::kSchedules)

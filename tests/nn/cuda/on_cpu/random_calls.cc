@@ -42,7 +42,7 @@ struct Fp8Buffers {
   }
 };
 
-// Makes one random call and keeps the first finding.
+// Calls one kernel with random arguments and keeps the first difference from host_kernels().
 class Call {
  public:
   Call(const EncodeCudaKernels& table, const KernelUnderTest& kernel, std::mt19937_64& random)
@@ -69,7 +69,8 @@ class Call {
   void call_pool();
   void call_quantize();
 
-  // Calls the launcher of the table with `found`, and the reference with `expected`.
+  // Calls the kernel under test with the arguments `found`, and the kernel of host_kernels() with
+  // the arguments `expected`.
   template <auto kLauncher, typename Arguments>
   void launch(const Arguments& found, const Arguments& expected);
 
@@ -90,7 +91,7 @@ class Call {
 };
 
 void Call::pick_shape() {
-  // The shape of a launch changes at some of these widths.
+  // Some of these widths are limits at which the launch gets another shape.
   int64_t vectors =
       pick({1, 2, 3, 31, 32, 33, 48, 64, 65, 96, 127, 128, 129, 511, 512, 513, 1120, 2048});
   if (kernel_.to_fp8 && vectors % 2 != 0) ++vectors;
@@ -110,7 +111,7 @@ void Call::compare(const char* what, const GuardedBuffer& found, const GuardedBu
   for (size_t i = 0; i < expected.bytes() / bytes_of(type); ++i) {
     const double a = found.get(type, i);
     const double b = expected.get(type, i);
-    if (std::isnan(a) && std::isnan(b)) continue;  // Neither has written it.
+    if (std::isnan(a) && std::isnan(b)) continue;  // Neither kernel has written it.
     if (!(std::abs(a - b) <= tolerance_of(type) * std::max(1.0, std::abs(b))))
       return note(fmt::format("{}[{}] is {} instead of {}", what, i, a, b));
   }
@@ -124,7 +125,8 @@ void Call::compare(const Fp8Buffers& found, const Fp8Buffers& expected, bool exa
     const double found_scale = found.scale.as<float>()[i / width];
     const double a = found.value(i);
     const double b = expected.value(i);
-    // Allows one step of e4m3, because the rows may differ by a rounding before the quantization.
+    // The values may be neighbouring e4m3 numbers, because the rows may differ by a rounding before
+    // the quantization.
     const double step = 0x1p-3 * std::max(std::abs(a), std::abs(b)) + 0x1p-8 * scale;
     const bool same =
         found_scale == scale && found.values.as<uint8_t>()[i] == expected.values.as<uint8_t>()[i];
@@ -219,7 +221,7 @@ void Call::call_rotary() {
 void Call::call_elementwise() {
   const bool gated = kernel_.launcher == Launcher::kGated;
   GuardedBuffer x = filled(rows_ * width_ * (gated ? 2 : 1));
-  // With some of these numbers exp() overflows.
+  // Puts large numbers into x, with which exp() overflows.
   const float large = kernel_.type == kEncodeCudaFloat16 ? 200.0F : 1e4F;
   if (!kernel_.to_fp8) {
     for (size_t i = 0; i < x.bytes() / bytes_of(kernel_.type); i += 97)

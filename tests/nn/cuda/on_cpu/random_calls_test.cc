@@ -1,4 +1,4 @@
-// Compares the plugin's kernels on the CPU with host_kernels(), in three schedules.
+// Runs the plugin's kernels on the CPU in three schedules and compares them with host_kernels().
 #include "random_calls.h"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ inline const char* name_of(Order order) {
   return "random";
 }
 
-// GoogleTest calls this.
+// GoogleTest calls this function to print a parameter.
 inline void PrintTo(const Schedule& schedule, std::ostream* out) {
   *out << name_of(schedule.order);
 }

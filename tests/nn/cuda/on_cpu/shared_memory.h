@@ -1,4 +1,4 @@
-// The shared memory of a block, with guard zones around each array.
+// The emulated shared memory of a block, with guard zones around each array.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace encode::emulator {
 
-// With AddressSanitizer an access to forbidden memory ends the program. Without it the two
-// functions do nothing.
+// forbid() and allow() mark memory for AddressSanitizer, with which an access to forbidden memory
+// ends the program. Without AddressSanitizer they do nothing.
 void forbid(const void* begin, size_t bytes);
 void allow(const void* begin, size_t bytes);
 
@@ -45,7 +45,7 @@ class SharedMemory {
   size_t used_ = 0;  // the bytes of all arrays
 };
 
-// Returns "norm.cu:31".
+// Returns file and line, such as "norm.cu:31".
 std::string describe(std::source_location where);
 
 }  // namespace encode::emulator
