@@ -1,5 +1,6 @@
 // encode-worker: loads the model and encodes the chunks. `encode` starts it as a child process;
-// users do not start it.
+// users do not start it. "Read it" in README.md shows the way from here to the code that runs the
+// model.
 #include <charconv>
 #include <cstdio>
 #include <string>
