@@ -17,7 +17,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
   ~Sha256();
   void update(const void* data, size_t size);
-  std::string hex();  // 64 digits; no other call may follow
+  std::string hex();  // returns 64 digits; no member function may be called after hex()
 
  private:
   struct State;
@@ -25,7 +25,7 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view data);
-std::string sha256_file(const std::string& path);  // in bounded memory; throws Error
+std::string sha256_file(const std::string& path);  // reads the file in blocks; throws Error
 
 // XXH3-128 of data that comes in pieces (xxHash). An attacker can forge it.
 class Xxh3 {
@@ -35,7 +35,7 @@ class Xxh3 {
   Xxh3& operator=(Xxh3&&) noexcept;
   ~Xxh3();
   void update(const void* data, size_t size);
-  std::string hex() const;  // 32 digits, the high half first; update() may follow
+  std::string hex() const;  // returns 32 digits, the high half first; update() may follow
 
  private:
   struct State;
@@ -43,6 +43,6 @@ class Xxh3 {
 };
 
 std::string xxh3_hex(std::string_view data);
-std::string xxh3_file(const std::string& path);  // in bounded memory; throws Error
+std::string xxh3_file(const std::string& path);  // reads the file in blocks; throws Error
 
 }  // namespace encode

@@ -1,5 +1,5 @@
-// The memory and the processors that this process may use. A container's limits apply if they are
-// below those of the machine.
+// The memory and the processors that this process may use: the resources of the machine, or the
+// limits of its container if these are lower.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ struct HostMemory {
 
 HostMemory host_memory();
 int64_t resident_bytes();       // the resident memory of this process
-int64_t peak_resident_bytes();  // the most that it has been
+int64_t peak_resident_bytes();  // the largest resident memory of this process so far
 
-// The number of processors on which this process may run at once: the smaller of the affinity mask
-// and the cgroup CPU quota (v1 and v2), rounded up, at least 1.
+// Returns the number of processors on which this process may run at once. This is the size of the
+// affinity mask, or the cgroup CPU quota (v1 or v2) rounded up if it is smaller. It is at least 1.
 int64_t cpu_quota();
 
 std::string host_name();
 
-// "host memory 38.7% (38.4 GB available)"
+// Returns a text such as "host memory 38.7% (38.4 GB available)".
 std::string describe(const HostMemory& memory);
 
 }  // namespace encode

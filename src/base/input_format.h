@@ -1,4 +1,4 @@
-// The format of an input file, by the suffix of its name. Only this module knows the suffixes.
+// Finds the format of an input file from the suffix of its name.
 #pragma once
 
 #include <string>
@@ -12,9 +12,10 @@ struct InputFormat {
   std::string compression;                // "", "gz" or "zst"
 };
 
-// The suffix .gz or .zst gives the compression and is removed first. Then .txt means lines, .jsonl
-// and .ndjson mean JSONL, .csv CSV and .tsv TSV. Case does not matter. If options.format is not
-// kAuto, it overrides the name. The format of "-" is unknown.
+// The suffix .gz or .zst gives the compression. The suffix before it gives the format: .txt means
+// lines, .jsonl and .ndjson mean JSONL, .csv means CSV, and .tsv means TSV. Upper and lower case
+// are equal. If options.format is not kAuto, it overrides the format of the name. The format of the
+// path "-" (standard input) is unknown.
 InputFormat input_format(const InputOptions& options);
 
 }  // namespace encode

@@ -17,15 +17,16 @@ struct JsonLimits {
   int max_depth = 32;
 };
 
-// `where` names the document in messages, and `code` is the code of the Error. Throws Error kConfig
-// with the line and the column of the problem.
+// Parses one JSON document. `where` names the document in messages, and `code` is the code of the
+// Error. Throws Error kConfig with the line and the column of the problem.
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
                 std::string_view code);
 Json read_json_file(const std::string& path, const JsonLimits& limits, std::string_view code);
 
-// Typed access to the fields of an object, which must outlive it. The functions throw Error kConfig
-// that names the document, the field, what was expected and what was found. The range includes
-// `min` and `max`. The functions ..._or() return `fallback` if the field is absent or null.
+// Typed access to the fields of a JSON object. The object must outlive the JsonFields. The
+// functions throw Error kConfig if a field has another type or a value outside [min, max]. The
+// message names the document, the field, what was expected and what was found. The functions
+// ..._or() return `fallback` if the field is absent or null.
 class JsonFields {
  public:
   // Throws Error if `object` is not a JSON object.

@@ -20,10 +20,10 @@ struct NpyHeader {
   int64_t file_bytes() const { return data_offset + data_bytes(); }
 };
 
-// The bytes before the data of a matrix. There are always kNpyHeaderBytes of them, so that the
-// header can be written last if the number of rows is not known before.
+// Returns the header of a file with a matrix. It always has kNpyHeaderBytes bytes. So it can be
+// written after the data if the number of rows is not known before.
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr);
-// The same for a vector of `count` elements, with 'shape': (count,).
+// Returns the header of a file with a vector of `count` elements: 'shape': (count,).
 std::string make_npy_vector_header(int64_t count, std::string_view descr);
 inline constexpr int64_t kNpyHeaderBytes = 128;
 

@@ -12,12 +12,12 @@ std::string format_count(int64_t count);      // "50,621"
 std::string format_duration(double seconds);  // "0.42 s", "12.3 s", "3 m 05 s", "2 h 07 m"
 std::string format_rate(double per_second);   // "812", "20.7k", "1.23M"
 
-// The candidate with the smallest edit distance to `word`. Returns "" if none is near enough for
-// `word` to be a typo of it.
+// Returns the candidate with the smallest edit distance to `word`. Returns "" if no candidate is so
+// near that `word` is probably a typo of it.
 std::string nearest(const std::string& word, const std::string* candidates, size_t count);
 
-// The first `max_bytes` of `text` for a message, and "..." if there is more. Control characters and
-// bytes that are not ASCII are escaped (\x0a).
+// Returns the first `max_bytes` of `text` for a message, with "..." at the end if `text` is longer.
+// Control characters and bytes that are not ASCII are escaped (\x0a).
 std::string preview(std::string_view text, size_t max_bytes = 80);
 
 }  // namespace encode

@@ -15,14 +15,14 @@ namespace encode {
 
 enum class Compression { kNone, kGzip, kZstd };
 
-// The bytes of the file as stored on disk. If the file shrinks or grows while it is read, read()
-// throws Error (kIoError), so that the input never silently becomes shorter or longer.
+// Reads the bytes of a file as stored on disk. If the file shrinks or grows while it is read,
+// read() throws Error (kIoError), so that the input never silently becomes shorter or longer.
 class DiskFile {
  public:
-  // If `hashed`, every byte that is read goes into the SHA-256.
+  // If `hashed` is true, every byte that is read goes into the SHA-256 of finish_hash().
   DiskFile(std::string path, bool hashed);
 
-  size_t read(char* data, size_t size);  // returns 0 only at the end
+  size_t read(char* data, size_t size);  // returns the number of bytes read, 0 only at the end
   void seek(int64_t offset);
 
   int64_t offset() const { return offset_; }
@@ -48,8 +48,8 @@ class ByteSource {
   // or corrupt file it reads all bytes before the damage. The next call throws Error (kData) with
   // the offset in the file.
   virtual size_t read(char* data, size_t size) = 0;
-  // Goes to `offset` in the decompressed bytes. A compressed source decompresses all bytes before
-  // it.
+  // Goes to `offset` in the decompressed bytes. A compressed source decompresses the bytes up to
+  // `offset`: from its current place, or from the beginning of the file if `offset` lies before it.
   virtual void seek(int64_t offset) = 0;
 };
 

@@ -13,8 +13,8 @@ namespace encode {
 
 class ByteWindow {
  public:
-  // The number of bytes after the view that may be read. simdjson needs them; their content is
-  // undefined.
+  // The number of bytes after the end of view() that may be read. Their content is undefined.
+  // simdjson reads beyond the end of its input, so it needs them.
   static constexpr size_t kPaddingBytes = 64;
 
   ByteWindow(std::unique_ptr<ByteSource> source, size_t block_bytes);
@@ -26,12 +26,12 @@ class ByteWindow {
     begin_ += size;
     offset_ += static_cast<int64_t>(size);
   }
-  // Adds up to a block to the view. Returns false at the end of the input. Allocates memory only if
-  // the unread bytes and a block do not fit in the buffer.
+  // Reads more bytes, at most a block, and adds them to the view. Returns false at the end of the
+  // input. Allocates memory only if the unread bytes and a block do not fit in the buffer.
   bool extend();
   bool at_end() { return begin_ == end_ && !extend(); }
 
-  // The place of the view's first byte in the decompressed input.
+  // Returns the offset of the view's first byte in the decompressed input.
   int64_t offset() const { return offset_; }
   void seek(int64_t offset);
 

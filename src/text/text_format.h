@@ -1,4 +1,4 @@
-// Finds out the format and the compression of a file from its name.
+// Finds the format and the compression of an input file.
 #pragma once
 
 #include "encode/config.h"
@@ -13,8 +13,8 @@ struct FileFormat {
 };
 
 // Reads the suffixes of `options.path`: [.txt|.jsonl|.ndjson|.csv|.tsv][.gz|.zst], in upper or
-// lower case. `options.format` overrides the first suffix. Throws Error (kConfig) if neither the
-// suffix nor `options.format` states a format.
+// lower case. If `options.format` is not kAuto, it overrides the first suffix. Throws Error
+// (kConfig) if neither the suffix nor `options.format` states a format.
 FileFormat resolve_format(const InputOptions& options);
 
 }  // namespace encode
