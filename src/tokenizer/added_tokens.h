@@ -1,5 +1,5 @@
-// Added tokens are special tokens and tokens that were added after training. They are cut out of
-// the text before the model sees it.
+// Added tokens are special tokens and tokens that were added after training. The tokenizer finds
+// them in a text first, and the model tokenizes only the text between them.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ struct AddedToken {
   bool single_word = false;  // the token is found only if no word character is next to it
   bool lstrip = false;       // the token includes the white space before it
   bool rstrip = false;       // the token includes the white space after it
-  bool normalized = false;   // the token is normalized, and it is searched for in normalized text
+  bool normalized = false;   // the normal form of the token is searched for in normalized text
   bool special = false;
 };
 
-// Finds added tokens of one kind (raw or normalized). It finds the leftmost token first. If several
-// tokens begin at the same place, it finds the longest.
+// Finds added tokens of one kind: all tokens with `normalized`, or all others. It finds the
+// leftmost token first. If several tokens begin at the same place, it finds the longest of them.
 class AddedTokenFinder {
  public:
-  // A part of a text: an added token, or the text between two of them (id -1).
+  // A part of a text: an added token, or text between added tokens (id -1).
   struct Section {
     std::string_view text;
     int32_t id;
   };
 
   AddedTokenFinder() = default;
-  // Each pair is a string to search for and its token. The strings are distinct and not empty.
+  // Each pair is a string to search for and its token. The strings must be distinct and not empty.
   explicit AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens);
 
-  // True if `predicate(string)` holds for the string of at least one token.
+  // Returns true if `predicate(string)` is true for the string of at least one token.
   template <typename Predicate>
   bool any_pattern(Predicate&& predicate) const {
     for (const auto& token : tokens_) {
@@ -45,8 +45,8 @@ class AddedTokenFinder {
     return false;
   }
 
-  // Appends the sections of `text`, in order. A text without an added token is one section, and an
-  // empty text has no section.
+  // Appends the sections of `text` to `sections`, in order. A text without an added token is one
+  // section, and an empty text has no section.
   void split(std::string_view text, std::vector<Section>& sections) const;
 
  private:

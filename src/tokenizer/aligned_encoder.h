@@ -1,4 +1,4 @@
-// A slow second pass through the pipeline. It finds the code points that each token comes from.
+// Tokenizes a row a second time, more slowly, to find the code points that each token comes from.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ struct AlignedToken {
   uint32_t trailing_spaces = 0;
 };
 
-// Returns the tokens of a whole row, without special tokens. Takes at least 16 bytes of memory for
-// each byte of text.
+// Returns the tokens of a whole row, without special tokens. Needs at least 16 bytes of memory for
+// each byte of `utf8`.
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          Model::Scratch& scratch);
 
-// A row that append_row() has made from `tokens`.
+// A row that append_row() (pipeline.h) has made from the ids of `tokens`.
 struct AlignedRow {
   const std::vector<AlignedToken>& tokens;
   size_t size;  // the number of ids in the row
   bool has_special_tokens;
 };
 
-// Appends an offset for each id of the row.
+// Appends an offset to `offsets` for each id of the row.
 void append_offsets(const AlignedRow& row, const SpecialTokens& special,
                     std::vector<TokenOffset>& offsets);
 

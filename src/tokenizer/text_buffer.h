@@ -1,5 +1,5 @@
-// The text that the steps of the pipeline rewrite. It is a view of the input until the first step
-// changes it.
+// Holds a text while the normalizers and pre-tokenizers rewrite it. The text is a view of the input
+// until a step changes it.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace encode {
 
-// There are two buffers: a step reads view() and writes the other buffer. Once both buffers have
-// grown, no step allocates memory.
+// A step reads view(), writes its result to the buffer spare(), and calls commit(). There are two
+// buffers, which keep their memory. So steps allocate memory only for the longest text so far.
 class TextBuffer {
  public:
   void reset(std::string_view text, bool at_origin) {
@@ -19,8 +19,8 @@ class TextBuffer {
   }
   std::string_view view() const { return view_; }
 
-  // True if the first character comes from the first character of the row. Metaspace's scheme
-  // "first" depends on this.
+  // Returns true if the first character comes from the first character of the row. The scheme
+  // "first" of Metaspace depends on this.
   bool at_origin() const { return at_origin_; }
   void leave_origin() { at_origin_ = false; }
 

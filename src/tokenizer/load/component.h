@@ -1,4 +1,5 @@
-// Reads the components of a tokenizer.json strictly: an unknown key is an error that names the key.
+// Reads the components of a tokenizer.json (normalizers, pre-tokenizers, post-processors). An
+// unknown key is an error, and the message names the key.
 #pragma once
 
 #include <initializer_list>
@@ -12,8 +13,8 @@
 
 namespace encode {
 
-// A JSON object with a "type". It keeps a reference to the JSON. Malformed values throw Error
-// (kConfig).
+// A JSON object with a "type". The JSON must outlive the Component. The functions throw Error
+// (kConfig) if a value is malformed.
 class Component {
  public:
   Component(const Json& json, std::string where);

@@ -1,4 +1,4 @@
-// The "model" of a tokenizer.json.
+// Builds the model from the field "model" of a tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace encode {
 
-// Returns true if the model can take raw bytes instead of their spelling in GPT-2's alphabet.
+// Returns true if build_model() accepts `byte_level` = true for this model.
 bool model_takes_bytes(const ModelJson& json);
 
-// If `byte_level`, the pieces are raw bytes and the vocabulary is spelled in GPT-2's alphabet.
-// `where` names the place in messages. Throws Error (kConfig) for a type or an option that is not
-// supported.
+// If `byte_level` is true, the model takes pieces of raw bytes, although its vocabulary is spelled
+// in GPT-2's alphabet (unicode/byte_level.h). `where` names the place in messages. Throws Error
+// (kConfig) for a type or an option that is not supported.
 std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
                                    const std::string& where);
 

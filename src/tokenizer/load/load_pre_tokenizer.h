@@ -1,4 +1,4 @@
-// The "pre_tokenizer" of a tokenizer.json.
+// Builds the pre-tokenizer from the field "pre_tokenizer" of a tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@ namespace encode {
 
 struct LoadedPreTokenizer {
   std::unique_ptr<PreTokenizer> pre_tokenizer;
-  // True if ByteLevel is the last step and the model must spell the pieces in GPT-2's alphabet.
+  // True if the last step is ByteLevel without the spelling in GPT-2's alphabet. The model must
+  // then be built with `byte_level` = true.
   bool byte_level = false;
 };
 
-// `model_takes_bytes` is true if the model can take pieces of raw bytes (load_model.h). Throws
-// Error (kConfig) for a type or an option that is not supported.
+// `model_takes_bytes` is the result of model_takes_bytes() (load_model.h). Throws Error (kConfig)
+// for a type or an option that is not supported.
 LoadedPreTokenizer load_pre_tokenizer(const Component& component, bool model_takes_bytes);
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// Turns the merges of a file, which spell their tokens, into merges of ids.
+// Turns the merges of a file, which are pairs of spelled tokens, into merges of ids.
 #pragma once
 
 #include <string>
@@ -12,13 +12,15 @@ namespace encode {
 
 class MergeLoader {
  public:
-  // The merged token is the left side and the right side without its first `prefix_size` bytes (the
-  // prefix of subwords). `where` names the place in messages.
+  // The result of a merge is the left side followed by the right side without its first
+  // `prefix_size` bytes (the prefix of subwords, such as "##"). `where` names the place in
+  // messages.
   MergeLoader(const Vocabulary& vocabulary, size_t prefix_size, std::string where);
 
   void reserve(size_t merges) { merges_.reserve(merges); }
-  // The views must stay valid until finish(). Throws Error (kConfig) if a side or the result of a
-  // merge is not in the vocabulary. A later add() or finish() may report this.
+  // The views must stay valid until finish() returns. Throws Error (kConfig) if a side or the
+  // result of a merge is not in the vocabulary. Merges are checked in batches, so a later add() or
+  // finish() may throw this error.
   void add(std::string_view left, std::string_view right);
   std::vector<BpeMerge> finish();
 
@@ -31,7 +33,7 @@ class MergeLoader {
   size_t prefix_size_;
   std::string where_;
   std::vector<BpeMerge> merges_;
-  // The left and right sides of the last merges, which are not looked up yet.
+  // The left and right sides of the merges that were added but are not looked up yet.
   std::vector<std::string_view> sides_;
   std::vector<int32_t> side_ids_;
   std::string merged_;

@@ -19,7 +19,7 @@ struct BpeMerge {
 };
 
 struct BpeOptions {
-  bool byte_level = false;  // pieces are raw bytes; the vocabulary is spelled in GPT-2's alphabet
+  bool byte_level = false;  // takes raw bytes; the vocabulary is spelled in GPT-2's alphabet
   int32_t unk_id = -1;      // -1: characters without a token are left out
   bool fuse_unk = false;    // neighbouring characters without a token become one unknown token
   // Characters without a token become <0xNN> tokens if the vocabulary has them.
@@ -35,8 +35,8 @@ struct BpeOptions {
 // the number of tokens found.
 size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids);
 
-// The rank of a merge is its index in `merges` unless options.merge_ranks is set. If a pair occurs
-// twice, the later merge counts, as in Hugging Face `tokenizers`.
+// The rank of a merge is its index in `merges` unless options.merge_ranks is set. If two merges
+// have the same pair, the later merge is used, as in Hugging Face `tokenizers`.
 std::unique_ptr<Model> make_bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
                                 BpeOptions options);
 

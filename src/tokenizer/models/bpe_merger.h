@@ -1,5 +1,5 @@
-// Merges the symbols (ids) of a word. This is the second part of BPE, after the split of the word
-// into symbols.
+// The second part of BPE: merges the symbols of a word. Symbols are the ids that the first part has
+// split the word into.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace encode {
 
-// A hash table with open addressing that maps a pair of ids to the rank and the result of its
-// merge.
+// A hash table with open addressing. It maps a pair of ids to the rank and the result of the merge
+// of this pair.
 class PairTable {
  public:
   struct Merge {
     uint32_t rank = kNone;
     int32_t merged = -1;
   };
-  static constexpr uint32_t kNone = UINT32_MAX;  // not a rank
+  static constexpr uint32_t kNone = UINT32_MAX;  // the rank of a pair without a merge
 
   // `ranks` has one rank for each merge, and merges may have equal ranks. If it is empty, the rank
   // of a merge is its index.
@@ -50,26 +50,28 @@ class PairTable {
     return key * 0x9E3779B97F4A7C15U;
   }
 
-  // There are more slots than hash values, so that a probe can go on after the last hash value.
+  // The array has more slots than there are hash values, so that a search that begins at the last
+  // hash value needs no wrap-around.
   LargeTable<Slot> slots_;
   int shift_ = 0;
 };
 
-// Merges a word of n symbols. This takes time O(n) with the merges of real vocabularies, and time
-// O(n log n) with any merges. Not thread-safe: each thread needs a merger of its own.
+// Merges words. A word of n symbols takes time O(n) with the merges of real vocabularies, and at
+// most O(n log n). Not thread-safe: each thread needs a merger of its own.
 class BpeMerger {
  public:
   explicit BpeMerger(const PairTable& pairs) : pairs_(pairs) {}
 
-  // Writes the ids that `symbols` are merged into to `out`, and returns their end. `out` must not
-  // overlap `symbols`.
+  // Merges `symbols`, writes the resulting ids to `out`, and returns the end of the ids. `out` must
+  // have room for as many ids as there are symbols, and must not overlap `symbols`.
   int32_t* merge(std::span<const int32_t> symbols, int32_t* out);
 
   struct Token {
     int32_t id;
     uint32_t begin;  // the index of the token's first symbol
   };
-  // Returns the same ids and the begin of each. The result is valid until the next call.
+  // Returns the ids that merge() writes, and the begin of each. The result is valid until the next
+  // call of merge() or merge_ranged().
   std::span<const Token> merge_ranged(std::span<const int32_t> symbols);
   void shrink(size_t max_bytes);
 
@@ -93,7 +95,8 @@ class BpeMerger {
   void rank_pair(uint32_t position);
   void push(Candidate candidate);
   Candidate pop();
-  // Returns true if BPE gives `left` and `right` for the symbols of both.
+  // Returns true if BPE gives the tokens `left` and `right` for the symbols of both tokens
+  // together.
   bool joins(std::span<const int32_t> symbols, const Token& left, const Token& right,
              uint32_t right_end);
 
@@ -104,8 +107,8 @@ class BpeMerger {
   std::vector<Token> window_;  // the tokens of the last window, which has window_size_ symbols
   size_t window_size_ = 0;
   std::vector<Token> joined_;
-  // The last pair of tokens for which joins() was true: the symbols of both tokens, and the number
-  // of symbols of the left token.
+  // The last two tokens for which joins() was true: the symbols of both tokens, and the number of
+  // symbols of the left token. joins() compares with them first.
   std::vector<int32_t> joined_symbols_;
   uint32_t joined_border_ = 0;
 };

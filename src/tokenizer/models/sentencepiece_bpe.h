@@ -1,5 +1,5 @@
-// sentencepiece's BPE without the sentencepiece library, for models that change nothing but the
-// spaces of a text (Llama 2, Mistral, Gemma).
+// Tokenizes with sentencepiece BPE models without the sentencepiece library. This is supported for
+// models that normalize only the spaces of a text (Llama 2, Mistral, Gemma).
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// Returns null if the model needs the library: for example, it is of another kind, or it has a
-// charsmap or unused pieces.
+// Returns null if the model needs the library: for example, if it is not a BPE model, has a
+// charsmap, or has unused pieces.
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
                                                   const SpecialTokens& special);
 

@@ -1,4 +1,5 @@
-// The content of a sentencepiece .model file that is needed to tokenize without the library.
+// The parts of a sentencepiece .model file that are needed to tokenize without the sentencepiece
+// library.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +35,17 @@ struct SentencePieceModel {
   bool escape_whitespaces = true;
 };
 
-// Reads the message ModelProto of sentencepiece_model.proto. The result has views of `file`.
-// Returns nullopt if the file is not a ModelProto, or not one that a trainer writes (a part occurs
-// twice, or a field has another type).
+// Reads the message ModelProto of sentencepiece_model.proto. The result has views of `file`, which
+// must outlive it. Returns nullopt if the file is not a ModelProto, or is not in the form that a
+// trainer writes: a part occurs twice, or a field has another type.
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file);
 
-// Returns the sizes of the pieces of any ModelProto. Returns nullopt if the file is not a message
-// of protobuf.
+// The sizes of the pieces of a ModelProto, in bytes.
 struct PieceBytes {
   size_t longest = 0;  // the size of the longest piece
   size_t sum = 0;      // the sum of the sizes of all pieces
 };
+// Accepts any form of a ModelProto. Returns nullopt if the file is not a protobuf message.
 std::optional<PieceBytes> measure_pieces(std::string_view file);
 
 }  // namespace encode

@@ -1,5 +1,5 @@
-// The first stage: a normalizer rewrites text. Each normalizer type of tokenizer.json has one
-// class, with the same results.
+// The first stage of a tokenizer: a normalizer rewrites the text. Each normalizer type of
+// tokenizer.json has one class here, which gives the same results.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,14 @@ namespace encode {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  // Replaces the text by its normal form. May leave the text as it is if it is in normal form.
-  // Thread-safe.
+  // Replaces the text by its normal form. Thread-safe.
   virtual void normalize(TextBuffer& text) const = 0;
-  // Does the same, and keeps track of where each byte comes from.
+  // Does the same, and also updates the origin of each byte.
   virtual void normalize_aligned(AlignedText& text) const = 0;
 
-  // Returns true if the text before and the text after a border have no effect on each other. A
-  // border is between an ASCII letter and the space after it, or the U+2581 that an earlier step
-  // has put in its place. A local normalizer may still remove white space at the ends of the text.
+  // A border lies between an ASCII letter and the space after it, or the U+2581 that has replaced
+  // this space. Returns true if the text before a border and the text after it have no effect on
+  // each other. A local normalizer may still remove white space at the ends of the whole text.
   virtual bool is_local() const { return false; }
 };
 

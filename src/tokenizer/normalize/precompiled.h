@@ -1,4 +1,5 @@
-// Precompiled: the normalization rules of sentencepiece, as a tokenizer.json has them (XLM-R, T5).
+// The normalizer Precompiled of tokenizer.json: the normalization rules of sentencepiece (XLM-R,
+// T5).
 #pragma once
 
 #include <memory>
@@ -8,8 +9,9 @@
 
 namespace encode {
 
-// `charsmap` consists of the size of the trie (4 bytes), a Darts double array, and NUL-terminated
-// replacements. Throws Error (kConfig) if the parts do not fit together.
+// `charsmap` consists of a 4-byte size of the trie, the trie (a Darts double array), and
+// NUL-terminated replacements. `where` names the place in messages. Throws Error (kConfig) if the
+// charsmap is malformed.
 std::unique_ptr<Normalizer> make_precompiled_normalizer(std::string_view charsmap,
                                                         const std::string& where);
 

@@ -24,7 +24,8 @@ class CanonicalDecomposer {
   void add(char32_t c);
   void add(std::string_view utf8);
   void push_as_is(char32_t c) { push(c, 0); }  // adds `c` without decomposing or moving it
-  // Returns the result for all code points that were added since clear().
+  // Returns the decomposition of all code points that were added since clear(). It is valid until
+  // the next call.
   const std::vector<Mark>& code_points();
   void clear();
 
@@ -34,7 +35,7 @@ class CanonicalDecomposer {
 
   bool compatibility_;
   std::vector<Mark> code_points_;
-  size_t pending_ = 0;  // the code points from here on are not starters, and are not sorted yet
+  size_t pending_ = 0;  // the code points from this index on are not starters and are not sorted
 };
 
 // Replaces `text` by its canonical or compatibility decomposition.
@@ -43,8 +44,8 @@ void decompose_aligned(AlignedText& text, bool compatibility);
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form);
 
-// Composes the code points of a CanonicalDecomposer in place. A code point that is composed with a
-// code point before it becomes kComposedAway.
+// Composes the result of a CanonicalDecomposer in place. If two code points are composed, the
+// composite replaces the first of them, and kComposedAway replaces the second.
 inline constexpr char32_t kComposedAway = 0xFFFFFFFF;
 void compose_canonically(std::vector<CanonicalDecomposer::Mark>& code_points);
 

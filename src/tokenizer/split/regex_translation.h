@@ -1,4 +1,5 @@
-// Translates Oniguruma's regular expressions to PCRE2's, as far as split patterns use them.
+// Translates regular expressions from the syntax of Oniguruma to the syntax of PCRE2. Only the
+// constructs that split patterns use are supported.
 #pragma once
 
 #include <string>
@@ -6,9 +7,9 @@
 
 namespace encode {
 
-// Returns the same pattern for PCRE2 (with UTF and UCP). If the two libraries are not known to
-// agree on a construct, throws Error (kConfig) that names it, because a silent difference would
-// give wrong vectors that nobody notices.
+// Returns a pattern for PCRE2 (with the options UTF and UCP) that means the same as `regex`. Throws
+// Error (kConfig) that names the construct if the two libraries are not known to agree about it,
+// because a difference would give wrong vectors that nobody notices.
 std::string translate_regex(std::string_view regex, const std::string& where);
 
 }  // namespace encode

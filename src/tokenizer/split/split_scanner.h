@@ -1,6 +1,6 @@
-// Hand-written scanners for the split patterns of real tokenizers. A scanner reads the text once,
-// in linear time, without a regular expression engine. Its pieces are exactly the matches of its
-// pattern.
+// Hand-written scanners for the split patterns of real tokenizers. A scanner finds exactly the
+// matches of its pattern. It reads the text once, in linear time, without a regular expression
+// engine.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ void scan_bert(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
 // Whitespace: the matches of \w+|[^\w\s]+
 void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
-// Returns the scanner of a pattern as tokenizer.json spells it, and null if the pattern has no
-// scanner. The matches of these patterns cover every text:
+// Returns the scanner of a pattern, or null if the pattern has no scanner. `regex` is the pattern
+// as a tokenizer.json spells it. These patterns have scanners, and their matches cover every text:
 // - GPT-2,
 // - cl100k (Llama 3, with up to three digits in a piece),
 // - Qwen2 (cl100k with one digit in a piece),

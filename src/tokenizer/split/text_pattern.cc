@@ -19,7 +19,8 @@ class LiteralPattern final : public TextPattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
 
-  // A match of one byte contains no border. Longer literals are not examined.
+  // A match of one byte cannot contain a letter and the space after it. For a longer literal the
+  // answer is false, without a closer look.
   bool is_local() const override { return literal_.size() == 1; }
   bool is_space() const override { return literal_ == " "; }
 
