@@ -64,7 +64,7 @@ def main():
         out.write("// Made by scripts/generate/unicode_scripts.py from Hugging Face `tokenizers` "
                   f"{tokenizers.__version__}; do not edit.\n// clang-format off\n"
                   '#include "tokenizer/unicode/unicode_scripts_data.h"\n\nnamespace encode::unicode {\n\n'
-                  "// Script i holds from start i to start i + 1.\n")
+                  "// Script i applies to the code points from start i up to, but not including, start i + 1.\n")
         write_array(out, "uint32_t", "kScriptStarts", starts)
         write_array(out, "uint8_t", "kScriptValues", values, "{}")
         out.write("\n}  // namespace encode::unicode\n")

@@ -249,8 +249,9 @@ def main():
             if not runs or runs[-1] != v:
                 starts.append(c)
                 runs.append(v)
-        out.write("// Property runs: value i holds from start i to start i + 1. Bits: " + ", ".join(names) +
-                  ";\n// the canonical combining class in the highest byte.\n")
+        out.write("// The properties of code points, as runs: value i applies to the code points from start i up to, but not\n"
+                  "// including, start i + 1. The highest byte of a value is the canonical combining class. The low bits are\n"
+                  "// flags, in this order:\n// " + ", ".join(names) + ".\n")
         write_array(out, "uint32_t", "kRunStarts", starts)
         write_array(out, "uint32_t", "kRunValues", runs)
         decomposing = [c for c in CODE_POINTS if not hangul(c)]

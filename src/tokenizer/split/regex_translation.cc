@@ -77,7 +77,7 @@ class Translator {
   }
 
   // A quantifier is one of ? * + {n} {n,} {n,m}. A ? after it makes it lazy, and a + makes it
-  // possessive. A + after {..} is refused, because the two libraries disagree about it.
+  // possessive. After {..} both are refused, because the two libraries disagree about the +.
   void quantifier() {
     if (regex_[at_] == '{') {
       const size_t close = regex_.find('}', at_);

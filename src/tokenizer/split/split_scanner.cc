@@ -137,7 +137,7 @@ const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
   return q == reader.end || last == p ? q : last;
 }
 
-// Scans cl100k, where D is kMaxDigits:
+// Scans cl100k. D is kMaxDigits:
 // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,D}|
 // ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 template <int kMaxDigits>

@@ -49,8 +49,8 @@ class ScannerPattern final : public TextPattern {
  public:
   explicit ScannerPattern(SplitScanner scanner) : scanner_(scanner) {}
 
-  // In each of these patterns, a word is a run of letters, and a space after it begins the next
-  // match. Only a match of white space depends on the text after it.
+  // In each pattern with a scanner, a word is a run of letters, and a space after it begins the
+  // next match. Only a match of white space depends on the text after it.
   bool is_local() const override { return true; }
   bool ends_at_space() const override { return true; }
 

@@ -4,8 +4,10 @@
 
 namespace encode::unicode {
 
-// Property runs: value i holds from start i to start i + 1. Bits: kWhitespace, kControl, kPunctuation, kNonspacingMark, kCombiningMark, kNumeric, kWord, kChinese, kNfcMaybe, kNfdMaybe, kNfkcMaybe, kNfkdMaybe, kHasLower, kLetter, kNumber, kUpperish, kLowerish, kGraphemeExtend, kGraphemeControl;
-// the canonical combining class in the highest byte.
+// The properties of code points, as runs: value i applies to the code points from start i up to, but not
+// including, start i + 1. The highest byte of a value is the canonical combining class. The low bits are
+// flags, in this order:
+// kWhitespace, kControl, kPunctuation, kNonspacingMark, kCombiningMark, kNumeric, kWord, kChinese, kNfcMaybe, kNfdMaybe, kNfkcMaybe, kNfkdMaybe, kHasLower, kLetter, kNumber, kUpperish, kLowerish, kGraphemeExtend, kGraphemeControl.
 const uint32_t kRunStarts[] = {
     0x0, 0x1, 0x9, 0xb, 0xd, 0xe, 0x20, 0x21, 0x30, 0x3a, 0x41, 0x58, 0x59, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x7f, 0x85,
     0x86, 0xa0, 0xa1, 0xa2, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf, 0xb0, 0xb2, 0xb4, 0xb5, 0xb6, 0xb8,
