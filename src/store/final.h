@@ -1,4 +1,5 @@
-// Publishes a final and the files beside it in the only order that is safe.
+// Publishes a final (the complete matrix of a stream) and the files beside it, in an order that is
+// safe if the process is killed.
 #pragma once
 
 #include <string>
@@ -16,16 +17,16 @@ namespace encode {
 // the CacheLock.
 void remove_final_temp_files(const std::string& matrix_path);
 
-// The files beside a final, apart from its manifest.
+// The files beside a final, without its manifest.
 struct BesideFinal {
   LedgerWriter* ledger = nullptr;    // null for a combined matrix, which has no ledger
   OffsetsWriter* offsets = nullptr;  // null unless the matrix has token embeddings
-  std::string ranges_bytes = "";     // "" for a type without ranges
+  std::string ranges_bytes = "";     // the content of the ranges file, or "" if there is none
 };
 
 // Deletes an older manifest, ranges file and offsets file. Then publishes, in this order: the
-// ranges, the matrix, the ledger, the offsets, and the manifest. A manifest therefore never stands
-// beside a matrix that it does not describe. Fills in the manifest's sizes, hashes and seals.
+// ranges file, the matrix, the ledger, the offsets file, and the manifest. So a manifest is never
+// beside a matrix that it does not describe. Fills in the sizes, hashes and seals in the manifest.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 
 }  // namespace encode

@@ -20,8 +20,8 @@ inline constexpr std::string_view kLockFile = "LOCK";
 inline constexpr std::string_view kLogFile = "chunks.log";
 inline constexpr std::string_view kStreamFile = "stream.json";
 
-// The names of the files of one chunk. Each parse function returns nullopt for a name that the
-// function before it would not build.
+// The names of the files of one chunk. Each parse_..() function is the inverse of the function
+// above it. It returns nullopt for a name that this function does not build.
 std::string chunk_file_name(int64_t index);  // 17 -> "chunk_0017.npy"
 std::optional<int64_t> parse_chunk_file_name(std::string_view name);
 std::string chunk_ledger_name(int64_t index);  // 17 -> "chunk_0017.truncated.jsonl"
@@ -30,7 +30,8 @@ std::string chunk_offsets_name(int64_t index);  // 17 -> "chunk_0017.offsets.npy
 std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
 
-// Returns whether a ChunkStore writes a file, or a temporary file, of this name into its folder.
+// Returns true if `name` is the name of a file, or of a temporary file, that a ChunkStore writes
+// into its folder.
 bool is_chunk_folder_name(std::string_view name);
 
 // Throws Error kConfig "store.stream_name" unless the name matches [A-Za-z0-9][A-Za-z0-9._-]* and

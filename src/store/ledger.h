@@ -1,6 +1,6 @@
-// Writes a truncation ledger, which lists the rows that max_length cut and how many tokens they
-// lost. A chunk has a ledger if it has such rows. The ledger of a final is the ledgers of its
-// chunks, one after the other.
+// Writes a truncation ledger, which lists the rows that max_length has truncated, and how many
+// tokens they lost. A chunk has a ledger only if it has truncated rows. The ledger of a final
+// consists of the ledgers of its chunks, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ class LedgerWriter {
 
   // Appends one line for each row. The rows must come in ascending order. Throws Error kIoError.
   void append(std::span<const TruncatedRow> rows);
-  // Appends another ledger, which must hold the rows that come next. Throws Error kData if its size
-  // or checksum is not the one in `seal`.
+  // Appends the ledger file at `path`, which must hold the rows that come next. Throws Error kData
+  // if its size or checksum differs from `seal`.
   void append_file(const std::string& path, const FileSeal& seal);
-  // Publishes the file, which is empty if nothing was appended. On return it survives power loss.
+  // Publishes the file, which is empty if nothing was appended. When publish() returns, the file
+  // survives power loss.
   FileSeal publish();
   bool empty() const { return !file_; }
 
@@ -33,7 +34,7 @@ class LedgerWriter {
   void write(std::string_view text);
 
   std::string path_;
-  std::optional<AtomicFile> file_;  // created with the first row
+  std::optional<AtomicFile> file_;  // created when the first row is appended
   Xxh3 hash_;
 };
 

@@ -13,7 +13,7 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kBlockBytes = 1 << 20;  // a multiple of the size of every element type
+constexpr int64_t kBlockBytes = 1 << 20;  // a multiple of every element size, so none is cut
 constexpr const char* kCode = "store.beside";
 
 }  // namespace

@@ -15,13 +15,14 @@
 
 namespace encode {
 
-// Returns the text of `object`, which must not be empty, with its checksum and without a newline
-// at the end. `indent` is the indent of Json::dump(); -1 writes one line. Bytes that are not UTF-8
-// become U+FFFD.
+// Returns the text of `object` with its checksum. `object` must not be empty. `indent` is the
+// argument of Json::dump(); -1 writes one line. The text does not end in a newline. Bytes that are
+// not UTF-8 become U+FFFD.
 std::string seal(const Json& object, int indent = -1);
 
-// Returns the object without "checksum". Throws Error kData "store.damaged" if the text has no
-// checksum or a wrong one, or if it is not strict JSON. `where` names the document in the error.
+// Returns the object without the field "checksum". Throws Error kData "store.damaged" if the
+// checksum is missing or wrong, or if the text is not strict JSON. `where` names the document in
+// the error.
 Json unseal(std::string_view text, const std::string& where);
 
 // Returns the checksum at the beginning of a sealed text, without checking it. Returns "" if the
