@@ -1,4 +1,4 @@
-// Functions that make the values and the value types in the table of keys.
+// Functions for the entries of the table of keys: they make the ValueSpec of a key.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ inline ValueSpec device_value() {
           .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
 }
 
-// The pattern allows bfloat16, so that parse_output_type() can refuse it with a better message.
+// The pattern also matches "bfloat16", so that parse_output_type() can refuse it with a better
+// message.
 inline ValueSpec output_type_value() {
   return {.type = ValueType::kText,
           .min = 1,

@@ -1,11 +1,11 @@
-// The reference of all keys for docs/config.md, made from the table of keys.
+// Makes the reference of all keys in docs/config.md from the table of keys.
 #pragma once
 
 #include <string>
 
 namespace encode {
 
-// Markdown with a heading and a table (key, value, default, meaning) for each section.
+// Returns Markdown with a heading and a table (key, value, default, meaning) for each section.
 std::string config_reference();
 
 }  // namespace encode

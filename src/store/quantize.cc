@@ -17,7 +17,7 @@
 namespace encode {
 namespace {
 
-constexpr float kBuckets = 255;  // the number of buckets that a column's range is divided into
+constexpr float kBuckets = 255;  // the number of steps that a column's range is divided into
 constexpr unsigned kSignBit = 0x80;
 
 constexpr const char* kRangesError = "store.ranges";

@@ -16,8 +16,9 @@ struct CompareOptions {
   int64_t worst_rows = 5;                // the number of worst rows in the report
 };
 
-// The distribution of one number per row. `min`, `max` and `mean` are exact. A percentile is exact
-// to 0.8 % of its value; the percentile of a cosine is exact to 0.8 % of its distance from 1.
+// The distribution of one number per row. `min`, `max` and `mean` are exact. The error of a
+// percentile is at most 0.8 % of its value. For cosines, it is at most 0.8 % of the distance from
+// 1.
 struct Distribution {
   double min = 0;
   double p1 = 0;
@@ -49,8 +50,8 @@ struct CompareReport {
   ExitCode exit_code() const { return failures.empty() ? ExitCode::kOk : ExitCode::kData; }
 };
 
-// Reads both files block by block in a few MB of memory. Throws Error: kNoInput, kData for
-// different shapes or for a file that is not a float32 matrix.
+// Reads both files block by block and needs a few MB of memory. Throws Error kNoInput if a file
+// does not exist, and kData if the shapes differ or a file is not a float32 matrix.
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options);
 
