@@ -1,4 +1,4 @@
-// Functions for the entries of the table of keys: they make the ValueSpec of a key.
+// Functions for the entries of the table of keys. They read a Value or make a ValueSpec.
 #pragma once
 
 #include <cstdint>

@@ -106,7 +106,7 @@ class Resolver {
   }
 
   // Returns true if the run has a single stream, described by `input` or by flags. Returns false if
-  // it has the streams of `data`. Throws Error if both forms are given.
+  // it has the streams of `data`. Throws Error if both forms or none are given.
   bool check_form() const {
     const auto flag = flags_.find("input.file");
     const bool input = has_file_section("input") || flag != flags_.end();

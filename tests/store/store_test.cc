@@ -244,7 +244,8 @@ TEST(Store, FreshDeletesAForeignStreamButNotFilesOfOthers) {
 TEST(Store, NonFiniteValueIsRefusedNamingTheRow) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
-    // Columns inside and after the blocks of 16 values that the check works on.
+    // The check for NaN works on blocks of 16 values. The columns are inside and after such a
+    // block.
     for (const size_t column : {size_t{0}, size_t{15}, size_t{16}, size_t{18}}) {
       const TempDir dir;
       FakeJob job;
@@ -305,7 +306,7 @@ TEST(Store, RemoveDeletesTheFolder) {
   job.keep_chunks = false;
   run_fake_job(dir.path(), job);
   EXPECT_FALSE(std::filesystem::exists(chunks_dir(dir.path(), job.identity.name)));
-  remove_chunks(dir.path(), job.identity.name);  // is no error if there is nothing to remove
+  remove_chunks(dir.path(), job.identity.name);  // does nothing if there is no folder
 }
 
 TEST(Final, StandardModeWritesTheSameBytes) {
