@@ -38,8 +38,8 @@ class BoundedQueue {
     changed_.notify_all();
   }
 
-  // Waits for an item and removes it. After the last item, returns nullopt or throws the exception
-  // of finish().
+  // Waits for an item and removes it. After the last item, returns nullopt, or throws the failure
+  // that was passed to finish().
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !items_.empty() || finished_; });

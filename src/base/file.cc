@@ -216,8 +216,8 @@ std::string temp_name(const std::string& target) {
   return fmt::format(".{}{}{}.{:0{}x}", target, kTempMark, ::getpid(), value, kRandomDigits);
 }
 
-// Reserves space for a file. Returns 0, or an errno value. Returns 0 if the file system cannot
-// reserve space. posix_fallocate() is not used, because it would then write every block.
+// Reserves space for a file. Returns 0, or an errno value. If the file system cannot reserve space,
+// does nothing and returns 0. In this case, posix_fallocate() would write every block.
 int reserve(int fd, int64_t bytes) {
   int result = 0;
   do {

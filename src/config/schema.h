@@ -22,7 +22,7 @@ inline constexpr const char* kSingleInput = "input";  // the only stream of a ru
 // The names that splits and streams may have. They are restricted, because they become parts of
 // file names.
 inline constexpr const char* kNamePattern = "^[A-Za-z0-9][A-Za-z0-9_.-]*$";
-bool is_name(const std::string& text);  // true if kNamePattern matches and it has <= 100 bytes
+bool is_name(const std::string& text);  // true if it matches kNamePattern and has <= 100 bytes
 
 struct KeySpec {
   std::vector<std::string> sections;  // the sections that may have the key, such as "semantic"

@@ -1,4 +1,4 @@
-// Writes a .npy matrix from its first row to its last and hashes every byte on the way.
+// Writes a .npy matrix from its first row to its last, and hashes every byte that it writes.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +39,9 @@ class NpyWriter {
   void publish();
 
   const std::string& path() const { return file_.path(); }
-  int64_t rows_written() const { return rows_written_; }  // vectors, if they are counted at the end
+  int64_t rows_written() const { return rows_written_; }  // the number of rows of the matrix so far
   int64_t bytes_written() const { return file_.bytes_written(); }
-  std::string xxh3_hex() const { return hash_.hex(); }  // of the file, after publish()
+  std::string xxh3_hex() const { return hash_.hex(); }  // the hash of the file, after publish()
 
  private:
   void write_header_again();

@@ -34,7 +34,7 @@ struct RowProblem {
 struct Record {
   int64_t line = 0;          // the physical line on which the record starts, from 1
   int64_t offset_bytes = 0;  // the offset of the record's first byte in the decompressed input
-  std::string_view text;     // valid until the next call of next(); may not be UTF-8
+  std::string_view text;     // valid until the next call of next(); may be invalid UTF-8
   bool tokenized = false;    // the record consists of `input_ids`, and `text` is empty
   std::span<const int32_t> input_ids;  // valid until the next call of next(); each id is >= 0
   bool replaced = false;               // true if U+FFFD has replaced an invalid part of `text`

@@ -47,7 +47,7 @@ class Rewriting {
 class AlignedText {
  public:
   explicit AlignedText(std::string_view row);
-  AlignedText slice(size_t begin, size_t end) const;  // the bytes [begin, end)
+  AlignedText slice(size_t begin, size_t end) const;  // returns the bytes [begin, end)
 
   std::string_view view() const { return text_; }
   const std::vector<CodePoints>& origins() const { return origins_; }  // one entry for each byte

@@ -114,6 +114,7 @@ TEST(TokenEmbeddings, FinalAndOffsetsAreTheRowsHoweverTheRunWasCutUp) {
     const std::string path = job.final_path(dir.path());
     EXPECT_EQ(read_bytes(path), expected_final(job)) << chunk_rows;
     EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job)) << chunk_rows;
+    // There are 30 rows, and row r has r % 4 vectors.
     EXPECT_EQ(read_manifest(path).value().vectors(), 7 * (0 + 1 + 2 + 3) + 0 + 1);
     EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
   }

@@ -210,7 +210,7 @@ TEST(OffsetsTest, TextThatIsNotUtf8GivesTheRowOfTheRepairedText) {
         EXPECT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)));
         EXPECT_EQ(rows.lost_tokens[0], rows.lost_tokens[1]);
       }
-      check_row(*tokenizer, repaired, {}, family == "roberta");  // checks the offsets
+      check_row(*tokenizer, repaired, {}, family == "roberta");
     }
   }
 }

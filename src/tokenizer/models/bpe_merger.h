@@ -88,7 +88,7 @@ class BpeMerger {
 
   std::span<const Token> merge_whole(std::span<const int32_t> symbols);
   int32_t* merge_short(std::span<const int32_t> symbols, int32_t* out);
-  // Appends the tokens of `symbols` to `tokens`. `base` is added to their begins.
+  // Appends the tokens of `symbols` to `tokens`. Adds `base` to the begin of each token.
   void merge_window(std::span<const int32_t> symbols, uint32_t base, std::vector<Token>& tokens);
   void next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size);
   void merge_at(uint32_t position);

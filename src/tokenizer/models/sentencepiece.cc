@@ -115,8 +115,8 @@ SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_con
   const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
                                    kTokenizerFormat);
   const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
-  // Checks the type of `legacy` and ignores its value. It says how text next to special tokens is
-  // tokenized, and special tokens are not searched for in a text here.
+  // Checks the type of the field `legacy` and ignores its value. The field says how text next to
+  // special tokens is tokenized, but this tokenizer does not search for special tokens in a text.
   static_cast<void>(fields.boolean_or("legacy", true));
   return {.add_bos = fields.boolean_or("add_bos_token", false),
           .add_eos = fields.boolean_or("add_eos_token", false)};

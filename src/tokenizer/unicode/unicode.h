@@ -18,10 +18,10 @@ enum Property : uint32_t {
   kWhitespace = 1U << 0,      // White_Space
   kControl = 1U << 1,         // BertNormalizer's clean_text removes it
   kPunctuation = 1U << 2,     // ASCII punctuation and general category P
-  kNonspacingMark = 1U << 3,  // Mn
-  kCombiningMark = 1U << 4,   // M
-  kNumeric = 1U << 5,         // Nd, Nl, No
-  kWord = 1U << 6,            // \w: Alphabetic, M, Nd, Pc, Join_Control
+  kNonspacingMark = 1U << 3,  // general category Mn
+  kCombiningMark = 1U << 4,   // general category M
+  kNumeric = 1U << 5,         // general category Nd, Nl or No
+  kWord = 1U << 6,            // matches \w: Alphabetic, M, Nd, Pc, Join_Control
   kChinese = 1U << 7,         // the CJK blocks of BertNormalizer
   // NFC may change the character, or may change the characters beside it. The next three flags mean
   // the same for the other forms.
