@@ -233,7 +233,7 @@ int reserve(int fd, int64_t bytes) {
 std::optional<std::string> temp_file_target(std::string_view name) {
   const size_t mark = name.rfind(kTempMark);
   if (mark == std::string_view::npos || mark < 2 || name.front() != '.') return std::nullopt;
-  const std::string_view suffix = name.substr(mark + kTempMark.size());  // pid.random
+  const std::string_view suffix = name.substr(mark + kTempMark.size());  // "<pid>.<digits>"
   const size_t dot = suffix.find('.');
   if (dot == std::string_view::npos || dot == 0 || suffix.size() - dot - 1 != kRandomDigits)
     return std::nullopt;

@@ -28,7 +28,7 @@ struct StreamPlace {
 
 struct ConfigFile {
   std::string name;                             // the name for messages; "" if there is no file
-  std::map<std::string, Given> values;          // by key; the key of an alias has the real name
+  std::map<std::string, Given> values;          // by key; an alias is replaced by the key's name
   std::map<std::string, std::string> sections;  // the path of each section -> its position
   std::vector<StreamPlace> streams;  // the streams of data.splits, in the order of the file
 };

@@ -44,6 +44,6 @@ inline constexpr int kMaxYamlDepth = 32;
 // - a key that is not a scalar, or that is twice in one map.
 YamlNode parse_yaml(const std::string& text, const std::string& name);
 
-std::string position(const std::string& name, YamlMark mark);  // returns "experiment.yaml:12:5"
+std::string position(const std::string& name, YamlMark mark);  // such as "experiment.yaml:12:5"
 
 }  // namespace encode

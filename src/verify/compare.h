@@ -44,8 +44,8 @@ struct CompareReport {
   int64_t non_finite_rows = 0;  // rows with NaN or infinity; the distributions leave them out
   Distribution cosine;
   Distribution max_difference;
-  std::vector<RowDifference> worst;   // the largest max_difference first
-  std::vector<std::string> failures;  // one phrase each: a missed limit, or non-finite rows
+  std::vector<RowDifference> worst;   // the row with the largest max_difference is first
+  std::vector<std::string> failures;  // a phrase for each missed limit and for non-finite rows
 
   ExitCode exit_code() const { return failures.empty() ? ExitCode::kOk : ExitCode::kData; }
 };

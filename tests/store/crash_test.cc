@@ -129,7 +129,7 @@ TEST_P(Failure, OfAnyCallIsCleanAndResumable) {
     const ChildResult result = run_child(
         [&](const std::function<void(int64_t)>& ack) {
           run_fake_job(cache, job, ack);
-          ack(1000000 + fault_calls());  // reports the number of calls as no valid chunk index
+          ack(1000000 + fault_calls());  // sends the number of calls; no chunk has such an index
         },
         plan);
     std::vector<int64_t> acked = result.acked;

@@ -64,7 +64,7 @@ class Precompiled final : public Normalizer {
       const char byte = static_cast<char>(c);
       ascii_changes_[c] = find({&byte, 1}).has_value();
     }
-    ascii_changes_['\r'] = true;  // "\r\n" is a cluster
+    ascii_changes_['\r'] = true;  // because "\r\n" is one grapheme cluster
     refuse_prepended(where);
   }
 

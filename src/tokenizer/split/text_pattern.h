@@ -17,7 +17,7 @@ struct Piece {
 };
 
 struct Match {
-  uint32_t begin, end;  // bytes
+  uint32_t begin, end;  // byte offsets
   bool is_match;        // false: the text between two matches
 };
 

@@ -71,7 +71,7 @@ char32_t with_older_category(char32_t c);
 // UnicodeScripts distinguishes them. A character without a script of its own (a space, an
 // unassigned code point) has the number 0.
 uint8_t script(char32_t c);
-std::span<const uint32_t> lowercase(char32_t c);  // empty if `c` is its own lower case
+std::span<const uint32_t> lowercase(char32_t c);  // returns nothing if `c` is its own lower case
 
 // The character that sentencepiece writes for a space.
 inline constexpr char32_t kMetaspace = 0x2581;

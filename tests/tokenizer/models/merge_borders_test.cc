@@ -139,7 +139,8 @@ TEST(MergeBordersTest, UnknownCharactersStayTogether) {
   Merges merges;
   merges.add("a");
   const MergeBorders borders(merges.vocabulary, merges.merges, {});
-  EXPECT_EQ(borders.first_part("xyz\xC3\xA9"), 5U);  // fuse_unk may have to make them one token
+  // Unknown characters are not cut, because fuse_unk may have to make them one token.
+  EXPECT_EQ(borders.first_part("xyz\xC3\xA9"), 5U);
   EXPECT_EQ(borders.first_part("xa"), 1U);
 }
 
