@@ -54,7 +54,7 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
 // lost part ends this process with SIGBUS. Copy all bytes that must not change.
 class MappedRange {
  public:
-  // Throws what open_for_reading() throws, and Error kIoError if the file ends before the range.
+  // Throws what open_for_reading() throws, and Error kIoError if the file ends within the range.
   MappedRange(const std::string& path, int64_t offset, int64_t size, std::string_view code);
   MappedRange(const MappedRange&) = delete;
   MappedRange& operator=(const MappedRange&) = delete;

@@ -9,6 +9,6 @@ namespace encode {
 // Rounds to the nearest half-precision number, with ties to even, as NumPy's astype(float16) does.
 // Magnitudes of 65520 and above become infinity.
 uint16_t half_bits(float value);
-float half_value(uint16_t bits);  // the exact value
+float half_value(uint16_t bits);  // returns the exact value
 
 }  // namespace encode

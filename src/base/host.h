@@ -17,8 +17,9 @@ HostMemory host_memory();
 int64_t resident_bytes();       // the resident memory of this process
 int64_t peak_resident_bytes();  // the largest resident memory of this process so far
 
-// Returns the number of processors on which this process may run at once. This is the size of the
-// affinity mask, or the cgroup CPU quota (v1 or v2) rounded up if it is smaller. It is at least 1.
+// Returns the number of processors on which this process may run at once, at least 1. This is the
+// smaller of two numbers: the size of the affinity mask, and the cgroup CPU quota (v1 or v2)
+// rounded up.
 int64_t cpu_quota();
 
 std::string host_name();

@@ -17,7 +17,7 @@ struct MatrixShape {
   RowRange rows;  // the rows of the stream that the file holds; errors name rows by these numbers
   int64_t columns = 0;
   std::string descr = "<f4";  // the element type, one that read_npy_header() accepts
-  // True for a matrix of token embeddings, with a number of vectors that is known only at the end.
+  // True if the number of vectors is known only at the end, as for token embeddings.
   bool counted_at_end = false;
 };
 

@@ -56,8 +56,8 @@ class RecordParser {
   virtual void seek(int64_t offset_bytes, int64_t line) = 0;
 };
 
-// `window` begins at the first record (CSV: at the header) and must outlive the parser. The parser
-// of CSV reads the header when it is made.
+// `window` must begin at the first record, or at the header of a CSV file, and must outlive the
+// parser. make_csv_parser() reads the header.
 std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options);
 std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options);
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,

@@ -6,7 +6,7 @@
 
 namespace encode {
 
-// Returns the special tokens around a single text, and how the offsets of the text are trimmed.
+// Returns the special tokens that are put around a single text, and how its offsets are trimmed.
 // Throws Error (kConfig) for a type or an option that is not supported.
 SpecialTokens load_post_processor(const Component& component);
 

@@ -131,7 +131,8 @@ class Unigram final : public Model {
   void walk_unknown(std::string_view text, Function&& on) const {
     const auto id_of = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
     const uint32_t node = trie_.walk(ByteTrie::kRoot, text);
-    // A run of unknown characters may spell a token, for example the unknown token.
+    // If the run of unknown characters spells a token (such as the unknown token), it is this
+    // token.
     const int32_t known = node == ByteTrie::kNoNode ? -1 : trie_.id(node);
     if (known < 0 &&
         std::none_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) < 0; })) {

@@ -15,8 +15,8 @@ struct UnigramOptions {
   bool byte_fallback = false;
 };
 
-// `scores` has the log probability of each id, and is not empty. The ids of `vocabulary` are 0, 1,
-// 2 and so on.
+// `scores` has the log probability of each id, and must not be empty. The ids of `vocabulary` must
+// be 0, 1, 2 and so on.
 std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
                                     const UnigramOptions& options);
 

@@ -68,7 +68,7 @@ class PreTokenizedText {
  public:
   TextBuffer text;
   std::vector<Piece> pieces;
-  // The origin of each byte of `text`. It has a value only in the pass for offsets.
+  // The origin of each byte of `text`. It has a value only if offsets are computed.
   std::optional<std::vector<CodePoints>> origins;
 
   // Makes the whole `text` one piece. If it is empty, there is no piece.

@@ -14,11 +14,13 @@ namespace encode {
 // Appends the pieces of `text`. Their offsets count from `base`.
 using SplitScanner = void (*)(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
-// GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+// Finds the matches of GPT-2's pattern:
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 void scan_gpt2(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
-// BertPreTokenizer: white space is removed, and each punctuation character is a piece of its own.
+// Does what BertPreTokenizer does: removes white space, and makes each punctuation character a
+// piece of its own.
 void scan_bert(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
-// Whitespace: the matches of \w+|[^\w\s]+
+// Does what the pre-tokenizer Whitespace does: finds the matches of \w+|[^\w\s]+
 void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
 // Returns the scanner of a pattern, or null if the pattern has no scanner. `regex` is the pattern
