@@ -34,7 +34,7 @@ struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
   std::vector<OffsetTrim> trims;
-  // Only load_post_processor() uses these two. `joined` is true if BertProcessing or
+  // Only load_post_processor() uses `joined` and `split`. `joined` is true if BertProcessing or
   // RobertaProcessing has joined the row and the special tokens into one part. `split` is true if
   // TemplateProcessing has left several parts.
   bool joined = false;
