@@ -79,7 +79,7 @@ class Pipeline final : public Tokenizer {
     const auto scratch = borrow();
     const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
     encode_text(utf8, *scratch);
-    // If the two passes give different tokens, the offsets would be wrong.
+    // Refuses the text if the two passes give different tokens, because the offsets would be wrong.
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
       refuse_offsets();
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);

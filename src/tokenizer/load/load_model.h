@@ -9,7 +9,7 @@
 
 namespace encode {
 
-// Returns true if build_model() accepts `byte_level` = true for this model.
+// Returns true if build_model() may be called with `byte_level` = true for this model.
 bool model_takes_bytes(const ModelJson& json);
 
 // If `byte_level` is true, the model takes pieces of raw bytes, although its vocabulary is spelled

@@ -46,7 +46,7 @@ class Model {
 
   // Appends the tokens of one piece. They have the ids that tokenize() gives, and the same byte
   // ranges as in Hugging Face `tokenizers`. If the model leaves out characters, the ranges after
-  // these characters are too small by their size, as in that library.
+  // these characters are wrong by their size, as in that library.
   virtual void tokenize_ranged(std::string_view piece, Scratch& scratch,
                                std::vector<RangedToken>& tokens) const = 0;
 

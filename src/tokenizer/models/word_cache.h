@@ -13,7 +13,7 @@
 namespace encode {
 
 // A word of up to kMaxBytes bytes, stored in two 64-bit numbers. The last byte has the size of the
-// word.
+// word and the count of add_spaces().
 struct WordKey {
   uint64_t low = 0;
   uint64_t high = 0;

@@ -153,8 +153,8 @@ class Replace final : public Normalizer {
     const bool one_code_point =
         unicode::decode(in.data() + first.begin, in.data() + first.end).size ==
         first.end - first.begin;
-    // The origin of the replacement is the last code point of the match. So the text no longer
-    // begins at the first character of the row if its first match has several code points.
+    // The origin of the replacement is the last code point of the match. So if the text begins with
+    // a match that has several code points or is deleted, it leaves the first character of the row.
     if (first.is_match && (content_.empty() || !one_code_point)) text.leave_origin();
     text.commit();
   }
