@@ -82,7 +82,8 @@ void create_directories_durably(const std::string& path);
 
 std::string parent_directory(const std::string& path);  // "." if the path has no directory
 
-// The names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
+// Returns the names in a directory, sorted, without "." and "..". Throws Error kIoError or
+// kNoPermission.
 std::vector<std::string> list_directory(const std::string& path);
 // Deletes a file. Does nothing if it does not exist. Throws Error kIoError, kNoPermission.
 void remove_file(const std::string& path);

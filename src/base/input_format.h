@@ -13,9 +13,9 @@ struct InputFormat {
 };
 
 // The suffix .gz or .zst gives the compression. The suffix before it gives the format: .txt means
-// lines, .jsonl and .ndjson mean JSONL, .csv means CSV, and .tsv means TSV. Upper and lower case
-// are equal. If options.format is not kAuto, it overrides the format of the name. The format of the
-// path "-" (standard input) is unknown.
+// lines, .jsonl and .ndjson mean JSONL, .csv means CSV, and .tsv means TSV. Case does not matter.
+// If options.format is not kAuto, it overrides the format of the name. The format of the path "-"
+// (standard input) is unknown.
 InputFormat input_format(const InputOptions& options);
 
 }  // namespace encode

@@ -28,7 +28,7 @@ class NpyReader {
   const std::string& descr() const { return header_.descr; }
   int64_t row_bytes() const { return header_.cols * header_.item_bytes(); }
   int64_t file_bytes() const { return header_.file_bytes(); }
-  // The number of rows that fit in 1 MiB, at least 1.
+  // Returns the number of rows that fit in 1 MiB, at least 1.
   int64_t block_rows() const;
 
   // Both functions return the next rows, at most `max_rows`, or an empty span at the end. The

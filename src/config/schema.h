@@ -36,8 +36,8 @@ struct KeySpec {
   std::string default_note = "";
   std::string inherits = "";  // for a key of a stream: the key that applies to all streams, or ""
   std::string help = "";
-  // `set_run` stores the value in the run. `set_stream` stores it in a stream. If both are null, the
-  // loader itself reads the value.
+  // `set_run` stores the value in the run. `set_stream` stores it in a stream. If both are null,
+  // the loader itself reads the value.
   void (*set_run)(RunConfig&, const Value&) = nullptr;
   void (*set_stream)(StreamConfig&, const Value&) = nullptr;
 

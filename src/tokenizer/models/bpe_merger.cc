@@ -50,8 +50,8 @@ std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_
   //
   // So the tokens before a window and the tokens of the window are right if joins() is true for the
   // two tokens at the border between them. If joins() is false, a larger window begins at the token
-  // before the border. If tokens are much longer than a window, windows could be enlarged very
-  // often. So after kMaxWork symbols for each symbol of the word, the word is merged as a whole.
+  // before the border. If tokens are much longer than a window, this could be repeated without end.
+  // So after kMaxWork symbols for each symbol of the word, the word is merged as a whole.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;
