@@ -49,7 +49,7 @@ std::vector<std::string> flag_names(const CLI::App& app) {
          near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help));
 }
 
-// Adds the command `run` if the arguments begin with a flag.
+// Inserts the command `run` if the arguments begin with a flag instead of a command.
 std::vector<std::string> with_command(std::vector<std::string> arguments) {
   const auto is_help = [](const std::string& word) {
     return word == "-h" || word == "--help" || word == "--version";
@@ -86,7 +86,7 @@ int run_command_line(std::vector<std::string> arguments) {
                       }});
   arguments = with_command(std::move(arguments));
   if (arguments.empty()) arguments = {"--help"};
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the arguments from the end
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   try {
     main.parse(arguments);
   } catch (const CLI::ExtrasError&) {

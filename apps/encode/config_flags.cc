@@ -15,7 +15,7 @@ namespace {
 struct Flag {
   const char* name;
   const char* key;
-  const char* fixed;  // the value that the flag sets; nullptr: the flag takes a value
+  const char* fixed;  // the value that a flag without a value sets; nullptr if it takes a value
   const char* help;
 };
 

@@ -7,7 +7,7 @@
 namespace encode {
 namespace {
 
-// The width of the longest text in a column, the header included.
+// Returns the width of a column: the size of its longest text, or of its header if that is longer.
 template <typename Field>
 size_t width_of(const Field& field, size_t header) {
   size_t width = header;

@@ -26,8 +26,8 @@ RunEnvironment run_environment() {
   RunEnvironment environment;
   environment.worker.program = worker_program();
   environment.version = ENCODE_VERSION;
-  // The worker uses OpenMP threads only to load weights. Without this, they would spin for a while
-  // after each loop.
+  // The worker uses OpenMP threads only to load weights. PASSIVE makes idle threads sleep. By
+  // default they would use the processor for a while after each loop.
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   return environment;
 }

@@ -9,7 +9,7 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kBarWidth = 40;  // characters of the longest bar
+constexpr int64_t kBarWidth = 40;  // the number of characters of the longest bar
 
 std::string percent(int64_t part, int64_t whole) {
   const double share = whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -47,7 +47,7 @@ std::string TokenStatistics::render_bars() const {
     if (here.last != here.first) range += " to " + format_count(here.last);
     text +=
         fmt::format("{:>20}{:>12}{:>9}", range, format_count(here.rows), percent(here.rows, rows_));
-    // Rounds up, so that a single row can be seen.
+    // Rounds up, so that a bucket with a single row has a bar.
     const int64_t bar = (here.rows * kBarWidth + largest - 1) / largest;
     if (bar > 0) text += fmt::format("  {:#>{}}", "", bar);
     text += '\n';

@@ -1,4 +1,4 @@
-// The statistics that `encode tokenize` prints about the rows it wrote.
+// The statistics that `encode tokenize` prints about its rows.
 #pragma once
 
 #include <array>
@@ -11,20 +11,20 @@ namespace encode {
 
 class TokenStatistics {
  public:
-  // Adds one row: the tokens that were kept, the tokens that max_length cut off, and the bytes of
-  // the text.
+  // Adds one row: the number of tokens that were kept, the number of tokens that max_length cut
+  // off, and the size of the text in bytes.
   void add(int64_t kept_tokens, int64_t lost_tokens, int64_t text_bytes);
 
-  // Lines of text with the number of rows, their lengths as bars, the truncated rows and the speed.
-  // `options` are the options that the rows were tokenized with.
+  // Returns lines of text with the number of rows, a bar chart of their lengths, the truncated rows
+  // and the speed. `options` must be the options that the rows were tokenized with.
   std::string render(const TokenizeOptions& options, double tokenizing_seconds) const;
 
  private:
-  // The number of rows that have [first, last] tokens before truncation.
+  // The number of rows with `first` to `last` tokens before truncation, both included.
   struct Bucket {
     int64_t first, last, rows;
   };
-  static constexpr size_t kBuckets = 33;  // the buckets 0, 1, 2-3, 4-7, ..
+  static constexpr size_t kBuckets = 33;  // the buckets of 0, 1, 2-3, 4-7, .. tokens
 
   std::string render_bars() const;
   Bucket bucket(size_t i) const;

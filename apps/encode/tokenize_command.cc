@@ -56,8 +56,8 @@ void check(const TokenizeFlags& flags) {
                  "both of them");
 }
 
-// Truncates at the model's limit unless the flags state another one. Adds special tokens if `encode
-// run` adds them for the model.
+// Returns the options. The rows are truncated at the model's limit unless the flags state another
+// limit. They have special tokens if `encode run` adds special tokens for the model.
 TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& model_dir) {
   TokenizeOptions options{.max_length = flags.max_length,
                           .add_special_tokens = !flags.no_special_tokens,
@@ -73,8 +73,8 @@ TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& 
   return options;
 }
 
-// Makes lines such as {"row":0,"input_ids":[101,7592,102]}. They contain the spelling of the tokens
-// if `tokens` is true, and the offsets if they are given.
+// Makes lines such as {"row":0,"input_ids":[101,7592,102]}. A line also contains the spelling of
+// the tokens if `tokens` is true, and the offsets of the tokens if line() is given offsets.
 class LineWriter {
  public:
   LineWriter(const Tokenizer& tokenizer, bool tokens) : tokenizer_(tokenizer), tokens_(tokens) {}
@@ -85,7 +85,7 @@ class LineWriter {
     if (tokens_) {
       line_ += ",\"tokens\":[";
       for (const int32_t id : ids) {
-        // A byte token of a sentencepiece model may not be valid UTF-8.
+        // Replaces invalid UTF-8, because a byte token of a sentencepiece model may not be UTF-8.
         line_ += Json(tokenizer_.token(id)).dump(-1, ' ', false, Json::error_handler_t::replace);
         line_ += ',';
       }

@@ -20,7 +20,7 @@ struct VerifyFlags {
   bool sha256 = false;
 };
 
-// Removes the streams from standard input, because they cannot be read again.
+// Removes the streams that read standard input, because it cannot be read a second time.
 RunConfig without_standard_input(RunConfig config) {
   std::erase_if(config.streams,
                 [](const StreamConfig& stream) { return stream.input.path == "-"; });
@@ -28,8 +28,8 @@ RunConfig without_standard_input(RunConfig config) {
   return config;
 }
 
-// The matrices that a run with this config makes. The rows and the dimension come from the inputs
-// and the models.
+// Returns the matrices that a run with this config makes. Reads the inputs and the models for the
+// number of rows and the dimension of each matrix.
 std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
   Terminal err(STDERR_FILENO);
   Terminal out(STDOUT_FILENO);

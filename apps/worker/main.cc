@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(encode::ExitCode::kUsage);
   }
   const int code = encode::run_worker(job, events);
-  // Skips the destructors of static objects, which throw if the CUDA context is dead.
+  // Ends without the destructors of static objects, which throw after a fatal CUDA error.
   std::fflush(nullptr);
   ::_exit(code);
 }

@@ -1,5 +1,5 @@
-// A blocking queue from a producer thread to a consumer thread, which also carries the producer's
-// failure.
+// A blocking queue from a producer thread to a consumer thread. If the producer fails, the consumer
+// receives its exception.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,8 @@ class BoundedQueue {
     return true;
   }
 
-  // Says that no more items will come. After the last item, pop() throws `failure` if it is set.
+  // Says that no more items will come. After the last item, pop() throws `failure`, or returns
+  // nullopt if `failure` is null.
   void finish(std::exception_ptr failure = nullptr) {
     const std::lock_guard lock(mutex_);
     finished_ = true;
@@ -39,7 +40,8 @@ class BoundedQueue {
     changed_.notify_all();
   }
 
-  // Waits for an item. Returns nullopt after the last one.
+  // Waits for an item and removes it. After the last item, returns nullopt, or throws the failure
+  // that was passed to finish().
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !items_.empty() || finished_; });
@@ -53,7 +55,8 @@ class BoundedQueue {
     return item;
   }
 
-  // Says that the consumer will not call pop() again. A push() that waits returns false.
+  // Says that the consumer will not call pop() again. A waiting push() and all later calls of
+  // push() return false.
   void abandon() {
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
@@ -64,7 +67,7 @@ class BoundedQueue {
   const size_t capacity_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<T> items_;  // mutex_ guards this and all members below
+  std::deque<T> items_;  // mutex_ guards items_ and all members below
   bool finished_ = false;
   bool abandoned_ = false;
   std::exception_ptr failure_;

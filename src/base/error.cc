@@ -14,7 +14,7 @@ std::string render(const ErrorDetail& detail) {
     text += fmt::format("\n  {:<10}", label);
     for (const char c : value) {
       text += c;
-      if (c == '\n') text.append(12, ' ');  // the further lines of a value line up with the first
+      if (c == '\n') text.append(12, ' ');  // aligns the next line of the value with its first line
     }
   };
   line("where", detail.where);

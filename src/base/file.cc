@@ -30,8 +30,8 @@ int UniqueFd::release() { return std::exchange(fd_, -1); }
 int UniqueFd::close() {
   const int fd = release();
   if (fd < 0) return 0;
-  // On Linux the descriptor is closed even after EINTR. A second close() could close the file of
-  // another thread.
+  // Linux closes the descriptor even if close() fails with EINTR, so EINTR counts as success. A
+  // second close() could close a file that another thread has opened since.
   return ::close(fd) == 0 || errno == EINTR ? 0 : errno;
 }
 
@@ -136,8 +136,8 @@ void write_all(const UniqueFd& fd, const void* data, size_t size, const std::str
 
 namespace {
 
-// The error for a file or a directory that cannot be created. A missing directory in its path is
-// kCantCreate, because it is not an input.
+// Returns the error for a file or a directory that cannot be created. If a directory of the path is
+// missing, the exit code is kCantCreate instead of kNoInput, because the path is not an input.
 Error create_error(std::string_view code, std::string_view action, const std::string& path,
                    int error_number) {
   ErrorDetail detail = system_error(code, action, path, error_number).detail();
@@ -204,8 +204,10 @@ namespace {
 constexpr std::string_view kTempMark = ".tmp.";
 constexpr size_t kRandomDigits = 16;
 
-// The name of a temporary file, which no other process or thread uses. The random number is there
-// because two hosts that share a file system may use the same pid.
+// Returns a name for a temporary file. The random number keeps the name unique among threads, and
+// among hosts that share the file system and may use the same pid. If getrandom() fails, the pid
+// replaces the random number. Two files with one name are then possible, and O_EXCL makes the
+// creation of the second one fail.
 std::string temp_name(const std::string& target) {
   uint64_t value = 0;
   if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
@@ -214,8 +216,8 @@ std::string temp_name(const std::string& target) {
   return fmt::format(".{}{}{}.{:0{}x}", target, kTempMark, ::getpid(), value, kRandomDigits);
 }
 
-// Reserves space for a file. Returns 0, or an errno value. Also returns 0 if the file system cannot
-// reserve space; posix_fallocate() would write every block in this case.
+// Reserves space for a file. Returns 0, or an errno value. If the file system cannot reserve space,
+// does nothing and returns 0. In this case, posix_fallocate() would write every block.
 int reserve(int fd, int64_t bytes) {
   int result = 0;
   do {
@@ -231,7 +233,7 @@ int reserve(int fd, int64_t bytes) {
 std::optional<std::string> temp_file_target(std::string_view name) {
   const size_t mark = name.rfind(kTempMark);
   if (mark == std::string_view::npos || mark < 2 || name.front() != '.') return std::nullopt;
-  const std::string_view suffix = name.substr(mark + kTempMark.size());  // pid.random
+  const std::string_view suffix = name.substr(mark + kTempMark.size());  // "<pid>.<digits>"
   const size_t dot = suffix.find('.');
   if (dot == std::string_view::npos || dot == 0 || suffix.size() - dot - 1 != kRandomDigits)
     return std::nullopt;
@@ -289,14 +291,14 @@ void AtomicFile::commit() {
   const auto fail = [this](const char* action, int error) {
     ::unlink(temp_path_.c_str());
     ErrorDetail detail = system_error("io.commit", action, path_, error).detail();
-    // A temporary file or a directory that has vanished is a failure of the storage. It is not a
-    // missing input.
+    // If the temporary file or its directory has vanished, the exit code is kIoError. kNoInput
+    // would mean that an input is missing.
     if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
     return Error(std::move(detail));
   };
   struct stat info = {};
   if (::fstat(fd_.get(), &info) != 0) throw fail("stat", errno);
-  // If more space was reserved than was written, the file ends with zeros.
+  // If more space was reserved than was written, the file ends with zeros, which are cut off here.
   if (info.st_size != bytes_written_ &&
       ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
     throw fail("truncate", errno);

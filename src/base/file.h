@@ -1,5 +1,5 @@
-// Files: descriptors that close themselves, complete reads and writes, and AtomicFile, which
-// publishes all files of this project.
+// Files: descriptors that close themselves, complete reads and writes, and AtomicFile, with which
+// encode writes all its output files.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ class UniqueFd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release();  // gives up the ownership; returns the descriptor, or -1
-  // Closes now. Returns 0, or an errno value. Check it after writing: network file systems may
-  // report a failed write only here.
+  // Closes the file now. Returns 0, or an errno value. Check the result after writing, because a
+  // network file system may report a failed write only here.
   int close();
 
  private:
@@ -37,8 +37,8 @@ class UniqueFd {
 // exit_code_for_errno(), which the comments below name only for the usual causes. Any number of
 // threads may call the functions. The classes are not thread-safe.
 
-// Opens a regular file for reading. Throws Error: kNoInput if it is missing or is not a regular
-// file (reading a FIFO or a device may block or never end), kNoPermission.
+// Opens a regular file for reading. Throws Error kNoPermission, or kNoInput if the file is missing
+// or is not a regular file (reading a FIFO or a device may block or never end).
 UniqueFd open_for_reading(const std::string& path, std::string_view code);
 int64_t file_size(const UniqueFd& fd, const std::string& path);  // in bytes
 
@@ -52,11 +52,11 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
 
 // Maps a part of a file into memory. The mapping is private: writing to it does not change the
 // file. The kernel reads a page of the file when the page is first used. So if another process
-// changes the file, the new bytes may appear here. If the file becomes shorter, reading ends this
-// process with SIGBUS. Copy what must stay.
+// changes the file, the mapping may show the new bytes. If the file becomes shorter, reading the
+// lost part ends this process with SIGBUS. Copy all bytes that must not change.
 class MappedRange {
  public:
-  // Throws what open_for_reading() throws, and Error kIoError if the file ends before the range.
+  // Throws what open_for_reading() throws, and Error kIoError if the file ends within the range.
   MappedRange(const std::string& path, int64_t offset, int64_t size, std::string_view code);
   MappedRange(const MappedRange&) = delete;
   MappedRange& operator=(const MappedRange&) = delete;
@@ -75,33 +75,36 @@ class MappedRange {
 void write_all(const UniqueFd& fd, const void* data, size_t size, const std::string& path);
 
 // Calls fsync() on a directory, so that a rename or a new file in it survives power loss. Ignores
-// EINVAL and ENOTSUP from file systems that cannot do this. Throws Error kIoError.
+// EINVAL and ENOTSUP, with which some file systems refuse fsync() on a directory. Throws Error
+// kIoError.
 void sync_directory(const std::string& path);
 
-// Creates the directory and its parents, and syncs each new entry. Throws Error kCantCreate or
-// kNoPermission.
+// Creates the directory and its missing parents. Each of them survives power loss. Throws Error
+// kCantCreate or kNoPermission.
 void create_directories_durably(const std::string& path);
 
 std::string parent_directory(const std::string& path);  // "." if the path has no directory
 
-// The names in a directory, sorted, without "." and "..". Throws Error kIoError, kNoPermission.
+// Returns the names in a directory, sorted, without "." and "..". Throws Error kIoError or
+// kNoPermission.
 std::vector<std::string> list_directory(const std::string& path);
 // Deletes a file. Does nothing if it does not exist. Throws Error kIoError, kNoPermission.
 void remove_file(const std::string& path);
 
-// The file name for which AtomicFile made a temporary file: ".a.npy.tmp.7.0123456789abcdef" ->
-// "a.npy". Returns nullopt for any other name.
+// Returns the name of the file for which AtomicFile has made the temporary file `name`. For
+// ".a.npy.tmp.7.0123456789abcdef" this is "a.npy". Returns nullopt if `name` does not have this
+// form.
 std::optional<std::string> temp_file_target(std::string_view name);
 // Deletes the temporary files that crashed writers of `path` left beside it. The caller must hold
 // the lock that guards `path`. Throws what list_directory() and remove_file() throw.
 void remove_temp_files(const std::string& path);
 
-// Writes a file that appears under its name complete and synced, or does not appear at all. It
-// writes a temporary file in the same directory, syncs, closes and renames it, and syncs the
-// directory. The destructor removes the temporary file if commit() was not called.
+// Writes a file that appears under its name complete and synced, or does not appear at all. The
+// bytes go to a temporary file in the same directory. commit() syncs, closes and renames this file,
+// and syncs the directory. The destructor removes the temporary file if commit() was not called.
 class AtomicFile {
  public:
-  // With `reserve_bytes` > 0, allocates the space first, so that a full disk is an error before any
+  // If `reserve_bytes` > 0, reserves this space at once, so that a full disk is an error before any
   // work is done. Throws Error kCantCreate, kNoPermission, kIoError.
   AtomicFile(std::string path, int64_t reserve_bytes);
   AtomicFile(const AtomicFile&) = delete;
@@ -110,15 +113,16 @@ class AtomicFile {
 
   // Throws Error kIoError. So do overwrite() and commit().
   void write(const void* data, size_t size);
-  // Replaces bytes that were written before: `offset` + `size` <= bytes_written().
+  // Replaces bytes that were written before. `offset` + `size` must be at most bytes_written().
   void overwrite(int64_t offset, const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
-  // On return the file survives power loss. A failed fsync() is never retried, because the kernel
-  // may have dropped the pages, and the second fsync() would succeed without them.
+  // Publishes the file. When commit() returns, the file survives power loss. A failed fsync() is an
+  // error and is not retried: the kernel may have dropped the unwritten pages, and a second fsync()
+  // would then succeed although they are lost.
   void commit();
 
   const std::string& path() const { return path_; }
-  const std::string& temp_path() const { return temp_path_; }  // has the bytes until commit()
+  const std::string& temp_path() const { return temp_path_; }  // the file's path before commit()
 
  private:
   std::string path_;

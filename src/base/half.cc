@@ -25,8 +25,8 @@ uint16_t half_bits(float value) {
   } else if (magnitude >= kFirstInfinite) {
     half = kHalfInfinity;
   } else if (magnitude < kSmallestNormal) {
-    // A subnormal half is a multiple of 2^-24. That is the unit of a float just above 0.5, so the
-    // addition of 0.5 rounds to such a multiple.
+    // The subnormal halves are the multiples of 2^-24. This is also the spacing of the floats from
+    // 0.5 to 1, so adding 0.5 rounds to a multiple of 2^-24.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     half = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5F);
   } else {

@@ -18,7 +18,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
   ~Sha256();
   void update(const void* data, size_t size);
-  std::string hex();  // 64 digits; no other call may follow
+  std::string hex();  // returns 64 digits; no member function may be called after hex()
 
  private:
   struct State;
@@ -37,7 +37,7 @@ class Xxh3 {
   Xxh3& operator=(Xxh3&&) noexcept;
   ~Xxh3();
   void update(const void* data, size_t size);
-  std::string hex() const;  // 32 digits, the high half first; update() may follow
+  std::string hex() const;  // returns 32 digits, the high half first; update() may follow
 
  private:
   struct State;

@@ -34,8 +34,8 @@ std::optional<int64_t> read_integer(const std::string& path) {
   }
 }
 
-// The group of this process in a cgroup hierarchy. `controller` is the name of a v1 controller, or
-// "" for the unified hierarchy (v2).
+// Returns the path of this process's group in a cgroup hierarchy. `controller` is the name of a v1
+// controller, or "" for the unified hierarchy (v2).
 std::string cgroup_path(const std::string& controller) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -51,9 +51,9 @@ std::string cgroup_path(const std::string& controller) {
   return "/";
 }
 
-// Calls `visit` for the directory of the process's own group and of every group above it, because
-// each of them may set a limit. In a container the root of the mount is often the group of the
-// container, and the walk ends there.
+// Calls `visit` with the directory of the process's own group and of every group above it, because
+// each group may set a limit. In a container, the walk often ends at the group of the container,
+// because that group is the root of the mount.
 template <typename Visit>
 void walk_up(const std::string& mount, std::string group, const Visit& visit) {
   while (true) {
@@ -77,8 +77,8 @@ struct GroupMemory {
   int64_t left = std::numeric_limits<int64_t>::max();
 };
 
-// The inactive pages of the page cache. A cgroup counts them as used, but the kernel frees them
-// before it kills a process.
+// Returns the bytes in inactive pages of the page cache. A cgroup counts these pages as used, but
+// the kernel frees them before it kills a process.
 int64_t reclaimable_bytes(const std::string& directory, const std::string& key) {
   std::ifstream file(directory + "/memory.stat");
   for (std::string line; std::getline(file, line);) {
@@ -93,7 +93,7 @@ GroupMemory group_memory() {
                               const char* usage_file, const char* reclaimable) {
     const auto limit = read_integer(fmt::format("{}/{}", directory, limit_file));
     const auto usage = read_integer(fmt::format("{}/{}", directory, usage_file));
-    // cgroup v1 writes "no limit" as a number near 2^63.
+    // cgroup v1 writes a number near 2^63 if the group has no limit.
     if (!limit || *limit <= 0 || *limit > (int64_t{1} << 60)) return;
     memory.limit = std::min(memory.limit, *limit);
     if (usage)
@@ -154,7 +154,8 @@ int64_t resident_bytes() {
   return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
-// getrusage() would also count the memory of the program that started this one.
+// Reads /proc, because getrusage() would also count the memory of the program that started this
+// one.
 int64_t peak_resident_bytes() {
   std::ifstream file("/proc/self/status");
   constexpr std::string_view kKey = "VmHWM:";

@@ -16,15 +16,16 @@ struct HostMemory {
 
 HostMemory host_memory();
 int64_t resident_bytes();       // the resident memory of this process
-int64_t peak_resident_bytes();  // the most that it has been
+int64_t peak_resident_bytes();  // the largest resident memory of this process so far
 
-// The number of processors on which this process may run at once: the smaller of the affinity mask
-// and the cgroup CPU quota (v1 and v2), rounded up, at least 1.
+// Returns the number of processors on which this process may run at once, at least 1. This is the
+// smaller of two numbers: the size of the affinity mask, and the cgroup CPU quota (v1 or v2)
+// rounded up.
 int64_t cpu_quota();
 
 std::string host_name();
 
-// "host memory 38.7% (38.4 GB available)"
+// Returns a text such as "host memory 38.7% (38.4 GB available)".
 std::string describe(const HostMemory& memory);
 
 }  // namespace encode

@@ -1,4 +1,4 @@
-// The format of an input file, by the suffix of its name. Only this module knows the suffixes.
+// Finds the format of an input file from the suffix of its name.
 #pragma once
 
 #include <string>

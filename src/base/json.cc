@@ -38,7 +38,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return false;
   }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t& /*value*/) override { return false; }  // no part of JSON text
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // never called for JSON text
 
   bool start_object(size_t /*elements*/) override { return open(Json::object()); }
   bool end_object() override { return close(); }
@@ -86,8 +86,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  // Puts `value` at the current place in the document, and returns its address. The address is
-  // valid until the value is closed, because its parent does not grow before that.
+  // Adds `value` to the innermost open array or object and returns the address of the copy. The
+  // address is valid until the value is closed, because its parent does not grow before that.
   Json* place(Json value) {
     Json* where = &root_;
     if (!open_.empty() && open_.back()->is_array()) {
@@ -126,7 +126,7 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
     refuse_document("the JSON document is too large", where, code,
                     fmt::format("{} bytes, the limit is {}", text.size(), limits.max_bytes));
   }
-  // For nlohmann's parser, NUL is the end of the text, and it ignores what follows.
+  // nlohmann's parser would take a NUL as the end of the text and ignore the bytes after it.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     refuse_document("malformed JSON", fmt::format("{}:{}", where, line_and_column(text, nul)), code,
                     "a NUL byte");

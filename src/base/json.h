@@ -17,8 +17,8 @@ struct JsonLimits {
   int max_depth = 32;
 };
 
-// `where` names the document in messages, and `code` is the code of the Error. Throws Error kConfig
-// with the line and the column of the problem.
+// Parses one JSON document. `where` names the document in messages, and `code` is the code of the
+// Error. Throws Error kConfig with the line and the column of the problem.
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
                 std::string_view code);
 // Throws what read_file() and parse_json() throw.

@@ -1,5 +1,5 @@
-// The names of the modules and the activations of a sentence-transformers directory. Model
-// directories and the job of a worker use them.
+// The names of the modules and the activations of a sentence-transformers directory. They occur in
+// the files of a model directory, and in the job description that `encode` sends to a worker.
 #pragma once
 
 #include "encode/model_directory.h"

@@ -1,5 +1,5 @@
-// The names of enumerators. Users write them, reports print them, and the two programs exchange
-// them.
+// The names of enumerators. Users write these names in configs, reports print them, and `encode`
+// and encode-worker use them in their messages.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace encode {
 
-// If a value has several names, the first one is printed.
+// Pairs of a name and a value. If a value has several names, the first name is printed.
 template <typename Enum, size_t kCount>
 using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
 
@@ -65,7 +65,7 @@ std::vector<std::string> names_of(const Table& table) {
   return names;
 }
 
-// `name` must be one of names_of(table).
+// Returns the value for `name`, which must be one of names_of(table).
 template <typename Enum, size_t kCount>
 Enum value_of(const NameTable<Enum, kCount>& table, std::string_view name) {
   Enum found = table[0].second;
@@ -75,7 +75,7 @@ Enum value_of(const NameTable<Enum, kCount>& table, std::string_view name) {
   return found;
 }
 
-// Returns "" if the table does not have the value.
+// Returns the first name of `value`, or "" if the table does not have the value.
 template <typename Enum, size_t kCount>
 constexpr std::string_view name_of(const NameTable<Enum, kCount>& table, Enum value) {
   for (const auto& [name, candidate] : table) {

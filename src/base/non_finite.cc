@@ -8,14 +8,15 @@
 namespace encode {
 namespace {
 
-constexpr uint32_t kInfinityBits = 0x7f800000;  // without the sign bit; greater bits are NaN
+constexpr uint32_t kInfinityBits = 0x7f800000;  // infinity without its sign; NaN has greater bits
 
 uint32_t magnitude_bits(float value) { return std::bit_cast<uint32_t>(value) & 0x7fffffffU; }
 
 }  // namespace
 
 std::optional<size_t> find_non_finite(std::span<const float> values) {
-  // Compilers turn a running maximum over a fixed number of lanes into vector instructions.
+  // Keeps a separate maximum for each lane, because compilers turn a loop over a fixed number of
+  // lanes into vector instructions.
   constexpr size_t kLanes = 16;
   std::array<uint32_t, kLanes> largest = {};
   const size_t whole = values.size() / kLanes * kLanes;

@@ -1,4 +1,4 @@
-// A search for NaN and infinity, which is fast enough to check every value that is written.
+// A search for NaN and infinity. It is fast enough to check every value that encode writes.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace encode {
 
-// The index of the first value that is not finite. Returns nullopt if all values are finite.
+// Returns the index of the first value that is not finite, or nullopt if all values are finite.
 std::optional<size_t> find_non_finite(std::span<const float> values);
 
 }  // namespace encode

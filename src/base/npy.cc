@@ -60,7 +60,7 @@ class HeaderParser {
     return header;
   }
 
-  // True if each key was there once, in any order.
+  // Returns true if each of the three keys has been read, in any order.
   bool complete() const {
     return seen_.size() == std::string_view("descr fortran_order shape ").size() &&
            seen_.find("descr ") != std::string::npos &&
@@ -187,7 +187,8 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
            fmt::format("'{}'", header.descr));
   }
   header.data_offset = 10 + length;
-  // The sum data_offset + data_bytes() could overflow for shapes near 2^63 bytes.
+  // Subtracts, because the sum data_offset + data_bytes() could overflow for a shape near 2^63
+  // bytes.
   if (header.data_bytes() != size - header.data_offset) {
     refuse(path, "the file size does not fit the shape",
            fmt::format("{} bytes of data", header.data_bytes()),

@@ -24,7 +24,7 @@ struct NpyHeader {
 // header can be written last if the number of rows is not known before. `descr` is one of the types
 // of item_bytes(). Does not throw Error.
 std::string make_npy_header(int64_t rows, int64_t cols, std::string_view descr);
-// The same for a vector of `count` elements, with 'shape': (count,).
+// Returns the header of a file with a vector of `count` elements: 'shape': (count,).
 std::string make_npy_vector_header(int64_t count, std::string_view descr);
 inline constexpr int64_t kNpyHeaderBytes = 128;
 

@@ -18,8 +18,9 @@ enum class Elements { kFloat32, kAny };
 // One thread at a time may use it.
 class NpyReader {
  public:
-  // Throws Error: kNoInput if the file is missing, kData if it is not a matrix with at least one
-  // column and the right size. With Elements::kFloat32 the elements must be float32.
+  // Throws Error kNoInput if the file is missing. Throws Error kData if the file is not a matrix
+  // with at least one column, if its size does not fit its header, or if `elements` is kFloat32 and
+  // the elements are not float32.
   explicit NpyReader(std::string path, Elements elements = Elements::kFloat32);
 
   const std::string& path() const { return path_; }
@@ -28,7 +29,7 @@ class NpyReader {
   const std::string& descr() const { return header_.descr; }
   int64_t row_bytes() const { return header_.cols * header_.item_bytes(); }
   int64_t file_bytes() const { return header_.file_bytes(); }
-  // The number of rows that fit in 1 MiB, at least 1.
+  // Returns the number of rows that fit in 1 MiB, at least 1.
   int64_t block_rows() const;
 
   // The next rows, at most `max_rows` of them; empty at the end. The memory is valid until the next
@@ -36,10 +37,10 @@ class NpyReader {
   // shorter.
   std::span<const float> next(int64_t max_rows);
   std::span<const std::byte> next_bytes(int64_t max_rows);
-  // The hash of the header and of all rows that were read.
+  // Returns the hash of the header and of all rows that were read so far.
   std::string xxh3_hex() const { return hash_.hex(); }
-  // Adds the same bytes to `sha256`, which must outlive the reader. Call it before the first row is
-  // read.
+  // Also adds the header and all rows to `sha256`, which must outlive the reader. Must be called
+  // before the first row is read.
   void also_hash(Sha256& sha256);
 
  private:
@@ -50,7 +51,7 @@ class NpyReader {
   NpyHeader header_;
   std::string header_bytes_;
   int64_t row_ = 0;
-  std::vector<float> buffer_;  // floats, so that the bytes are aligned for next()
+  std::vector<float> buffer_;  // has floats, so that the bytes are aligned for next()
   Xxh3 hash_;
   Sha256* sha256_ = nullptr;
 };

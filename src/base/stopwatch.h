@@ -1,4 +1,4 @@
-// Wall-clock time.
+// Measures wall-clock time.
 #pragma once
 
 #include <chrono>
@@ -8,10 +8,10 @@ namespace encode {
 // lap() is not thread-safe.
 class Stopwatch {
  public:
-  // The time since the last call of lap(), or since the construction.
+  // Returns the time since the last call of lap(), or since the construction if there was no call.
   double seconds() const { return seconds_until(Clock::now()); }
 
-  // Returns seconds() and starts the time anew.
+  // Returns seconds() and restarts the measurement from 0.
   double lap() {
     const Clock::time_point now = Clock::now();
     const double seconds = seconds_until(now);

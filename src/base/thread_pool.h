@@ -11,7 +11,7 @@
 
 namespace encode {
 
-// One thread at a time may call run(), and it takes part in the work.
+// Only one thread at a time may call run(). This thread takes part in the work.
 class ThreadPool {
  public:
   // Makes threads - 1 new threads. Calls `start` once on each of them and on the calling thread.
@@ -22,8 +22,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  // Calls body(0), ..., body(count - 1), each once and in any order, and returns when all of them
-  // have returned. After the first exception no further calls begin, and run() throws it.
+  // Calls body(0), ..., body(count - 1), each once and in any order, and returns when all calls
+  // have returned. After the first exception no further calls begin. run() waits for the running
+  // calls and throws this exception.
   void run(int64_t count, const std::function<void(int64_t)>& body);
 
   int64_t threads() const { return static_cast<int64_t>(workers_.size()) + 1; }

@@ -79,8 +79,8 @@ std::string preview(std::string_view text, size_t max_bytes) {
   const std::string_view shown = text.substr(0, max_bytes);
   for (const char c : shown) {
     const auto byte = static_cast<unsigned char>(c);
-    // The bytes of multi-byte characters are escaped too, because a character that is cut off or
-    // invalid must not reach a terminal.
+    // Escapes the bytes of multi-byte characters too, because `max_bytes` may cut off a character,
+    // and invalid UTF-8 must not reach a terminal.
     if (byte < 0x20 || byte >= 0x7f) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned>(byte));
     } else {

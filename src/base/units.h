@@ -16,8 +16,8 @@ std::string format_rate(double per_second);   // "812", "20.7k", "1.23M"
 // `word` to be a typo of it. `candidates` has `count` names.
 std::string nearest(const std::string& word, const std::string* candidates, size_t count);
 
-// The first `max_bytes` of `text` for a message, and "..." if there is more. Control characters and
-// bytes that are not ASCII are escaped (\x0a).
+// Returns the first `max_bytes` of `text` for a message, with "..." at the end if `text` is longer.
+// Control characters and bytes that are not ASCII are escaped (\x0a).
 std::string preview(std::string_view text, size_t max_bytes = 80);
 
 }  // namespace encode

@@ -6,12 +6,12 @@ namespace encode {
 namespace {
 
 struct Sequence {
-  size_t bytes = 1;  // the length of the character, or of the maximal invalid subpart
+  size_t bytes = 1;  // the size of the character, or of the maximal subpart if it is invalid
   bool valid = false;
 };
 
-// The bytes that must follow a lead byte. `low` and `high` are the range of the first of them. All
-// others are in 80..BF. `following` is 0 if the byte is not a lead byte.
+// The bytes that must follow a lead byte. `following` is their number, or 0 if the byte is not a
+// lead byte. The first of them must be in `low`..`high`, and the others in 80..BF.
 struct Lead {
   size_t following = 0;
   unsigned char low = 0x80;

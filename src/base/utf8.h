@@ -11,8 +11,8 @@ namespace encode {
 // Any thread may call these functions. They do not throw Error.
 bool is_valid_utf8(std::string_view text);
 
-// The offset of the first byte that is not part of a valid sequence; text.size() if all of the text
-// is valid.
+// Returns the offset of the first byte that is not part of a valid sequence, or text.size() if the
+// whole text is valid.
 size_t first_invalid_utf8(std::string_view text);
 
 // Appends `text` to `out`, with one U+FFFD in place of each maximal subpart of an invalid sequence

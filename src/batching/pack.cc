@@ -37,7 +37,7 @@ std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                    [&](int64_t a, int64_t b) { return length(a) > length(b); });
 
   std::vector<std::vector<int64_t>> batches;
-  std::multimap<int64_t, size_t> open;  // free tokens -> index of the batch
+  std::multimap<int64_t, size_t> open;  // the free tokens of a batch -> its index
   for (const int64_t row : order) {
     if (length(row) == 0) break;
     auto fit = open.lower_bound(length(row));

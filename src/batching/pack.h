@@ -1,4 +1,4 @@
-// Packs rows of token ids into batches that use their token budget well.
+// Packs rows of token ids into batches with little unused space.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ void check_names(const RunConfig& run, const std::vector<StreamPlace>& places) {
   }
 }
 
-// <split>_combined is the name of the combined matrix of a split.
+// Refuses a stream with the name "combined", because <split>_combined is the name of the combined
+// matrix of a split.
 void check_reserved_name(const std::vector<StreamPlace>& places) {
   for (const StreamPlace& place : places) {
     if (place.stream != "combined") continue;

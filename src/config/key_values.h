@@ -48,7 +48,8 @@ inline ValueSpec device_value() {
           .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
 }
 
-// The pattern allows bfloat16, so that parse_output_type() can refuse it with a better message.
+// The pattern also matches "bfloat16", so that parse_output_type() can refuse it with a better
+// message.
 inline ValueSpec output_type_value() {
   return {.type = ValueType::kText,
           .min = 1,

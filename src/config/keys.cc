@@ -1,5 +1,5 @@
-// The table of keys. To add a key, add an entry here. The test that then fails says how to refresh
-// docs/config.md and configs/schema.json.
+// The table of keys. To add a key, add an entry here. A test then fails, and its message says how
+// to update docs/config.md and configs/schema.json.
 #include <fmt/format.h>
 #include <string>
 

@@ -8,33 +8,33 @@
 
 namespace encode {
 
-// One setting of the command line. It overrides the file for every stream.
+// One setting of the command line. It overrides the config file for every stream.
 struct Override {
-  // "semantic.dtype", or another key of docs/config.md that names no split and no stream.
+  // A key of docs/config.md that names no split and no stream, for example "semantic.dtype".
   std::string key;
-  // "bfloat16", "1000", "true". A text is taken literally, without YAML quotes. A list is
-  // "tc,commit".
+  // For example "bfloat16", "1000" or "true". A text is taken literally, without YAML quotes. The
+  // items of a list are separated by commas: "tc,commit".
   std::string value;
-  std::string flag;  // "--dtype", for messages and as the origin
+  std::string flag;  // the name of the flag ("--dtype"), for messages and for Setting::origin
 };
 
-// One setting that is in force.
+// The value of one key in a loaded config.
 struct Setting {
-  // "semantic.dtype", "data.splits.train.tc.file". A name with a dot in it is quoted.
+  // For example "semantic.dtype" or "data.splits.train.tc.file". A name with a dot in it is quoted.
   std::string key;
   std::string value;   // as YAML
-  std::string origin;  // "default", "experiment.yaml:12:5", "--dtype"
+  std::string origin;  // where the value comes from: "default", "experiment.yaml:12:5", "--dtype"
 };
 
 struct LoadedConfig {
   RunConfig run;
-  // Every key, in the order of docs/config.md. The keys of a stream are there once for each stream.
+  // Every key, in the order of docs/config.md. There is an entry for each key of each stream.
   std::vector<Setting> settings;
 };
 
-// Reads the file at `path` ("" for no file), applies the overrides and checks the result. Relative
-// paths stay relative to the current directory. StoreOptions::fresh stays false, because it is an
-// action of one command and not a setting. Throws Error that names file:line:column or the flag:
+// Reads the config file at `path` ("" for no file), applies the overrides and checks the result.
+// Relative paths in the file are relative to the current directory. StoreOptions::fresh stays
+// false, because it is not a setting. Throws Error that names file:line:column or the flag:
 // - kConfig if the content of the file is not valid,
 // - kNoInput if the file is missing,
 // - kUsage if an override is not valid.
@@ -44,7 +44,8 @@ LoadedConfig load_config(const std::string& path, const std::vector<Override>& o
 // RunConfig, except for `config_path`. Does not throw Error.
 std::string print_config(const LoadedConfig& config);
 
-// A JSON Schema (2020-12) of the YAML, for editors. It ends in '\n'. configs/schema.json is a copy.
+// Returns a JSON Schema (2020-12) of config files, for editors. It ends in '\n'.
+// configs/schema.json is a copy.
 std::string config_json_schema();
 
 }  // namespace encode

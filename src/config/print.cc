@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kOriginColumn = 48;
 
 std::string comment(const std::string& origin) {
-  // A path may hold a line break, which would end the comment.
+  // Escapes line breaks, because a path may contain one, and it would end the comment.
   return "# " + preview(origin, origin.size());
 }
 
@@ -19,7 +19,7 @@ std::string comment(const std::string& origin) {
 
 std::string print_config(const LoadedConfig& config) {
   std::string text;
-  std::vector<std::string> open;  // the sections that contain the last line
+  std::vector<std::string> open;  // the sections that contain the last printed key, outermost first
   for (const Setting& setting : config.settings) {
     const std::vector<std::string> parts = split_key(setting.key);
     const size_t sections = parts.size() - 1;

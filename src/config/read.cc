@@ -50,7 +50,8 @@ class Reader {
         return;
       }
     }
-    // An empty value has the position of the next value, so the position of the key is clearer.
+    // If the value is empty, uses the position of the key. yaml-cpp gives an empty value the
+    // position of the next value.
     read_section(*child, value, value.kind == YamlNode::Kind::kNull ? key.mark : value.mark,
                  child_path);
   }

@@ -1,5 +1,5 @@
-// Reads a config file by the schema and checks every value. Defaults and the relations between
-// values come later, in resolve().
+// Reads a config file by the schema and checks each value on its own. resolve() then adds the
+// defaults and checks the relations between values.
 #pragma once
 
 #include <map>
@@ -18,18 +18,18 @@ struct Given {
   std::string where;  // "experiment.yaml:12:5", "--dtype"
 };
 
-// A stream, and the place in the file or the flag that describes it.
+// A stream, and the place in the file (or the flag) that describes it.
 struct StreamPlace {
-  std::string split;  // "": the only stream of a run without `data`
+  std::string split;  // "" for the only stream of a run without `data`
   std::string stream;
   std::string where;
-  ExitCode exit_code = ExitCode::kConfig;  // of an error in the settings of the stream
+  ExitCode exit_code = ExitCode::kConfig;  // for an error in the settings of the stream
 };
 
 struct ConfigFile {
   std::string name;                             // the name for messages; "" if there is no file
-  std::map<std::string, Given> values;          // by key; an alias is replaced by the name
-  std::map<std::string, std::string> sections;  // the position of each section, by its path
+  std::map<std::string, Given> values;          // by key; an alias is replaced by the key's name
+  std::map<std::string, std::string> sections;  // the path of each section -> its position
   std::vector<StreamPlace> streams;  // the streams of data.splits, in the order of the file
 };
 

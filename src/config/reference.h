@@ -1,4 +1,4 @@
-// The reference of all keys for docs/config.md, made from the table of keys.
+// Makes the reference of all keys in docs/config.md from the table of keys.
 #pragma once
 
 #include <string>

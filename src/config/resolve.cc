@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kCommandLine = "the command line";
 
-// The sources of a value, the weakest first.
+// The sources of a value. A later source overrides an earlier one.
 enum class Layer { kDefault, kAllStreams, kSharedStream, kSplitStream, kFlag };
 
-// A value that is in force.
+// The value of a key, and its source.
 struct Effective {
   Value value;
   std::string origin = "default";
@@ -28,8 +28,8 @@ struct Effective {
   }
 };
 
-// The name of the only stream: the name of the output file without its suffix. '_' replaces the
-// characters that the name of a stream cannot have.
+// Returns the name for the only stream of a run without `data`: the name of the output file without
+// its suffix. '_' replaces the characters that a stream's name cannot have.
 std::string stream_name_for(const std::string& output) {
   std::string name = std::filesystem::path(output).stem().string().substr(0, 100);
   for (char& c : name) {
@@ -105,8 +105,8 @@ class Resolver {
     return file_.name.empty() ? ExitCode::kUsage : ExitCode::kConfig;
   }
 
-  // Returns true if the run has one stream, from `input` and the flags. Returns false if it has the
-  // streams of `data`.
+  // Returns true if the run has a single stream, described by `input` or by flags. Returns false if
+  // it has the streams of `data`. Throws Error if both forms or none are given.
   bool check_form() const {
     const auto flag = flags_.find("input.file");
     const bool input = has_file_section("input") || flag != flags_.end();
@@ -134,7 +134,7 @@ class Resolver {
     return input;
   }
 
-  // If no split has a stream of data.streams, its name is probably a typo.
+  // Refuses a stream of data.streams that no split has, because its name is probably a typo.
   void check_shared_streams() const {
     std::vector<std::string> used;
     for (const StreamPlace& place : file_.streams) used.push_back(place.stream);
@@ -187,7 +187,7 @@ class Resolver {
     return std::get<std::string>(run_value(spec("output", "file")).value);
   }
 
-  // The default of a key without default_text.
+  // Returns the default of a key that has no KeySpec::default_text.
   Value derived_default(const std::string& path) const {
     if (path == "semantic.combine") {
       return flags_.contains("output.combine") || file_.values.contains("output.combine");
@@ -236,8 +236,8 @@ class Resolver {
     return run_value(key);
   }
 
-  // A prompt and a prompt name exclude each other. The one from the stronger layer replaces the
-  // other.
+  // A prompt and a prompt name exclude each other. If both are given, the value from the stronger
+  // layer is kept, and the other value is removed.
   static void settle_prompts(Effective& prompt, Effective& name) {
     const auto given = [](const Effective& value) {
       return !std::holds_alternative<std::monostate>(value.value);
@@ -312,8 +312,8 @@ class Resolver {
     }
   }
 
-  // The place at which a key was given. If output.combine was not given, this is the place of
-  // semantic.combine.
+  // Returns the place at which a key was given. If output.combine was not given, its place is the
+  // place of semantic.combine.
   Origin origin_of(const std::string& path) const {
     const Effective& own = all_streams_.at(path);
     const Effective& value = path == "output.combine" && own.layer == Layer::kDefault
@@ -325,7 +325,7 @@ class Resolver {
   const ConfigFile& file_;
   std::map<std::string, Given> flags_;
   std::vector<StreamPlace> places_;
-  std::map<std::string, Effective> all_streams_;  // by key; the keys that no single stream has
+  std::map<std::string, Effective> all_streams_;  // by key; only keys that apply to all streams
   LoadedConfig loaded_;
 };
 

@@ -1,5 +1,5 @@
-// Chooses the value of every key and checks the relations between values. These are the sources of
-// a value, the strongest first:
+// Chooses the value of every key and checks the relations between values. A value can come from
+// these sources. An earlier source in the list overrides a later one:
 // - a flag,
 // - the stream in its split (data.splits),
 // - the stream in all splits (data.streams),
@@ -23,9 +23,11 @@ struct Origin {
   ExitCode exit_code = ExitCode::kConfig;
 };
 
-// Checks that the names of the streams differ, that only a run with one stream has an output file,
-// that combined streams exist, and that every input has a format and the field that the format
-// needs. `output` and `combine` are the origins of output.file and output.combine. Throws Error.
+// `output` and `combine` are the origins of output.file and output.combine. Throws Error unless
+// - the names of the streams differ,
+// - only a run with one stream has an output file,
+// - all streams to combine exist,
+// - every input has a format, and the field that this format needs.
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
 

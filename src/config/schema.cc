@@ -55,8 +55,8 @@ SchemaNode& section_at(SchemaNode& root, const std::string& path) {
   return *node;
 }
 
-// The key with this name or alias in any section, or else, if `typo` is true, the key with the
-// nearest name. Returns nullptr if there is none.
+// Returns the key with this name or alias in any section. If there is none and `typo` is true,
+// returns the key with the most similar name. Returns nullptr if no name is similar.
 const KeySpec* find_leaf(const std::string& name, bool typo) {
   const std::vector<KeySpec>& keys = config_keys();
   const auto exact = std::find_if(keys.begin(), keys.end(), [&name](const KeySpec& key) {

@@ -1,5 +1,5 @@
-// The table of all keys. The loader, the messages, the printed config, the JSON Schema and the
-// reference in docs/config.md are all made from it.
+// The table of all keys of a config. The loader, the messages, the printed config, the JSON Schema
+// and the reference in docs/config.md are all made from this table.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,35 @@
 namespace encode {
 
 // The sections that describe a stream. A name in angle brackets stands for any name.
-inline constexpr const char* kSharedStreams = "data.streams.<stream>";        // for all splits
-inline constexpr const char* kSplitStreams = "data.splits.<split>.<stream>";  // overrides it
+inline constexpr const char* kSharedStreams = "data.streams.<stream>";  // a stream in all splits
+// A stream in one split. It overrides kSharedStreams.
+inline constexpr const char* kSplitStreams = "data.splits.<split>.<stream>";
 inline constexpr const char* kSingleInput = "input";  // the only stream of a run without `data`
 
-// The names that splits and streams may have, because they become parts of file names.
+// The names that splits and streams may have. They are restricted, because they become parts of
+// file names.
 inline constexpr const char* kNamePattern = "^[A-Za-z0-9][A-Za-z0-9_.-]*$";
 bool is_name(const std::string& text);  // true if it matches kNamePattern and has <= 100 bytes
 
 struct KeySpec {
-  std::vector<std::string> sections;  // the sections that may have the key: "semantic", ...
+  std::vector<std::string> sections;  // the sections that may have the key, such as "semantic"
   std::string name;
   std::string alias = "";  // another name for the same key, or ""
   ValueSpec value = {};
-  // The default as the text of a flag. "null" means "as the model directory says".
+  // The default, written like the value of a flag. "null" means "as the model directory says".
   std::optional<std::string> default_text = {};
-  // For the reference, if there is no default_text: the source of the default, or "required".
+  // If there is no default_text, the text for the column "default" of docs/config.md: the source of
+  // the default, or "required".
   std::string default_note = "";
   std::string inherits = "";  // for a key of a stream: the key that applies to all streams, or ""
   std::string help = "";
-  // Stores the value: in the run, or in every stream that it applies to. If both are null, the
-  // loader itself reads the value.
+  // `set_run` stores the value in the run. `set_stream` stores it in a stream. If both are null,
+  // the loader itself reads the value.
   void (*set_run)(RunConfig&, const Value&) = nullptr;
   void (*set_stream)(StreamConfig&, const Value&) = nullptr;
 
   bool in(const std::string& section) const;
-  Value default_value() const;  // requires default_text
+  Value default_value() const;  // may be called only if there is a default_text
 };
 
 // Returns a table that is made at the first call and lives as long as the process. Any thread may
@@ -48,24 +51,26 @@ const std::vector<KeySpec>& config_keys();
 
 // The table as a tree of sections, which has the form of a config file.
 struct SchemaNode {
-  std::string name;  // "dtype"; "<stream>" matches any name
-  std::string path;  // "data.splits.<split>.<stream>.file"
+  std::string name;  // for example "dtype"; a name such as "<stream>" matches any name
+  std::string path;  // for example "data.splits.<split>.<stream>.file"
   std::string help = "";
   const KeySpec* key = nullptr;  // set for a leaf, null for a section
   std::vector<SchemaNode> children = {};
 
-  // The child with this name or alias, else wildcard().
+  // Returns the child with this name or alias, or wildcard() if there is none.
   const SchemaNode* child(const std::string& child_name) const;
-  const SchemaNode* wildcard() const;  // the child that matches any name, or nullptr
-  // True if the section may be a plain text, which is then its `file`.
+  const SchemaNode* wildcard() const;  // returns the child that matches any name, or nullptr
+  // Returns true if a config may have a plain text instead of this section. The text is then the
+  // value of `file`.
   bool has_short_form() const { return path == kSplitStreams; }
 };
 
 // The tree lives as long as the process. Any thread may call it.
 const SchemaNode& config_schema();
 
-// A hint for a key that is unknown in `section`: "did you mean 'dtype'?" for a key of this section,
-// "did you mean semantic.dtype?" for a key of another section, or "".
+// Returns a hint for a key that is unknown in `section`. If a key of this section is similar, the
+// hint is "did you mean 'dtype'?". If a key of another section is similar, it is "did you mean
+// semantic.dtype?". Otherwise it is "".
 std::string suggest_key(const SchemaNode& section, const std::string& unknown);
 
 // Joins "data" and "train" to "data.train". A name with a dot in it is quoted, so that every path

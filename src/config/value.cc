@@ -12,16 +12,16 @@
 namespace encode {
 namespace {
 
-// std::regex recurses once for each character, so long texts are not matched. All values that can
-// match are short.
+// The limit for a text that is matched with a pattern. A longer text is refused, because std::regex
+// recurses once for each character. All valid values are short.
 constexpr size_t kMaxMatched = 256;
 
 bool matches(const std::string& text, const std::regex& pattern) {
   return text.size() <= kMaxMatched && std::regex_match(text, pattern);
 }
 
-// The type that YAML gives to an unquoted text: "integer", "number", "boolean", "null", or "" for a
-// text.
+// Returns the type that YAML gives to `text` if it is not quoted: "integer", "number", "boolean",
+// "null", or "" for a text.
 std::string plain_meaning(const std::string& text) {
   static const std::regex null("~|null|Null|NULL|");
   static const std::regex boolean("true|True|TRUE|false|False|FALSE");

@@ -19,31 +19,32 @@ enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames };
 // The values that a key accepts.
 struct ValueSpec {
   ValueType type = ValueType::kText;
-  bool nullable = false;  // true: null is valid too, and means "as the model directory says"
-  // The range of a kInteger, of the bytes of a kText, or of the number of kNames.
+  bool nullable = false;  // true if null is valid; it means "as the model directory says"
+  // The range of a kInteger, of the size of a kText in bytes, or of the number of names in kNames.
   int64_t min = 0;
   int64_t max = 4096;
-  // kChoice: the valid texts. kText: texts that match `pattern`, as suggestions for typos.
+  // For kChoice, the valid texts. For kText, some valid texts to suggest for typos.
   std::vector<std::string> choices = {};
-  std::string pattern = "";        // kText, kNames: a regular expression (ECMAScript), or ""
+  std::string pattern = "";        // for kText and kNames: an ECMAScript regular expression, or ""
   std::string pattern_words = "";  // a description of `pattern` for messages
 };
 
 // The key and the place of a value, for messages.
 struct ValueSource {
-  std::string key;    // "semantic.dtype"
+  std::string key;    // for example "semantic.dtype"
   std::string where;  // "experiment.yaml:12:5", "--dtype"
   ExitCode exit_code = ExitCode::kConfig;
 };
 
-// Throws Error "config.type" or "config.value" that says what was expected and found.
+// Parses a value of a config file. Throws Error "config.type" or "config.value" that says what was
+// expected and what was found.
 Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource& source);
-// Parses the text of a flag or of a default. A kText is taken literally. kNames are "tc,commit" or
-// "[tc, commit]". Throws the same errors.
+// Parses the text of a flag or of a default. A kText is taken literally. kNames are written
+// "tc,commit" or "[tc, commit]". Throws the same errors.
 Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source);
 
 std::string to_yaml(const Value& value);  // null, true, 1000, tc, "query: ", [tc, commit]
-std::string quote_if_needed(const std::string& text);  // in quotes if YAML would misread it
+std::string quote_if_needed(const std::string& text);  // adds quotes if YAML would misread it
 std::string describe(const ValueSpec& spec);  // "an integer from 1 to 1000", "one of: cls, mean"
 std::string describe(const YamlNode& node);   // "the integer 32", "a map", "nothing"
 

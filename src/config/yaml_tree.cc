@@ -55,8 +55,8 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t';
 }
 
-// Refuses invalid UTF-8 and control characters. yaml-cpp itself does not check bytes, guesses
-// UTF-16, and ends at NUL without an error.
+// Refuses invalid UTF-8 and control characters. yaml-cpp does not check the bytes: it may take them
+// for UTF-16, and it stops at a NUL without an error.
 void check_characters(std::string_view text, const std::string& name) {
   const std::string_view valid = text.substr(0, first_invalid_utf8(text));
   const auto bad = std::find_if(valid.begin(), valid.end(), is_control);
@@ -72,8 +72,8 @@ void check_characters(std::string_view text, const std::string& name) {
           .hint = "save the file as UTF-8; check that this is the file you meant"});
 }
 
-// Builds the tree from the events of the parser. Unlike YAML::Load, the events show anchors, tags,
-// quotes and duplicate keys.
+// Builds the tree from the events of the YAML parser. YAML::Load is not used, because it does not
+// show anchors, tags, quotes and duplicate keys.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string_view text, std::string name)
@@ -153,7 +153,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (tag != "?" && tag != "!" && !tag.empty()) refuse_feature(mark, "a tag ('!type')");
   }
 
-  // For yaml-cpp, the end of the file also ends a quoted text. This finds the missing quote.
+  // Refuses a quoted text without its closing quote. yaml-cpp accepts it at the end of the file.
   void check_closed(YamlMark mark) const {
     auto line = static_cast<size_t>(mark.line - 1);
     size_t at = static_cast<size_t>(mark.column - 1);

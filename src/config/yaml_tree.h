@@ -1,4 +1,5 @@
-// Parses YAML into a tree of nodes with their positions. Limits protect against hostile files.
+// Parses YAML into a tree of nodes with their positions. Size and depth are limited, because a file
+// may be hostile.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct YamlNode {
   Kind kind = Kind::kNull;
   YamlMark mark;
   std::string text;  // kScalar
-  // kScalar: the text was in quotes or in a block, so it is a text even if it looks like a number.
+  // For kScalar: true if the text was in quotes or in a block. It is then a text even if it looks
+  // like a number.
   bool quoted = false;
   std::vector<YamlNode> items;     // kList
   std::vector<YamlEntry> entries;  // kMap: in the order of the file; all keys are scalars
@@ -42,6 +44,6 @@ inline constexpr int kMaxYamlDepth = 32;
 // - a key that is not a scalar, or that is twice in one map.
 YamlNode parse_yaml(const std::string& text, const std::string& name);
 
-std::string position(const std::string& name, YamlMark mark);  // "experiment.yaml:12:5"
+std::string position(const std::string& name, YamlMark mark);  // such as "experiment.yaml:12:5"
 
 }  // namespace encode

@@ -16,8 +16,8 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-// The structured bindings below name every field. A new field therefore does not compile until
-// someone decides whether it belongs to the fingerprint.
+// The structured bindings below name every field. So if a field is added, this file does not
+// compile until someone decides whether the field belongs to the fingerprint.
 
 Json input_part(const Fingerprint& fingerprint) {
   const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =

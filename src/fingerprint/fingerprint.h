@@ -1,7 +1,8 @@
-// The fingerprint of a stream holds everything that decides the numbers in its embeddings.
+// The fingerprint of a stream: all inputs that determine the numbers in its embeddings.
 //
-// Two runs may share chunks only if their fingerprints are equal. The device and the versions that
-// computed a chunk are not part of the fingerprint; ChunkOrigin records them for each chunk.
+// Two runs may share chunks only if their fingerprints are equal. The device and the software
+// versions that computed a chunk are not part of the fingerprint; ChunkOrigin records them for each
+// chunk.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,18 @@
 namespace encode {
 
 struct Fingerprint {
-  // Increased by one whenever a new version computes other bits from the same fields.
+  // Must be increased if a new version of encode computes other bits from the same fields.
   static constexpr int64_t kVersion = 7;
 
-  InputOptions input;        // without `path`, so that the cache of a moved file stays valid
+  InputOptions input;        // `path` does not count, so that a moved file keeps its cache
   int64_t input_bytes = 0;   // the size of the input file on disk, before any decompression
-  std::string input_sha256;  // the SHA-256 of the same bytes, 64 hex digits
+  std::string input_sha256;  // the SHA-256 of the input file on disk, 64 hex digits
   std::vector<FileHash> model_files;  // every model file that can change a result
-  // The text leaves out the paths and tensors in it, because model_files has the hashes of the
-  // files.
+  // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
+  // of the files.
   EffectiveResult result;
-  // The external library that tokenizes, "sentencepiece 0.1.97"; "" if encode itself tokenizes.
+  // The external library that tokenizes, for example "sentencepiece 0.1.97", or "" if encode itself
+  // tokenizes.
   std::string tokenizer_library;
 };
 
@@ -34,7 +36,7 @@ struct Fingerprint {
 // format of the input, so that "auto" for texts.jsonl.gz equals "jsonl".
 std::string to_text(const Fingerprint& fingerprint);
 
-// One part of a combined matrix, which has the columns of its parts side by side.
+// One of the matrices (parts) that a combined matrix has side by side.
 struct CombinedPart {
   StreamIdentity identity;
   std::string xxh3_128;  // the checksum of the part's file
@@ -54,9 +56,9 @@ int64_t version_of(std::string_view text);
 // versions. Throws as without_input() does.
 bool says_normalized(const std::string& text);
 
-// Returns one line for each field that differs, at most 20, with its path in dots: "input.sha256:
-// cache has ab.., this run has cd..". Fields of two versions cannot be compared, so fingerprints of
-// two versions give one line that names the versions.
+// Returns one line for each field that differs, at most 20 lines. A line has the path of the field:
+// "input.sha256: cache has ab.., this run has cd..". If the fingerprints have different versions,
+// their fields cannot be compared, and the only line names the versions.
 std::string describe_differences(const StreamIdentity& cache, const StreamIdentity& run);
 
 }  // namespace encode

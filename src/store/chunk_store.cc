@@ -24,7 +24,8 @@ namespace encode {
 namespace {
 
 // Appends lines to chunks.log. A failed write may leave half a line, and a failed sync may lose a
-// line. So after the first failure it appends nothing more; the next open() repairs the log.
+// line. So after the first failure, all later calls of append() throw. The next ChunkStore::open()
+// repairs the log.
 class LogAppender {
  public:
   explicit LogAppender(std::string path) : path_(std::move(path)) {}
@@ -41,7 +42,7 @@ class LogAppender {
            .hint = "run the same command again; it continues after the last committed chunk"});
     }
     failed_ = true;
-    // Open the log only now, because a process that only reads or assembles does not need it.
+    // Opens the log at the first append, because a process that only reads chunks does not need it.
     if (!fd_) fd_ = UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!fd_) throw log_error("open", errno);
     write_all(fd_, line.data(), line.size(), path_);
@@ -101,7 +102,8 @@ class ChunkStoreImpl : public ChunkStore {
   std::string cache_dir_;
   std::string directory_;
   StreamFile stream_;
-  mutable std::mutex mutex_;  // guards committed_ and log_: a ChunkWriter may be on another thread
+  // Guards committed_ and log_, because ChunkWriters may commit on other threads.
+  mutable std::mutex mutex_;
   std::vector<ChunkRecord> committed_;
   std::vector<std::string> dropped_;
   LogAppender log_;
@@ -211,7 +213,8 @@ void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block
        values = reader.next(reader.block_rows())) {
     block(values);
   }
-  // The reader hashed the same bytes that it passed to `block`, and nothing is published yet.
+  // A check after the last block is early enough, because nothing is published yet. The reader has
+  // hashed the bytes that it passed to `block`.
   if (const std::string found = reader.xxh3_hex(); found != record.xxh3_128) {
     throw damage("a chunk is damaged", reader.path(), "XXH3-128 " + record.xxh3_128, found);
   }

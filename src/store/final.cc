@@ -72,7 +72,7 @@ std::vector<std::string> strings(const JsonFields& fields, const std::string& ke
   return values;
 }
 
-// A manifest of format 1 has only the names of the devices.
+// Reads the origins of the chunks. A manifest of format 1 has only the names of the devices.
 std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& where) {
   std::vector<ChunkOrigin> origins;
   if (fields.has("origins")) {
@@ -92,7 +92,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
                    .fingerprint = fields.object("fingerprint").dump(),
                    .rows = fields.integer("rows", 0, kMaxInteger),
                    .dim = fields.integer("dim", 1, kMaxInteger)},
-      // Older manifests have no "output_dtype"; their matrices are all float32.
+      // Older manifests have no "output_dtype", because all matrices were float32.
       .type = parse_output_type(fields.string_or("output_dtype", "float32"), where),
       .columns = 0,
       .ranges_given = false,

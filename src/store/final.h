@@ -1,4 +1,5 @@
-// Publishes a final and the files beside it in the only order that is safe.
+// Publishes a final (the complete matrix of a stream) and the files beside it, in an order that is
+// safe if the process is killed.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ void remove_final_temp_files(const std::string& matrix_path);
 struct BesideFinal {
   LedgerWriter* ledger = nullptr;    // null for a combined matrix, which has no ledger
   OffsetsWriter* offsets = nullptr;  // null unless the matrix has token embeddings
-  std::string ranges_bytes = "";     // "" for a type without ranges
+  std::string ranges_bytes = "";     // the content of the ranges file, or "" if there is none
 };
 
 // Deletes an older manifest, ranges file and offsets file. Then publishes, in this order: the

@@ -1,4 +1,5 @@
-// Writes a final: reads float32 rows from a source and converts them to the output type.
+// Writes a final (the complete matrix of a stream): reads float32 rows and converts them to the
+// output type.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,11 @@
 
 namespace encode {
 
-// Takes a block of whole rows, row-major.
+// A function that takes a block of whole rows, row-major.
 using RowBlock = std::function<void(std::span<const float>)>;
 
-// Passes all rows of a matrix to its argument, in order, one block at a time. It may be called more
-// than once.
+// A function that passes all rows of a matrix to its argument, in order, one block at a time. It
+// may be called more than once.
 using RowSource = std::function<void(const RowBlock&)>;
 
 struct FinalSource {
@@ -32,8 +33,8 @@ struct FinalSource {
 void write_final(const FinalSource& source, const std::string& matrix_path, Manifest manifest,
                  const FinalFormat& format);
 
-// Returns the bytes that the ranges file beside a final must have if the user gave the file
-// format.ranges_file; "" for a type without ranges. Throws as Ranges::read() does.
+// Returns the content that the ranges file beside a final must have if the user gave the ranges in
+// format.ranges_file. Returns "" for a type without ranges. Throws what Ranges::read() throws.
 std::string ranges_bytes_of_file(const FinalFormat& format, int64_t dim);
 
 }  // namespace encode

@@ -31,12 +31,13 @@ std::optional<int64_t> parse_chunk_name(std::string_view name, std::string_view 
   int64_t index = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  // chunk_name() never builds "chunk_00017.npy" or "chunk_-001.npy", although both have numbers.
+  // Refuses names that chunk_name() does not build, such as "chunk_00017.npy" and "chunk_-001.npy".
   if (index < 0 || chunk_name(index, suffix) != name) return std::nullopt;
   return index;
 }
 
-// Replaces ".npy" at the end of a path by `suffix`; appends `suffix` if the path has no ".npy".
+// Replaces ".npy" at the end of a path by `suffix`. If the path does not end in ".npy", appends
+// `suffix`.
 std::string beside_matrix(std::string_view matrix_path, std::string_view suffix) {
   if (matrix_path.ends_with(kMatrixSuffix)) matrix_path.remove_suffix(kMatrixSuffix.size());
   return fmt::format("{}{}", matrix_path, suffix);

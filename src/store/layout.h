@@ -30,7 +30,8 @@ std::string chunk_offsets_name(int64_t index);  // 17 -> "chunk_0017.offsets.npy
 std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
 
-// Returns whether a ChunkStore writes a file, or a temporary file, of this name into its folder.
+// Returns true if `name` is the name of a file, or of a temporary file, that a ChunkStore writes
+// into its folder.
 bool is_chunk_folder_name(std::string_view name);
 
 // Throws Error kConfig "store.stream_name" unless the name matches [A-Za-z0-9][A-Za-z0-9._-]* and

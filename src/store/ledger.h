@@ -1,6 +1,6 @@
-// Writes a truncation ledger, which lists the rows that max_length cut and how many tokens they
-// lost. A chunk has a ledger if it has such rows. The ledger of a final is the ledgers of its
-// chunks, one after the other.
+// Writes a truncation ledger, which lists the rows that max_length has truncated, and how many
+// tokens they lost. A chunk has a ledger only if it has truncated rows. The ledger of a final
+// consists of the ledgers of its chunks, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class LedgerWriter {
   void write(std::string_view text);
 
   std::string path_;
-  std::optional<AtomicFile> file_;  // created with the first row
+  std::optional<AtomicFile> file_;  // created when the first row is appended
   Xxh3 hash_;
 };
 

@@ -23,8 +23,8 @@ namespace {
 
 constexpr int64_t kMaxOwnerBytes = 4096;
 constexpr int kMaxReopens = 16;
-// When a run is killed, its worker holds the lock for another moment. Wait that long, so that a run
-// that is started again at once does not fail.
+// How long to wait for the lock. When a run is killed, its worker still holds the lock for a
+// moment. The wait is longer, so that the run can be started again at once.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRetryInterval = std::chrono::milliseconds(10);
 
@@ -35,7 +35,7 @@ std::string boot_id() {
     pread_all(fd, id, 0, "boot_id");
     return {id.begin(), id.end()};
   } catch (const Error&) {
-    return "";  // the boot id is only information for people
+    return "";  // ignores the error, because only an error message for people shows the boot id
   }
 }
 
@@ -48,8 +48,8 @@ std::string utc_now() {
   return {text.data(), size};
 }
 
-// Writes who holds the lock. Only the error message of another run uses this text; the lock itself
-// is in the kernel. So a failed write, for example on a full disk, is ignored.
+// Writes into the lock file who holds the lock. A failed write is ignored, because only the error
+// message of another run uses this text, and the lock itself is in the kernel.
 void write_owner(int fd) {
   const std::string owner = Json{{"pid", ::getpid()},
                                  {"host", host_name()},
@@ -93,8 +93,8 @@ UniqueFd open_lock_file(const std::string& path) {
   throw Error(std::move(detail));
 }
 
-// Returns false if the path now leads to another file. This happens if someone deletes LOCK after
-// this process opens it and before it locks it.
+// Returns true if `path` still leads to the open file `fd`. It leads to another file or to none if
+// someone has deleted LOCK after this process opened it and before this process locked it.
 bool is_still_named(const UniqueFd& fd, const std::string& path) {
   struct stat opened = {};
   struct stat named = {};
@@ -102,8 +102,8 @@ bool is_still_named(const UniqueFd& fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Returns with the lock held. It is an open-file-description lock, because the kernel drops a
-// classic POSIX lock when the process closes any descriptor of the file.
+// Waits up to kPatience for the lock. Takes an open-file-description lock, because the kernel drops
+// a classic POSIX lock when the process closes any descriptor of the file.
 void take_lock(const UniqueFd& fd, const std::string& path) {
   struct flock region = {};
   region.l_type = F_WRLCK;

@@ -1,4 +1,4 @@
-// Writes a .npy matrix from its first row to its last and hashes every byte on the way.
+// Writes a .npy matrix from its first row to its last, and hashes every byte that it writes.
 #pragma once
 
 #include <cstddef>
@@ -17,31 +17,32 @@ struct MatrixShape {
   RowRange rows;  // the rows of the stream that the file holds; errors name rows by these numbers
   int64_t columns = 0;
   std::string descr = "<f4";  // the element type, one that read_npy_header() accepts
-  // True for a matrix of token embeddings: the number of its vectors is known only at the end.
+  // True if the number of vectors is known only at the end, as for token embeddings.
   bool counted_at_end = false;
 };
 
-// A writer that is destroyed before publish() removes its temporary file. One thread.
+// Writes a .npy file. If a writer is destroyed before publish(), it removes its temporary file. Not
+// thread-safe.
 class NpyWriter {
  public:
   // Reserves disk space for the whole file, unless the vectors are counted at the end. Throws Error
   // kCantCreate, kNoPermission, kIoError.
   NpyWriter(const std::string& path, MatrixShape shape);
 
-  // Appends whole rows to a float32 matrix. Throws Error: kData for a value that is not finite,
-  // kIoError, kInternal for a part of a row or for more rows than the shape has.
+  // Appends whole rows to a float32 matrix. Throws Error kData if a value is not finite, kIoError,
+  // or kInternal if the last row is incomplete or the matrix has more rows than the shape.
   void append(std::span<const float> values);
   // Appends whole rows of any type, in the byte format of the file. Throws as append() does.
   void append_bytes(std::span<const std::byte> bytes);
-  // Publishes the file under its name; on return it survives power loss. If the vectors are counted
-  // at the end, publish() first writes the header again and reads the whole file for its hash.
-  // Throws Error kInternal if rows are missing, or kIoError.
+  // Publishes the file under its name. When publish() returns, the file survives power loss. If the
+  // vectors are counted at the end, it first writes the header again and reads the whole file for
+  // its hash. Throws Error kInternal if rows are missing, or kIoError.
   void publish();
 
   const std::string& path() const { return file_.path(); }
-  int64_t rows_written() const { return rows_written_; }  // vectors, if they are counted at the end
+  int64_t rows_written() const { return rows_written_; }  // the number of rows of the matrix so far
   int64_t bytes_written() const { return file_.bytes_written(); }
-  std::string xxh3_hex() const { return hash_.hex(); }  // of the file, after publish()
+  std::string xxh3_hex() const { return hash_.hex(); }  // the hash of the file, after publish()
 
  private:
   void write_header_again();

@@ -19,17 +19,17 @@ class OffsetsWriter {
   // Throws Error kCantCreate, kNoPermission, kIoError.
   OffsetsWriter(const std::string& path, int64_t rows);
 
-  // Appends rows; lengths[i] is the number of vectors of the i-th of them. Throws Error kIoError,
-  // or kInternal for more than `rows` rows.
+  // Appends lengths.size() rows. lengths[i] is the number of vectors of the i-th appended row.
+  // Throws Error kIoError, or kInternal if the file then has more than `rows` rows.
   void append(std::span<const int32_t> lengths);
-  // Appends the rows of another offsets file. Throws Error kData if its size or checksum is not the
-  // one in `seal`.
+  // Appends the rows of the offsets file at `path`. Throws Error kData if its size or checksum
+  // differs from `seal`.
   void append_file(const std::string& path, const FileSeal& seal);
   // Publishes the file; on return it survives power loss. Throws Error kInternal if rows are
   // missing. Throws kIoError if writing fails.
   FileSeal publish();
 
-  int64_t vectors() const { return vectors_; }  // the number of vectors of all rows so far
+  int64_t vectors() const { return vectors_; }  // the number of vectors of the rows so far
 
  private:
   void append_offset(int64_t offset);

@@ -17,7 +17,7 @@
 namespace encode {
 namespace {
 
-constexpr float kBuckets = 255;  // the number of steps between the lowest and the highest value
+constexpr float kBuckets = 255;  // the number of steps that a column's range is divided into
 constexpr unsigned kSignBit = 0x80;
 
 constexpr const char* kRangesError = "store.ranges";
@@ -94,7 +94,7 @@ void Ranges::widen(std::span<const float> rows) {
 std::string Ranges::npy_bytes() const {
   const auto dim = static_cast<int64_t>(lowest_.size());
   std::string bytes = make_npy_header(2, dim, kElementType);
-  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // widen() has seen no row: write zeros
+  if (!lowest_.empty() && lowest_[0] > highest_[0]) {  // writes zeros, because there are no rows
     bytes.append(lowest_.size() * 2 * sizeof(float), '\0');
     return bytes;
   }
@@ -147,7 +147,8 @@ void Quantizer::convert(std::span<const float> rows, std::vector<std::byte>& byt
 
 void Quantizer::to_buckets(std::span<const float> rows, std::vector<std::byte>& bytes) const {
   bytes.resize(rows.size());
-  // An int8 item is the bucket minus 128, which has the same bits except for the highest one.
+  // The item of uint8 is the number of the bucket. The item of int8 is this number minus 128, which
+  // only flips the highest bit.
   const unsigned flip = type_ == OutputType::kInt8 ? kSignBit : 0;
   for (size_t begin = 0; begin < rows.size(); begin += dim_) {
     for (size_t i = 0; i < dim_; ++i) {

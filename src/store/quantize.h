@@ -1,5 +1,6 @@
-// Converts float32 rows to the bytes of a final. It computes what quantize_embeddings of
-// sentence-transformers computes, in float32 and in the same order, so that the bytes are equal.
+// Converts float32 rows to the bytes of an output type. The computations are the computations of
+// quantize_embeddings in sentence-transformers, in float32 and in the same order, so that the bytes
+// are equal.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +17,21 @@ namespace encode {
 class Ranges {
  public:
   explicit Ranges(int64_t dim);
-  // Reads a float32 .npy file of shape [2, dim]: the lowest values, then the highest. Throws Error:
-  // kNoInput, kData for a file that is not .npy, kConfig "store.ranges" for another shape or type,
-  // for a value that is not finite, or for a lowest value above its highest.
+  // Reads a float32 .npy file of shape [2, dim]: row 0 has the lowest values, and row 1 the
+  // highest. Throws Error:
+  // - kNoInput if the file does not exist,
+  // - kData if it is not a .npy file,
+  // - kConfig "store.ranges" if it has another shape or type, a value that is not finite, or a
+  //   lowest value above the highest value of its column.
   static Ranges read(const std::string& path, int64_t dim);
-  // The ranges of a combined matrix, in the order of its parts.
+  // Returns the ranges of a combined matrix: the ranges of its parts, in order.
   static Ranges side_by_side(const std::vector<Ranges>& parts);
 
-  // Extends the ranges so that they contain the values of `rows`, which are whole rows.
+  // Extends the ranges so that they contain the values of `rows`, which must be whole rows.
   void widen(std::span<const float> rows);
-  // Returns the bytes of a .npy file of shape [2, dim]. It holds zeros if the matrix has no rows.
-  // Throws Error kData "store.ranges" if a difference highest - lowest overflows float32.
+  // Returns the bytes of a .npy file of shape [2, dim], in the format of read(). All values are 0
+  // if widen() has seen no rows. Throws Error kData "store.ranges" if the difference between the
+  // highest and the lowest value of a column overflows float32.
   std::string npy_bytes() const;
 
   std::span<const float> lowest() const { return lowest_; }
@@ -43,8 +48,8 @@ class Quantizer {
   // Uses `ranges` only if has_ranges(type). Copies what it needs. Does not throw Error.
   Quantizer(OutputType type, int64_t dim, const Ranges& ranges);
 
-  // Replaces `bytes` by the converted rows: output_columns(type, dim) items of npy_type(type) for
-  // each row. `rows` are whole rows of finite values.
+  // Replaces `bytes` by the converted rows. Each row becomes output_columns(type, dim) items of the
+  // element type npy_type(type). `rows` must be whole rows of finite values.
   void convert(std::span<const float> rows, std::vector<std::byte>& bytes) const;
 
  private:

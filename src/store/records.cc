@@ -21,8 +21,8 @@ constexpr size_t kMaxOriginBytes = 200;
 constexpr size_t kReadBytes = 64 << 10;
 constexpr const char* kCode = "store.damaged";
 
-// Calls `parse`. A field with the wrong name or type is reported as damage, because a document
-// with such a field is of no more use than a damaged one.
+// Calls `parse` and turns its Error into the error for damage (kData). A document with a missing or
+// wrong field cannot be used, so it is treated as damaged.
 template <typename Parse>
 auto parse_fields(const std::string& where, const Parse& parse) {
   try {
@@ -214,8 +214,8 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
 
 namespace {
 
-// Splits the log into lines while it reads the log block by block. Neither a large log nor a
-// damaged line without an end needs much memory.
+// Reads the log block by block and splits it into lines. So a large log, or a damaged log without
+// line ends, does not need much memory.
 class LogReader {
  public:
   explicit LogReader(std::string path) : path_(std::move(path)) {}

@@ -59,8 +59,8 @@ StreamFile with_checksum(StreamFile stream, int64_t chunk_rows) {
   return stream;
 }
 
-// Rebuilds a stream.json that is missing or damaged. Its text follows from this run's identity and
-// the chunk size. If the records in the log hold the checksum of that text, they belong to this
+// Rebuilds a stream.json that is missing or damaged. The text is made from this run's identity and
+// the chunk size. If the records in the log hold the checksum of this text, they belong to this
 // run, and the file can be written again.
 StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log,
                                const StreamFile& wanted) {
@@ -77,7 +77,7 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
       fmt::format("{} records of another stream", log.records.size()));
 }
 
-// Returns whether `name` is a file of a chunk that no committed record mentions.
+// Returns true if `name` is the name of a chunk's file and no committed record mentions this file.
 bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& committed) {
   if (const auto index = parse_chunk_file_name(name)) return !committed.contains(*index);
   if (const auto index = parse_chunk_ledger_name(name))
@@ -154,8 +154,8 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   const std::string log_path = join_path(directory, kLogFile);
   const std::string stream_path = join_path(directory, kStreamFile);
   create_directories_durably(directory);
-  // Sync the parent even if the folder existed: an earlier run may have crashed between its mkdir
-  // and this sync.
+  // Syncs the parent even if the folder existed, because an earlier run may have crashed between
+  // its mkdir() and this sync.
   sync_directory(cache_dir);
   remove_final_temp_files(final_path(cache_dir, wanted.identity.name));
 
@@ -185,7 +185,7 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
                       join_path(directory, chunk_file_name(record.chunk.index)), wrong));
     }
   }
-  // Repair a log by writing a new one. This also creates a log that does not exist.
+  // Repairs the log by writing a new one. This also creates a log that does not exist.
   const bool log_exists = ::access(log_path.c_str(), F_OK) == 0;
   const bool log_is_clean =
       log_exists && log.problems.empty() && log.records.size() == committed.size();
@@ -198,8 +198,8 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name) {
   const std::string directory = chunks_dir(cache_dir, stream_name);
   if (::access(directory.c_str(), F_OK) != 0 && errno == ENOENT) return;
-  // Delete the log first: if the removal is interrupted after that, the chunks are only stray
-  // files. Delete stream.json last: until then it says which stream the folder belongs to.
+  // Deletes the log first. If the removal is interrupted after that, the next run treats the chunks
+  // as stray files. Deletes stream.json last, because it says which stream the folder belongs to.
   remove_file(join_path(directory, kLogFile));
   sync_directory(directory);
   for (const std::string& name : list_directory(directory)) {

@@ -12,18 +12,18 @@
 namespace encode {
 
 struct Recovered {
-  StreamFile stream;                   // from the disk; its chunk_rows may differ from the caller's
-  std::vector<ChunkRecord> committed;  // by index; each file was read and its hash is right
-  std::vector<std::string> dropped;    // one sentence for each thing that was not kept
+  StreamFile stream;                   // from the disk; its chunk_rows may differ from `wanted`
+  std::vector<ChunkRecord> committed;  // sorted by index; the hashes of all files are right
+  std::vector<std::string> dropped;    // one sentence for each chunk or file that was not kept
 };
 
-// Creates the folder if it does not exist. Afterwards the folder holds stream.json, a log of
-// exactly the `committed` records, and their files. Requires the CacheLock. Throws as
-// ChunkStore::open() does.
+// Creates the chunk folder if it does not exist. Afterwards the folder holds stream.json, a log
+// with exactly the `committed` records, and the files of these chunks. The process must hold the
+// CacheLock. Throws what ChunkStore::open() throws.
 Recovered recover(const std::string& cache_dir, const StreamFile& wanted);
 
-// Checks a record against the stream, and the chunk's files in `directory` against the record.
-// Returns a phrase that says what is wrong, or "". Reads the files whole.
+// Checks a record against the stream, and the whole content of the chunk's files in `directory`
+// against the record. Returns a phrase that says what is wrong, or "".
 std::string check_chunk(const std::string& directory, const StreamFile& stream,
                         const ChunkRecord& record);
 

@@ -13,7 +13,8 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kBlockBytes = 1 << 20;  // a multiple of the size of every element type
+// A multiple of the size of every element type, so that no block ends inside an element.
+constexpr int64_t kBlockBytes = 1 << 20;
 constexpr const char* kCode = "store.beside";
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Reads a file while it checks the size and the checksum that another document states for it.
+// Reads a file and checks it against a seal: its size and its checksum, which a log record or a
+// manifest states.
 #pragma once
 
 #include <functional>

@@ -20,8 +20,9 @@ namespace encode {
 // become U+FFFD. Does not throw Error.
 std::string seal(const Json& object, int indent = -1);
 
-// Returns the object without "checksum". Throws Error kData "store.damaged" if the text has no
-// checksum or a wrong one, or if it is not strict JSON. `where` names the document in the error.
+// Returns the object without the field "checksum". Throws Error kData "store.damaged" if the
+// checksum is missing or wrong, or if the text is not strict JSON. `where` names the document in
+// the error.
 Json unseal(std::string_view text, const std::string& where);
 
 // Returns the checksum at the beginning of a sealed text, without checking it. Returns "" if the

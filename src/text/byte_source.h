@@ -53,8 +53,8 @@ class ByteSource {
   // or corrupt file it reads all bytes before the damage. The next call throws Error (kData) with
   // the offset in the file.
   virtual size_t read(char* data, size_t size) = 0;
-  // Goes to `offset` in the decompressed bytes. A compressed source decompresses all bytes before
-  // it.
+  // Goes to `offset` in the decompressed bytes. A compressed source decompresses the bytes up to
+  // `offset`: from its current place, or from the beginning of the file if `offset` lies before it.
   virtual void seek(int64_t offset) = 0;
 };
 

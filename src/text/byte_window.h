@@ -14,8 +14,8 @@ namespace encode {
 // Not thread-safe.
 class ByteWindow {
  public:
-  // The number of bytes after the view that may be read. simdjson needs them; their content is
-  // undefined.
+  // The number of bytes after the end of view() that may be read. Their content is undefined.
+  // simdjson reads beyond the end of its input, so it needs them.
   static constexpr size_t kPaddingBytes = 64;
 
   // `block_bytes` is at least 1.
@@ -34,7 +34,7 @@ class ByteWindow {
   bool extend();
   bool at_end() { return begin_ == end_ && !extend(); }
 
-  // The place of the view's first byte in the decompressed input.
+  // Returns the offset of the view's first byte in the decompressed input.
   int64_t offset() const { return offset_; }
   void seek(int64_t offset);
 

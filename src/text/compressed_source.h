@@ -1,4 +1,4 @@
-// The common part of the sources that decompress.
+// The base class of the sources that decompress gzip and zstd.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class CompressedSource : public ByteSource {
  protected:
   explicit CompressedSource(DiskFile& file);
 
-  // Has the contract of ByteSource::read().
+  // Does what ByteSource::read() describes.
   virtual size_t decompress(char* data, size_t size) = 0;
-  virtual void reset() = 0;  // prepares for the first byte of the file
+  virtual void reset() = 0;  // prepares decompress() to start at the first byte of the file
 
-  // Reads the next block of the file into input(). Returns false at the end of the file.
+  // Reads the next block of the compressed file into input(). Returns false at the end of the file.
   bool fill();
   const std::vector<char>& input() const { return input_; }
   size_t input_size() const { return input_size_; }

@@ -1,7 +1,7 @@
-// The parser of CSV and TSV (RFC 4180). The first record is the header, and one column gives the
-// rows.
+// The parser of CSV and TSV (RFC 4180). The first record is the header. The texts of the rows are
+// the fields of one column.
 //
-// If one record breaks the RFC (a quote in an unquoted field, text after a closing quote, a wrong
+// If a record breaks the RFC (a quote in an unquoted field, text after a closing quote, a wrong
 // number of fields), that record is a bad row. A quote that is never closed makes the rest of the
 // file one field, so it is an Error under every row policy.
 #include <algorithm>
@@ -65,7 +65,7 @@ class CsvParser final : public RecordParser {
   int64_t record_begin_ = 0;  // offset in the decompressed bytes
   int64_t field_begin_ = 0;   // offset in the decompressed bytes
   int64_t field_line_ = 1;    // the line on which the field begins
-  bool last_was_cr_ = false;  // the last byte of the unquoted field so far is a CR
+  bool last_was_cr_ = false;  // true if the last byte read from an unquoted field is a CR
   bool record_has_quotes_ = false;
   int64_t record_text_bytes_ = 0;  // without delimiters, enclosing quotes and the LF at the end
   std::string field_;              // the field of the wanted column; at most hold_bytes_ + 2 bytes
@@ -174,8 +174,8 @@ CsvParser::FieldEnd CsvParser::read_field(bool wanted) {
   return read_after_quote(wanted);
 }
 
-// Reads the rest of a quoted field after its opening quote, with its closing quote. Line ends
-// between the quotes are text.
+// Reads a quoted field from the byte after its opening quote to its closing quote, which it
+// consumes. Line ends between the quotes are text.
 void CsvParser::read_quoted(bool wanted) {
   for (;;) {
     if (peek() < 0) {
@@ -197,8 +197,8 @@ void CsvParser::read_quoted(bool wanted) {
   }
 }
 
-// Reads the rest of a field after its closing quote. Anything but the end of the field is a problem
-// of the record.
+// Reads from the byte after a closing quote to the end of the field. If there are bytes between the
+// quote and the end, the record gets a problem.
 CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
   int c = peek();
   if (c == '\r') {
@@ -213,7 +213,7 @@ CsvParser::FieldEnd CsvParser::read_after_quote(bool wanted) {
   return read_unquoted(wanted);
 }
 
-// Reads up to the end of the field.
+// Reads the rest of an unquoted field, and the delimiter or line end after it.
 CsvParser::FieldEnd CsvParser::read_unquoted(bool wanted) {
   for (;;) {
     const int c = peek();
@@ -241,9 +241,9 @@ CsvParser::FieldEnd CsvParser::end_record(bool wanted, bool line_end) {
   return FieldEnd::kRecord;
 }
 
-// Consumes `size` bytes of the view. If the field is `wanted`, appends them to field_, but not
-// beyond hold_bytes_ + 2 bytes: this is enough to see that the field is too long, even if its last
-// byte is the CR of a line end.
+// Consumes `size` bytes of the view. If the field is `wanted`, appends them to field_, which keeps
+// at most hold_bytes_ + 2 bytes. These are enough to see that the field is too long, even if the
+// last byte is the CR of a line end.
 void CsvParser::take(size_t size, bool wanted) {
   if (wanted) {
     const size_t room = hold_bytes_ + 2 - std::min(field_.size(), hold_bytes_ + 2);
@@ -261,14 +261,14 @@ void CsvParser::take(size_t size, bool wanted) {
        field_line_, "the usual cause is a quote that opens on this line and is never closed");
 }
 
-// Returns the next byte, and -1 at the end of the input.
+// Returns the next byte without consuming it, or -1 at the end of the input.
 int CsvParser::peek() {
   if (window_.view().empty() && !window_.extend()) return -1;
   return static_cast<unsigned char>(window_.view().front());
 }
 
 void CsvParser::set_problem(std::string_view code, std::string what, std::string found) {
-  if (problem_) return;  // later problems follow from the first
+  if (problem_) return;  // keeps the first problem, because it may be the cause of the others
   problem_ = {.code = code,
               .what = std::move(what),
               .expected = "RFC 4180: a field that contains quotes is quoted, and they are doubled",

@@ -39,8 +39,8 @@ size_t GzipSource::decompress(char* data, size_t size) {
     const int status = inflate(&stream_, Z_NO_FLUSH);
     const size_t produced = size - stream_.avail_out;
     member_done_ = status == Z_STREAM_END;
-    // The bytes before a damaged place are returned first. zlib reports the error again in the next
-    // call.
+    // Returns the bytes before a damaged place without an error. zlib reports the error again in
+    // the next call.
     if (produced > 0) return produced;
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {

@@ -1,4 +1,5 @@
-// The place of the text in a JSON document: the name of a top-level field, or an RFC 6901 pointer.
+// Says where a JSON document has the text of a row: the name of a top-level field, or a JSON
+// pointer (RFC 6901).
 #pragma once
 
 #include <string>
@@ -17,8 +18,8 @@ class JsonFieldPath {
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::string& spelled() const { return spelled_; }
 
-  // Returns the array index that a token states (RFC 6901: digits without leading zeros), and -1 if
-  // the token is not an index.
+  // Returns the array index that a token of a pointer states (digits without leading zeros), or -1
+  // if the token is not an index.
   static int64_t array_index(std::string_view token);
 
  private:

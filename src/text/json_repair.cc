@@ -6,7 +6,7 @@
 namespace encode {
 namespace {
 
-// Returns the code unit of the escape "\uXXXX" at `at`, and -1 if there is none.
+// Returns the UTF-16 code unit of the escape "\uXXXX" at `at`, or -1 if there is no escape.
 int escaped_unit(std::string_view json, size_t at) {
   if (at + 6 > json.size() || json[at] != '\\' || json[at + 1] != 'u') return -1;
   int unit = 0;
@@ -27,7 +27,7 @@ bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Returns the end of the string literal that opens at `at`.
+// Returns the offset after the closing quote of the string literal that opens at `at`.
 size_t skip_string(std::string_view json, size_t at) {
   for (++at; at < json.size() && json[at] != '"'; ++at) {
     if (json[at] == '\\') ++at;
@@ -48,7 +48,7 @@ bool replace_lone_surrogate_escapes(std::string& json) {
       replaced = true;
       at += 6;
     } else {
-      at += 2;  // skips both backslashes of "\\"
+      at += 2;  // skips the backslash and the character that it escapes
     }
   }
   return replaced;

@@ -1,5 +1,4 @@
-// Repairs JSON that RFC 8259 allows and simdjson refuses. The input may be invalid JSON; it then
-// stays invalid.
+// Repairs JSON that RFC 8259 allows and simdjson refuses. Invalid JSON stays invalid.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The parser of JSONL: each line is a JSON document. The row is one of its strings, or one of its
-// arrays of token ids.
+// The parser of JSONL: each line is a JSON document. A row is one string of the document, or one
+// array of token ids.
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
@@ -22,9 +22,10 @@ namespace {
 namespace dom = simdjson::dom;
 static_assert(ByteWindow::kPaddingBytes >= simdjson::SIMDJSON_PADDING);
 
-// Returns the limit for a line. simdjson needs the whole line in memory, and up to 14 times its
-// size for itself, so the limit is below kMaxRecordBytes for small rows. An escape takes up to six
-// bytes for one (\u0000); the rest of the limit is for the other fields.
+// Returns the largest size of a line. simdjson needs the whole line in memory, and up to 14 times
+// as much for itself. So if rows are small, the limit is below kMaxRecordBytes. The factor is 8
+// because an escape such as \u0000 takes six bytes for one byte of text. The rest is for other
+// fields.
 int64_t line_hold_bytes(int64_t max_row_bytes) {
   return std::min(kMaxRecordBytes, 8 * max_row_bytes + (int64_t{1} << 20));
 }
@@ -57,7 +58,7 @@ class JsonlParser final : public RecordParser {
         lines_(window, hold_bytes_, options.path),
         path_(options.field),
         repair_(options.utf8 == Utf8Policy::kReplace) {
-    // simdjson counts the root as a level, so its limit is one more.
+    // simdjson counts the root of the document as a level, so its limit is kMaxJsonDepth + 1.
     constexpr size_t kFirstCapacity = size_t{64} << 10;
     if (parser_.allocate(kFirstCapacity, kMaxJsonDepth + 1) != simdjson::SUCCESS) {
       throw std::bad_alloc();
@@ -116,8 +117,9 @@ void JsonlParser::parse(std::string_view line, Record& record) {
   }
 }
 
-// Parses a line again that simdjson has refused. Its only faults may be invalid UTF-8, lone
-// surrogates in escapes, or integers of more than 64 bits, and these can be repaired.
+// Parses a line that simdjson has refused again, after repairs. Integers of more than 64 bits are
+// always shortened. Invalid UTF-8 and lone surrogates in escapes are replaced if repair_ is true.
+// Any other fault makes the record a bad row.
 void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code first_error,
                                  Record& record) {
   const bool bad_bytes = !is_valid_utf8(line);
@@ -154,7 +156,7 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
     return;
   }
   find_row(root, record);
-  // Repairs outside of the row's text do not count.
+  // A repair counts only if it has changed the text of the row.
   record.replaced =
       (bad_bytes || bad_escapes) && record.text.find("\xEF\xBF\xBD") != std::string_view::npos;
 }

@@ -25,7 +25,8 @@ bool LineSplitter::next(Line& line) {
       return true;
     }
     scanned = view.size();
-    // One more byte is allowed, because it may be the CR of the line end.
+    // The view may have one byte more than the limit, because this byte may be the CR of the line
+    // end.
     if (scanned > hold_bytes_ + 1) {
       skip_to_line_end(line);
       return true;

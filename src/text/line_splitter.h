@@ -11,8 +11,9 @@
 namespace encode {
 
 struct Line {
-  // Without the line end; empty if the line is too long. ByteWindow::kPaddingBytes after it may be
-  // read.
+  // The line without its line end. It is empty if the line is too long. The
+  // ByteWindow::kPaddingBytes bytes after it may be read. It is valid until the next call of the
+  // splitter.
   std::string_view bytes;
   int64_t number = 0;  // from 1
   int64_t offset_bytes = 0;

@@ -1,4 +1,4 @@
-// The parser of txt: each line is a row.
+// The parser of text files with one row on each line.
 #include <fmt/format.h>
 #include <memory>
 

@@ -14,8 +14,8 @@
 
 namespace encode {
 
-// A longer record is an Error under every row policy. This bounds the memory of a reader, and it
-// stops the search for a line end in a file that has none.
+// A record of more than kMaxRecordBytes bytes is an Error under every row policy. This limits the
+// memory of a reader, and stops the search for a line end in a file that has no line end.
 inline constexpr int64_t kMaxRecordBytes = int64_t{64} << 20;
 inline constexpr int64_t kMaxCsvFieldBytes = int64_t{16} << 20;
 inline constexpr int64_t kMaxCsvColumns = 4096;
@@ -33,11 +33,11 @@ struct RowProblem {
 
 struct Record {
   int64_t line = 0;          // the physical line on which the record starts, from 1
-  int64_t offset_bytes = 0;  // the place of its first byte in the decompressed input
-  std::string_view text;     // valid until the next call of next(); it may be invalid UTF-8
+  int64_t offset_bytes = 0;  // the offset of the record's first byte in the decompressed input
+  std::string_view text;     // valid until the next call of next(); may be invalid UTF-8
   bool tokenized = false;    // the record consists of `input_ids`, and `text` is empty
   std::span<const int32_t> input_ids;  // valid until the next call of next(); each id is >= 0
-  bool replaced = false;               // U+FFFD has replaced an invalid part of `text`
+  bool replaced = false;               // true if U+FFFD has replaced an invalid part of `text`
   RowProblem problem;
 
   int64_t size_bytes() const {
@@ -52,7 +52,7 @@ struct Record {
 class RecordParser {
  public:
   virtual ~RecordParser() = default;
-  virtual bool next(Record& record) = 0;  // false at the end of the input
+  virtual bool next(Record& record) = 0;  // returns false at the end of the input
   // Goes to the start of a record that an earlier pass has reported.
   virtual void seek(int64_t offset_bytes, int64_t line) = 0;
 };

@@ -1,5 +1,5 @@
-// The reader behind open_texts() and scan_texts(). It reads the records of a format and applies the
-// row policies to them.
+// The implementation of open_texts() and scan_texts(). RowReader reads records with the parser of
+// the format and applies the row policies to them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Finds out the format and the compression of a file from its name.
+// Finds the format and the compression of an input file.
 #pragma once
 
 #include "encode/config.h"

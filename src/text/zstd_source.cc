@@ -24,7 +24,7 @@ class ZstdSource final : public CompressedSource {
 
   std::unique_ptr<ZSTD_DCtx, FreeContext> context_;
   ZSTD_inBuffer in_ = {};
-  bool frame_done_ = false;  // false at the start, so that an empty file is an error
+  bool frame_done_ = false;  // false before the first frame, so that an empty file is an error
 };
 
 size_t ZstdSource::decompress(char* data, size_t size) {

@@ -88,9 +88,9 @@ void AddedTokenFinder::split(std::string_view text, std::vector<Section>& sectio
     if (token.single_word &&
         (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
       continue;
-    // A token cannot include white space that the token before it includes. But a token can be
-    // found inside that white space, and the white space after it is then text again. Hugging Face
-    // `tokenizers` does the same.
+    // White space between two tokens belongs to at most one of them. If the next token is found
+    // inside the white space that the last token includes, the white space after the next token is
+    // text. Hugging Face `tokenizers` does the same.
     if (token.lstrip) begin = std::max(without_trailing_space(text.substr(0, begin)), done);
     if (token.rstrip) end += leading_space(text.substr(end));
     push_text(done, begin);

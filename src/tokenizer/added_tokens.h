@@ -1,5 +1,5 @@
-// Added tokens are special tokens and tokens that were added after training. They are cut out of
-// the text before the model sees it.
+// Added tokens are special tokens and tokens that were added after training. The tokenizer finds
+// them in a text first, and the model tokenizes only the text between them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct AddedToken {
   bool single_word = false;  // the token is found only if no word character is next to it
   bool lstrip = false;       // the token includes the white space before it
   bool rstrip = false;       // the token includes the white space after it
-  bool normalized = false;   // the token is normalized, and it is searched for in normalized text
+  bool normalized = false;   // the normal form of the token is searched for in normalized text
   bool special = false;
 };
 
@@ -27,17 +27,17 @@ struct AddedToken {
 // it. It throws no Error.
 class AddedTokenFinder {
  public:
-  // A part of a text: an added token, or the text between two of them (id -1).
+  // A part of a text: an added token, or text between added tokens (id -1).
   struct Section {
     std::string_view text;
     int32_t id;
   };
 
   AddedTokenFinder() = default;
-  // Each pair is a string to search for and its token. The strings are distinct and not empty.
+  // Each pair is a string to search for and its token. The strings must be distinct and not empty.
   explicit AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens);
 
-  // True if `predicate(string)` holds for the string of at least one token.
+  // Returns true if `predicate(string)` is true for the string of at least one token.
   template <typename Predicate>
   bool any_pattern(Predicate&& predicate) const {
     for (const auto& token : tokens_) {

@@ -95,11 +95,12 @@ class AlignedEncoder {
   std::vector<AlignedToken> tokens_;
 };
 
-// `first` is true for the first token of the row.
+// Returns `origin` without the white space at both ends of the token. `first` is true for the first
+// token of the row.
 CodePoints trimmed(const AlignedToken& token, CodePoints origin, bool first,
                    const OffsetTrim& trim) {
   uint32_t leading = token.leading_spaces;
-  // The tokenizer has added this space, so the text does not have it.
+  // The tokenizer has added this space. The text does not have it, so it must not be trimmed.
   if (trim.add_prefix_space && leading == 1 && (first || origin.begin == 0)) leading = 0;
   origin.begin = leading > 0 ? std::min(origin.begin + leading, origin.end) : origin.begin;
   if (token.trailing_spaces > 0 && origin.end >= token.trailing_spaces)

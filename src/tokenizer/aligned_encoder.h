@@ -1,4 +1,4 @@
-// A slow second pass through the pipeline. It finds the code points that each token comes from.
+// Tokenizes a row a second time, more slowly, to find the code points that each token comes from.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct AlignedToken {
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
                                          Model::Scratch& scratch);
 
-// A row that append_row() has made from `tokens`.
+// A row that append_row() (pipeline.h) has made from the ids of `tokens`.
 struct AlignedRow {
   const std::vector<AlignedToken>& tokens;
   size_t size;  // the number of ids in the row

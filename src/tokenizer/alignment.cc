@@ -24,9 +24,9 @@ void Rewriting::replace(std::string_view old, std::string_view fresh) {
   const auto count = static_cast<int32_t>(code_points.size());
   for (int32_t i = 0; i < count; ++i)
     add(code_points[static_cast<size_t>(i)], i < old_count ? 0 : 1);
-  // Old code points that are removed belong to the new code point before them. At the beginning of
-  // a text there is none, so they are not counted, and all offsets after them are wrong by their
-  // number. Hugging Face `tokenizers` does the same.
+  // Counts the removed old code points at the new code point before them. At the beginning of a
+  // text there is no such code point, so they are not counted, and all later offsets are wrong by
+  // their number. Hugging Face `tokenizers` has the same error.
   if (count < old_count && !steps_.empty()) steps_.back().change += count - old_count;
 }
 
@@ -81,7 +81,7 @@ void AlignedText::prepend(std::string_view prefix) {
   if (text_.empty()) return;
   const size_t first_size = unicode::decode(text_.data(), text_.data() + text_.size()).size;
   if (prefix.empty()) {
-    // Hugging Face `tokenizers` then gives the first character an empty range as its origin.
+    // Gives the first character an empty range as its origin, as Hugging Face `tokenizers` does.
     std::fill_n(origins_.begin(), first_size, CodePoints{first_, first_});
     return;
   }

@@ -1,5 +1,5 @@
-// Keeps track of the code points of the row that each byte of a text comes from, while the pipeline
-// rewrites the text. Only the pass for offsets uses this. It follows the rules of Hugging Face
+// Records, while the pipeline rewrites a text, the code points of the row that each byte comes
+// from. Only the tokenization with offsets needs this. The rules are the rules of Hugging Face
 // `tokenizers`, because the offsets must be equal to the offsets of that library.
 #pragma once
 
@@ -49,13 +49,14 @@ class Rewriting {
 class AlignedText {
  public:
   explicit AlignedText(std::string_view row);
-  AlignedText slice(size_t begin, size_t end) const;  // the bytes [begin, end)
+  AlignedText slice(size_t begin, size_t end) const;  // returns the bytes [begin, end)
 
   std::string_view view() const { return text_; }
   const std::vector<CodePoints>& origins() const { return origins_; }  // one entry for each byte
+  // Returns true if the first byte comes from the first code point of the row.
   bool at_origin() const { return !origins_.empty() && origins_.front().begin == 0; }
 
-  // Removes the first `removed` code points, and rewrites the others as `rewriting` says.
+  // Removes the first `removed` code points, and rewrites the other code points by `rewriting`.
   void rewrite(const Rewriting& rewriting, size_t removed = 0);
   void prepend(std::string_view prefix);
   void replace(std::span<const Match> matches, std::string_view content);
@@ -93,7 +94,7 @@ class AlignedText {
 
   std::string text_;
   std::vector<CodePoints> origins_;
-  uint32_t first_ = 0;  // the code point of the row at which the text began
+  uint32_t first_ = 0;  // the index in the row of the text's first code point
 };
 
 // Returns the code points that the bytes [begin, end) of a text come from. `origins` has one entry

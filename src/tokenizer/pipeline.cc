@@ -14,10 +14,10 @@
 namespace encode {
 namespace {
 
-// The pipeline counts bytes with 32 bits. U+FFFD makes a text at most 3 times as long, and a
-// normalizer at most 18 times.
+// The pipeline counts bytes with 32 bits. Replacing invalid bytes by U+FFFD makes a text at most 3
+// times as long, and a normalizer makes it at most 18 times as long.
 static_assert(kMaxTextBytes * 3 * 18 <= UINT32_MAX);
-// encode_beginning() first tries this many bytes for each token of max_length.
+// The number of bytes for each token of max_length that encode_beginning() tries first.
 constexpr size_t kLikelyTokenBytes = 6;
 // The memory that each buffer of a scratch keeps after a long row.
 constexpr size_t kKeptBytes = size_t{1} << 20;
@@ -79,7 +79,7 @@ class Pipeline final : public Tokenizer {
     const auto scratch = borrow();
     const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
     encode_text(utf8, *scratch);
-    // The offsets of other tokens would be worse than no offsets.
+    // Refuses the text if the two passes give different tokens, because the offsets would be wrong.
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
       refuse_offsets();
     append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
@@ -119,8 +119,9 @@ class Pipeline final : public Tokenizer {
     return pool_.borrow([this] { return std::make_unique<Scratch>(parts_.model->make_scratch()); });
   }
 
-  // Tokenizes only the beginning of the text. Returns true if it has more ids than max_length, so
-  // that the rest of the text has no effect on the row. Returns false if the whole text is needed.
+  // Tokenizes only the beginning of the text. Returns true if the beginning has more ids than
+  // max_length. The rest of the text then has no effect on the row. Returns false if the whole text
+  // must be tokenized.
   bool encode_beginning(std::string_view utf8, const TokenizeOptions& options,
                         Scratch& scratch) const {
     if (options.max_length <= 0) return false;
@@ -201,7 +202,7 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
          .found = fmt::format("{} bytes", utf8.size()),
          .hint = "split the row, or drop it with a smaller max_row_bytes and bad_row: reject"});
   }
-  // Most rows are ASCII, and this is faster to check.
+  // Checks for ASCII first, because this is faster and most rows are ASCII.
   if (unicode::ascii_prefix(utf8) == utf8.size() || is_valid_utf8(utf8)) return utf8;
   append_repaired_utf8(utf8, repaired);
   return repaired;

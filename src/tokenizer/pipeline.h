@@ -1,4 +1,4 @@
-// The tokenizer that a tokenizer.json describes. Its stages are, in this order: added tokens,
+// The tokenizer that a tokenizer.json describes. It has these stages, in this order: added tokens,
 // normalizer, pre-tokenizer, model, special tokens and truncation.
 #pragma once
 
@@ -21,21 +21,22 @@
 
 namespace encode {
 
-// The effect of a post-processor that removes white space from both ends of offsets.
+// A post-processor that removes white space from both ends of the offsets.
 struct OffsetTrim {
   bool add_prefix_space = false;
-  // The row already begins with special tokens when this post-processor runs.
+  // True if an earlier post-processor has already put special tokens before the row.
   bool after_prefix = false;
 };
 
-// The special tokens that a post-processor puts around the ids of a single text, and its effect on
-// offsets.
+// The special tokens that the post-processors put around the ids of a single text, and the effect
+// of the post-processors on offsets.
 struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
   std::vector<OffsetTrim> trims;
-  // Used while post-processors are loaded: BertProcessing and RobertaProcessing join the row and
-  // the special tokens into one part, and TemplateProcessing leaves several parts.
+  // Only load_post_processor() uses `joined` and `split`. `joined` is true if BertProcessing or
+  // RobertaProcessing has joined the row and the special tokens into one part. `split` is true if
+  // TemplateProcessing has left several parts.
   bool joined = false;
   bool split = false;
 };
@@ -50,9 +51,9 @@ void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
 inline constexpr size_t kMaxTextBytes = size_t{64} << 20;
 inline constexpr size_t kMaxAlignedBytes = size_t{8} << 20;
 
-// Returns `utf8` if it is valid UTF-8. Otherwise returns a view of `repaired`, a copy in which
-// U+FFFD replaces the invalid parts as in the rows of a TextReader. Throws Error (kData,
-// "tokenizer.too_long") if `utf8` has more than `max_bytes`.
+// Returns `utf8` if it is valid UTF-8. Otherwise fills `repaired` with a copy in which U+FFFD
+// replaces the invalid parts, and returns a view of it. Throws Error (kData, "tokenizer.too_long")
+// if `utf8` has more than `max_bytes`.
 std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string& repaired);
 
 // The stages of a tokenizer.

@@ -26,7 +26,7 @@ struct NormalizedBorder {
   WordBorder border = WordBorder::kUnknown;
 };
 
-// Returns what the normalizer makes of `letter` and a space with letters around them.
+// Returns what the normalizer makes of `letter` and a space after it, inside a text.
 NormalizedBorder normalize_border(const Normalizer* normalizer, char letter) {
   if (normalizer == nullptr) return {letter, WordBorder::kSpace};
   if (!normalizer->is_local()) return {};

@@ -1,14 +1,14 @@
-// Finds a place where a text can be cut before it is tokenized, so that the ids of the part before
-// the cut are the first ids of the whole text. A row that will be truncated needs no more than that
-// part.
+// Finds a cut in a text: a place with the property that the ids of the text before it are the first
+// ids of the whole text. If a row will be truncated, it is enough to tokenize the text before a
+// cut.
 //
-// A cut is between an ASCII letter and a space, and an ASCII letter follows the space. Each stage
-// of the tokenizer states whether it allows the cuts after a letter:
+// A cut lies between an ASCII letter and a space, and an ASCII letter must follow the space. Each
+// stage of the tokenizer states whether it allows cuts after a letter:
 // - Added tokens allow cuts if none of them contains a letter and a space after it.
 // - A normalizer allows cuts if it is local (Normalizer::is_local()).
 // - A pre-tokenizer allows cuts if a piece ends at the cut.
 // - Otherwise the model allows cuts if no token contains both the letter and the space.
-// There are no cuts if one of the stages does not allow them.
+// If one of the stages does not allow cuts after a letter, there are none.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct PipelineParts;
 // Finds the cuts for one tokenizer. Immutable. Any number of threads may use it. Throws no Error.
 class PrefixCut {
  public:
-  PrefixCut() = default;  // no cuts
+  PrefixCut() = default;  // makes an object that finds no cuts
   explicit PrefixCut(const PipelineParts& parts);
 
   bool possible() const { return possible_; }
@@ -32,7 +32,8 @@ class PrefixCut {
 
  private:
   bool possible_ = false;
-  // True for each ASCII letter, before normalization, that a cut can follow.
+  // The index is a byte of the text before normalization. True for each ASCII letter that a cut can
+  // follow.
   std::array<bool, 256> ends_word_{};
 };
 

@@ -1,4 +1,4 @@
-// The errors for tokenizer files, and the limits of these files.
+// The errors that refuse a tokenizer file, and the limits for such files.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@ inline constexpr std::string_view kTokenizerFormat = "tokenizer.format";  // err
 inline constexpr std::string_view kTokenizerUnsupported = "tokenizer.unsupported";
 inline constexpr size_t kMaxPatternBytes = 8192;
 inline constexpr int64_t kMaxTokens = 4'000'000;
-// The limit for the sum of the bytes of all tokens of a vocabulary. A million tokens of ten bytes
-// take a third of it. The memory of a model grows with this sum (a trie takes 12 bytes for each
-// byte), so the sum has a limit, and not the size of each token.
+// The limit for the sum of the sizes of all tokens of a vocabulary. A million tokens of ten bytes
+// take a third of it. The sum is limited, because the memory of a model grows with it: a trie needs
+// 12 bytes for each byte of a token.
 inline constexpr size_t kMaxVocabularyBytes = size_t{32} << 20;
-// The limit for the bytes of one token of a Unigram model, of an added token, and of a piece of a
-// .model file. Each character of a text starts a search for these tokens, so the time for a text
-// grows with the longest of them. The sentencepiece library also builds its trie with a recursion
-// that is as deep as its longest piece.
+// The limit for the size of a token of a Unigram model, of an added token, and of a piece of a
+// .model file. These tokens are searched for at each character of a text, so the time for a text
+// grows with the size of the longest token. The sentencepiece library also builds its trie with a
+// recursion that is as deep as the longest piece.
 inline constexpr size_t kMaxSearchedTokenBytes = 4096;
 // The limit for WordPiece's max_input_chars_per_word.
 inline constexpr int64_t kMaxWordChars = 1024;
 
-// Throws Error (kConfig) with the code kTokenizerFormat: the file is malformed.
+// Throws Error (kConfig) with the code kTokenizerFormat, for a malformed file.
 [[noreturn]] void refuse_format(std::string what, const std::string& where, std::string expected,
                                 std::string found);
 // Throws Error (kConfig) with the code kTokenizerUnsupported. `what` is a sentence, for example
 // "normalizer type 'Foo' is not supported".
 [[noreturn]] void refuse_unsupported(std::string what, const std::string& where,
                                      std::string hint = {});
-// Returns the token in quotes for a message. Bytes that are not printable ASCII are escaped. Of a
-// long token, only the beginning and the size are shown.
+// Returns the token in quotes for a message. Bytes that are not printable ASCII are escaped. A long
+// token is cut off, and its size is added.
 std::string quoted_token(std::string_view token);
 
 }  // namespace encode

@@ -38,8 +38,9 @@ class ScratchPool {
     std::unique_ptr<Scratch> scratch_;
   };
 
-  // Lends an object until the lease ends. If no slot of this thread has an object, `make()` makes
-  // one and returns it as a std::unique_ptr<Scratch>. Thread-safe.
+  // Lends an object until the Lease is destroyed. If none of the slots that this thread tries has
+  // an object, calls `make()`, which returns a new object as a std::unique_ptr<Scratch>.
+  // Thread-safe.
   template <typename Make>
   Lease borrow(Make&& make) {
     const size_t home = std::hash<std::thread::id>()(std::this_thread::get_id());

@@ -1,5 +1,5 @@
-// The text that the steps of the pipeline rewrite. It is a view of the input until the first step
-// changes it.
+// Holds a text while the normalizers and pre-tokenizers rewrite it. The text is a view of the input
+// until a step changes it.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class TextBuffer {
   }
   std::string_view view() const { return view_; }
 
-  // True if the first character comes from the first character of the row. Metaspace's scheme
-  // "first" depends on this.
+  // Returns true if the first character comes from the first character of the row. The scheme
+  // "first" of Metaspace depends on this.
   bool at_origin() const { return at_origin_; }
   void leave_origin() { at_origin_ = false; }
 

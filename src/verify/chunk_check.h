@@ -1,4 +1,4 @@
-// Checks the chunk folder of a stream. These functions only read.
+// Checks the chunk folder of a stream. These functions do not change any file.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace encode {
 
-// Adds findings about the chunk folder of `matrix`, or none if the folder does not exist. If
-// `final_is_complete`, a folder with missing chunks gives only a warning: an interrupted clean-up
-// left it.
+// Adds findings about the chunk folder of `matrix`. Adds none if the folder does not exist. If
+// `final_is_complete` is true, missing chunks are only a warning, because the run has probably been
+// interrupted while it deleted the chunks.
 void check_chunk_folder(const ExpectedMatrix& matrix, const std::string& cache_dir,
                         bool final_is_complete, Findings& findings);
 

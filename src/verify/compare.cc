@@ -14,9 +14,9 @@
 namespace encode {
 namespace {
 
-// Counts non-negative numbers in buckets of equal relative width: a bucket is the upper 16 bits of
-// a float, which are its exponent and 7 bits of its fraction. It needs 256 KB for any number of
-// rows.
+// Counts non-negative numbers in buckets of about equal relative width. The bucket of a number is
+// the upper 16 bits of its float: the exponent and 7 bits of the fraction. The memory is 256 KB for
+// any number of rows.
 class Histogram {
  public:
   void add(double value) {
@@ -78,7 +78,8 @@ RowDifference compare_rows(std::span<const float> a, std::span<const float> b) {
     }
   }
   const bool any_zero = a_square == 0 || b_square == 0;
-  // Rounding can make the quotient larger than 1, or different from 1 for equal rows.
+  // The cosine of equal rows is set to 1, and other cosines are clamped, because rounding can make
+  // the quotient larger than 1, or different from 1 for equal rows.
   if (difference.max_difference == 0) {
     difference.cosine = 1;
   } else if (!any_zero) {

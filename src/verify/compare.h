@@ -16,8 +16,9 @@ struct CompareOptions {
   int64_t worst_rows = 5;                // the number of worst rows in the report
 };
 
-// The distribution of one number per row. `min`, `max` and `mean` are exact. A percentile is exact
-// to 0.8 % of its value; the percentile of a cosine is exact to 0.8 % of its distance from 1.
+// The distribution of one number per row. `min`, `max` and `mean` are exact. The error of a
+// percentile is at most 0.8 % of its value. For cosines, it is at most 0.8 % of the distance from
+// 1.
 struct Distribution {
   double min = 0;
   double p1 = 0;
@@ -43,8 +44,8 @@ struct CompareReport {
   int64_t non_finite_rows = 0;  // rows with NaN or infinity; the distributions leave them out
   Distribution cosine;
   Distribution max_difference;
-  std::vector<RowDifference> worst;   // the largest max_difference first
-  std::vector<std::string> failures;  // one phrase each: a missed limit, or non-finite rows
+  std::vector<RowDifference> worst;   // the row with the largest max_difference is first
+  std::vector<std::string> failures;  // a phrase for each missed limit and for non-finite rows
 
   ExitCode exit_code() const { return failures.empty() ? ExitCode::kOk : ExitCode::kData; }
 };

@@ -1,4 +1,4 @@
-// Collects what an audit finds about one matrix.
+// Collects the findings of an audit about one matrix.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace encode {
 
-// What a check expects and what it found, as phrases for a reader.
+// What a check expects and what it found, as phrases for people.
 struct Compared {
   std::string expected;
   std::string found;
 };
 
-// Adds findings about one matrix to a list, which must outlive this object. One thread.
+// Adds findings about one matrix to a list, which must outlive this object. Not thread-safe.
 class Findings {
  public:
   Findings(std::string matrix, std::vector<Finding>& all) : matrix_(std::move(matrix)), all_(all) {}
@@ -28,8 +28,8 @@ class Findings {
   void warn(const std::string& name, const std::string& expected, const std::string& found,
             const std::string& detail);
   // Compares the fingerprint of `found`, which was read from the file `where`, with `wanted`, the
-  // fingerprint of the config. Fingerprints of two versions of encode cannot be compared, so they
-  // give a warning.
+  // fingerprint of the config. Adds a warning if they have different versions, because they can
+  // then not be compared.
   void check_fingerprint(const std::string& name, const StreamIdentity& found,
                          const std::string& wanted, const std::string& where);
 

@@ -27,8 +27,8 @@ double norm_of(std::span<const float> row) {
   return std::sqrt(sum);
 }
 
-// Converts rows of float32 or float16 to floats in `buffer` and returns a view of it. Returns
-// nothing for rows of integers, because verify reports no norms of them.
+// Converts rows of float32 or float16 to floats in `buffer` and returns a view of them. Returns an
+// empty span for rows of integers, because verify reports no norms for integers.
 std::span<const float> floats_of(std::span<const std::byte> bytes, const std::string& descr,
                                  std::vector<float>& buffer) {
   buffer.clear();

@@ -1,4 +1,5 @@
-// Reads a matrix file once for its hashes, its values that are not finite, and its norms.
+// Reads a matrix file once and computes its hashes, the number of its values that are not finite,
+// and the norms of its rows.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace encode {
 
 struct MatrixScan {
   MatrixSummary summary;
-  // Each list of examples holds the first few row numbers of its kind.
+  // Each list of examples holds the numbers of the first few rows of its kind.
   std::vector<int64_t> non_finite_examples;
   std::vector<int64_t> zero_examples;
   int64_t off_unit_rows = 0;  // rows with a norm other than 0 and 1 (within kUnitTolerance)
@@ -20,7 +21,7 @@ struct MatrixScan {
 
 inline constexpr double kUnitTolerance = 1e-3;
 
-// Throws Error: kNoInput, kIoError, kData for a file that is not a valid .npy matrix.
+// Throws Error kNoInput, kIoError, or kData if the file is not a valid .npy matrix.
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options);
 
 // Returns "rows 3, 17, 20 and 5 more" for three of a total of eight rows. Throws no Error.

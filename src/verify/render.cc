@@ -13,7 +13,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// Aligns cells in columns: the first column on the left, the others on the right.
+// Aligns the cells of a table: the first column on the left, and all other columns on the right.
 std::string align(const std::vector<Row>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {

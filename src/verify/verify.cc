@@ -21,7 +21,7 @@ namespace {
 
 std::string shape_text(int64_t rows, int64_t dim) { return fmt::format("{} x {}", rows, dim); }
 
-// Returns whether an error describes the state of a file. Such an error becomes a finding; any
+// Returns true if an error describes the content of a file. The error then becomes a finding. Any
 // other error, for example about permissions, ends the audit.
 bool tells_about_the_file(const Error& error) {
   return error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kIoError ||
@@ -100,7 +100,7 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
                  ranges_path(summary.path));
 }
 
-// Reads the manifest. Adds a finding, and returns nullopt if the manifest is missing or damaged.
+// Reads the manifest. Adds a finding about it. Returns nullopt if it is missing or damaged.
 std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool required,
                                        Findings& findings) {
   try {
@@ -175,7 +175,7 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
 }
 
-// Checks that the columns of a combined matrix are equal to its parts, bit for bit.
+// Checks that the columns of a combined matrix are bit for bit equal to the columns of its parts.
 void check_parts(const std::string& path, const std::vector<std::string>& part_names,
                  Findings& findings) {
   NpyReader combined(path, Elements::kAny);
@@ -276,7 +276,7 @@ void check_groups(const std::vector<ExpectedMatrix>& matrices, VerifyReport& rep
   std::map<std::string, const MatrixSummary*> first_of_group;
   for (size_t i = 0; i < matrices.size(); ++i) {
     const MatrixSummary& summary = report.matrices[i];
-    // The dim is 0 if the file could not be read.
+    // Skips a file that could not be read, which has the dim 0.
     if (matrices[i].group.empty() || summary.dim == 0) continue;
     const MatrixSummary* first = first_of_group.emplace(matrices[i].group, &summary).first->second;
     if (first == &summary) continue;

@@ -1,5 +1,5 @@
-// Audits the files on disk. It reads the published files whole and does not trust what the run
-// reported about them.
+// Audits the files on disk. An audit reads the published files completely, and does not rely on the
+// report of the run.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace encode {
 
 // What the caller knows about one matrix. A field without a value is not checked.
 struct ExpectedMatrix {
-  std::string name;  // the stream, "train_tc"; its chunks are in <cache>/train_tc_chunks
+  std::string name;  // the stream, e.g. "train_tc"; its chunks are in <cache>/train_tc_chunks
   std::string path;
-  std::string group;  // the split; the inputs of one group must have equal rows; "": no group
+  std::string group;  // the split, or ""; the inputs of a group must have the same number of rows
   std::optional<int64_t> rows;  // the number of rows of the input
   std::optional<int64_t> dim;
   std::optional<std::string> fingerprint;  // canonical JSON, as in StreamIdentity
@@ -29,7 +29,8 @@ struct VerifyOptions {
 
 enum class CheckStatus { kOk, kWarning, kFailed };
 
-// The result of one check of one matrix. `check` is a stable name; docs/store-format.md lists all.
+// The result of one check of one matrix. `check` is the name of the check, which never changes.
+// docs/store-format.md lists all names.
 struct Finding {
   std::string matrix;
   std::string check;
@@ -39,15 +40,15 @@ struct Finding {
   std::string detail;
 };
 
-// Euclidean norms of the rows that are finite.
+// The Euclidean norms of the rows that have only finite values.
 struct NormSummary {
   double min = 0;
   double mean = 0;
   double max = 0;
 };
 
-// The facts measured in a matrix file. All numbers are 0 if the file could not be read. The counts
-// of non-finite and zero rows and the norms are 0 for a matrix of integers.
+// What was measured in a matrix file. All numbers are 0 if the file could not be read. For a matrix
+// of integers, the norms and the counts of non-finite rows and of zero rows are 0.
 struct MatrixSummary {
   std::string name;
   std::string path;
@@ -60,10 +61,10 @@ struct MatrixSummary {
   int64_t zero_rows = 0;
   NormSummary norms;
   std::string xxh3_128;
-  std::string sha256;          // "" unless VerifyOptions::sha256
+  std::string sha256;          // "" unless VerifyOptions::sha256 is true
   int64_t truncated_rows = 0;  // from the manifest
   int64_t lost_tokens = 0;     // from the manifest
-  // The ledger of the truncated rows; "" without a manifest, and for a combined matrix.
+  // The path of the truncation ledger, or "" without a manifest and for a combined matrix.
   std::string ledger_path = {};
 };
 
@@ -71,18 +72,18 @@ struct VerifyReport {
   std::vector<MatrixSummary> matrices;
   std::vector<Finding> findings;
 
-  // kOk; kNoInput if the only failed checks are about matrices that do not exist; else kData.
-  // Warnings do not count.
+  // Returns kOk if no check failed, kNoInput if all failed checks are about matrices that do not
+  // exist, and kData otherwise. Warnings do not count.
   ExitCode exit_code() const;
 };
 
 // Checks the matrices and, if `cache_dir` is not "", their chunk folders and the cache directory.
-// Uses a few MB of memory. Reports damage as findings. Throws Error only if the file system does
-// not let it read a file: kNoPermission, kOsError, kIoError.
+// Needs a few MB of memory. Reports damage as findings. Throws Error kNoPermission, kOsError or
+// kIoError only if the file system does not let it read a file.
 VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::string& cache_dir,
                         const VerifyOptions& options);
-// Checks files about which only their manifests are known. A file without a manifest gives a
-// warning. Throws as verify_run() does.
+// Checks matrix files against their manifests, without a config. A file without a manifest gives a
+// warning. Throws what verify_run() throws.
 VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOptions& options);
 
 // Returns a report for people: an aligned table with one line for each matrix, then the warnings

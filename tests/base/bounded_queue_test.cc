@@ -36,7 +36,7 @@ TEST(BoundedQueue, TheProducersFailureComesAfterItsItems) {
   EXPECT_THROW(queue.pop(), std::runtime_error);
 }
 
-// Otherwise a producer would wait forever after its consumer has failed.
+// A producer must not wait forever after its consumer has failed.
 TEST(BoundedQueue, AProducerThatWaitsForRoomEndsWhenTheConsumerIsGone) {
   BoundedQueue<int> queue(1);
   ASSERT_TRUE(queue.push(1));

@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-constexpr uint32_t kFinite = 0x7c00;  // all smaller magnitudes are finite
+constexpr uint32_t kFinite = 0x7c00;  // the bits of infinity; all smaller magnitudes are finite
 
 TEST(Half, EveryValueComesBack) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -22,8 +22,8 @@ TEST(Half, EveryValueComesBack) {
   }
 }
 
-// The middle between two halves is rounded to the even one. The floats just below and above the
-// middle are rounded to the nearer one.
+// The middle between two half-precision numbers is rounded to the even number. The floats just
+// below and above the middle are rounded to the nearer number.
 TEST(Half, RoundsToTheNearestAndTiesToEven) {
   for (uint32_t bits = 0; bits + 1 < kFinite; ++bits) {
     const float below = half_value(static_cast<uint16_t>(bits));

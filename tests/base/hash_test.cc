@@ -15,12 +15,12 @@ namespace {
 using testing::refused;
 using testing::TempDir;
 
-// The first vector is from FIPS 180-2, appendix B.1. The second is the hash of no bytes.
+// The first hash is from FIPS 180-2, appendix B.1. The second is the hash of the empty text.
 constexpr std::string_view kSha256OfAbc =
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 constexpr std::string_view kSha256OfNothing =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-// The xxHash library publishes this value for no bytes and the seed 0.
+// The xxHash library publishes this hash of the empty text with the seed 0.
 constexpr std::string_view kXxh3OfNothing = "99aa06d3014798d86001c324468d497f";
 
 TEST(Sha256, MatchesThePublishedVectors) {
@@ -30,7 +30,7 @@ TEST(Sha256, MatchesThePublishedVectors) {
 
 TEST(Xxh3, MatchesThePublishedVector) { EXPECT_EQ(xxh3_hex(""), kXxh3OfNothing); }
 
-// A text that is longer than the buffer of sha256_file() and xxh3_file().
+// Returns a text that is longer than the buffer of sha256_file() and xxh3_file().
 std::string long_text() {
   std::string text(5'000'011, '\0');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 + i / 1000);

@@ -10,7 +10,7 @@ namespace {
 
 using Limits = std::numeric_limits<float>;
 
-// The search compares 16 values at once, so these lengths are around multiples of 16.
+// The lengths are around multiples of 16, because the search compares 16 values at once.
 TEST(FindNonFinite, GivesTheFirstOneWhereverItStands) {
   for (const float bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
     for (const size_t size : {1U, 15U, 16U, 17U, 50U}) {

@@ -17,8 +17,8 @@ using testing::refused;
 using testing::TempDir;
 using testing::test_data;
 
-// A file with this dictionary as its header, which is padded as NumPy pads it, and with
-// `data_bytes` bytes of data.
+// Returns a .npy file with the header `dictionary`, padded as NumPy pads it, and with `data_bytes`
+// bytes of data.
 std::string file_with(std::string dictionary, size_t data_bytes) {
   dictionary.resize(117, ' ');
   dictionary += '\n';
@@ -73,7 +73,7 @@ TEST(NpyHeader, RefusesDamagedFiles) {
                                           version2,  long_header, good.substr(0, good.size() - 1),
                                           good + "x"};
   const TempDir dir;
-  // The file is valid before it is damaged.
+  // Shows that the file is valid before it is damaged.
   EXPECT_NO_THROW(read_npy_header(dir.write("good.npy", good)));
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string path = dir.write("a.npy", files[i]);

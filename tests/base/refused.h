@@ -1,4 +1,4 @@
-// A function that returns the error of a call, for assertions.
+// A function for assertions about the error that a call throws.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace encode::testing {
 
-// The detail of the Error that `call` throws. The code is "(nothing thrown)" if it throws none.
+// Returns the detail of the Error that `call` throws. The code is "(nothing thrown)" if `call`
+// throws no Error.
 template <typename Call>
 ErrorDetail refused(const Call& call) {
   ErrorDetail detail;

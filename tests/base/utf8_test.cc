@@ -1,4 +1,5 @@
-// scripts/golden/utf8_replace.py makes utf8_replace.tsv with CPython's decoder.
+// Tests that invalid UTF-8 is repaired as in CPython. scripts/golden/utf8_replace.py has made
+// utf8_replace.tsv with CPython's decoder.
 #include "base/utf8.h"
 
 #include <fstream>
@@ -30,8 +31,8 @@ std::string repaired(const std::string& text) {
 
 struct Golden {
   std::vector<std::pair<std::string, std::string>> pairs;
-  std::string edges;  // the bytes that the sequences below consist of
-  // By length: the hash of the repaired forms of all sequences of edge bytes.
+  std::string edges;  // bytes at the limits of the ranges of UTF-8
+  // digests[n] is the hash of the repaired forms of all sequences of n bytes of `edges`.
   std::vector<std::string> digests = {{}, {}, {}, {}, {}};
 };
 

@@ -1,5 +1,6 @@
-// A plan follows the batch settings of its stream and never changes a bit of the result: on a GPU,
-// all products of a model have the same number of rows, and every budget is a multiple of it.
+// Tests that a plan follows the batch settings of its stream and never changes a bit of the result.
+// On a GPU, all matrix products of a model have the same number of rows (a launch), and every token
+// budget is a multiple of this number.
 #include "encode/batch_plan.h"
 
 #include <gtest/gtest.h>
@@ -44,8 +45,8 @@ TEST(BatchPlan, WindowFeedsEveryThread) {
   EXPECT_EQ(window_tokens(plan(0, 0, gpu())), 16 * 16384);
 }
 
-// halved() can be repeated until one launch is left. Each step is a plan that the user could have
-// configured, so committed chunks would stay valid.
+// halved() can be repeated until the budget is one launch. Each result is a plan that the user
+// could have configured, so committed chunks stay valid.
 TEST(BatchPlan, HalvingEndsAtOneLaunchAndKeepsTheLaunches) {
   BatchPlan now = plan(0, 100'000, gpu());
   int steps = 0;

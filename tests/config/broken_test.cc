@@ -1,5 +1,5 @@
-// Broken configs. Each error says what is wrong, where, what was expected and found, and what to
-// do.
+// Tests that a broken config is refused, and that the error says what is wrong, where it is, what
+// was expected, what was found, and what to do.
 #include <ostream>
 #include <string>
 #include <vector>
@@ -26,7 +26,8 @@ struct Broken {
   std::string yaml;
   std::string code;
   std::string position;  // ":line:column"
-  std::string expected;  // `expected`, `found` and `hint` are parts of those fields of the error
+  // `expected`, `found` and `hint` are parts of the fields of the error with the same names.
+  std::string expected;
   std::string found;
   std::string hint;
 };

@@ -1,5 +1,5 @@
-// A valid config becomes the right RunConfig, with each value from the right source. Printing and
-// loading it again gives the same RunConfig.
+// Tests that a valid config becomes the right RunConfig, with each value from the right source, and
+// that printing the config and loading it again gives the same RunConfig.
 #include "config/load.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Setting setting(const LoadedConfig& loaded, const std::string& key) {
   return found == loaded.settings.end() ? Setting{key, "absent", "absent"} : *found;
 }
 
-// Returns "value <- origin".
+// Returns the text "value <- origin" for a key.
 std::string shown(const LoadedConfig& loaded, const std::string& key) {
   return setting(loaded, key).value + " <- " + setting(loaded, key).origin;
 }
@@ -190,7 +190,7 @@ TEST(Layers, CombineIsOnWhereItsStreamsAreGivenUnlessSwitchedOff) {
   EXPECT_EQ(flag.combine[0].streams, (std::vector<std::string>{"b", "c"}));
 }
 
-// One flag for each key. Each of them changes the run in its own way.
+// A flag for each key, with a value that is not the default.
 const std::vector<Override> every_key = {
     {"semantic.model", "other", "-1"},
     {"semantic.revision", "main", "-2"},
@@ -252,10 +252,11 @@ TEST(Keys, EachGoesToAPlaceOfItsOwn) {
 
 TEST(Keys, EveryFieldOfARunCanBeSet) {
   std::vector<Override> flags = every_key;
-  flags.pop_back();  // removes prompt_name, which excludes prompt
+  flags.pop_back();  // removes prompt_name, because it cannot be given together with prompt
   const RunConfig run = load_config("", flags).run;
   ASSERT_EQ(run.streams.size(), 1U);
-  // The bindings name all fields. A new field is a compile error here until it has a key.
+  // The structured bindings name all fields. So a new field is a compile error here until the test
+  // checks its key.
   const auto& [path, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
       run.streams[0].input;
   EXPECT_EQ(path + field, "other.csvother");

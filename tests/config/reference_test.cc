@@ -1,4 +1,4 @@
-// docs/config.md and configs/schema.json agree with the table of keys.
+// Tests that docs/config.md and configs/schema.json agree with the table of keys.
 #include "config/reference.h"
 
 #include <cstdlib>

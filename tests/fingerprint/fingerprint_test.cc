@@ -1,5 +1,5 @@
-// The fingerprint must change with everything that decides the bits of a vector, and with nothing
-// else.
+// Tests that the fingerprint changes with every input that can change the bits of a vector, and
+// with nothing else.
 #include "fingerprint/fingerprint.h"
 
 #include <functional>
@@ -46,7 +46,8 @@ void expect_each_counts(const std::vector<Change>& changes) {
 
 TEST(Fingerprint, ChangesWithEveryReaderOption) {
   const Fingerprint fingerprint = base();
-  // The list has one case for each field. A new field breaks this binding until it has a case.
+  // The list below has one case for each field. A new field breaks this structured binding, which
+  // reminds its author to add a case.
   const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
       fingerprint.input;
   static_cast<void>(path);  // the path is not part of the fingerprint: see MovedFileKeepsIt
@@ -128,7 +129,7 @@ TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
        module([](Module& m) { m.activation = DenseActivation::kGelu; })});
 }
 
-// A model in another directory has the same content.
+// A model that is moved to another directory gives the same vectors.
 TEST(Fingerprint, DoesNotChangeWithPathsOfTheModel) {
   Fingerprint moved = base();
   moved.result.modules[0].path = "/elsewhere/1_Pooling";

@@ -1,5 +1,6 @@
-// Sends SIGKILL at every system call that changes a file, and injects every error at every such
-// call. After each fault the same job must finish with the right bytes.
+// Runs a job again and again, each time with one fault: SIGKILL at a system call that changes a
+// file, or an error of this call. Every call gets every fault. After each fault the same job must
+// finish with the right bytes.
 #include <cerrno>
 #include <cstdlib>
 #include <random>
@@ -24,8 +25,8 @@ FakeJob small_job(bool keep_chunks) {
   return job;
 }
 
-// Kills a run at the k-th call, for k = 1, 2, ..., until a run makes fewer calls than k. Returns
-// the number of calls of a run.
+// Kills a run at its k-th system call, for k = 1, 2, ..., until a run makes fewer calls than k.
+// Returns the number of calls of a run.
 int64_t sweep(FaultMode mode, const FakeJob& job) {
   for (int64_t k = 1;; ++k) {
     const TempDir dir;
@@ -61,7 +62,8 @@ TEST(Crash, KillWhileStartingOverFresh) {
     FakeJob job = small_job(true);
     job.open = ChunkStore::Open::kFresh;
     const ChildResult result = run_child(cache, job, fault_plan(cache, FaultMode::kKillBefore, k));
-    // The resumed run is kFresh too. It may encode all chunks again, so no chunk counts as acked.
+    // The resumed run is also kFresh, so it may encode all chunks again. So no chunk is passed as
+    // acknowledged.
     EXPECT_EQ(resume_problem(cache, job, {}), "") << "call " << k;
     if (!result.killed) break;
   }
@@ -89,7 +91,7 @@ TEST(Crash, KilledTwiceAtRandom) {
   }
 }
 
-// Control: resume_problem() notices an acknowledged chunk that is lost.
+// Shows that this test can fail: resume_problem() notices an acknowledged chunk that is lost.
 TEST(Crash, ControlLostChunkIsSeen) {
   const TempDir dir;
   const std::string cache = dir.file("cache");
@@ -127,7 +129,7 @@ TEST_P(Failure, OfAnyCallIsCleanAndResumable) {
     const ChildResult result = run_child(
         [&](const std::function<void(int64_t)>& ack) {
           run_fake_job(cache, job, ack);
-          ack(1000000 + fault_calls());  // the number of calls, offset beyond any chunk index
+          ack(1000000 + fault_calls());  // sends the number of calls; no chunk has such an index
         },
         plan);
     std::vector<int64_t> acked = result.acked;
@@ -163,14 +165,14 @@ INSTANTIATE_TEST_SUITE_P(
         ErrnoCase{"DeniedFromThen", EACCES, ExitCode::kNoPermission, true},
         ErrnoCase{"NoDescriptorsOnce", EMFILE, ExitCode::kOsError, false},
         ErrnoCase{"NoDescriptorsFromThen", EMFILE, ExitCode::kOsError, true},
-        // EINTR only once: callers retry it, so a call that always fails with it would never end.
+        // Injects EINTR only once. Callers retry after EINTR, so they would retry forever.
         ErrnoCase{"InterruptedOnce", EINTR, ExitCode::kIoError, false},
         ErrnoCase{"ShortWriteOnce", 0, ExitCode::kOk, false},
         ErrnoCase{"ShortWriteFromThen", 0, ExitCode::kOk, true}),
     [](const auto& test) { return std::string(test.param.name); });
 
-// The device writes half of the bytes and reports all of them. The checksums must find the bad file
-// before it is used.
+// A write() stores half of the bytes and reports that it has stored all of them. The checksums must
+// find the bad file before it is used.
 TEST(Failure, LyingWriteIsFoundByTheNextReader) {
   const FakeJob job = small_job(true);
   for (int64_t k = 1; k < 60; ++k) {
@@ -182,7 +184,7 @@ TEST(Failure, LyingWriteIsFoundByTheNextReader) {
   }
 }
 
-// Controls: the checks in fault.cc for a second fsync and for a removed lock file work.
+// This test and the next show that fault.cc notices a second fsync() and a removed lock file.
 TEST(Failure, ControlSecondSyncAfterAFailureIsSeen) {
   const TempDir dir;
   FaultPlan plan = fault_plan(dir.path(), FaultMode::kErrno, 1);

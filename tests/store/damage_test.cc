@@ -1,5 +1,5 @@
-// Flips every bit of the files of a store, and cuts the files at every length. The store must find
-// the damage, or publish a final with the right bytes all the same.
+// Flips every bit of the files of a store, and truncates the files to every length. The store must
+// report the damage, or still publish a final with the right bytes.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A job of two chunks and one final, small enough to try every bit.
+// A job of two chunks and one final. The files are so small that every bit can be tried.
 class Damage : public ::testing::Test {
  protected:
   Damage() {
@@ -37,8 +37,8 @@ class Damage : public ::testing::Test {
     unfinished_.erase("train_tc_embeddings.truncated.jsonl");
   }
 
-  // Resumes the job. Returns the chunks that it encodes again, or nullopt if it refuses to run.
-  // Checks that a published final is right.
+  // Resumes the job. Returns the chunks that it encodes again, or nullopt if it refuses to run. If
+  // it publishes a final, checks the bytes of the final.
   std::optional<std::vector<int64_t>> resume() {
     try {
       std::vector<int64_t> encoded = run_fake_job(cache_, job_);

@@ -9,7 +9,7 @@
 namespace encode::testing {
 namespace {
 
-// Computes a step of the generator splitmix64.
+// Computes one step of the random number generator splitmix64.
 uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15ULL;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -137,7 +137,7 @@ std::string expected_offsets(const FakeJob& job) {
   std::vector<int64_t> offsets = {0};
   for (const int32_t length : fake_lengths({.begin = 0, .end = job.identity.rows}))
     offsets.push_back(offsets.back() + length);
-  // The header that numpy.save of NumPy 2.2 writes for an int64 vector.
+  // Makes the header that numpy.save (NumPy 2.2) writes for an int64 vector.
   std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
   bytes +=
       fmt::format("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", offsets.size());

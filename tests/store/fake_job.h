@@ -26,14 +26,15 @@ FakeJob token_embeddings_job();
 
 // Returns unit vectors, row-major [rows.size(), dim].
 std::vector<float> fake_rows(RowRange rows, int64_t dim);
-// Return the vectors of a job of token embeddings, and the number of vectors of each row.
+// fake_vectors() returns the vectors of a job of token embeddings. fake_lengths() returns the
+// number of vectors of each row.
 std::vector<float> fake_vectors(RowRange rows, int64_t dim);
 std::vector<int32_t> fake_lengths(RowRange rows);
 RowStats fake_stats(RowRange rows);
 // Returns every ninth row, so that some chunks have a ledger and others do not.
 std::vector<TruncatedRow> fake_truncated(RowRange rows);
 
-// Encodes one chunk, appends its rows one by one, and commits it.
+// Both functions encode one chunk, append its rows one by one, and commit it.
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim);
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity& identity);
 
@@ -43,7 +44,8 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity&
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
                                   const std::function<void(int64_t)>& on_commit = {});
 
-// Return the bytes that the files of the final must have, computed without the store.
+// These functions return the content that the files of the final must have. They do not use the
+// store.
 std::string expected_final(const FakeJob& job);
 std::string expected_ledger(const FakeJob& job);
 std::string expected_offsets(const FakeJob& job);  // for a job of token embeddings

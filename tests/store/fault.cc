@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// This file defines open(), write(), ... itself, so it makes the real calls with syscall(2).
+// This file replaces open(), write() and other functions. So it calls the kernel with syscall(2).
 namespace encode::testing {
 namespace {
 
@@ -57,7 +57,7 @@ bool is_lock_file(const char* path) {
   while (true) ::pause();
 }
 
-// Counts the call. Returns true if the plan hits it.
+// Counts the call `name`. Returns true if the plan has a fault for this call.
 bool count_hit(const char* name) {
   if (plan.call[0] != '\0' && std::strcmp(plan.call, name) != 0) return false;
   const int64_t count = ++calls;
@@ -91,7 +91,7 @@ auto interpose(const char* name, bool counted, const Call& call) -> decltype(cal
   const bool hit = count_hit(name);
   if (hit && plan.mode == FaultMode::kKillBefore) kill_self();
   if (hit && plan.mode == FaultMode::kErrno) {
-    // A close() that fails still closes the descriptor.
+    // Closes the descriptor anyway, because a close() that fails does so on Linux.
     if (std::strcmp(name, "close") == 0) call();
     errno = plan.error;
     return -1;
@@ -128,7 +128,7 @@ FaultMode mode_named(std::string_view name) {
   return FaultMode::kNone;
 }
 
-// Sets the plan of a program that loads the library with LD_PRELOAD.
+// Reads the plan from the environment, for a program that loads the library with LD_PRELOAD.
 __attribute__((constructor)) void read_environment() {
   const char* root = std::getenv("FAULT_ROOT");
   const char* mode = std::getenv("FAULT_MODE");

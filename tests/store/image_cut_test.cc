@@ -36,7 +36,7 @@ class Mount {
   }
   ~Mount() {
     if (!mounted_) return;
-    // The mount may be busy for a moment, if another program looks at new mounts.
+    // Tries again, because the mount may be busy while another program looks at new mounts.
     for (int i = 0; i < 100; ++i) {
       if (shell("umount " + directory_)) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -87,7 +87,8 @@ pid_t start_writer(const std::string& cache, const FakeJob& job, FaultPlan plan)
   }
 }
 
-// Returns "torn PATH" for a published file that does not have all its bytes, or "".
+// Returns "torn PATH" if a published file does not have all its bytes, or "" if all files are
+// whole.
 std::string torn_file(const std::string& cache, const FakeJob& job) {
   const std::string final_bytes = expected_final(job);
   const std::string final_path = job.final_path(cache);
@@ -160,14 +161,14 @@ class ImageCut : public ::testing::Test {
   int64_t cuts() const { return cuts_; }
 
  private:
-  // Makes a new image file each time, because a loop device of the old one may still be in use.
+  // Makes a new image file each time, because a loop device may still use the old file.
   bool make_disk() {
     fs::remove(image_);
     return shell(fmt::format("truncate -s 12M {} && mkfs.ext4 -q -F {}", image_, image_));
   }
 
-  // The kernel may write to the image during a copy, and then the copy would mix two states. So
-  // this reads the image until two copies are equal.
+  // Reads the image until two copies are equal. The kernel may write to the image during a copy,
+  // and the copy would then mix two states.
   void copy_disk(const std::string& copy) const {
     std::string content = read_bytes(image_);
     for (std::string again = read_bytes(image_); again != content; again = read_bytes(image_))
@@ -223,7 +224,7 @@ TEST_F(ImageCut, NorWithoutOrderedData) {
   EXPECT_EQ(run(plan), std::vector<std::string>());
 }
 
-// Control: a store without one of its syncs must fail the same test.
+// Shows that the test can fail: a store without one of its syncs must fail it.
 class ImageCutControl : public ImageCut, public ::testing::WithParamInterface<FaultMode> {};
 
 TEST_P(ImageCutControl, MissingSyncIsSeen) {

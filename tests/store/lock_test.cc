@@ -29,7 +29,7 @@ class Owner {
     pid_ = ::fork();
     if (pid_ == 0) {
       const CacheLock lock = CacheLock::acquire(cache);
-      // The grandchild plays the worker. It goes on when the owner is killed.
+      // The grandchild stands for the worker. It still runs after the owner has been killed.
       worker_ = lock_inherited ? ::fork() : -1;
       if (worker_ != 0 && ::write(ready_[1], &worker_, sizeof worker_) != sizeof worker_)
         ::_exit(97);
@@ -79,8 +79,8 @@ ErrorDetail acquire_error(const std::string& cache) {
           .hint = ""};
 }
 
-// The test cannot wait for the grandchild, and the kernel frees its lock only a moment after
-// kill() returns. So this function tries for up to two seconds.
+// Tries to take the lock for up to two seconds. The kernel frees the lock of the killed grandchild
+// a moment after kill() returns, and a test cannot wait for a grandchild.
 bool acquired_within_two_seconds(const std::string& cache) {
   for (int i = 0; i < 200; ++i) {
     if (acquire_error(cache).exit_code == ExitCode::kOk) return true;
@@ -139,8 +139,8 @@ TEST(Lock, FileSystemWithoutLocksIsRefused) {
   EXPECT_THAT(result.message, HasSubstr("store.lock"));
 }
 
-// Starts two runs at once. With locks, one run does the work and the other ends with kTempFail. In
-// any case, even with locks that do nothing, the data must be right afterwards.
+// Starts two runs at once. With locks, one run does the work and the other ends with kTempFail. The
+// data must be right afterwards, even if the locks do nothing.
 void race(FaultMode mode, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const TempDir dir;

@@ -1,5 +1,5 @@
-// Puts temporary folders into /dev/shm. Tests that only kill processes need no disk, because memory
-// keeps what a killed process wrote, and thousands of runs are faster there.
+// Puts temporary folders into /dev/shm (memory), which is faster for thousands of runs. Tests that
+// only kill processes need no disk, because the files of a killed process remain in memory.
 #include <cstdlib>
 #include <unistd.h>
 

@@ -67,7 +67,7 @@ TEST_P(Quantized, ByteEqualToSentenceTransformers) {
   EXPECT_EQ(header.cols, output_columns(GetParam(), source.dim));
 }
 
-// Control: one changed number gives other bytes.
+// Shows that the comparison with the golden file can fail.
 TEST_P(Quantized, AnotherNumberGivesOtherBytes) {
   Source source("embeddings");
   source.rows[1] = -source.rows[1];
@@ -130,7 +130,7 @@ TEST(Ranges, TooWideForFloat32AreRefused) {
   EXPECT_EQ(code_of([&] { ranges.npy_bytes(); }), "store.ranges");
 }
 
-// A finished job of 30 rows in chunks of 4 rows; the final is [30, 4].
+// A finished job of 30 rows in chunks of 4 rows. The shape of the final is [30, 4].
 class FinalTypes : public ::testing::Test {
  protected:
   FinalTypes() {

@@ -114,6 +114,7 @@ TEST(TokenEmbeddings, FinalAndOffsetsAreTheRowsHoweverTheRunWasCutUp) {
     const std::string path = job.final_path(dir.path());
     EXPECT_EQ(read_bytes(path), expected_final(job)) << chunk_rows;
     EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job)) << chunk_rows;
+    // There are 30 rows, and row r has r % 4 vectors.
     EXPECT_EQ(read_manifest(path).value().vectors(), 7 * (0 + 1 + 2 + 3) + 0 + 1);
     EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
   }
@@ -244,7 +245,8 @@ TEST(Store, FreshDeletesAForeignStreamButNotFilesOfOthers) {
 TEST(Store, NonFiniteValueIsRefusedNamingTheRow) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
-    // Columns inside and after the blocks of 16 values that the check works on.
+    // The check for NaN works on blocks of 16 values. The columns are inside and after such a
+    // block.
     for (const size_t column : {size_t{0}, size_t{15}, size_t{16}, size_t{18}}) {
       const TempDir dir;
       FakeJob job;
@@ -305,7 +307,7 @@ TEST(Store, RemoveDeletesTheFolder) {
   job.keep_chunks = false;
   run_fake_job(dir.path(), job);
   EXPECT_FALSE(std::filesystem::exists(chunks_dir(dir.path(), job.identity.name)));
-  remove_chunks(dir.path(), job.identity.name);  // is no error if there is nothing to remove
+  remove_chunks(dir.path(), job.identity.name);  // does nothing if there is no folder
 }
 
 TEST(Final, StandardModeWritesTheSameBytes) {

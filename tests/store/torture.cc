@@ -23,7 +23,8 @@ std::string drain(int fd) {
   return text;
 }
 
-// Parses lines "ack 3". The rest of the text is the message of an Error.
+// Parses lines such as "ack 3" (the commit of chunk 3). The text after these lines is the message
+// of an Error.
 void parse_events(const std::string& text, ChildResult& result) {
   size_t at = 0;
   while (text.compare(at, 4, "ack ") == 0) {

@@ -11,9 +11,9 @@
 namespace encode::testing {
 
 struct ChildResult {
-  bool killed = false;         // whether SIGKILL ended it
-  int exit_code = -1;          // the exit code; -1 if a signal ended it
-  int signal = 0;              // the signal that ended it, or 0
+  bool killed = false;         // true if SIGKILL ended the child
+  int exit_code = -1;          // the exit code, or -1 if a signal ended the child
+  int signal = 0;              // the signal that ended the child, or 0
   std::vector<int64_t> acked;  // the chunks for which commit() returned
   std::string message;         // the text of the Error, or ""
 };
@@ -22,12 +22,13 @@ FaultPlan fault_plan(const std::string& root, FaultMode mode, int64_t at);
 
 // Runs run_fake_job() in a forked child.
 ChildResult run_child(const std::string& cache_dir, const FakeJob& job, const FaultPlan& plan);
-// Runs any action in a forked child. If it throws an Error, the child ends with its exit code.
+// Runs `action` in a forked child. If it throws an Error, the child ends with the Error's exit
+// code.
 ChildResult run_child(const std::function<void(const std::function<void(int64_t)>& ack)>& action,
                       const FaultPlan& plan);
 
-// Runs the job without faults and returns what is wrong with its outcome. Returns "" if every byte
-// of the final is right and no chunk of `acked` was encoded again.
+// Runs the job without faults and returns what is wrong with the result. Returns "" if every byte
+// of the final is right and no chunk of `acked` (the committed chunks) was encoded again.
 std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
                            const std::vector<int64_t>& acked);
 

@@ -54,7 +54,7 @@ TEST_F(Csv, CrIsPartOfALineEndOrText) {
 TEST_F(Csv, QuotesInTheWrongPlaceAreBadRows) {
   const InputOptions options =
       lenient(file("id,text\n1,a\"b\n2,\"a\"b\n3,\"a\"\"\n4,x\"\n5,\"a\" \n6,\"a\"\r,\n7,ok\n"));
-  // Row 3 opens a quote that row 4 closes.
+  // The quote that opens on line 4 is closed on line 5.
   EXPECT_THAT(rows_of(options), ElementsAre("line 4: a\"\n4,x", "line 8: ok"));
   EXPECT_THAT(
       rejections_of(options),

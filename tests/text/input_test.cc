@@ -1,4 +1,4 @@
-// Tests of the input as a file: its name, its compression, damage, and standard input.
+// Tests of input files: names, compression, damage, and standard input.
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Properties of the reader that hold for every input, tested on random and on hostile inputs.
+// Tests properties that the reader must have for every input, with random and with hostile inputs.
 #include <algorithm>
 #include <fmt/format.h>
 #include <random>
@@ -22,8 +22,8 @@ struct Sample {
   std::string bytes;
 };
 
-// Returns `pieces` random elements of `alphabet` in a row. The alphabets below consist of bytes
-// that a parser treats specially.
+// Returns `pieces` random elements of `alphabet`, joined to one text. The alphabets below contain
+// the bytes that a parser treats specially.
 std::string random_bytes(std::mt19937& random, size_t pieces,
                          const std::vector<std::string>& alphabet) {
   std::string bytes;
@@ -208,7 +208,7 @@ TEST_F(Property, SeekEqualsReadingFromTheStart) {
 }
 
 TEST_F(Property, MemoryDoesNotGrowWithTheFile) {
-  // The rows have 24 x 8 MiB. They compress well, so the file is small.
+  // The rows have 24 x 8 MiB in total. They compress well, so the file is small.
   std::string rows;
   while (rows.size() < (size_t{8} << 20)) rows += "a short row of text\n";
   const std::string member = gzip(rows);

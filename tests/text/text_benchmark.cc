@@ -1,5 +1,5 @@
-// Measures how fast files are scanned and read, in bytes per second. It is a program of its own and
-// not a test: build/bin/text_benchmark.
+// Measures how fast files are scanned and read, in bytes per second. This is a program
+// (build/bin/text_benchmark) and not a test.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <string>

@@ -1,4 +1,5 @@
-// Measures the processor time of this thread, so that other programs on the machine do not count.
+// Returns the processor time of this thread. Unlike wall-clock time, it does not count the time in
+// which other programs run.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// Reads the recorded cases of tests/data/tokenizer.
+// Reads the recorded test cases in tests/data/tokenizer.
 #pragma once
 
 #include <fstream>

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
                                            "sentencepiece_unigram"),
                          [](const auto& test) { return test.param; });
 
-// A charsmap replaces whole grapheme clusters.
+// A charsmap of sentencepiece replaces whole grapheme clusters, so the clusters must be right.
 TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
   const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("unigram"));
   for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
@@ -74,8 +74,8 @@ TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
   }
 }
 
-// The files have one small WordLevel tokenizer for each normalizer and pre-tokenizer. An id stands
-// for a piece.
+// The files have one small WordLevel tokenizer for each normalizer and pre-tokenizer. Each piece is
+// a token, so the ids show the pieces.
 TEST(GoldenComponentTest, EveryNormalizerAndPreTokenizerGivesTheRecordedPieces) {
   const testing::TempDir dir;
   const auto texts = Json::parse(testing::read_bytes(tokenizer_data("component_texts.json")));

@@ -1,4 +1,4 @@
-// Tests of the limits in docs/tokenizers.md that need large files or long texts.
+// Tests those limits in docs/tokenizers.md that need large files or long texts.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -59,8 +59,8 @@ TEST(LimitsTest, MoreThanFourMillionMergesAreRefused) {
   EXPECT_THAT(error_of([&] { load(text + "]}}"); }).what, HasSubstr("too many merges"));
 }
 
-// Returns a tokenizer.json with these merges. Its tokens are `vocabulary` and the results of the
-// merges.
+// Returns a tokenizer.json with the merges `merges`. Its tokens are `vocabulary` and the results of
+// the merges.
 Json bpe_of(const std::vector<std::pair<std::string, std::string>>& merges, Json vocabulary) {
   Json model = {{"type", "BPE"}, {"merges", Json::array()}};
   for (const auto& [left, right] : merges) {
@@ -92,7 +92,7 @@ TEST(LimitsTest, TokensOfMoreThan32MiBInAllAreRefused) {
   EXPECT_LT(error.found.size(), 100U);
 }
 
-// Each model has a token of 256 KiB or more that consists of 'a', and so do the texts.
+// Each model has a token of 256 KiB or more. The tokens and the texts consist of the letter 'a'.
 TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
   const std::string piece(1 << 20, 'a');
   std::vector<std::pair<std::string, std::string>> merges;
@@ -159,7 +159,7 @@ TEST(LimitsTest, ADamagedCharsmapIsRefusedOrBounded) {
   EXPECT_GT(refused, 0);
 }
 
-// The truncation of a file is ignored, even with a stride that is larger than max_length.
+// The field "truncation" of a tokenizer.json is ignored, even if its stride exceeds its max_length.
 TEST(LimitsTest, StoredTruncationIsIgnoredWhateverItSays) {
   auto json = Json::parse(family_file("wordpiece"));
   json["truncation"] = {{"max_length", 1}, {"stride", 99}, {"strategy", "LongestFirst"}};

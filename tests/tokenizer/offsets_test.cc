@@ -1,6 +1,6 @@
-// Tests of encode_with_offsets(). The offsets are equal to the offsets that
-// scripts/golden/tokenizer_offsets.py has recorded from Hugging Face `tokenizers` and
-// `sentencepiece`, and they belong to the ids of the row.
+// Tests that encode_with_offsets() gives one offset for each id of a row, and that the offsets are
+// equal to the offsets that scripts/golden/tokenizer_offsets.py has recorded from Hugging Face
+// `tokenizers` and `sentencepiece`.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -112,13 +112,14 @@ TEST(OffsetsTest, EveryPartGivesTheRecordedOffsets) {
   EXPECT_GT(tokenizers, 70U);
 }
 
-// Checks a row of `text` with these options: there is an offset for each id, the ids are equal to
-// the ids of encode(), and each offset lies within the text. Unless the tokenizer `trims` offsets,
-// the begins and the ends ascend.
+// Tokenizes `text` and checks that there is an offset for each id, that the ids are equal to the
+// ids of encode(), and that each offset lies within the text. If `trims` is false, also checks that
+// the begins and the ends ascend; a tokenizer that trims offsets does not have this property.
 void check_row(const Tokenizer& tokenizer, const std::string& text, const TokenizeOptions& options,
                bool trims) {
   TokenizedRows rows;
-  std::vector<TokenOffset> offsets = {{7, 9}};  // must stay as it is, because rows are appended
+  // The first entry must not change, because encode_with_offsets() appends to the vector.
+  std::vector<TokenOffset> offsets = {{7, 9}};
   tokenizer.encode(text, options, rows);
   tokenizer.encode_with_offsets(text, options, rows, offsets);
   ASSERT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)));
@@ -170,7 +171,7 @@ TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
   }
 }
 
-// A text that is not valid UTF-8, and the same text as the reader repairs it.
+// A text that is not valid UTF-8, and the text that the reader makes of it.
 struct Broken {
   std::string text;
   std::string repaired;
@@ -180,12 +181,12 @@ std::vector<Broken> broken_texts() {
   const std::string r = "\xEF\xBF\xBD";  // U+FFFD
   return {{"\xFF", r},
           {"\x80", r},                                  // a lone continuation byte
-          {"word \x80\xBF x", "word " + r + r + " x"},  // two of them
+          {"word \x80\xBF x", "word " + r + r + " x"},  // two lone continuation bytes
           {"caf\xC3", "caf" + r},                       // a sequence of two bytes, truncated
-          {"\xE4\xBD\xA0\xE4\xBD a", "\xE4\xBD\xA0" + r + " a"},  // of three bytes
-          {"a\xF0\x9F\x98z", "a" + r + "z"},                      // of four bytes
-          {"a\xC0\x80z", "a" + r + r + "z"},                      // overlong NUL
-          {"\xE0\x80\xAF", r + r + r},                            // overlong slash
+          {"\xE4\xBD\xA0\xE4\xBD a", "\xE4\xBD\xA0" + r + " a"},  // three bytes, truncated
+          {"a\xF0\x9F\x98z", "a" + r + "z"},                      // four bytes, truncated
+          {"a\xC0\x80z", "a" + r + r + "z"},                      // an overlong NUL
+          {"\xE0\x80\xAF", r + r + r},                            // an overlong slash
           {"ok \xED\xA0\x80 ok", "ok " + r + r + r + " ok"},      // a surrogate
           {"\xF4\x90\x80\x80", r + r + r + r}};                   // above U+10FFFF
 }
@@ -209,7 +210,7 @@ TEST(OffsetsTest, TextThatIsNotUtf8GivesTheRowOfTheRepairedText) {
         EXPECT_TRUE(std::ranges::equal(rows.row(0), rows.row(1)));
         EXPECT_EQ(rows.lost_tokens[0], rows.lost_tokens[1]);
       }
-      check_row(*tokenizer, repaired, {}, family == "roberta");  // their bounds and their order
+      check_row(*tokenizer, repaired, {}, family == "roberta");
     }
   }
 }

@@ -2,10 +2,10 @@
 // and writes the ids of each string as a JSON array.
 //   tokenize_lines TOKENIZER|FOLDER [--max-length N] [--no-special-tokens] [--no-lost-count]
 //   [--binary] [--offsets] [--time] [--threads N]
-// With --binary, a row consists of int32 numbers: the number of ids, the number of lost tokens, the
-// ids, and with --offsets the begin and the end of each id.
-// With --time, it writes only times: the seconds to load the tokenizer, and the seconds to encode
-// all rows on N threads. Before that, it encodes up to 200 rows to warm up.
+// With --binary, it writes each row as int32 numbers: the number of ids, the number of lost tokens,
+// the ids, and with --offsets the begin and the end of each id.
+// With --time, it writes only two times: the seconds to load the tokenizer, and the seconds to
+// encode all rows on N threads. It encodes up to 200 rows before the measurement, to warm up.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,7 @@ struct Arguments {
   encode::TokenizeOptions options;
   bool binary = false;
   bool time = false;
-  bool offsets = false;  // with --binary only
+  bool offsets = false;  // has an effect only with --binary
   size_t threads = 1;
 };
 

@@ -91,13 +91,14 @@ TEST(TokenizerTest, ARowIsNeverLongerThanMaxLength) {
     tokenizer->encode("one two three", {}, whole);
     EXPECT_LE(rows.row(0).size(), static_cast<size_t>(max_length));
     EXPECT_EQ(rows.row(0).size() + static_cast<size_t>(rows.lost_tokens[0]), whole.row(0).size());
-    if (max_length >= 2) {  // then [SEP] is still the last token
+    if (max_length >= 2) {  // there is room for [SEP] at the end
       EXPECT_EQ(rows.row(0).back(), whole.row(0).back());
     }
   }
 }
 
-// Returns words, code, other scripts and added tokens, long enough to be cut at many places.
+// Returns a text with words, code, other scripts and added tokens. It is long, so that it can be
+// cut at many places.
 std::string long_text() {
   std::string text;
   for (int i = 0; i < 40; ++i) {
@@ -140,7 +141,7 @@ TEST(TokenizerTest, WithoutTheLostCountTheEndOfALongTextIsNotTokenized) {
 
 TEST(TokenizerTest, CostPerByteDoesNotGrowWithTheLengthOfAWord) {
   for (const std::string& family : kFamilies) {
-    if (family.starts_with("sentencepiece")) continue;  // the time is the library's
+    if (family.starts_with("sentencepiece")) continue;  // the library tokenizes, not this code
     const auto tokenizer = load_family(family);
     const auto seconds = [&](const std::string& text) {
       TokenizedRows rows;

@@ -38,7 +38,7 @@ std::vector<std::string> warned(const VerifyReport& report) {
   return checks_with(report, CheckStatus::kWarning);
 }
 
-// A finished run of two streams of one split and of their combined matrix.
+// A finished run with two streams of one split, and with the combined matrix of both.
 class Verify : public ::testing::Test {
  protected:
   Verify() {
@@ -82,7 +82,7 @@ class Verify : public ::testing::Test {
     write_bytes(path, bytes);
   }
 
-  // Publishes a final of the given rows with its manifest.
+  // Publishes a final with two columns and the given values, and its manifest.
   std::string publish(const std::vector<float>& values, const RowStats& stats) {
     const std::string path = dir_.file("other.npy");
     const StreamIdentity identity = {.name = "other",
@@ -228,7 +228,7 @@ TEST_F(Verify, NormalizedRowsMustHaveNormOne) {
 }
 
 TEST_F(Verify, CombinedMustEqualItsPartsEvenWhereTheManifestAgreesWithIt) {
-  // Publish a part again with other values, and leave the combined matrix as it is.
+  // Publishes a part again with other values, and leaves the combined matrix as it is.
   run_fake_job(dir_.path(), tc_);
   FakeJob other = tc_;
   other.identity.name = "train_other";

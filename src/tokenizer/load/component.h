@@ -1,4 +1,5 @@
-// Reads the components of a tokenizer.json strictly: an unknown key is an error that names the key.
+// Reads the components of a tokenizer.json (normalizers, pre-tokenizers, post-processors). An
+// unknown key is an error, and the message names the key.
 #pragma once
 
 #include <initializer_list>

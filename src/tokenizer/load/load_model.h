@@ -1,4 +1,4 @@
-// The "model" of a tokenizer.json.
+// Builds the model from the field "model" of a tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace encode {
 
-// Returns true if the model can take raw bytes instead of their spelling in GPT-2's alphabet.
+// Returns true if build_model() may be called with `byte_level` = true for this model.
 bool model_takes_bytes(const ModelJson& json);
 
 // If `byte_level`, the pieces are raw bytes and the vocabulary is spelled in GPT-2's alphabet.

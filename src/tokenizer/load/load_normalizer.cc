@@ -59,13 +59,15 @@ std::unique_ptr<Normalizer> load_sequence(const Component& component) {
   return make_normalizer_sequence(std::move(steps));
 }
 
-// Decodes base64 with padding and without white space (RFC 4648). Returns nullopt for other text.
+// Decodes base64 with padding and without white space (RFC 4648). Returns nullopt if `text` is not
+// valid.
 std::optional<std::string> decode_base64(std::string_view text) {
   constexpr std::string_view kAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   const std::string_view digits = text.substr(0, text.size() - padding);
-  // OpenSSL would skip white space at both ends, and it would read padding at any place as zeros.
+  // Checks the text first: OpenSSL would skip white space at both ends, and would read padding at
+  // any place as zeros.
   if (text.size() % 4 != 0 || text.size() > INT_MAX ||
       digits.find_first_not_of(kAlphabet) != std::string_view::npos)
     return std::nullopt;

@@ -1,4 +1,4 @@
-// The "normalizer" of a tokenizer.json.
+// Builds the normalizer from the field "normalizer" of a tokenizer.json.
 #pragma once
 
 #include <memory>

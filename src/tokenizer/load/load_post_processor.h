@@ -1,4 +1,4 @@
-// The "post_processor" of a tokenizer.json.
+// Reads the field "post_processor" of a tokenizer.json.
 #pragma once
 
 #include "tokenizer/load/component.h"

@@ -56,7 +56,7 @@ std::unique_ptr<PreTokenizer> load_metaspace(const Component& component) {
   if (scheme == kSchemes.end()) {
     fields.refuse("prepend_scheme", "always, first or never", fields.string("prepend_scheme"));
   }
-  // false is an older form of the scheme "never".
+  // In older files, add_prefix_space = false means the scheme "never".
   const bool adds = fields.boolean_or("add_prefix_space", true);
   if (!adds && fields.has("prepend_scheme") && scheme->second != PrependScheme::kNever) {
     fields.refuse("add_prefix_space", "true, because prepend_scheme is not \"never\"", "false");
@@ -95,9 +95,9 @@ std::unique_ptr<PreTokenizer> load_plain(const Component& component) {
 
 using Steps = std::vector<std::unique_ptr<PreTokenizer>>;
 
-// Appends the steps of `component`, with sequences flattened. A "ByteLevel" becomes two steps, a
-// split and an alphabet. If it is the last component, the alphabet is not appended, and
-// `ends_with_alphabet` becomes true.
+// Appends the pre-tokenizers of `component` to `steps`. A "Sequence" adds the steps of its
+// components. A "ByteLevel" becomes two steps: the split, and the spelling in GPT-2's alphabet. If
+// it is the last component, the second step is left out, and `ends_with_alphabet` becomes true.
 void load_steps(const Component& component, Steps& steps, bool& ends_with_alphabet) {
   using Loader = std::unique_ptr<PreTokenizer> (*)(const Component&);
   static const std::map<std::string, Loader, std::less<>> kLoaders = {

@@ -1,4 +1,4 @@
-// The "pre_tokenizer" of a tokenizer.json.
+// Builds the pre-tokenizer from the field "pre_tokenizer" of a tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@ namespace encode {
 
 struct LoadedPreTokenizer {
   std::unique_ptr<PreTokenizer> pre_tokenizer;
-  // True if ByteLevel is the last step and the model must spell the pieces in GPT-2's alphabet.
+  // True if the last step is ByteLevel without the spelling in GPT-2's alphabet. The model must
+  // then be built with `byte_level` = true.
   bool byte_level = false;
 };
 

@@ -36,8 +36,9 @@ std::vector<BpeMerge> MergeLoader::finish() {
   return std::move(merges_);
 }
 
-// A trainer appends the result of each merge to the vocabulary. So the token is nearly always the
-// entry after the result of the previous merge, or that result itself.
+// First tries the result of the previous merge and the entry after it, before it looks up `token`.
+// One of them is nearly always the token, because a trainer appends the result of each merge to the
+// vocabulary.
 int32_t MergeLoader::find_merged(std::string_view token) {
   const auto entries = vocabulary_.entries();
   for (const size_t entry : {expected_, expected_ + 1}) {

@@ -1,4 +1,4 @@
-// Turns the merges of a file, which spell their tokens, into merges of ids.
+// Turns the merges of a file, which are pairs of spelled tokens, into merges of ids.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class MergeLoader {
   size_t prefix_size_;
   std::string where_;
   std::vector<BpeMerge> merges_;
-  // The left and right sides of the last merges, which are not looked up yet.
+  // The left and right sides of the merges that were added but are not looked up yet.
   std::vector<std::string_view> sides_;
   std::vector<int32_t> side_ids_;
   std::string merged_;

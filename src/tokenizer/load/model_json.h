@@ -1,5 +1,5 @@
-// The "model" of a tokenizer.json. The file is read directly into this form, because vocabularies
-// and merges are nearly all of it.
+// The field "model" of a tokenizer.json. The file is read directly into this form, without a JSON
+// document, because nearly all of a file is vocabulary and merges.
 #pragma once
 
 #include <string>

@@ -32,7 +32,8 @@ class Reader {
  public:
   explicit Reader(std::string where) : where_(std::move(where)) {}
 
-  // Keeps no view of `text`. simdjson may read SIMDJSON_PADDING bytes after the end of `text`.
+  // Keeps no view of `text` after it returns. SIMDJSON_PADDING bytes after the end of `text` must
+  // be readable, because simdjson may read them.
   void read(std::string_view text) {
     dom::parser parser(static_cast<size_t>(kLimits.max_bytes));
     try {
@@ -85,7 +86,7 @@ class Reader {
         model_.options[key] = parse_small(value, "model." + key);
       }
     }
-    if (model_.has_merges) read_merges(merges);  // the merges need the other fields
+    if (model_.has_merges) read_merges(merges);  // read last, because it uses the other fields
   }
 
   void add_token(std::string_view token, int64_t id) {
@@ -255,7 +256,7 @@ AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
   return result;
 }
 
-// Throws if two tokens share an id.
+// Returns the spelling of each id. Throws Error (kConfig) if two tokens have the same id.
 TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<AddedToken>& added,
                            const std::string& where) {
   int32_t max_id = vocabulary.max_id();
@@ -326,8 +327,8 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::stri
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   Reader reader(where);
   reader.read(text);
-  // The text is the largest part of the memory that loading needs, so it is freed before the model
-  // is built.
+  // Frees the text before the model is built, because it is the largest part of the memory that
+  // loading needs.
   text = {};
   static const std::set<std::string, std::less<>> kKnown = {
       "version",    "truncation",    "padding",        "added_tokens",

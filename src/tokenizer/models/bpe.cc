@@ -31,7 +31,8 @@ class BpeScratch final : public Model::Scratch {
   std::vector<int32_t> symbols;
 };
 
-// The symbols of a word, and the number of bytes that each of them stands for.
+// The symbols of a word (the ids of the tokens that BPE starts with), and the number of bytes that
+// each symbol stands for.
 struct SizedSymbols {
   std::vector<int32_t> ids;
   std::vector<uint32_t> sizes;
@@ -83,9 +84,9 @@ class Bpe final : public Model {
       read_byte_level_vocabulary(vocabulary);
     } else {
       read_vocabulary(vocabulary);
-      // A piece cannot be cut if it may be a token as a whole, or if symbols depend on their place
-      // in the word. It also cannot be cut if characters are left out, because the characters
-      // beside them may then be merged.
+      // Pieces are not cut if a whole piece may be a token (ignore_merges), or if symbols depend on
+      // their place in the word (affixes). They are also not cut if characters without a token are
+      // left out, because the characters on both sides may then be merged.
       const bool keeps_all = has_byte_tokens_ || options_.unk_id != kNoId;
       cuts_ = !options_.ignore_merges && !has_affixes() && keeps_all;
       if (!cuts_) return;
@@ -142,7 +143,7 @@ class Bpe final : public Model {
   std::string name() const override { return options_.byte_level ? "ByteLevel BPE" : "BPE"; }
 
  private:
-  // Skips tokens with a character outside of GPT-2's alphabet, because no piece can contain them.
+  // Skips tokens with a character outside of GPT-2's alphabet, because no text gives them.
   void read_byte_level_vocabulary(const Vocabulary& vocabulary) {
     std::string bytes;
     if (options_.ignore_merges) words_.reserve(vocabulary.size());
@@ -192,8 +193,8 @@ class Bpe final : public Model {
     }
   }
 
-  // The ranges of `tokens` count the bytes of the spelling in GPT-2's alphabet. Changes them so
-  // that they count the bytes of the piece.
+  // Changes the ranges of `tokens` from bytes of the spelling in GPT-2's alphabet to bytes of the
+  // piece.
   static void count_bytes(std::string_view piece, std::span<RangedToken> tokens) {
     std::vector<uint32_t> byte_at;
     for (uint32_t i = 0; i < piece.size(); ++i)
@@ -224,7 +225,8 @@ class Bpe final : public Model {
     return out;
   }
 
-  // `after_unknown` is true if the previous symbol also stands for text without a token.
+  // Adds the unknown token for a character of `size` bytes. `after_unknown` is true if the previous
+  // symbol is also an unknown token.
   template <typename Symbols>
   void add_unknown(bool after_unknown, size_t size, Symbols& symbols) const {
     if (options_.unk_id == kNoId) return;
@@ -283,7 +285,7 @@ class Bpe final : public Model {
 
   BpeOptions options_;
   PairTable pairs_;
-  // All tokens, for ignore_merges and for affixes. Otherwise it is empty.
+  // All tokens if ignore_merges or an affix is set. Otherwise it is empty.
   Vocabulary words_;
   Alphabet alphabet_;
   MergeBorders borders_;

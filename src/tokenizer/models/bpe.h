@@ -19,7 +19,7 @@ struct BpeMerge {
 };
 
 struct BpeOptions {
-  bool byte_level = false;  // pieces are raw bytes; the vocabulary is spelled in GPT-2's alphabet
+  bool byte_level = false;  // takes raw bytes; the vocabulary is spelled in GPT-2's alphabet
   int32_t unk_id = -1;      // -1: characters without a token are left out
   bool fuse_unk = false;    // neighbouring characters without a token become one unknown token
   // Characters without a token become <0xNN> tokens if the vocabulary has them.

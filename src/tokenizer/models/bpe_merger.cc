@@ -6,10 +6,10 @@
 namespace encode {
 namespace {
 
-constexpr size_t kShort = 32;    // the limit for the symbols of merge_short()
+constexpr size_t kShort = 32;    // the largest number of symbols for merge_short()
 constexpr size_t kWindow = 512;  // the number of symbols in a window of a long word
-// The number of tokens at the end of a window that are merged again. They may be wrong, because the
-// window does not have the symbols after it.
+// The number of tokens at the end of a window that the next window merges again. They may be wrong,
+// because the merges did not see the symbols after the window.
 constexpr size_t kTokensToRedo = 2;
 // A word is merged as a whole if its windows together have more symbols than this number times the
 // size of the word. Real vocabularies need up to 4, if tokens are longer than a window.
@@ -41,16 +41,17 @@ int32_t* BpeMerger::merge(std::span<const int32_t> symbols, int32_t* out) {
 }
 
 std::span<const BpeMerger::Token> BpeMerger::merge_ranged(std::span<const int32_t> symbols) {
-  // A long word is merged in windows. This is right for the following reason. BPE gives the tokens
-  // t1 .. tn for their text if and only if it gives [ti, ti+1] for the text of each two neighbours.
-  // Suppose that BPE of the whole text merges across the border of ti and ti+1. Then the first such
-  // merge also happens for these two alone, because the other symbols only add candidates that lose
-  // to it.
+  // Merges a long word in windows. This gives the same tokens as merging the whole word: BPE gives
+  // the tokens t1 .. tn for a text if and only if, for each pair of neighbours, it gives ti, ti+1
+  // for the text of this pair. Proof: suppose that BPE of the whole text merges two symbols on both
+  // sides of the border between ti and ti+1. The first merge of this kind also happens if BPE
+  // merges the text of ti and ti+1 alone, because the symbols outside the pair only add candidates
+  // with a lower priority.
   //
   // So the tokens before a window and the tokens of the window are right if joins() is true for the
-  // two tokens at their border. If it is false, a larger window begins at the token before the
-  // border. With tokens that are much longer than a window, this could be repeated without end. So
-  // kMaxWork limits it.
+  // two tokens at the border between them. If joins() is false, a larger window begins at the token
+  // before the border. If tokens are much longer than a window, this could be repeated without end.
+  // So after kMaxWork symbols for each symbol of the word, the word is merged as a whole.
   tokens_.clear();
   window_.clear();
   uint32_t begin = 0;
@@ -89,8 +90,8 @@ std::span<const BpeMerger::Token> BpeMerger::merge_whole(std::span<const int32_t
   return tokens_;
 }
 
-// Fills window_ with the tokens of the next window. If it has the same symbols as the last window
-// (in a long run of one character), the tokens of the last window only get new begins.
+// Fills window_ with the tokens of the next window. If the next window has the same symbols as the
+// last window (in a long run of one character), the same tokens are used with new begins.
 void BpeMerger::next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size) {
   const auto here = symbols.subspan(begin, size);
   if (!window_.empty() && size == window_size_ &&

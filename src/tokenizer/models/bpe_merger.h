@@ -1,5 +1,5 @@
-// Merges the symbols (ids) of a word. This is the second part of BPE, after the split of the word
-// into symbols.
+// The second part of BPE: merges the symbols of a word. Symbols are the ids that the first part has
+// split the word into.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class PairTable {
     uint32_t rank = kNone;
     int32_t merged = -1;
   };
-  static constexpr uint32_t kNone = UINT32_MAX;  // not a rank
+  static constexpr uint32_t kNone = UINT32_MAX;  // the rank of a pair without a merge
 
   // `ranks` has one rank for each merge, and merges may have equal ranks. If it is empty, the rank
   // of a merge is its index.
@@ -50,13 +50,14 @@ class PairTable {
     return key * 0x9E3779B97F4A7C15U;
   }
 
-  // There are more slots than hash values, so that a probe can go on after the last hash value.
+  // The array has more slots than there are hash values, so that a search that begins at the last
+  // hash value needs no wrap-around.
   LargeTable<Slot> slots_;
   int shift_ = 0;
 };
 
-// Merges a word of n symbols. This takes time O(n) with the merges of real vocabularies, and time
-// O(n log n) with any merges. Not thread-safe: each thread needs a merger of its own.
+// Merges words. A word of n symbols takes time O(n) with the merges of real vocabularies, and at
+// most O(n log n). Not thread-safe: each thread needs a merger of its own.
 class BpeMerger {
  public:
   // `pairs` must outlive the merger.
@@ -70,7 +71,8 @@ class BpeMerger {
     int32_t id;
     uint32_t begin;  // the index of the token's first symbol
   };
-  // Returns the same ids and the begin of each. The result is valid until the next call.
+  // Returns the ids that merge() writes, and the begin of each. The result is valid until the next
+  // call of merge() or merge_ranged().
   std::span<const Token> merge_ranged(std::span<const int32_t> symbols);
   void shrink(size_t max_bytes);
 
@@ -87,14 +89,15 @@ class BpeMerger {
 
   std::span<const Token> merge_whole(std::span<const int32_t> symbols);
   int32_t* merge_short(std::span<const int32_t> symbols, int32_t* out);
-  // Appends the tokens of `symbols` to `tokens`. `base` is added to their begins.
+  // Appends the tokens of `symbols` to `tokens`. Adds `base` to the begin of each token.
   void merge_window(std::span<const int32_t> symbols, uint32_t base, std::vector<Token>& tokens);
   void next_window(std::span<const int32_t> symbols, uint32_t begin, size_t size);
   void merge_at(uint32_t position);
   void rank_pair(uint32_t position);
   void push(Candidate candidate);
   Candidate pop();
-  // Returns true if BPE gives `left` and `right` for the symbols of both.
+  // Returns true if BPE gives the tokens `left` and `right` for the symbols of both tokens
+  // together.
   bool joins(std::span<const int32_t> symbols, const Token& left, const Token& right,
              uint32_t right_end);
 
@@ -105,8 +108,8 @@ class BpeMerger {
   std::vector<Token> window_;  // the tokens of the last window, which has window_size_ symbols
   size_t window_size_ = 0;
   std::vector<Token> joined_;
-  // The last pair of tokens for which joins() was true: the symbols of both tokens, and the number
-  // of symbols of the left token.
+  // The last two tokens for which joins() was true: the symbols of both tokens, and the number of
+  // symbols of the left token. joins() compares with them first.
   std::vector<int32_t> joined_symbols_;
   uint32_t joined_border_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-// The first bytes of a string as two numbers that have the same order as the bytes.
+// The first 16 bytes of a string as two numbers. Comparing them gives the order of the bytes.
 struct FirstBytes {
   uint64_t high, low;
   auto operator<=>(const FirstBytes&) const = default;
@@ -81,9 +81,9 @@ struct ByteTrie::Range {
 
 ByteTrie::ByteTrie(const std::vector<Entry>& entries) {
   const SortedEntries sorted(entries);
-  nodes_.reserve(sorted.size_bytes() + 1024);  // usually too much, but unused pages cost nothing
+  nodes_.reserve(sorted.size_bytes() + 1024);  // usually more than needed; unused pages are free
   nodes_.resize(1024);
-  nodes_[kRoot].parent = kNoNode - 1;  // the root is not free, and it is the child of no node
+  nodes_[kRoot].parent = kNoNode - 1;  // marks the root as taken and as the child of no node
   std::vector<Range> todo{{kRoot, 0, static_cast<uint32_t>(sorted.size()), 0}};
   while (!todo.empty()) {
     const Range range = todo.back();
@@ -118,7 +118,8 @@ void ByteTrie::place(const Range& range, const SortedEntries& entries, std::vect
   }
 }
 
-// Returns the first free node from `at` on. The array has room for all children of a node after it.
+// Returns the first free node at or after `at`. Enlarges the array, so that all children of a node
+// fit after the returned node.
 uint32_t ByteTrie::next_free(uint32_t at) {
   for (;; ++at) {
     if (size_t{at} + 512 > nodes_.size()) nodes_.resize(nodes_.size() + nodes_.size() / 4);
@@ -126,10 +127,10 @@ uint32_t ByteTrie::next_free(uint32_t at) {
   }
 }
 
-// Returns a base for which the children of all `bytes` are free.
+// Returns a base for which the node at base + byte is free for each of `bytes`.
 uint32_t ByteTrie::find_base(std::span<const unsigned char> bytes) {
   const uint32_t lowest = bytes.front() + 1U;
-  if (bytes.size() == 1) {  // most nodes have one child, which fills the first gap
+  if (bytes.size() == 1) {  // a single child, as most nodes have, fits in the first gap
     const uint32_t at = next_free(std::max(first_gap_, lowest));
     first_gap_ = at + 1;
     return at - bytes.front();
@@ -141,7 +142,7 @@ uint32_t ByteTrie::find_base(std::span<const unsigned char> bytes) {
     if (std::all_of(bytes.begin(), bytes.end(), [this, base](unsigned char byte) {
           return nodes_[base + byte].parent == kNoNode;
         })) {
-      // If nearly all nodes up to here are taken, later searches begin here.
+      // If at most 5 % of the nodes up to `at` are free, later searches begin at `at`.
       const uint32_t searched = at - first_free_ + 1;
       if (tried * 20 <= searched) first_free_ = at;
       return base;

@@ -1,5 +1,5 @@
-// A double-array trie that maps strings to ids. It finds the longest string, or all strings, that a
-// text begins with. A search reads one array element for each byte.
+// A double-array trie that maps strings to ids. It finds the longest of its strings, or all of its
+// strings, that a text begins with. A search reads one array element for each byte.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class ByteTrie {
   explicit ByteTrie(const std::vector<Entry>& entries);
 
   bool empty() const { return nodes_.empty(); }
-  // Returns the child of `node` for `byte`, and kNoNode if there is none. `node` must not be
+  // Returns the child of `node` for `byte`, or kNoNode if there is no child. `node` must not be
   // kNoNode.
   uint32_t child(uint32_t node, char byte) const {
     const uint32_t next = nodes_[node].base + static_cast<unsigned char>(byte);
@@ -33,15 +33,16 @@ class ByteTrie {
   }
   // `node` is a node of a trie that is not empty.
   int32_t id(uint32_t node) const { return nodes_[node].id; }  // -1: no string ends here
-  // Returns the descendant of `node` for `bytes`, and kNoNode if there is none.
+  // Follows `bytes` from `node`. Returns the last node, or kNoNode if a child is missing.
   uint32_t walk(uint32_t node, std::string_view bytes) const;
   size_t size_bytes() const { return nodes_.size() * sizeof(Node); }
 
   struct Found {
     int32_t id = -1;
-    uint32_t size = 0;  // bytes
+    uint32_t size = 0;  // the size of the string in bytes
   };
-  // Returns the longest string below `node` that the text [p, end) begins with.
+  // Returns the longest string below `node` that the text [p, end) begins with. The id is -1 if
+  // there is no string.
   Found longest(uint32_t node, const char* p, const char* end) const {
     Found found;
     for (const char* q = p; q < end;) {
@@ -66,8 +67,8 @@ class ByteTrie {
   void place(const Range& range, const SortedEntries& entries, std::vector<Range>& todo);
 
   LargeTable<Node> nodes_;
-  // The search for free nodes begins at first_gap_ if a parent has one child, and at first_free_ if
-  // it has more. Few nodes before these indices are free.
+  // The search for free nodes begins at first_gap_ for a parent with one child, and at first_free_
+  // for a parent with several children. Few nodes before these indices are free.
   uint32_t first_gap_ = 1;
   uint32_t first_free_ = 1;
 };

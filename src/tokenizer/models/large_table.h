@@ -1,5 +1,5 @@
-// A vector for tables of megabytes with random access. It uses huge pages if the system has them.
-// They avoid most page faults when the table is filled, and most TLB misses when it is read.
+// A vector for large tables with random access. It asks for huge pages, which avoid most page
+// faults when the table is filled, and most TLB misses when it is read.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class LargeTableAllocator {
   using value_type = T;
 
   LargeTableAllocator() = default;
-  // Not explicit, because containers convert allocators.
+  // Not explicit, because containers convert allocators implicitly.
   template <typename Other>
   LargeTableAllocator(const LargeTableAllocator<Other>& /*other*/) {}
 
@@ -28,7 +28,7 @@ class LargeTableAllocator {
     const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
     void* memory = std::aligned_alloc(kHugePage, rounded);
     if (memory == nullptr) throw std::bad_alloc();
-    // This is only advice. If the system does not follow it, the pages are small.
+    // Only a hint. If the kernel ignores it, the table has small pages and is slower.
     ::madvise(memory, rounded, MADV_HUGEPAGE);
     return static_cast<T*>(memory);
   }

@@ -38,7 +38,8 @@ MergeBorders::MergeBorders(const Vocabulary& vocabulary, const std::vector<BpeMe
   for (const BpeMerge& merge : merges)
     joined_[last[static_cast<size_t>(merge.left)]][first[static_cast<size_t>(merge.right)]] = true;
   joined_[kOtherClass][kOtherClass] = true;
-  // The spelling of a stand-in does not show which characters its merges join.
+  // Cuts nothing if a merge has a stand-in as a side, because the spelling of a stand-in does not
+  // show which characters this merge joins.
   std::vector<bool> stands_in(id_count);
   for (const int32_t id : stand_ins) {
     if (id >= 0) stands_in[static_cast<size_t>(id)] = true;

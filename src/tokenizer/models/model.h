@@ -1,4 +1,5 @@
-// The third stage: a model turns pieces into ids. Each model type of tokenizer.json has one class.
+// The third stage of a tokenizer: a model turns pieces (words) into ids. Each model type of
+// tokenizer.json has one class.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +18,15 @@ namespace encode {
 // A token and the bytes that it stands for.
 struct RangedToken {
   int32_t id;
-  Piece bytes;  // counted from the first byte of the piece
-  // True if the token is spelled as these bytes. Otherwise it is spelled as in the vocabulary.
+  Piece bytes;  // the range of the bytes, counted from the first byte of the piece
+  // True if the spelling of the token is these bytes. Otherwise the vocabulary has its spelling.
   bool is_text = false;
 };
 
 // Models are immutable and throw no Error.
 class Model {
  public:
-  // The memory that a thread needs to tokenize. Each model has its own kind.
+  // The memory that a thread needs to tokenize. Each model derives a class of its own.
   class Scratch {
    public:
     virtual ~Scratch() = default;
@@ -37,21 +38,21 @@ class Model {
 
   virtual std::unique_ptr<Scratch> make_scratch() const = 0;
 
-  // Writes the ids of all pieces of `text` to `out` and returns their end. A model gives at most
-  // one id for each byte. `out` has room for these ids and for kSlackIds more, so that a model can
-  // write a few ids at once. Thread-safe if each thread has its own `scratch`.
+  // Writes the ids of all pieces of `text` to `out` and returns the end of the ids. A model gives
+  // at most one id for each byte. `out` must have room for text.size() + kSlackIds ids, so that a
+  // model can write several ids at once. Thread-safe if each thread has its own `scratch`.
   static constexpr size_t kSlackIds = 8;
   virtual int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, Scratch& scratch,
                             int32_t* out) const = 0;
 
-  // Appends the tokens of one piece. They have the ids that tokenize() gives, and the byte ranges
-  // of Hugging Face `tokenizers`. If a model leaves out characters, the ranges after these are
-  // wrong by their size.
+  // Appends the tokens of one piece. They have the ids that tokenize() gives, and the same byte
+  // ranges as in Hugging Face `tokenizers`. If the model leaves out characters, the ranges after
+  // these characters are wrong by their size, as in that library.
   virtual void tokenize_ranged(std::string_view piece, Scratch& scratch,
                                std::vector<RangedToken>& tokens) const = 0;
 
-  // Returns true if no token contains both `letter` (ASCII) and the space or U+2581 after it, and
-  // if the tokens before this border do not depend on the text after it.
+  // The border is between the ASCII letter `letter` and the space or U+2581 after it. Returns true
+  // if no token contains both, and the tokens before the border do not depend on the text after it.
   virtual bool cuts_between(char letter, WordBorder border) const {
     static_cast<void>(letter);
     static_cast<void>(border);

@@ -83,7 +83,8 @@ class SentencePiece final : public Tokenizer {
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   SpecialTokens special_;
-  // Gives the same ids faster than the library. Null if this module does not support the model.
+  // encode's own tokenizer, which gives the same ids as the library and is faster. It is null if
+  // this module does not support the model.
   std::unique_ptr<Tokenizer> own_;
 };
 
@@ -92,7 +93,7 @@ int32_t require_id(int id, const char* name, const std::string& where) {
   return id;
 }
 
-// Refuses pieces that are too long. The library would load them.
+// Refuses a model with a piece that is too long. The sentencepiece library has no limit.
 void check_pieces(std::string_view model, const std::string& where) {
   const std::optional<PieceBytes> bytes = measure_pieces(model);
   if (!bytes.has_value()) refuse_format("not a sentencepiece model", where, "a .model file", "");
@@ -114,8 +115,8 @@ SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_con
   const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
                                    kTokenizerFormat);
   const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
-  // `legacy` says how text next to special tokens is tokenized. It has no effect here, because
-  // special tokens are not searched for in a text.
+  // Checks the type of the field `legacy` and ignores its value. The field says how text next to
+  // special tokens is tokenized, but this tokenizer does not search for special tokens in a text.
   static_cast<void>(fields.boolean_or("legacy", true));
   return {.add_bos = fields.boolean_or("add_bos_token", false),
           .add_eos = fields.boolean_or("add_eos_token", false)};

@@ -1,5 +1,5 @@
-// Loads sentencepiece .model files. The sentencepiece library tokenizes, except for the models of
-// sentencepiece_bpe.h.
+// Loads sentencepiece .model files. The sentencepiece library tokenizes with them, except for the
+// models that sentencepiece_bpe.h supports.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace encode {
 
-// What tokenizer_config.json says about special tokens. Without that file, none are added.
+// The special tokens that tokenizer_config.json asks for. Without this file, none are added.
 struct SentencePieceOptions {
   bool add_bos = false;
   bool add_eos = false;

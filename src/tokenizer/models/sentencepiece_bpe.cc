@@ -20,10 +20,12 @@ using Entry = SentencePieceModel::Entry;
 using Type = SentencePieceModel::Type;
 
 constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
-// add_merges() looks up every way to cut a piece in two. This takes time in the square of its size.
+// The limit for the size of a piece. add_merges() looks up every way to cut a piece in two, which
+// takes quadratic time in the size of the piece.
 constexpr size_t kMaxPieceBytes = 1024;
 
-// Returns the bytes of the first code point, and 0 if it is not UTF-8.
+// Returns the size of the first code point in bytes, or 0 if `text` does not begin with valid
+// UTF-8.
 size_t first_size(std::string_view text) {
   const unicode::Decoded d = unicode::decode(text.data(), text.data() + text.size());
   return d.code_point == 0xFFFD && d.size == 1 ? 0 : d.size;
@@ -40,8 +42,8 @@ bool is_utf8(std::string_view text) {
 
 bool is_character(std::string_view text) { return first_size(text) == text.size(); }
 
-// Returns true if this module can treat the piece as the library does. It cannot for unused pieces,
-// and for a piece of one character that is not normal or user-defined (a control symbol, say).
+// Returns true if this module treats the piece as the library does. This is not the case for unused
+// pieces, and for pieces of one character that are neither normal nor user-defined.
 bool is_plain(const Entry& entry) {
   if (entry.piece.size() > kMaxPieceBytes || !is_utf8(entry.piece)) return false;
   const bool looked_for = entry.type == Type::kNormal || entry.type == Type::kUserDefined;
@@ -52,7 +54,7 @@ class Builder {
  public:
   explicit Builder(const SentencePieceModel& model) : model_(model) {}
 
-  // Returns false if a piece is not like the pieces of a trained model.
+  // Returns false if the model has a piece that this module does not support.
   bool build() {
     return std::all_of(model_.entries.begin(), model_.entries.end(), is_plain) && add_pieces() &&
            add_merges();
@@ -96,9 +98,9 @@ class Builder {
     return options_.unk_id >= 0 && (has_bytes || !model_.byte_fallback);
   }
 
-  // Adds a merge for each pair of pieces that together spell a third piece. The merge with the
-  // highest score of the third piece gets the lowest rank. Returns false if a character of a piece
-  // is not a piece itself.
+  // Adds a merge for each pair of pieces that together spell a third piece. The higher the score of
+  // the third piece, the lower is the rank of the merge. Returns false if a character of a piece is
+  // not a piece itself.
   bool add_merges() {
     std::vector<float> scores;
     for (const Entry& entry : model_.entries) {
@@ -122,7 +124,8 @@ class Builder {
     return true;
   }
 
-  // Equal scores give equal ranks. Of pairs with equal ranks, BPE merges the leftmost first.
+  // Sets the ranks of the merges from their scores. Equal scores give equal ranks. BPE merges the
+  // leftmost of several pairs with equal ranks first, as sentencepiece does.
   void rank(const std::vector<float>& scores) {
     std::vector<float> order = scores;
     std::sort(order.begin(), order.end(), std::greater<>());

@@ -1,5 +1,5 @@
-// sentencepiece's BPE without the sentencepiece library, for models that change nothing but the
-// spaces of a text (Llama 2, Mistral, Gemma).
+// Tokenizes with sentencepiece BPE models without the sentencepiece library. This is supported for
+// models that normalize only the spaces of a text (Llama 2, Mistral, Gemma).
 #pragma once
 
 #include <memory>

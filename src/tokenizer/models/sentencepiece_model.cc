@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kMaxEntries = 4'000'000;
 
-// Reads the fields of one protobuf message one after the other.
+// Reads the fields of a protobuf message one after the other.
 class Fields {
  public:
   explicit Fields(std::string_view message) : rest_(message) {}
 
-  // Reads the next field. Returns false at the end, and if the message is malformed.
+  // Reads the next field. Returns false at the end of the message, or if the message is malformed.
   bool next() {
     uint64_t key = 0;
     if (rest_.empty()) return false;

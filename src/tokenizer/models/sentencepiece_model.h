@@ -1,4 +1,5 @@
-// The content of a sentencepiece .model file that is needed to tokenize without the library.
+// The parts of a sentencepiece .model file that are needed to tokenize without the sentencepiece
+// library.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +40,12 @@ struct SentencePieceModel {
 // twice, or a field has another type). `file` must outlive the result. Does not throw Error.
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file);
 
-// Returns the sizes of the pieces of any ModelProto. Returns nullopt if the file is not a message
-// of protobuf.
+// The sizes of the pieces of a ModelProto, in bytes.
 struct PieceBytes {
   size_t longest = 0;  // the size of the longest piece
   size_t sum = 0;      // the sum of the sizes of all pieces
 };
+// Accepts any form of a ModelProto. Returns nullopt if the file is not a protobuf message.
 std::optional<PieceBytes> measure_pieces(std::string_view file);
 
 }  // namespace encode

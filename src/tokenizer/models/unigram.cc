@@ -12,7 +12,8 @@
 namespace encode {
 namespace {
 
-constexpr double kUnknownPenalty = 10;  // subtracted from the lowest score of the vocabulary
+// The score of an unknown character is the lowest score of the vocabulary minus this number.
+constexpr double kUnknownPenalty = 10;
 constexpr uint32_t kNowhere = UINT32_MAX;
 
 class Unigram final : public Model {
@@ -57,8 +58,8 @@ class Unigram final : public Model {
   std::string name() const override { return "Unigram"; }
 
  private:
-  // The best way to tokenize the beginning of a word: its score, its last token, and the begin of
-  // this token.
+  // The best way to tokenize the first bytes of a word: the sum of the scores, the last token, and
+  // the offset at which the last token begins.
   struct Best {
     double score = 0;
     uint32_t begin = kNowhere;
@@ -69,7 +70,7 @@ class Unigram final : public Model {
       if (best.capacity() * sizeof(Best) > max_bytes) std::vector<Best>().swap(best);
     }
     WordCache cache;
-    std::vector<Best> best;  // indexed by end offset
+    std::vector<Best> best;  // best[i] is for the first i bytes of a word
   };
 
   static void offer(Best& best, double score, uint32_t begin, int32_t id) {
@@ -109,8 +110,8 @@ class Unigram final : public Model {
     }
   }
 
-  // Calls `on(id, begin, end)` for each token of the best path, the last token first. Unknown
-  // characters in a row are one token.
+  // Calls `on(id, begin, end)` for each token of the best tokenization of `word`, the last token
+  // first. Unknown characters that follow each other are one token.
   template <typename Function>
   void walk_path(std::string_view word, const Best* best, Function&& on) const {
     for (auto end = static_cast<uint32_t>(word.size()); end > 0;) {
@@ -125,12 +126,13 @@ class Unigram final : public Model {
     }
   }
 
-  // Calls `on(id)` for each id that stands for an unknown text, the last id first.
+  // Calls `on(id)` for each id that stands for a run of unknown characters, the last id first.
   template <typename Function>
   void walk_unknown(std::string_view text, Function&& on) const {
     const auto id_of = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
     const uint32_t node = trie_.walk(ByteTrie::kRoot, text);
-    // Unknown characters in a row may spell a token, for example the unknown token.
+    // If the run of unknown characters spells a token (such as the unknown token), it is this
+    // token.
     const int32_t known = node == ByteTrie::kNoNode ? -1 : trie_.id(node);
     if (known < 0 &&
         std::none_of(text.begin(), text.end(), [&](char byte) { return id_of(byte) < 0; })) {

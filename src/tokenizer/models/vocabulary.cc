@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kBatch = 32;  // the number of look-ups that overlap their memory accesses
 
-// The seed differs in each process, so that nobody can make a file with tokens that collide.
+// The seed of the hash function. It differs in each process, so that nobody can make a file with
+// tokens that have the same hash.
 uint64_t hash_seed() {
   static const uint64_t seed = [] {
     std::random_device random;

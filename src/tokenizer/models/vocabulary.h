@@ -1,5 +1,5 @@
-// Tokens and their ids. All strings are in one buffer, and a hash table with open addressing finds
-// them.
+// Maps tokens to ids. The strings of all tokens are in one buffer, and a hash table with open
+// addressing finds them.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class Vocabulary {
   bool add(std::string_view token, int32_t id);
   void reserve(size_t tokens);
 
-  int32_t find(std::string_view token) const;             // returns -1 if there is no such token
-  const Entry* find_entry(std::string_view token) const;  // returns null if there is no such token
-  // Writes the id of each of `tokens` to `ids`, and -1 if there is no such token. The memory
-  // accesses of the look-ups overlap. This is faster, because the table is larger than the
+  int32_t find(std::string_view token) const;             // returns -1 if the token is unknown
+  const Entry* find_entry(std::string_view token) const;  // returns null if the token is unknown
+  // Writes the id of each of `tokens` to `ids`, or -1 if the token is unknown. The memory accesses
+  // of the look-ups overlap. So this is faster than find(), because the table is larger than the
   // processor's caches.
   void find_all(std::span<const std::string_view> tokens, std::span<int32_t> ids) const;
   size_t size() const { return entries_.size(); }

@@ -1,5 +1,5 @@
-// Remembers the ids of short words, because nearly all words of a text are short and occur again.
-// The size of a cache is fixed. Only one thread at a time may use a cache.
+// A cache of the ids of short words. Nearly all words of a text are short and occur again. The size
+// of a cache is fixed. Only one thread at a time may use a cache.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace encode {
 
-// A word of up to kMaxBytes bytes, as two 64-bit numbers. The last byte has the size of the word.
+// A word of up to kMaxBytes bytes, stored in two 64-bit numbers. The last byte has the size of the
+// word and the count of add_spaces().
 struct WordKey {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -54,9 +55,9 @@ class WordCache {
 
   WordCache() : sets_(new Set[kSets]) {}
 
-  // Writes the ids of all pieces of `text` to `out` and returns their end. Calls
-  // `tokenize_word(word, out)` for each word that the cache does not have. This function writes the
-  // ids of the word to `out` and returns their end.
+  // Writes the ids of all pieces of `text` to `out` and returns the end of the ids. Calls
+  // `tokenize_word(word, out)` for each word that the cache does not have. tokenize_word() writes
+  // the ids of the word to `out` and returns the end of the ids.
   template <typename TokenizeWord>
   int32_t* tokenize(std::string_view text, std::span<const Piece> pieces, int32_t* out,
                     TokenizeWord&& tokenize_word) {
@@ -80,8 +81,8 @@ class WordCache {
     return end;
   }
 
-  // Writes the ids of `key` to `out`, which must have room for kMaxIds ids, and returns their end.
-  // Returns null if the cache does not have the key.
+  // Writes the ids of `key` to `out`, which must have room for kMaxIds ids, and returns the end of
+  // the ids. Returns null if the cache does not have the key.
   int32_t* find(const WordKey& key, int32_t* out) const {
     const Set& set = sets_[index(key)];
     for (const Entry& entry : set.entries) {
@@ -93,8 +94,8 @@ class WordCache {
     return nullptr;
   }
 
-  // Remembers a word unless it has too many ids. Of the two words in its set, the older one is
-  // forgotten.
+  // Stores the ids of a word. Does nothing if there are more than kMaxIds ids. The word replaces
+  // the older of the two words in its set.
   void insert(const WordKey& key, const int32_t* begin, const int32_t* end) {
     const auto count = static_cast<size_t>(end - begin);
     if (count > kMaxIds) return;
@@ -109,7 +110,7 @@ class WordCache {
  private:
   struct Entry {
     uint64_t key_low = 0;
-    uint64_t key_high = 0;  // 0: the entry is free; a key has a size or spaces
+    uint64_t key_high = 0;  // 0 if the entry is free; no key has 0 here (it has a size or spaces)
     int32_t ids[kMaxIds] = {};
   };
   struct alignas(64) Set {

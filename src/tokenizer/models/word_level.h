@@ -1,4 +1,5 @@
-// WordLevel: a piece is a token, or it becomes the unknown token.
+// The model WordLevel: each piece that is in the vocabulary is a token, and each other piece
+// becomes the unknown token.
 #pragma once
 
 #include <memory>

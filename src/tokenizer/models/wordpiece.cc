@@ -62,8 +62,8 @@ class WordPiece final : public Model {
     return first + 1;
   }
 
-  // Calls `on(id, bytes)` for each token. Returns false if the word is unknown; calls before that
-  // have no meaning.
+  // Calls `on(id, bytes)` for each token. Returns false if the word is unknown; the caller must
+  // then discard what `on` was given.
   template <typename Function>
   bool search(std::string_view word, Function&& on) const {
     const auto chars = [&word] {

@@ -1,5 +1,5 @@
-// WordPiece (BERT): takes the longest token that the rest of a word begins with, again and again. A
-// word that cannot be covered becomes the unknown token.
+// The model WordPiece (BERT): cuts off the longest token that the rest of a word begins with, until
+// nothing is left. If no token fits, the whole word becomes the unknown token.
 #pragma once
 
 #include <memory>

@@ -15,7 +15,8 @@ namespace {
 
 using unicode::Decoded;
 
-constexpr char kDropped = '\x80';  // not an ASCII character
+// The entry of the table of ASCII characters for a character that is removed.
+constexpr char kDropped = '\x80';
 
 class BertNormalizer final : public Normalizer {
  public:
@@ -47,7 +48,7 @@ class BertNormalizer final : public Normalizer {
       if (i == in.size()) break;
       stretch.clear();
       i = normalize_stretch(in, i, decomposer, stretch);
-      // The buffer never shrinks here, because growing it again would clear its bytes again.
+      // Never shrinks the buffer here, because std::string writes zeros each time it grows again.
       out.resize(std::max(out.size(), written + stretch.size() + (in.size() - i)));
       stretch.copy(out.data() + written, stretch.size());
       written += stretch.size();
@@ -100,9 +101,9 @@ class BertNormalizer final : public Normalizer {
     return static_cast<size_t>(p - out);
   }
 
-  // Appends the normal form of the stretch of non-ASCII characters at `i`, and returns the end of
-  // the stretch. ASCII characters that are dropped belong to the stretch, because marks before and
-  // after them are put in one order.
+  // Appends the normal form of the non-ASCII characters from `i` on, and returns their end. ASCII
+  // characters that are removed do not end this stretch, because the marks on both sides of them
+  // are sorted together.
   size_t normalize_stretch(std::string_view in, size_t i, CanonicalDecomposer& decomposer,
                            std::string& out) const {
     const unicode::PropertyTable& table = unicode::properties();

@@ -1,7 +1,6 @@
-// BertNormalizer of tokenizer.json. It has four steps: it cleans the text, puts spaces around CJK
-// characters, removes accents (NFD without Mn), and lowers the case. All four are
-// applied to a stretch of text before the next stretch. Only the first and the last step can change
-// ASCII, so ASCII characters are looked up in a table.
+// The BertNormalizer of tokenizer.json. It has four steps: it cleans the text, puts spaces around
+// CJK characters, removes accents (NFD without nonspacing marks), and lowers the case. Only the
+// first and the last step can change ASCII characters, so these are looked up in a table.
 #pragma once
 
 #include <memory>

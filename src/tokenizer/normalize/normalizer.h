@@ -1,5 +1,5 @@
-// The first stage: a normalizer rewrites text. Each normalizer type of tokenizer.json has one
-// class, with the same results.
+// The first stage of a tokenizer: a normalizer rewrites the text. Each normalizer type of
+// tokenizer.json has one class here, which gives the same results.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ class Normalizer {
   // Does the same, with the same failure, and keeps track of where each byte comes from.
   virtual void normalize_aligned(AlignedText& text) const = 0;
 
-  // Returns true if the text before and the text after a border have no effect on each other. A
-  // border is between an ASCII letter and the space after it, or the U+2581 that an earlier step
-  // has put in its place. A local normalizer may still remove white space at the ends of the text.
+  // A border lies between an ASCII letter and the space after it, or the U+2581 that has replaced
+  // this space. Returns true if the text before a border and the text after it have no effect on
+  // each other. A local normalizer may still remove white space at the ends of the whole text.
   virtual bool is_local() const { return false; }
 };
 

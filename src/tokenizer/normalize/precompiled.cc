@@ -14,11 +14,11 @@
 namespace encode {
 namespace {
 
-// A grapheme cluster of at most this many bytes is looked up as a whole. A longer cluster is looked
-// up character by character.
+// A grapheme cluster of at most kMaxClusterBytes bytes is looked up as a whole. A longer cluster is
+// looked up character by character.
 constexpr size_t kMaxClusterBytes = 5;
 
-// A unit of the Darts double array.
+// An array element of a Darts double-array trie.
 class Unit {
  public:
   explicit Unit(uint32_t bits) : bits_(bits) {}
@@ -31,14 +31,15 @@ class Unit {
   uint32_t bits_;
 };
 
-// Prepended marks: the next character belongs to their cluster.
+// The prepended marks (Unicode). A prepended mark and the character after it are in one grapheme
+// cluster.
 constexpr std::array<char32_t, 27> kPrepended = {
     0x600,   0x601,   0x602,   0x603,   0x604,   0x605,   0x6DD,   0x70F,   0x890,
     0x891,   0x8E2,   0xD4E,   0x110BD, 0x110CD, 0x111C2, 0x111C3, 0x113D1, 0x1193F,
     0x11941, 0x11A84, 0x11A85, 0x11A86, 0x11A87, 0x11A88, 0x11A89, 0x11D46, 0x11F02};
 
-// Returns true for the controls without kGraphemeControl in the property table: NUL, and the
-// controls above U+FFFF.
+// Returns true for the control characters that do not have kGraphemeControl in the property table:
+// NUL, and the controls above U+FFFF.
 bool is_rare_control(char32_t c) {
   return c == 0 || (c >= 0x13430 && c <= 0x1343F) || (c >= 0x1BCA0 && c <= 0x1BCA3) ||
          (c >= 0x1D173 && c <= 0x1D17A) || (c >= 0xE0000 && c <= 0xE001F) ||
@@ -63,7 +64,7 @@ class Precompiled final : public Normalizer {
       const char byte = static_cast<char>(c);
       ascii_changes_[c] = find({&byte, 1}).has_value();
     }
-    ascii_changes_['\r'] = true;  // "\r\n" is a cluster
+    ascii_changes_['\r'] = true;  // because "\r\n" is one grapheme cluster
     refuse_prepended(where);
   }
 
@@ -120,8 +121,8 @@ class Precompiled final : public Normalizer {
   }
 
  private:
-  // Returns the replacement of the shortest rule that `text` begins with. The caller replaces all
-  // of `text` by it, because Hugging Face `tokenizers` does so.
+  // Returns the replacement of the shortest rule that `text` begins with. The caller replaces the
+  // whole `text` by this replacement, as Hugging Face `tokenizers` does.
   std::optional<std::string_view> find(std::string_view text) const {
     uint32_t node = 0;
     if (!step(node)) return std::nullopt;
@@ -161,8 +162,8 @@ class Precompiled final : public Normalizer {
     return changed;
   }
 
-  // Returns the size of the ASCII text at `i` that no rule changes. If a non-ASCII character
-  // follows, the last ASCII character does not count, because it may begin a cluster.
+  // Returns the size of the ASCII text from `i` on that no rule changes. If a non-ASCII character
+  // follows this text, its last character is not counted, because it may begin a grapheme cluster.
   size_t unchanged_ascii(std::string_view in, size_t i) const {
     size_t end = i;
     while (end < in.size() && static_cast<unsigned char>(in[end]) < 0x80 &&
@@ -177,8 +178,9 @@ class Precompiled final : public Normalizer {
     return c >= kPrepended.front() && std::binary_search(kPrepended.begin(), kPrepended.end(), c);
   }
 
-  // Returns the grapheme cluster at `i`. The end of a cluster longer than kMaxClusterBytes may be
-  // wrong, because that cluster is looked up character by character.
+  // Returns the grapheme cluster that begins at `i`. The end of a cluster longer than
+  // kMaxClusterBytes may be wrong. This has no effect, because the cluster is looked up character
+  // by character.
   static std::string_view cluster_at(std::string_view in, size_t i) {
     const unicode::PropertyTable& table = unicode::properties();
     const auto is_control = [&table](char32_t c) {
@@ -204,8 +206,8 @@ class Precompiled final : public Normalizer {
     return in.substr(i, static_cast<size_t>(p - begin));
   }
 
-  // Refuses a charsmap with a rule for a prepended mark. All other charsmaps look up a cluster with
-  // a prepended mark character by character.
+  // Refuses a charsmap with a rule for a prepended mark. With any other charsmap, a cluster with a
+  // prepended mark is looked up character by character.
   void refuse_prepended(const std::string& where) const {
     for (const char32_t c : kPrepended) {
       std::string utf8;

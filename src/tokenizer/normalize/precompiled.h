@@ -1,4 +1,5 @@
-// Precompiled: the normalization rules of sentencepiece, as a tokenizer.json has them (XLM-R, T5).
+// The normalizer Precompiled of tokenizer.json: the normalization rules of sentencepiece (XLM-R,
+// T5).
 #pragma once
 
 #include <memory>

@@ -153,7 +153,8 @@ class Replace final : public Normalizer {
     const bool one_code_point =
         unicode::decode(in.data() + first.begin, in.data() + first.end).size ==
         first.end - first.begin;
-    // The replacement of a match comes from the last code point of the match.
+    // The origin of the replacement is the last code point of the match. So if the text begins with
+    // a match that has several code points or is deleted, it leaves the first character of the row.
     if (first.is_match && (content_.empty() || !one_code_point)) text.leave_origin();
     text.commit();
   }
@@ -169,8 +170,8 @@ class Replace final : public Normalizer {
   std::string content_;
 };
 
-// Replaces one ASCII character without a list of matches. The most common Replace is of this kind
-// (' ' by U+2581).
+// Replaces one ASCII character, without a list of matches. This is faster, and the most common
+// Replace is of this kind (' ' by U+2581).
 class ReplaceByte final : public Normalizer {
  public:
   ReplaceByte(char from, std::string content) : from_(from), content_(std::move(content)) {}

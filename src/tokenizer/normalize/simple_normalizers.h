@@ -13,7 +13,7 @@
 namespace encode {
 
 std::unique_ptr<Normalizer> make_lowercase_normalizer();
-void lowercase_aligned(AlignedText& text);  // the effect of Lowercase on an aligned text
+void lowercase_aligned(AlignedText& text);  // does what Lowercase does
 std::unique_ptr<Normalizer> make_strip_accents_normalizer();
 std::unique_ptr<Normalizer> make_strip_normalizer(bool left, bool right);
 std::unique_ptr<Normalizer> make_prepend_normalizer(std::string prefix);
@@ -23,7 +23,7 @@ std::unique_ptr<Normalizer> make_byte_level_normalizer();
 std::unique_ptr<Normalizer> make_replace_normalizer(std::unique_ptr<TextPattern> pattern,
                                                     std::string content);
 
-// `from` is an ASCII character.
+// `from` must be an ASCII character.
 std::unique_ptr<Normalizer> make_replace_byte_normalizer(char from, std::string content);
 
 std::unique_ptr<Normalizer> make_normalizer_sequence(

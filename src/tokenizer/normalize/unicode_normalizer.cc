@@ -64,7 +64,8 @@ const std::vector<Mark>& CanonicalDecomposer::code_points() {
 
 void compose_canonically(std::vector<Mark>& marks) {
   Mark* starter = nullptr;
-  // The class of the last code point after the starter that was not composed; -1 if there is none.
+  // The combining class of the last code point after the starter that was not composed, or -1 if
+  // there is no such code point.
   int last_class = -1;
   for (Mark& mark : marks) {
     if (starter != nullptr && last_class < mark.combining_class) {
@@ -86,7 +87,7 @@ void compose_canonically(std::vector<Mark>& marks) {
 
 namespace {
 
-// A code point of a decomposition, with its Rewriting::Step::change.
+// A code point of a decomposition. `change` is Rewriting::Step::change.
 struct AlignedMark {
   char32_t code_point;
   int combining_class;
@@ -95,7 +96,7 @@ struct AlignedMark {
 
 std::vector<AlignedMark> decompose_with_changes(const AlignedText& text, bool compatibility) {
   std::vector<AlignedMark> marks;
-  size_t pending = 0;  // the marks from here on are not starters, and are not sorted yet
+  size_t pending = 0;  // the marks from this index on are not starters and are not sorted yet
   const auto sort_pending = [&] {
     const auto begin = marks.begin() + static_cast<ptrdiff_t>(pending);
     if (marks.end() - begin > 1) {
@@ -148,8 +149,8 @@ void rewrite_as(const std::vector<AlignedMark>& marks, AlignedText& text) {
   text.rewrite(rewriting);
 }
 
-// Normalizes only the stretches around code points that may change, and copies the rest. If there
-// are no such code points, it does not write a new text.
+// Normalizes only the stretches around code points that may change, and copies the rest of the
+// text. If no code point may change, it leaves the text as it is.
 class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(NormalizationForm form)
@@ -207,9 +208,9 @@ class UnicodeNormalizer final : public Normalizer {
     size_t begin, end;  // `begin` is the size of the text if there is no other stretch
   };
 
-  // Returns the next stretch at or after `from`. It begins one code point before the first code
-  // point that may change, because the two may be composed. It ends before the next code point that
-  // does not change.
+  // Returns the next stretch at or after `from`. The stretch begins one code point before the first
+  // code point that may change, because these two may be composed. It ends before the next code
+  // point that cannot change.
   Stretch next_stretch(std::string_view in, size_t from) const {
     const unicode::PropertyTable& table = unicode::properties();
     const char* end = in.data() + in.size();

@@ -37,7 +37,7 @@ class CanonicalDecomposer {
 
   bool compatibility_;
   std::vector<Mark> code_points_;
-  size_t pending_ = 0;  // the code points from here on are not starters, and are not sorted yet
+  size_t pending_ = 0;  // the code points from this index on are not starters and are not sorted
 };
 
 // Replaces `text` by its canonical or compatibility decomposition.
@@ -46,8 +46,8 @@ void decompose_aligned(AlignedText& text, bool compatibility);
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalizationForm form);
 
-// Composes the code points of a CanonicalDecomposer in place. A code point that is composed with a
-// code point before it becomes kComposedAway.
+// Composes the result of a CanonicalDecomposer in place. If two code points are composed, the
+// composite replaces the first of them, and kComposedAway replaces the second.
 inline constexpr char32_t kComposedAway = 0xFFFFFFFF;
 void compose_canonically(std::vector<CanonicalDecomposer::Mark>& code_points);
 

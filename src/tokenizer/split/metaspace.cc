@@ -15,7 +15,7 @@ class Metaspace final : public PreTokenizer {
     unicode::append_utf8(replacement_, replacement);
   }
 
-  // Borders with another replacement than U+2581 have not been examined.
+  // Returns kUnknown for a replacement other than U+2581, because it has not been examined.
   WordBorder word_border(char /*letter*/, WordBorder /*border*/) const override {
     if (replacement_ != "\xE2\x96\x81") return WordBorder::kUnknown;
     return split_ ? WordBorder::kCut : WordBorder::kMetaspace;
@@ -38,7 +38,7 @@ class Metaspace final : public PreTokenizer {
     if (!split_) return;
     text.split_each([this](std::string_view piece, uint32_t base, std::vector<Piece>& out) {
       uint32_t begin = 0;
-      // A piece begins with its replacement; only the first piece may have none.
+      // Each piece begins with the replacement character, except perhaps the first piece.
       while (begin < piece.size()) {
         const size_t next = piece.find(
             replacement_, begin + (begin_of_word(piece, begin) ? replacement_.size() : 0));

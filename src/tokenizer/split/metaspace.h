@@ -1,5 +1,5 @@
-// Metaspace of tokenizer.json: a visible character (usually U+2581) replaces each space and begins
-// a piece.
+// The pre-tokenizer Metaspace of tokenizer.json: a visible character (usually U+2581) replaces each
+// space and begins a new piece.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace encode {
 
-// The replacement is prepended to every piece, only to the first piece of the row, or to none.
+// Says whether the replacement is prepended to every piece, only to the first piece of the row, or
+// to no piece.
 enum class PrependScheme { kAlways, kFirst, kNever };
 
 // `replacement` is at most U+10FFFF. Does not throw Error.

@@ -42,8 +42,8 @@ void append_merged_with_next(const std::vector<Match>& matches, std::vector<Piec
   std::reverse(pieces.begin() + first, pieces.end());
 }
 
-// Appends the parts that one piece is split into. `matches` covers this piece. If `invert`, the
-// matches and the text between them change their roles.
+// Appends the parts that a piece is split into. `matches` must cover the piece. If `invert` is
+// true, the matches and the text between them change their roles.
 void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool invert,
                   std::vector<Piece>& pieces) {
   if (invert) {
@@ -66,7 +66,7 @@ void append_split(std::vector<Match>& matches, SplitBehavior behavior, bool inve
   }
 }
 
-// The scanners do not treat U+2581 as a space.
+// Returns the border after a scanner. It cuts at a space, but does not treat U+2581 as a space.
 WordBorder cut_at_space(WordBorder border) {
   return border == WordBorder::kSpace ? WordBorder::kCut : WordBorder::kUnknown;
 }
@@ -99,8 +99,8 @@ class Split final : public PreTokenizer {
   bool invert_;
 };
 
-// Splits at code points: each code point for which `predicate(code_point, properties)` is true is a
-// match of its own.
+// Splits at single code points: each code point for which `predicate(code_point, properties)` is
+// true is a match.
 template <typename Predicate>
 class CodePointSplit final : public PreTokenizer {
  public:
@@ -220,8 +220,8 @@ class FixedLength final : public PreTokenizer {
   size_t code_points_;
 };
 
-// A piece begins where the script changes. Text before the first character with a script is in no
-// piece at all, as in Hugging Face `tokenizers`.
+// A new piece begins at each change of script. The text before the first character with a script is
+// in no piece, as in Hugging Face `tokenizers`.
 class UnicodeScripts final : public PreTokenizer {
  public:
   void pre_tokenize(PreTokenizedText& text) const override {
@@ -250,7 +250,7 @@ class PreTokenizerSequence final : public PreTokenizer {
   void pre_tokenize(PreTokenizedText& text) const override {
     for (const auto& step : steps_) step->pre_tokenize(text);
   }
-  // After a cut, the remaining steps see each side separately.
+  // Stops at a cut, because the remaining steps see the text on its two sides as separate pieces.
   WordBorder word_border(char letter, WordBorder border) const override {
     for (const auto& step : steps_) {
       if (border == WordBorder::kCut || border == WordBorder::kUnknown) break;

@@ -1,6 +1,6 @@
-// The second stage: a pre-tokenizer cuts normalized text into pieces ("words"). The model then
-// tokenizes each piece separately. Each pre-tokenizer type of tokenizer.json has one class, with
-// the same results.
+// The second stage of a tokenizer: a pre-tokenizer cuts normalized text into pieces ("words"). The
+// model then tokenizes each piece separately. Each pre-tokenizer type of tokenizer.json has one
+// class here, which gives the same results.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {}
   void copy(std::string_view part) { out_ += part; }  // `part` is a part of the old text
-  // `text` comes from the byte `source` of the old text.
+  // Appends `text`. Its origin is the byte `source` of the old text.
   void put(std::string_view text, const char* /*source*/) { out_ += text; }
-  // Appends what `append(bytes, out)` makes of each byte of `part`.
+  // Appends the text that `append(bytes, out)` appends for each byte of `part`.
   template <typename Append>
   void put_each_byte(std::string_view part, Append&& append) {
     append(part, out_);
@@ -69,14 +69,14 @@ class PreTokenizedText {
  public:
   TextBuffer text;
   std::vector<Piece> pieces;
-  // The origin of each byte of `text`. It has a value only in the pass for offsets.
+  // The origin of each byte of `text`. It has a value only if offsets are computed.
   std::optional<std::vector<CodePoints>> origins;
 
-  // Makes all of `text` one piece. An empty text has no piece.
+  // Makes the whole `text` one piece. If it is empty, there is no piece.
   void start();
 
-  // Replaces each piece by the pieces that `split(view of the piece, its offset, out)` appends to
-  // `out`.
+  // Calls `split(piece, offset, out)` for each piece, with its text and its offset. Replaces the
+  // piece by the pieces that `split` appends to `out`.
   template <typename Split>
   void split_each(Split&& split) {
     const std::string_view view = text.view();
@@ -87,8 +87,8 @@ class PreTokenizedText {
     pieces.swap(spare_pieces_);
   }
 
-  // Rewrites each piece: `rewrite(view of the piece, at_origin, writer)` gives the new text to the
-  // writer. `at_origin` is true if the piece begins at the first character of the row.
+  // Calls `rewrite(piece, at_origin, writer)` for each piece. `rewrite` gives the new text of the
+  // piece to `writer`. `at_origin` is true if the piece begins at the first character of the row.
   template <typename Rewrite>
   void rewrite_each(Rewrite&& rewrite) {
     std::string& out = text.spare();
@@ -137,9 +137,9 @@ class PreTokenizer {
   // pre-tokenizer throws Error.
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;
 
-  // Returns what this step makes of a border: an ASCII letter of either case, and a space or U+2581
-  // after it (`border` is kSpace or kMetaspace). The result is kCut if a piece always ends after
-  // the letter, and kUnknown if the text after the letter may have an effect on the pieces before.
+  // Returns what this step makes of the border between `letter` (an ASCII letter) and a space
+  // (`border` is kSpace) or U+2581 (kMetaspace) after it. Returns kCut if a piece always ends after
+  // the letter. Returns kUnknown if the text after the letter may change the pieces before it.
   virtual WordBorder word_border(char letter, WordBorder border) const {
     static_cast<void>(letter);
     static_cast<void>(border);
@@ -147,12 +147,12 @@ class PreTokenizer {
   }
 };
 
-// What a split does with its matches. The names are the names in tokenizer.json.
+// Says what a split does with its matches. The names are the names in tokenizer.json.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer();
-// Makes ByteLevel without the spelling of the pieces in GPT-2's alphabet (unicode/byte_level.h),
-// which the model or make_byte_level_alphabet() adds.
+// Makes a ByteLevel that does not spell the pieces in GPT-2's alphabet (unicode/byte_level.h). The
+// model or the step of make_byte_level_alphabet() does this.
 std::unique_ptr<PreTokenizer> make_byte_level_split(bool add_prefix_space, bool use_regex);
 std::unique_ptr<PreTokenizer> make_byte_level_alphabet();  // spells the pieces in GPT-2's alphabet
 std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<TextPattern> pattern,

@@ -15,8 +15,8 @@
 namespace encode {
 namespace {
 
-// The limit for the backtracking steps of one match. A split pattern needs far fewer, and this
-// number of steps takes less than a second.
+// The limit for the backtracking steps of one match. Real split patterns need far fewer steps. A
+// match that reaches the limit takes less than a second.
 constexpr uint32_t kMatchLimit = 10'000'000;
 
 struct FreeCode {
@@ -35,8 +35,9 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text);
 }
 
-// PCRE2's tables are older than Oniguruma's. Characters that only the newer tables know are
-// replaced by others of the same category and size. Returns an empty string if there are none.
+// Returns `text` with each character that PCRE2's Unicode tables do not know replaced by a
+// character of the same category and size. (The tables of Oniguruma are newer.) Returns an empty
+// string if nothing has to be replaced.
 std::string with_older_categories(std::string_view text) {
   std::string result;
   const char* end = text.data() + text.size();
@@ -58,8 +59,8 @@ std::string with_older_categories(std::string_view text) {
 
 class Pcre2Pattern final : public TextPattern {
  public:
-  // Normalizers that are converted from sentencepiece have this pattern. Other patterns have not
-  // been examined.
+  // Returns true only for the pattern of normalizers that were converted from sentencepiece. Other
+  // patterns have not been examined.
   bool is_local() const override { return regex_ == " {2,}"; }
 
   Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
@@ -81,7 +82,7 @@ class Pcre2Pattern final : public TextPattern {
                       regex),
           where);
     }
-    // If this fails, PCRE2 interprets the pattern, which gives the same matches more slowly.
+    // A failure is ignored, because PCRE2 then interprets the pattern and finds the same matches.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
     context_.reset(pcre2_match_context_create(nullptr));
     pcre2_set_match_limit(context_.get(), kMatchLimit);

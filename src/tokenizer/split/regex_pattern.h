@@ -1,4 +1,4 @@
-// The regular expressions that have no scanner. PCRE2 compiles them to machine code.
+// Matches the regular expressions that have no scanner, with PCRE2.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace encode {
 
-// Has the contract of make_regex_pattern(), for a pattern without a scanner.
+// Does what make_regex_pattern() (text_pattern.h) describes, for a pattern without a scanner.
 std::unique_ptr<TextPattern> make_pcre2_pattern(const std::string& regex, const std::string& where);
 
 }  // namespace encode

@@ -10,7 +10,8 @@
 namespace encode {
 namespace {
 
-// White_Space and its complement, for use in brackets. The \s of PCRE2 also contains U+180E.
+// The property White_Space and its complement, for use in brackets. They replace \s and \S, because
+// the \s of PCRE2 also contains U+180E.
 constexpr std::string_view kSpace =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kNotSpace =
@@ -21,8 +22,8 @@ constexpr std::array<std::string_view, 30> kCategories = {
     "L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd", "Nl", "No", "P",
     "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So", "Z",  "Zs", "Zl"};
 
-// The only caseless group that tokenizers use. In both libraries its letters match their upper and
-// lower case, and s also matches U+017F.
+// The only group without regard to case that real tokenizers use. Oniguruma and PCRE2 agree about
+// it: the letters match in upper and lower case, and s also matches U+017F.
 constexpr std::string_view kCaselessContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 constexpr std::array<std::string_view, 7> kGroups = {
     "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "("};
@@ -76,7 +77,7 @@ class Translator {
   }
 
   // A quantifier is one of ? * + {n} {n,} {n,m}. A ? after it makes it lazy, and a + makes it
-  // possessive. After {..} the two libraries disagree about the +.
+  // possessive. After {..} both are refused, because the two libraries disagree about the +.
   void quantifier() {
     if (regex_[at_] == '{') {
       const size_t close = regex_.find('}', at_);

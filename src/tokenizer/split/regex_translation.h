@@ -1,4 +1,5 @@
-// Translates Oniguruma's regular expressions to PCRE2's, as far as split patterns use them.
+// Translates regular expressions from the syntax of Oniguruma to the syntax of PCRE2. Only the
+// constructs that split patterns use are supported.
 #pragma once
 
 #include <string>

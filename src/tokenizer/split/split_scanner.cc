@@ -27,8 +27,8 @@ struct ClassAt {
   uint32_t size;
 };
 
-// Classifies and skips the characters of one text. at() needs p < end. The other functions accept
-// p == end.
+// Classifies and skips the characters of one text. For at(), p must be less than `end`. The other
+// functions accept p == end.
 class Reader {
  public:
   Reader(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
@@ -47,7 +47,8 @@ class Reader {
     return p < end && at(p).char_class == char_class;
   }
 
-  // Returns the end of the run of `char_class` that begins at p, and p itself if there is none.
+  // Returns the end of the run of characters of `char_class` that begins at p. Returns p if the
+  // character at p is of another class.
   const char* skip(const char* p, CharClass char_class) const {
     while (p < end) {
       const ClassAt here = at(p);
@@ -56,7 +57,8 @@ class Reader {
     }
     return p;
   }
-  // Do the same as is() and skip() for characters that have any of `properties` (unicode.h).
+  // has() and skip_all() do the same as is() and skip() for characters that have at least one of
+  // `properties` (unicode.h).
   bool has(const char* p, uint32_t properties) const {
     return p < end && (table_[unicode::decode(p, end).code_point] & properties) != 0;
   }
@@ -70,9 +72,9 @@ class Reader {
   }
   static bool is_newline(char c) { return c == '\n' || c == '\r'; }
 
-  // Matches \s+(?!\S)|\s+ at p. A run of white space at the end of the text matches as a whole.
-  // Elsewhere the last character of the run is left to the next piece, unless the run has only one
-  // character.
+  // Matches \s+(?!\S)|\s+ at p. A run of white space at the end of the text matches as a whole. Any
+  // other run matches without its last character, which goes to the next piece. A run of one
+  // character always matches.
   const char* skip_spaces(const char* p) const {
     const char* last = p;
     const char* q = p;
@@ -135,6 +137,7 @@ const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
   return q == reader.end || last == p ? q : last;
 }
 
+// Scans cl100k. D is kMaxDigits:
 // (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,D}|
 // ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 template <int kMaxDigits>
@@ -153,7 +156,7 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
     } else {
       if (*p == '\'') p = skip_contraction<true>(p, reader.end);
       if (p != start) {
-        // The contraction is the piece.
+        // The piece is the contraction, whose end is already in p.
       } else if (!Reader::is_newline(*p) && reader.is(next, kLetter)) {
         p = reader.skip(next, kLetter);
       } else if (here.char_class == kOther || (*p == ' ' && reader.is(next, kOther))) {
@@ -182,7 +185,8 @@ const char* skip_capitals_and_small(const Reader& reader, const char* p) {
 
 // Matches the first two alternatives of o200k, without the contraction. Returns p if neither
 // matches. Both may begin with one character that is not a letter, a number or a line break. A mark
-// can be this character or a part of the word, so the order of the attempts matters.
+// can be this character or a part of the word, so the attempts must be made in the order of the
+// regular expression.
 const char* skip_o200k_word(const Reader& reader, const char* p) {
   const ClassAt here = reader.at(p);
   const bool is_prefix =
@@ -198,10 +202,11 @@ const char* skip_o200k_word(const Reader& reader, const char* p) {
   return reader.skip_all(p, unicode::kUpperish);
 }
 
+// Scans o200k:
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+C|
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*C|\p{N}{1,D}|
 // ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-// Here C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing.
+// D is kMaxDigits. C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? with kContractions, or nothing.
 template <int kMaxDigits, bool kContractions>
 void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   Reader reader(text, base, pieces);
@@ -274,7 +279,8 @@ void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& p
   const char* end = begin + text.size();
   const auto offset = [&](const char* p) { return base + static_cast<uint32_t>(p - begin); };
   const char* start = begin;
-  uint32_t current = unicode::kWhitespace;  // kWord, kWhitespace, or 0 for all others
+  // The class of the last character: kWord, kWhitespace, or 0 for all other characters.
+  uint32_t current = unicode::kWhitespace;
   for (const char* p = begin; p < end;) {
     const Decoded d = unicode::decode(p, end);
     uint32_t next = table[d.code_point] & (unicode::kWord | unicode::kWhitespace);

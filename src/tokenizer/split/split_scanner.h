@@ -1,6 +1,6 @@
-// Hand-written scanners for the split patterns of real tokenizers. A scanner reads the text once,
-// in linear time, without a regular expression engine. Its pieces are exactly the matches of its
-// pattern.
+// Hand-written scanners for the split patterns of real tokenizers. A scanner finds exactly the
+// matches of its pattern. It reads the text once, in linear time, without a regular expression
+// engine.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,17 @@ namespace encode {
 // + text.size() is less than 4 GiB. Any thread may call a scanner, and it throws no Error.
 using SplitScanner = void (*)(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
-// GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+// Finds the matches of GPT-2's pattern:
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 void scan_gpt2(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
-// BertPreTokenizer: white space is removed, and each punctuation character is a piece of its own.
+// Does what BertPreTokenizer does: removes white space, and makes each punctuation character a
+// piece of its own.
 void scan_bert(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
-// Whitespace: the matches of \w+|[^\w\s]+
+// Does what the pre-tokenizer Whitespace does: finds the matches of \w+|[^\w\s]+
 void scan_whitespace(std::string_view text, uint32_t base, std::vector<Piece>& pieces);
 
-// Returns the scanner of a pattern as tokenizer.json spells it, and null if the pattern has no
-// scanner. The matches of these patterns cover every text:
+// Returns the scanner of a pattern, or null if the pattern has no scanner. `regex` is the pattern
+// as a tokenizer.json spells it. These patterns have scanners, and their matches cover every text:
 // - GPT-2,
 // - cl100k (Llama 3, with up to three digits in a piece),
 // - Qwen2 (cl100k with one digit in a piece),

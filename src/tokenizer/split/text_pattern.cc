@@ -19,7 +19,8 @@ class LiteralPattern final : public TextPattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
 
-  // A match of one byte contains no border. Longer literals are not examined.
+  // A match of one byte cannot contain a letter and the space after it. For a longer literal the
+  // answer is false, without a closer look.
   bool is_local() const override { return literal_.size() == 1; }
   bool is_space() const override { return literal_ == " "; }
 
@@ -48,8 +49,8 @@ class ScannerPattern final : public TextPattern {
  public:
   explicit ScannerPattern(SplitScanner scanner) : scanner_(scanner) {}
 
-  // In each of these patterns, a word is a run of letters, and a space after it begins the next
-  // match. Only a match of white space depends on the text after it.
+  // In each pattern with a scanner, a word is a run of letters, and a space after it begins the
+  // next match. Only a match of white space depends on the text after it.
   bool is_local() const override { return true; }
   bool ends_at_space() const override { return true; }
 

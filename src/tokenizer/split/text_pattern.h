@@ -1,5 +1,6 @@
-// The patterns of the steps Split and Replace: a literal string, a known split pattern that has a
-// scanner, or another regular expression, which PCRE2 matches.
+// The patterns of the pre-tokenizer Split and the normalizer Replace. A pattern is a literal
+// string, a regular expression that has a scanner, or another regular expression, which PCRE2
+// matches.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct Piece {
 };
 
 struct Match {
-  uint32_t begin, end;  // bytes
+  uint32_t begin, end;  // byte offsets
   bool is_match;        // false: the text between two matches
 };
 
@@ -32,16 +33,17 @@ class TextPattern {
   // Appends the same parts as pieces, without the distinction between matches and other text.
   virtual void isolate(std::string_view text, uint32_t base, std::vector<Piece>& pieces) const;
 
-  // A border is between an ASCII letter and the space or U+2581 after it. Returns true if no match
-  // contains a border, and the matches on one side do not depend on the text on the other side.
+  // A border lies between an ASCII letter and the space or U+2581 after it. Returns true if no
+  // match contains a border, and the matches on one side do not depend on the text on the other
+  // side.
   virtual bool is_local() const { return false; }
-  // Returns true if, in addition, a match or a part between matches always ends after a letter that
-  // a space follows.
+  // Returns true if is_local() is true, and a match or a part between matches always ends after a
+  // letter that a space follows.
   virtual bool ends_at_space() const { return false; }
   virtual bool is_space() const { return false; }  // the pattern matches nothing but single spaces
 };
 
-// `literal` is not empty.
+// `literal` must not be empty.
 std::unique_ptr<TextPattern> make_literal_pattern(std::string literal);
 // Throws Error (kConfig) if the pattern is not known to mean the same in PCRE2 as in Oniguruma, the
 // library that defines these patterns. `where` names the place in the file. The code is

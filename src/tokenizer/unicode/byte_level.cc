@@ -8,7 +8,7 @@
 namespace encode {
 namespace {
 
-// The bytes that are not printable in Latin-1 become the code points from here on.
+// The bytes that are not printable in Latin-1 are spelled as the code points from kShifted on.
 constexpr char32_t kShifted = 0x100;
 constexpr size_t kAlphabetEnd = 0x144;
 

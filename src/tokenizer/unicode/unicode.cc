@@ -41,7 +41,7 @@ PropertyTable::PropertyTable() {
     std::fill(flat.begin() + kRunStarts[i], flat.begin() + static_cast<ptrdiff_t>(end),
               kRunValues[i]);
   }
-  std::map<std::string_view, uint32_t> seen;  // the offset in values_ of each distinct block
+  std::map<std::string_view, uint32_t> seen;  // bytes of a block -> its offset in values_
   uint32_t used = 0;
   for (size_t b = 0; b < kBlocks; ++b) {
     const uint32_t* block = flat.data() + b * kBlockSize;

@@ -13,17 +13,19 @@
 
 namespace encode::unicode {
 
-// The order is the order in scripts/generate/unicode_tables.py.
+// The order of the flags must be the order in scripts/generate/unicode_tables.py.
 enum Property : uint32_t {
   kWhitespace = 1U << 0,      // White_Space
   kControl = 1U << 1,         // BertNormalizer's clean_text removes it
   kPunctuation = 1U << 2,     // ASCII punctuation and general category P
-  kNonspacingMark = 1U << 3,  // Mn
-  kCombiningMark = 1U << 4,   // M
-  kNumeric = 1U << 5,         // Nd, Nl, No
-  kWord = 1U << 6,            // \w: Alphabetic, M, Nd, Pc, Join_Control
+  kNonspacingMark = 1U << 3,  // general category Mn
+  kCombiningMark = 1U << 4,   // general category M
+  kNumeric = 1U << 5,         // general category Nd, Nl or No
+  kWord = 1U << 6,            // matches \w: Alphabetic, M, Nd, Pc, Join_Control
   kChinese = 1U << 7,         // the CJK blocks of BertNormalizer
-  kNfcMaybe = 1U << 8,        // may change in this form, or have an effect on its neighbours
+  // NFC may change the character, or may change the characters beside it. The next three flags mean
+  // the same for the other forms.
+  kNfcMaybe = 1U << 8,
   kNfdMaybe = 1U << 9,
   kNfkcMaybe = 1U << 10,
   kNfkdMaybe = 1U << 11,
@@ -63,20 +65,19 @@ const PropertyTable& properties();
 // Returns the canonical combining class, 0 to 254, from a value of PropertyTable.
 inline int combining_class(uint32_t property_bits) { return static_cast<int>(property_bits >> 24); }
 
-// Returns the full decomposition of `c`, empty if it has none. It is also empty for Hangul
-// syllables; CanonicalDecomposer decomposes these.
+// Returns the full decomposition of `c`, or an empty span if there is none. The result is also
+// empty for Hangul syllables, which CanonicalDecomposer decomposes itself.
 std::span<const uint32_t> decomposition(char32_t c, bool compatibility);
-// Returns the primary composite of two code points (Hangul included), 0 if there is none.
+// Returns the primary composite of two code points (Hangul included), or 0 if there is none.
 char32_t compose(char32_t first, char32_t second);
-// Returns a code point of the same general category and the same size in UTF-8 that regular
-// expression engines with older tables know as well. Returns `c` itself if its category has been
-// the same since Unicode 14.
+// Returns `c` if its general category has not changed since Unicode 14. Otherwise returns another
+// code point that has the category of `c` also in older tables, and the same size in UTF-8.
 char32_t with_older_category(char32_t c);
 // Returns a number for the script of `c`. Two scripts have different numbers if the pre-tokenizer
-// UnicodeScripts distinguishes them. A character that belongs to any script (a space, an unassigned
-// code point) has the number 0.
+// UnicodeScripts distinguishes them. A character without a script of its own (a space, an
+// unassigned code point) has the number 0.
 uint8_t script(char32_t c);
-std::span<const uint32_t> lowercase(char32_t c);  // empty if `c` is its own lower case
+std::span<const uint32_t> lowercase(char32_t c);  // returns nothing if `c` is its own lower case
 
 // The character that sentencepiece writes for a space.
 inline constexpr char32_t kMetaspace = 0x2581;
@@ -90,15 +91,15 @@ struct Decoded {
   uint32_t size;  // bytes, 1 to 4
 };
 
-// Returns the code point at p < end. The text should be valid UTF-8. Otherwise a byte at which no
-// complete sequence begins counts as one U+FFFD, and overlong forms and surrogates are decoded.
-// Reads nothing at or after `end`.
+// Returns the code point at p, which must be less than `end`. The text should be valid UTF-8. In
+// invalid text, a byte at which no complete sequence begins is decoded as U+FFFD, and overlong
+// forms and surrogates are decoded as if they were valid. Reads nothing at or after `end`.
 Decoded decode_multibyte(const char* p, const char* end);
 inline Decoded decode(const char* p, const char* end) {
   const auto byte = static_cast<unsigned char>(*p);
   return byte < 0x80 ? Decoded{byte, 1} : decode_multibyte(p, end);
 }
-// Returns the code point that ends at p > begin.
+// Returns the code point that ends at p. `begin` must be less than p.
 Decoded decode_before(const char* begin, const char* p);
 
 // Appends the 1 to 4 bytes of `c`, which must be at most U+10FFFF. Does not check `c`: a surrogate

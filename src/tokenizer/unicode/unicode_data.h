@@ -1,4 +1,4 @@
-// The generated tables of unicode.h. Only unicode.cc includes this file.
+// The generated tables behind unicode.h. Only unicode.cc includes this file.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,14 @@
 
 namespace encode::unicode {
 
-extern const uint32_t kRunStarts[];  // ascending, the first is 0
+extern const uint32_t kRunStarts[];  // the first code point of each run, ascending from 0
 extern const size_t kRunStartsSize;
-extern const uint32_t kRunValues[];  // Property bits, canonical combining class << 24
+extern const uint32_t kRunValues[];  // the bits of Property | canonical combining class << 24
 extern const size_t kRunValuesSize;
 
-// Mappings: key i maps to pool[offsets[i], offsets[i + 1]). The keys ascend.
-extern const uint32_t kCanonicalKeys[];  // full canonical decompositions without Hangul syllables
+// The mappings. Key i maps to the code points pool[offsets[i]] up to, but not including,
+// pool[offsets[i + 1]]. The keys ascend.
+extern const uint32_t kCanonicalKeys[];  // full canonical decompositions, except of Hangul
 extern const size_t kCanonicalKeysSize;
 extern const uint16_t kCanonicalOffsets[];
 extern const size_t kCanonicalOffsetsSize;
@@ -32,7 +33,8 @@ extern const size_t kLowerOffsetsSize;
 extern const uint32_t kLowerPool[];
 extern const size_t kLowerPoolSize;
 
-// Runs [start, end) of code points. Their general category has changed since Unicode 14.
+// Runs of code points with a general category that has changed since Unicode 14. Run i goes from
+// start i up to, but not including, end i.
 extern const uint32_t kNewerStarts[];
 extern const size_t kNewerStartsSize;
 extern const uint32_t kNewerEnds[];
@@ -40,7 +42,7 @@ extern const size_t kNewerEndsSize;
 extern const uint32_t kNewerSubstitutes[];
 extern const size_t kNewerSubstitutesSize;
 
-extern const uint64_t kCompositionKeys[];  // first << 32 | second, ascending
+extern const uint64_t kCompositionKeys[];  // first code point << 32 | second, ascending
 extern const size_t kCompositionKeysSize;
 extern const uint32_t kCompositionValues[];
 extern const size_t kCompositionValuesSize;

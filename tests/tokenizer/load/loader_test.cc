@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Small tokenizers that load. The refusals below are edits of them.
+// Small tokenizers that load. The tests below change one field of them and expect a refusal.
 Json bpe() {
   return Json::parse(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
     "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
@@ -40,7 +40,7 @@ std::unique_ptr<Tokenizer> load(const std::string& text) {
 struct Refusal {
   std::string name;
   std::string code;
-  std::string message;                // a part of the rendered error
+  std::string message;                // a part of the error message
   std::function<std::string()> text;  // returns the content of the file
 };
 

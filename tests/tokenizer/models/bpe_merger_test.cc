@@ -1,4 +1,4 @@
-// Tests that BpeMerger gives the tokens of the definition of BPE for any merges and any word.
+// Tests that BpeMerger gives the tokens that BPE defines, for any merges and any word.
 #include "tokenizer/models/bpe_merger.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// The definition of BPE: the pair with the lowest rank is merged, and the leftmost of equal pairs
-// first, until no pair can be merged.
+// The definition of BPE: merges the pair with the lowest rank until no pair can be merged. Of equal
+// pairs, it merges the leftmost first.
 Ids merge_by_definition(const std::vector<BpeMerge>& merges, Ids symbols) {
   for (;;) {
     size_t best_rank = merges.size();
@@ -42,8 +42,9 @@ Ids merge(const std::vector<BpeMerge>& merges, const Ids& symbols) {
   return out;
 }
 
-// Each merge joins two symbols that exist before it, and all pairs are distinct. Then the merges
-// are shuffled, so that a merge may have a lower rank than the merges that make its symbols.
+// Returns random merges with distinct pairs. Each merge joins symbols of the alphabet or results of
+// other merges. The merges are shuffled, so a merge may have a lower rank than the merges that make
+// its symbols.
 std::vector<BpeMerge> random_merges(int alphabet, int count, std::mt19937& random) {
   std::vector<BpeMerge> merges;
   int32_t next = alphabet;
@@ -82,8 +83,8 @@ TEST(BpeMergerTest, TheLaterOfTwoRanksOfAPairCounts) {
   EXPECT_EQ(merge(merges, {0, 1, 2}), (Ids{0, 4}));
 }
 
-// Adds merges that double a run of `symbol`: into runs of 2, 4, 8 and so on up to `longest`
-// symbols. Returns the ids of the runs, the single symbol first.
+// Adds merges that join two equal runs of `symbol`, which gives runs of 2, 4, 8 and so on up to
+// `longest` symbols. Returns the ids of the runs, beginning with `symbol` itself.
 std::vector<int32_t> add_doublings(int32_t symbol, int longest, std::vector<BpeMerge>& merges) {
   std::vector<int32_t> runs = {symbol};
   for (int size = 2; size <= longest; size *= 2) {
@@ -94,15 +95,15 @@ std::vector<int32_t> add_doublings(int32_t symbol, int longest, std::vector<BpeM
   return runs;
 }
 
-// Adds the merge of `left` and `right` and returns what it makes.
+// Adds a merge of `left` and `right` and returns the id of its result.
 int32_t add_merge(int32_t left, int32_t right, std::vector<BpeMerge>& merges) {
   merges.push_back({left, right, static_cast<int32_t>(1000 + merges.size())});
   return merges.back().merged;
 }
 
 // Without its last symbol, the word has tokens of 1,025, 510 and 1 symbols. With the last symbol,
-// none of these tokens remains. A window of 1,536 symbols gives the first result, and the window
-// after it contradicts that result. Without a bound, this repeats forever.
+// it has none of these tokens. A window of 1,536 symbols gives the first result, and the next
+// window contradicts it. Without kMaxWork, BpeMerger would repeat this forever.
 TEST(BpeMergerTest, TokensLongerThanAWindowCannotKeepItSearchingForever) {
   enum : int32_t { kA, kP, kQ, kR, kC, kE };
   std::vector<BpeMerge> merges;
@@ -125,7 +126,7 @@ TEST(BpeMergerTest, TokensLongerThanAWindowCannotKeepItSearchingForever) {
 }
 
 TEST(BpeMergerTest, TimeIsLinearInTheLengthOfTheWord) {
-  std::vector<BpeMerge> merges;  // they double a run of one symbol
+  std::vector<BpeMerge> merges;  // each merge joins two equal runs of symbol 0
   for (int32_t i = 0; i < 8; ++i) merges.push_back({i, i, i + 1});
   const auto seconds = [&](size_t size) {
     const double start = testing::cpu_seconds();

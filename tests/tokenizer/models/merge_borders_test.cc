@@ -20,7 +20,7 @@ const std::string kSpace = "\xE2\x96\x81";
 struct Merges {
   Vocabulary vocabulary;
   std::vector<BpeMerge> merges;
-  std::vector<std::string> spelled;  // by id
+  std::vector<std::string> spelled;  // the spelling of each id
 
   int32_t add(const std::string& token) {
     if (vocabulary.add(token, static_cast<int32_t>(spelled.size()))) spelled.push_back(token);
@@ -90,18 +90,18 @@ TEST(MergeBordersTest, CutsChangeNoToken) {
   EXPECT_GT(cuts, 50U);
 }
 
-// tokenize_ranged() does not cut the text, so it gives the expected tokens.
+// The expected tokens come from tokenize_ranged(), which does not cut the text.
 TEST(MergeBordersTest, CutsChangeNoTokenWhereCharactersAreUnknown) {
   std::mt19937 random(12);
   for (int round = 0; round < 200; ++round) {
     const Merges merges = random_merges(1 + random() % 12, random);
     std::string text;
     for (size_t i = 0; i < 60; ++i) text += kAlphabet[random() % kAlphabet.size()];
-    Merges fewer;  // with half of the alphabet
+    Merges fewer;  // knows only half of the alphabet
     for (size_t i = 0; i < kAlphabet.size(); ++i)
       fewer.add((round + i) % 2 == 0 ? kAlphabet[i] : fmt::format("none{}", i));
     for (const BpeMerge& merge : merges.merges) fewer.merge(merge.left, merge.right);
-    // Token 0 has merges, so it makes an unusual unknown token.
+    // Sometimes uses token 0 as the unknown token. This is unusual, because token 0 has merges.
     const int32_t unknown = round % 4 == 0 ? 0 : fewer.add("<unk>");
     for (const BpeOptions& options :
          {unknown_is(-1), unknown_is(unknown), unknown_is(unknown, true)}) {
@@ -139,7 +139,8 @@ TEST(MergeBordersTest, UnknownCharactersStayTogether) {
   Merges merges;
   merges.add("a");
   const MergeBorders borders(merges.vocabulary, merges.merges, {});
-  EXPECT_EQ(borders.first_part("xyz\xC3\xA9"), 5U);  // fuse_unk may have to make them one token
+  // Unknown characters are not cut, because fuse_unk may have to make them one token.
+  EXPECT_EQ(borders.first_part("xyz\xC3\xA9"), 5U);
   EXPECT_EQ(borders.first_part("xa"), 1U);
 }
 

@@ -1,4 +1,4 @@
-// Tests of reading .model files, and of the decision which of them need the sentencepiece library.
+// Tests the reading of .model files, and the decision which models need the sentencepiece library.
 #include "tokenizer/models/sentencepiece_model.h"
 
 #include <string>
@@ -22,7 +22,7 @@ std::string family(const std::string& name) {
   return testing::read_bytes(testing::test_data("tokenizer/" + name + "/tokenizer.model"));
 }
 
-// Returns a field of a message. `bytes` must have less than 128 bytes.
+// Returns a field of a protobuf message. `bytes` must have fewer than 128 bytes.
 std::string field(int number, const std::string& bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
 }
@@ -102,8 +102,8 @@ TEST(SentencePieceModelTest, OnlyModelsThatAreKnownToBeTheSameGoWithoutTheLibrar
   for (const std::string& other : others) EXPECT_FALSE(goes_without_library(other));
 }
 
-// Other versions of the library may give other ids. So the description states the version if the
-// library makes the ids.
+// If the sentencepiece library makes the ids, the description must state its version, because other
+// versions may give other ids.
 TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesTheIds) {
   const auto description = [](const char* name) {
     return load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + name))
