@@ -37,9 +37,8 @@ int64_t launch_tokens(int64_t hidden_size);
 BatchPlan plan_batches(const SpeedOptions& speed, int64_t launch_tokens, int64_t longest_row_tokens,
                        const DeviceFacts& device);
 
-// The plan with half the budget, for a device that ran out of memory. No caller uses it yet: see D3
-// in docs/requirements.md. The budget stays a whole number of launches. Returns `plan` unchanged if
-// the budget cannot be halved any further.
+// Returns `plan` with half the budget, for a device that ran out of memory. The budget stays a
+// whole number of launches. Returns `plan` unchanged if the budget cannot be halved any further.
 BatchPlan halved(const BatchPlan& plan);
 
 // "batches of at most 16,384 tokens in launches of 4,096, rows of at most 512".

@@ -2,7 +2,6 @@
 // reference in docs/config.md are all made from it.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,7 +61,7 @@ struct SchemaNode {
 const SchemaNode& config_schema();
 
 // A hint for a key that is unknown in `section`: "did you mean 'dtype'?" for a key of this section,
-// "did you mean semantic.dtype?" for a key of another section, or "".
+// "did you mean semantic.dtype?" for a key of another section, or else the place of the list.
 std::string suggest_key(const SchemaNode& section, const std::string& unknown);
 
 // Joins "data" and "train" to "data.train". A name with a dot in it is quoted, so that every path

@@ -3,7 +3,6 @@
 // vectors are mixed with older ones.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "encode/encoder.h"

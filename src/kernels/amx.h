@@ -2,8 +2,6 @@
 // configuration of a thread, and small products on tiles.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/kernels.h"
 
 namespace encode::kernels::amx {

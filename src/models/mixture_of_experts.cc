@@ -1,7 +1,6 @@
 #include "models/mixture_of_experts.h"
 
 #include <fmt/format.h>
-#include <tuple>
 
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/softmax.h>

@@ -24,7 +24,6 @@ class PrefixCut {
   PrefixCut() = default;  // no cuts
   explicit PrefixCut(const PipelineParts& parts);
 
-  bool possible() const { return possible_; }
   // Returns the last cut at or before byte `at`, and 0 if there is none.
   size_t find(std::string_view utf8, size_t at) const;
 

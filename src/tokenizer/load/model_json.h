@@ -2,7 +2,6 @@
 // and merges are nearly all of it.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/json.h"

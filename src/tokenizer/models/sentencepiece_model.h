@@ -1,7 +1,6 @@
 // The content of a sentencepiece .model file that is needed to tokenize without the library.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>

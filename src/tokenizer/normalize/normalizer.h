@@ -2,10 +2,6 @@
 // class, with the same results.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "tokenizer/alignment.h"
 #include "tokenizer/text_buffer.h"
 
