@@ -158,7 +158,10 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   ErrorDetail detail;
   detail.code = "worker.died";
   detail.what = fmt::format("encode-worker ended unexpectedly: {}", describe(status));
-  detail.found = fmt::format("{}", fmt::join(last_output_, "\n"));
+  detail.expected = "a worker that completes its rows";
+  detail.found =
+      last_output_.empty() ? "no output" : fmt::format("{}", fmt::join(last_output_, "\n"));
+  detail.hint = "run the same command again; it continues after the last committed chunk";
   if (hung_) {
     detail.code = "worker.hung";
     detail.what = fmt::format("encode-worker was killed: no batch came back for {}",
