@@ -21,13 +21,14 @@ struct RowRefusal {
 };
 
 [[noreturn]] void refuse_row(int64_t row, RowRefusal refusal) {
-  throw Error({.exit_code = ExitCode::kData,
-               .code = std::move(refusal.code),
-               .what = std::move(refusal.what),
-               .where = fmt::format("row {} of the window", row),
-               .expected = std::move(refusal.expected),
-               .found = std::move(refusal.found),
-               .hint = "download the model again: its tokenizer does not fit its weights"});
+  throw Error(
+      {.exit_code = ExitCode::kData,
+       .code = std::move(refusal.code),
+       .what = std::move(refusal.what),
+       .where = fmt::format("row {} of the window", row),
+       .expected = std::move(refusal.expected),
+       .found = std::move(refusal.found),
+       .hint = "make the token ids with the tokenizer of this model, or download the model again"});
 }
 
 }  // namespace
