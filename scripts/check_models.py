@@ -41,9 +41,9 @@ def roberta(heads, head_dim, **other):
                                      **other})
 
 
-def decoder(heads, kv_heads, head_dim, hidden=None, **other):
+def decoder(heads, kv_heads, head_dim, **other):
     base = shape(heads, head_dim, num_key_value_heads=kv_heads, bos_token_id=1, eos_token_id=2)
-    return {**base, "head_dim": head_dim, **({"hidden_size": hidden} if hidden else {}), **other}
+    return {**base, "head_dim": head_dim, **other}
 
 
 def t5(heads, head_dim, hidden, **other):
@@ -77,20 +77,20 @@ MODELS = (
     ("jina_embeddings_v3 3x64", "JinaEmbeddingsV3", roberta(3, 64, **golden.rope(20000.0)), ""),
     ("t5 3x128 gated", "T5", t5(3, 128, 96, feed_forward_proj="gated-gelu"), "T5EncoderModel"),
     ("umt5 5x32", "UMT5", t5(5, 32, 128, feed_forward_proj="gated-gelu"), "UMT5EncoderModel"),
-    ("llama 8:1x128", "Llama", decoder(8, 1, 128, hidden=192), ""),
+    ("llama 8:1x128", "Llama", decoder(8, 1, 128, hidden_size=192), ""),
     ("llama 3:3x64 llama3", "Llama", decoder(3, 3, 64, **golden.rope(
         500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
         original_max_position_embeddings=64)), ""),
     ("mistral 6:3x64 window 4096", "Mistral", decoder(6, 3, 64, sliding_window=4096), ""),
-    ("qwen2 12:2x128", "Qwen2", decoder(12, 2, 128, hidden=256), ""),
-    ("qwen3 16:8x128", "Qwen3", decoder(16, 8, 128, hidden=256), ""),
-    ("gemma 5:1x256", "Gemma", decoder(5, 1, 256, hidden=160), ""),
-    ("gemma2 4:2x256 window 32", "Gemma2", decoder(4, 2, 256, hidden=192, sliding_window=32), ""),
+    ("qwen2 12:2x128", "Qwen2", decoder(12, 2, 128, hidden_size=256), ""),
+    ("qwen3 16:8x128", "Qwen3", decoder(16, 8, 128, hidden_size=256), ""),
+    ("gemma 5:1x256", "Gemma", decoder(5, 1, 256, hidden_size=160), ""),
+    ("gemma2 4:2x256 window 32", "Gemma2", decoder(4, 2, 256, hidden_size=192, sliding_window=32), ""),
     ("gemma3 3:1x256 window 64", "Gemma3Text", decoder(
-        3, 1, 256, hidden=192, sliding_window=64, rope_parameters=GEMMA_ROPE,
+        3, 1, 256, hidden_size=192, sliding_window=64, rope_parameters=GEMMA_ROPE,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"]), ""),
     ("embedding gemma 3:1x256 window 512", "Gemma3Text", decoder(
-        3, 1, 256, hidden=192, sliding_window=512, rope_parameters=GEMMA_ROPE, use_bidirectional_attention=True,
+        3, 1, 256, hidden_size=192, sliding_window=512, rope_parameters=GEMMA_ROPE, use_bidirectional_attention=True,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"]), ""),
 )
 

@@ -23,6 +23,7 @@ so give --rows.
 """
 import argparse
 import array
+import dataclasses
 import collections
 import json
 import os
@@ -149,17 +150,26 @@ def file_of(folder, setting):
     return os.path.join(folder, f"{setting.length}-{'special' if setting.special else 'plain'}.i32")
 
 
-def ours(arguments, path, lines, setting, out, options=()):
-    with tempfile.TemporaryDirectory() as folder:
-        if path.endswith(".model"):
-            # For a .model file, tokenizer_config.json says which special tokens are added.
-            os.symlink(os.path.abspath(path), os.path.join(folder, "tokenizer.model"))
-            pathlib.Path(folder, "tokenizer_config.json").write_text('{"add_bos_token": true, "add_eos_token": true}')
-            path = folder
-        command = [arguments.tool, path, "--binary", *options] + ["--no-special-tokens"] * (not setting.special)
-        command += ["--max-length", str(setting.length)] * bool(setting.length)
-        with open(lines, "rb") as texts, open(out, "wb") as output:
-            subprocess.run(command, stdin=texts, stdout=output, stderr=subprocess.DEVNULL, check=True)
+@dataclasses.dataclass(frozen=True)
+class Ours:
+    """The tool with one tokenizer. It reads the rows of the file `lines`, and writes their ids to the file `out`."""
+    tool: str
+    path: str
+    lines: str
+    out: str
+
+    def run(self, setting, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            path = self.path
+            if path.endswith(".model"):
+                # For a .model file, tokenizer_config.json says which special tokens are added.
+                os.symlink(os.path.abspath(path), os.path.join(folder, "tokenizer.model"))
+                pathlib.Path(folder, "tokenizer_config.json").write_text('{"add_bos_token": true, "add_eos_token": true}')
+                path = folder
+            command = [self.tool, path, "--binary", *options] + ["--no-special-tokens"] * (not setting.special)
+            command += ["--max-length", str(setting.length)] * bool(setting.length)
+            with open(self.lines, "rb") as texts, open(self.out, "wb") as output:
+                subprocess.run(command, stdin=texts, stdout=output, stderr=subprocess.DEVNULL, check=True)
 
 
 def rows_of(stream, numbers=1):
@@ -201,12 +211,13 @@ def compare(arguments, path, texts):
         lines, out = os.path.join(scratch, "rows.jsonl"), os.path.join(scratch, "ids.i32")
         with open(lines, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
+        ours = Ours(arguments.tool, path, lines, out)
         bad = 0
         for setting in SETTINGS:
-            ours(arguments, path, lines, setting, out)
+            ours.run(setting)
             bad += mismatches(file_of(folder, setting), out, rows, setting)
             if setting.length and not path.endswith(".model"):  # libsentencepiece tokenizes all of a text
-                ours(arguments, path, lines, setting, out, ["--no-lost-count"])
+                ours.run(setting, "--no-lost-count")
                 bad += wrong_beginnings(file_of(folder, setting), out)
         ids = os.path.getsize(file_of(folder, Setting(0, True))) // 4 - 2 * len(rows)
     beginnings = 0 if path.endswith(".model") else 1
@@ -224,34 +235,37 @@ def compare_offsets(arguments, path, texts):
     bad = tokens = 0
     with tempfile.TemporaryDirectory() as scratch:
         lines, out = os.path.join(scratch, "rows.jsonl"), os.path.join(scratch, "offsets.i32")
+        ours = Ours(arguments.tool, path, lines, out)
         for begin in range(0, len(rows), BLOCK):
             block = rows[begin:begin + BLOCK]
             with open(lines, "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(row) + "\n" for row in block)
             for setting in OFFSET_SETTINGS:
-                ours(arguments, path, lines, setting, out, ["--offsets"])
+                ours.run(setting, "--offsets")
                 found = rows_of(array.array("i", pathlib.Path(out).read_bytes()), numbers=3)
                 for row, expected, got in zip(block, reference.with_offsets(block, setting), found, strict=True):
                     tokens += len(expected[1])
-                    bad += differs(row, expected, got, setting, bad < 5)
+                    difference = difference_of(expected, got)
+                    if difference and bad < 5:
+                        print(f"{setting}: {difference}\n   row  {ascii(row[:300])}", file=sys.stderr)
+                    bad += difference is not None
     print(f"| {name} | {len(rows):,} | {tokens:,} | {len(OFFSET_SETTINGS) * len(rows):,} | {bad} |", flush=True)
     return bad
 
 
-def differs(row, expected, found, setting, tells):
+def difference_of(expected, found):
+    """Describes the difference between two rows. Returns None if they are equal."""
     lost, ids, offsets = expected
     got_lost, numbers = found
     got_ids, flat = list(numbers[:len(numbers) // 3]), numbers[len(numbers) // 3:]
     got = list(zip(flat[::2], flat[1::2]))
     if (lost, list(ids), list(offsets)) == (got_lost, got_ids, got):
-        return 0
-    if tells:
-        at = next((i for i, (a, b) in enumerate(zip(offsets, got)) if a != b), 0)
-        around = slice(max(0, at - 3), at + 8)
-        same = "equal" if list(ids) == got_ids else "other"
-        print(f"{setting}: lost {got_lost}, expected {lost}; {same} ids; at token {at}\n   row  {ascii(row[:300])}\n"
-              f"   want {list(offsets[around])}\n   got  {got[around]}", file=sys.stderr)
-    return 1
+        return None
+    at = next((i for i, (a, b) in enumerate(zip(offsets, got)) if a != b), 0)
+    around = slice(max(0, at - 3), at + 8)
+    same = "equal" if list(ids) == got_ids else "other"
+    return (f"lost {got_lost}, expected {lost}; {same} ids; at token {at}\n"
+            f"   want {list(offsets[around])}\n   got  {got[around]}")
 
 
 def wrong_beginnings(expected, found):

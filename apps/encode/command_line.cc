@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -13,14 +14,28 @@
 namespace encode {
 namespace {
 
-[[noreturn]] void refuse(std::string what, std::string hint) {
+struct Misuse {
+  std::string what;
+  std::string expected;
+  std::string found;
+  std::string hint;
+};
+
+[[noreturn]] void refuse(Misuse misuse) {
   throw Error({.exit_code = ExitCode::kUsage,
                .code = "usage",
-               .what = std::move(what),
+               .what = std::move(misuse.what),
                .where = "command line",
-               .expected = "",
-               .found = "",
-               .hint = std::move(hint)});
+               .expected = std::move(misuse.expected),
+               .found = std::move(misuse.found),
+               .hint = std::move(misuse.hint)});
+}
+
+[[noreturn]] void refuse(const CLI::ParseError& error) {
+  refuse({.what = error.what(),
+          .expected = "a command and its flags, as the help shows",
+          .found = fmt::format("a command line with a {}", error.get_name()),
+          .hint = "see encode --help"});
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {
@@ -45,8 +60,12 @@ std::vector<std::string> flag_names(const CLI::App& app) {
                                ? fmt::format("encode {} --help", app.get_name())
                                : "encode --help";
   const char* kind = flag ? "flag" : names.empty() ? "argument" : "command";
-  refuse(fmt::format("unknown {} '{}'", kind, preview(extra)),
-         near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help));
+  refuse(
+      {.what = fmt::format("unknown {} '{}'", kind, preview(extra)),
+       .expected =
+           names.empty() ? "no argument" : fmt::format("one of: {}", fmt::join(names, ", ")),
+       .found = fmt::format("'{}'", preview(extra)),
+       .hint = near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help)});
 }
 
 // Inserts the command `run` if the arguments begin with a flag instead of a command.
@@ -98,10 +117,10 @@ int run_command_line(std::vector<std::string> arguments) {
   } catch (const CLI::RequiredError& error) {
     const bool extra = !main.remaining().empty();
     if (extra) refuse_extra(main, main.remaining().front());
-    refuse(error.what(), "see encode --help");
+    refuse(error);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return main.exit(error);
-    refuse(error.what(), "see encode --help");
+    refuse(error);
   }
   return run_command(commands);
 }

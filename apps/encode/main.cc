@@ -21,17 +21,17 @@ int main(int argc, char** argv) {
     detail = {.exit_code = ExitCode::kOsError,
               .code = "os.memory",
               .what = "out of host memory",
-              .where = "",
-              .expected = "",
-              .found = "",
+              .where = "encode",
+              .expected = "free host memory",
+              .found = "a failed allocation",
               .hint = "give the job more memory; committed chunks are kept"};
   } catch (const std::exception& error) {
     detail = {.exit_code = ExitCode::kInternal,
               .code = "internal",
               .what = error.what(),
-              .where = "",
-              .expected = "",
-              .found = "",
+              .where = "encode",
+              .expected = "no failure",
+              .found = "an unexpected exception",
               .hint = "this is a defect of encode; please report it"};
   }
   std::fprintf(stderr, "%s\n", encode::render(detail).c_str());

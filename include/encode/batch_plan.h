@@ -1,4 +1,4 @@
-// The number of tokens in a batch, and the number of rows in a matrix product.
+// How many tokens are in a batch, and how many rows are in a matrix product.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,11 @@ namespace encode {
 // memory of a run, and never its result. `launch_tokens` decides the bits of the result on a GPU,
 // so it is part of the fingerprint.
 struct BatchPlan {
-  // The capacity of a batch. A row longer than this gets a batch with room for the next multiple of
-  // `budget_tokens`.
+  // The capacity of a batch. A longer row gets a batch with room for the next multiple of it.
   int64_t budget_tokens = 0;
   // On a GPU, every matrix product has exactly this number of rows. So the library uses the same
-  // kernel for all matrix products, and the bits of a row do not depend on its batch.
-  // `budget_tokens` is a multiple of `launch_tokens`. On a CPU a matrix product takes any number of
-  // rows, and `launch_tokens` is 0.
+  // kernel for all of them, and the bits of a row do not depend on its batch. `budget_tokens` is a
+  // multiple of it. On a CPU a product takes any number of rows, and this is 0.
   int64_t launch_tokens = 0;
   int64_t longest_row_tokens = 0;  // rows are cut at this length: EffectiveResult::max_length
   int64_t batches_at_once = 1;     // computed in parallel: one for each CPU thread, one on a GPU
@@ -29,29 +27,26 @@ struct BatchPlan {
 
 // The number of rows in a matrix product on a GPU, for a model of this width: a power of two from
 // 2,048 to 16,384. It is the same for every GPU, so that the fingerprint can contain it before the
-// device is known. `hidden_size` is at least 1.
+// device is known.
 int64_t launch_tokens(int64_t hidden_size);
 
 // The plan for one stream. SpeedOptions::batch_tokens and SpeedOptions::batch_size both limit the
 // budget; batch_size stands for that number of rows of `longest_row_tokens`. On a CPU the budget is
 // at most 512 tokens. On a GPU it is rounded down to whole launches, but is at least one launch.
-// The caller passes `launch_tokens` and `longest_row_tokens` from EffectiveResult. Both are at
-// least 1. Does not throw.
+// The caller passes `launch_tokens` and `longest_row_tokens` from EffectiveResult.
 BatchPlan plan_batches(const SpeedOptions& speed, int64_t launch_tokens, int64_t longest_row_tokens,
                        const DeviceFacts& device);
 
-// Returns the plan with half the budget, for a device that ran out of memory. No caller uses it
-// yet: see D3 in docs/requirements.md. The budget stays a multiple of `launch_tokens`. Returns
-// `plan` unchanged if the budget cannot be halved any further.
+// Returns `plan` with half the budget, for a device that ran out of memory. The budget stays a
+// whole number of launches. Returns `plan` unchanged if the budget cannot be halved any further.
 BatchPlan halved(const BatchPlan& plan);
 
-// Returns a text for the log: "batches of at most 16,384 tokens in launches of 4,096, rows of at
-// most 512".
+// "batches of at most 16,384 tokens in launches of 4,096, rows of at most 512".
 std::string describe(const BatchPlan& plan);
 
-// Returns the least number of tokens that one call of Encoder::encode() should get. A call with
-// fewer tokens is slow for two reasons: the threads wait for each other at its end, and its last
-// matrix products may contain padding.
+// The least number of tokens that one call of Encoder::encode() should get. With fewer tokens, it
+// costs too much that the threads wait for each other at the end of a call, and that the last
+// launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
 }  // namespace encode

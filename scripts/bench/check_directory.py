@@ -16,12 +16,13 @@ On the first --prompt-rows rows it checks:
 The reference runs its transformer once over all rows and then applies its own modules to the result. On the first rows
 the program checks that this gives the same as encode() of the reference.
 
-The bytes of a quantized matrix must equal quantize_embeddings of encode's float32 matrix. The program also prints how many
-bytes agree with quantize_embeddings of the reference: a difference in the last bit can move a number to another bucket.
+The bytes of a quantized matrix must equal quantize_embeddings of encode's float32 matrix. The program also prints how much
+of it agrees with quantize_embeddings of the reference: a difference in the last bit can move a number to another bucket.
 
 The program prints a table. The exit code is 1 if a check fails. It needs sentence-transformers 6.0.1.
 """
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -54,23 +55,42 @@ class Failures:
         print(f"{name:34} {rows:6} rows  {text}  {'ok' if good else 'FAIL'}", flush=True)
 
 
-def run_encode(program, model, rows, output, *extra):
-    command = [str(program), "run", "--model", str(model), "--input", str(rows), "--field", "text", "--device", "cpu",
-               "--dtype", "float32", "--output", str(output), "--no-progress", "--quiet", "--keep-chunks", *extra]
-    subprocess.run(command, check=True)
-    return np.load(output)
+@dataclasses.dataclass
+class Check:
+    """The options of this script, the folder for the files that it writes, and its failures."""
+    args: argparse.Namespace
+    scratch: pathlib.Path
+    failures: Failures
+
+    def encode(self, output, *extra, model=None, rows=None):
+        """Returns the matrix of `rows` by `model`. The defaults are --input and --model."""
+        command = [str(self.args.encode), "run", "--model", str(model or self.args.model), "--input",
+                   str(rows or self.args.input), "--field", "text", "--device", "cpu", "--dtype", "float32", "--output",
+                   str(output), "--no-progress", "--quiet", "--keep-chunks", *extra]
+        subprocess.run(command, check=True)
+        return np.load(output)
+
+    def floats(self, name, ours, theirs):
+        if ours.shape != theirs.shape:
+            self.failures.line(name, len(ours), False, f"shape {ours.shape}, not {theirs.shape}")
+            return
+        # Poolings that are not normalized can be large, so the difference is relative to the largest value if that is
+        # above 1.
+        difference = np.abs(ours.astype(np.float64) - theirs).max() / max(1.0, np.abs(theirs).max())
+        self.failures.line(name, len(ours), bool(difference <= self.args.max_difference),
+                           f"max |difference| {difference:.3g}")
 
 
-def variant(model, folder, pooling=None, prompts=None, include_prompt=True):
-    """Copies the directory with another pooling or other prompts. The weights are hard links."""
+def variant(model, folder, pooling, prompts=None):
+    """Copies the directory with another pooling or other prompts. `pooling` is the config of the pooling without its width.
+    The weights are hard links."""
     target = pathlib.Path(folder)
     shutil.copytree(model, target, copy_function=lambda a, b: os.link(a, b) if a.endswith(".safetensors") else
                     shutil.copy2(a, b))
     config_path = next(target.glob("*_Pooling")) / "config.json"
     config = json.loads(config_path.read_text())
     width = config.get("embedding_dimension", config.get("word_embedding_dimension"))
-    config_path.write_text(json.dumps({"embedding_dimension": width, "pooling_mode": list(pooling or ("mean",)),
-                                       "include_prompt": include_prompt}))
+    config_path.write_text(json.dumps({"embedding_dimension": width, **pooling}))
     if prompts:
         settings = target / "config_sentence_transformers.json"
         settings.write_text(json.dumps({**json.loads(settings.read_text()), "prompts": prompts}))
@@ -97,75 +117,65 @@ def reference_rows(model, texts):
     return {modes: np.stack(rows) for modes, rows in results.items()}
 
 
-def check_floats(failures, name, ours, theirs, limit):
-    if ours.shape != theirs.shape:
-        failures.line(name, len(ours), False, f"shape {ours.shape}, not {theirs.shape}")
-        return
-    # Vectors that are not normalized can be large, so the difference is relative to the largest
-    # value if that is above 1.
-    difference = np.abs(ours.astype(np.float64) - theirs).max() / max(1.0, np.abs(theirs).max())
-    failures.line(name, len(ours), bool(difference <= limit), f"max |difference| {difference:.3g}")
-
-
-def check_types(args, failures, scratch, ours, reference):
+def check_types(check, ours, reference):
     """Makes each type from the cache of the float32 run, so nothing is encoded again."""
-    output = scratch / "plain.npy"
+    output = check.scratch / "plain.npy"
     for precision in ("int8", "uint8", "binary", "ubinary"):
-        made = run_encode(args.encode, args.model, args.input, output, "--cache-dir", str(scratch / "plain"),
-                          "--output-dtype", precision)
+        made = check.encode(output, "--cache-dir", str(check.scratch / "plain"), "--output-dtype", precision)
         equal = made.tobytes() == quantize_embeddings(ours, precision).tobytes()
         theirs = quantize_embeddings(reference, precision)
         bits = np.unpackbits(made.view(np.uint8) ^ theirs.view(np.uint8)).sum() if "binary" in precision else None
         agreement = (1 - bits / ours.size) if bits is not None else (made == theirs).mean()
         farthest = "" if bits is not None else f", farthest {np.abs(made.astype(int) - theirs).max()} buckets"
-        failures.line(precision, len(made), equal,
-                      f"{'bytes equal' if equal else 'bytes differ'}; with the reference's floats "
-                      f"{100 * agreement:.5f} % agree{farthest}")
+        check.failures.line(precision, len(made), equal,
+                            f"{'bytes equal' if equal else 'bytes differ'}; with the reference's floats "
+                            f"{100 * agreement:.5f} % agree{farthest}")
 
 
-def check_cuts(args, failures, scratch, reference):
+def check_cuts(check, reference):
     cut = torch.from_numpy(truncate_embeddings(reference, 64))
     for name, theirs, extra in (
             ("truncate_dim 64", cut, ()),
             ("truncate_dim 64, normalized", torch.nn.functional.normalize(cut, p=2, dim=1), ("--normalize", "--fresh"))):
-        made = run_encode(args.encode, args.model, args.input, scratch / "cut.npy", "--truncate-dim", "64", *extra)
-        check_floats(failures, name, made, theirs.numpy(), args.max_difference)
+        made = check.encode(check.scratch / "cut.npy", "--truncate-dim", "64", *extra)
+        check.floats(name, made, theirs.numpy())
 
 
-def check_poolings(args, failures, scratch, references):
+def check_poolings(check, references):
     for modes in POOLINGS:
         name = " + ".join(modes)
-        output = scratch / f"{name}.npy"
+        output = check.scratch / f"{name}.npy"
         if len(modes) == 1:
-            made = run_encode(args.encode, args.model, args.input, output, "--pooling", name)
+            made = check.encode(output, "--pooling", name)
         else:
-            made = run_encode(args.encode, variant(args.model, scratch / name, modes), args.input, output)
-        check_floats(failures, name, made, references[modes], args.max_difference)
+            pooling = {"pooling_mode": list(modes), "include_prompt": True}
+            made = check.encode(output, model=variant(check.args.model, check.scratch / name, pooling))
+        check.floats(name, made, references[modes])
 
 
-def check_tokens(args, failures, few, model, texts):
+def check_tokens(check, few, model, texts):
     """Compares token vectors (no pooling) with encode(output_value="token_embeddings")."""
     output = few.parent / "tokens.npy"
-    made = run_encode(args.encode, args.model, few, output, "--pooling", "none")
+    made = check.encode(output, "--pooling", "none", rows=few)
     offsets = np.load(output.with_name("tokens.offsets.npy"))
     theirs = [row.numpy() for row in model.encode(texts, output_value="token_embeddings", show_progress_bar=False)]
     lengths = [len(row) for row in theirs]
     same = offsets.dtype == np.int64 and offsets.tolist() == np.concatenate([[0], np.cumsum(lengths)]).tolist()
-    failures.line("none: offsets", len(theirs), same, f"{len(made)} tokens")
-    check_floats(failures, "none: vectors of tokens", made, np.concatenate(theirs), args.max_difference)
+    check.failures.line("none: offsets", len(theirs), same, f"{len(made)} tokens")
+    check.floats("none: vectors of tokens", made, np.concatenate(theirs))
 
 
-def check_prompts(args, failures, scratch, few, texts):
+def check_prompts(check, few, texts):
     for include_prompt, names in ((True, ("query", "passage")), (False, ("query",))):
-        directory = variant(args.model, scratch / f"prompts-{include_prompt}", prompts=PROMPTS,
-                            include_prompt=include_prompt)
+        pooling = {"pooling_mode": ["mean"], "include_prompt": include_prompt}
+        directory = variant(check.args.model, check.scratch / f"prompts-{include_prompt}", pooling, PROMPTS)
         prompted = SentenceTransformer(str(directory), device="cpu")
         for name in names:
-            made = run_encode(args.encode, directory, few, scratch / f"{include_prompt}-{name}.npy", "--prompt-name",
-                              name)
+            made = check.encode(check.scratch / f"{include_prompt}-{name}.npy", "--prompt-name", name, model=directory,
+                                rows=few)
             theirs = prompted.encode(texts, prompt_name=name, show_progress_bar=False)
             label = f"prompt {name}" + ("" if include_prompt else " left out of the pooling")
-            check_floats(failures, label, made, theirs, args.max_difference)
+            check.floats(label, made, theirs)
 
 
 def texts_of(lines):
@@ -191,18 +201,18 @@ def main():
         scratch = pathlib.Path(folder)
         references = reference_rows(model, texts)
         first = texts[:BATCH]
-        check_floats(failures, "reference: modules and encode()", references[None][:BATCH],
-                     model.encode(first, show_progress_bar=False), args.max_difference)
-        ours = run_encode(args.encode, args.model, args.input, scratch / "plain.npy", "--cache-dir",
-                          str(scratch / "plain"))
-        check_floats(failures, "as it is", ours, references[None], args.max_difference)
-        check_types(args, failures, scratch, ours, references[None])
-        check_cuts(args, failures, scratch, references[None])
-        check_poolings(args, failures, scratch, references)
+        check = Check(args, scratch, failures)
+        check.floats("reference: modules and encode()", references[None][:BATCH],
+                     model.encode(first, show_progress_bar=False))
+        ours = check.encode(scratch / "plain.npy", "--cache-dir", str(scratch / "plain"))
+        check.floats("as it is", ours, references[None])
+        check_types(check, ours, references[None])
+        check_cuts(check, references[None])
+        check_poolings(check, references)
         few = scratch / "few.jsonl"
         few.write_text("\n".join(lines[:args.prompt_rows]) + "\n", encoding="utf-8")
-        check_tokens(args, failures, few, model, texts[:args.prompt_rows])
-        check_prompts(args, failures, scratch, few, texts[:args.prompt_rows])
+        check_tokens(check, few, model, texts[:args.prompt_rows])
+        check_prompts(check, few, texts[:args.prompt_rows])
     print(f"FAIL: {failures.count} of the above" if failures.count else "PASS")
     sys.exit(bool(failures.count))
 

@@ -13,14 +13,18 @@ import math
 
 import numpy as np
 
-def fit(numerator, denominator, limit, points=4000, rounds=200):
-    z = limit * 0.5 * (1 - np.cos(np.pi * (np.arange(points) + 0.5) / points))
+POINTS = 4000
+ROUNDS = 200
+
+
+def fit(numerator, denominator, limit):
+    z = limit * 0.5 * (1 - np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS))
     target = np.array([math.erf(v) / v for v in z])
     s = z * z
     smooth = np.ones_like(s)
     minimax = np.ones_like(s)
     best = (np.inf, None, None)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         columns = np.concatenate(
             [np.vander(s, numerator + 1, increasing=True),
              -target[:, None] * np.vander(s, denominator + 1, increasing=True)[:, 1:]], axis=1)

@@ -66,7 +66,7 @@ def main():
                   '#include "tokenizer/unicode/unicode_scripts_data.h"\n\nnamespace encode::unicode {\n\n'
                   "// Script i applies to the code points from start i up to, but not including, start i + 1.\n")
         write_array(out, "uint32_t", "kScriptStarts", starts)
-        write_array(out, "uint8_t", "kScriptValues", values, "{}")
+        write_array(out, "uint8_t", "kScriptValues", values)
         out.write("\n}  // namespace encode::unicode\n")
 
 

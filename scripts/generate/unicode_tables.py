@@ -212,7 +212,8 @@ def newer_categories():
     return runs
 
 
-def write_array(out, kind, name, values, form="0x{:x}"):
+def write_array(out, kind, name, values):
+    form = "0x{:x}" if kind in ("uint32_t", "uint64_t") else "{}"  # offsets and small values are decimal
     out.write(f"const {kind} {name}[] = {{\n")
     line = "   "
     for v in values:
@@ -232,7 +233,7 @@ def write_mapping(out, name, mapping):
         pool += [ord(c) for c in text]
         offsets.append(len(pool))
     write_array(out, "uint32_t", f"k{name}Keys", [c for c, _ in mapping])
-    write_array(out, "uint16_t", f"k{name}Offsets", offsets, "{}")
+    write_array(out, "uint16_t", f"k{name}Offsets", offsets)
     write_array(out, "uint32_t", f"k{name}Pool", pool)
 
 

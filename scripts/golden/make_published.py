@@ -5,7 +5,7 @@
 
 The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
 (Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
-The names of tensors and the fields of config.json are as in their checkpoints. It needs torch 2.11, safetensors and
+The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
 import argparse
@@ -47,8 +47,12 @@ def norm(p, name, x):
     return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), EPS)
 
 
-def linear(p, name, x, out, bias=True):
-    return F.linear(x, p(name + ".weight", out, x.shape[1]), p(name + ".bias", out) if bias else None)
+def project(p, name, x, out):
+    return F.linear(x, p(name + ".weight", out, x.shape[1]))
+
+
+def linear(p, name, x, out):
+    return F.linear(x, p(name + ".weight", out, x.shape[1]), p(name + ".bias", out))
 
 
 def rotate(x, frequencies):
@@ -58,10 +62,19 @@ def rotate(x, frequencies):
     return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
 
 
-def attend(q, k, v, frequencies=None, bias=None):
-    q, k, v = (t.view(-1, HEADS, HIDDEN // HEADS).transpose(0, 1) for t in (q, k, v))
-    if frequencies is not None:
-        q, k = rotate(q, frequencies), rotate(k, frequencies)
+def by_head(x):
+    return x.view(-1, HEADS, HIDDEN // HEADS).transpose(0, 1)
+
+
+def attend_rotated(q, k, v, frequencies):
+    return attend_heads(rotate(by_head(q), frequencies), rotate(by_head(k), frequencies), by_head(v))
+
+
+def attend(q, k, v, bias):
+    return attend_heads(by_head(q), by_head(k), by_head(v), bias)
+
+
+def attend_heads(q, k, v, bias=None):
     scores = q @ k.transpose(1, 2) / (HIDDEN // HEADS) ** 0.5
     scores = scores if bias is None else scores + bias
     return (scores.softmax(-1) @ v).transpose(0, 1).reshape(-1, HIDDEN)
@@ -79,21 +92,20 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Computes a model with post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half
-    of up_gate_proj."""
+    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
     x = embed(p, ids, "embeddings.LayerNorm", segments=0)
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = linear(p, at + "attention.qkv_proj", x, 3 * HIDDEN).chunk(3, -1)
-        x = norm(p, at + "attn_ln", x + linear(p, at + "attention.o_proj", attend(q, k, v, frequencies), HIDDEN))
-        up, gate = linear(p, at + "mlp.up_gate_proj", x, 2 * INNER, bias=False).chunk(2, -1)
+        x = norm(p, at + "attn_ln", x + linear(p, at + "attention.o_proj", attend_rotated(q, k, v, frequencies), HIDDEN))
+        up, gate = project(p, at + "mlp.up_gate_proj", x, 2 * INNER).chunk(2, -1)
         x = norm(p, at + "mlp_ln", x + linear(p, at + "mlp.down_proj", F.gelu(gate) * up, HIDDEN))
     return x
 
 
 def jina_bert(p, ids):
-    """Computes a model with post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
+    """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
     place = torch.arange(len(ids))
     slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
@@ -101,33 +113,36 @@ def jina_bert(p, ids):
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
-        y = linear(p, at + "attention.output.dense", attend(q, k, v, bias=bias), HIDDEN)
+        y = linear(p, at + "attention.output.dense", attend(q, k, v, bias), HIDDEN)
         x = norm(p, at + "attention.output.LayerNorm", x + y)
-        gate, up = linear(p, at + "mlp.gated_layers", x, 2 * INNER, bias=False).chunk(2, -1)
+        gate, up = project(p, at + "mlp.gated_layers", x, 2 * INNER).chunk(2, -1)
         x = norm(p, at + "mlp.layernorm", x + linear(p, at + "mlp.wo", F.gelu(gate) * up, HIDDEN))
     return x
 
 
-def experts(p, at, x, count=4, top_k=2):
-    """Returns the weighted sum of all experts for every token. The weight of an expert is the router's softmax if it is one of
-    the token's best experts, and 0 otherwise."""
-    probabilities = linear(p, at + "router.layer", x, count, bias=False).softmax(-1)
-    best = probabilities.topk(top_k, -1)
+EXPERTS = 4
+TOP_K = 2  # the number of experts of a token
+
+
+def experts(p, at, x):
+    """Sums all experts for every token. The weight is the router's softmax for the token's best experts, and 0 for the others."""
+    probabilities = project(p, at + "router.layer", x, EXPERTS).softmax(-1)
+    best = probabilities.topk(TOP_K, -1)
     weights = torch.zeros_like(probabilities).scatter_(1, best.indices, best.values)
-    w1 = p(at + "experts.mlp.w1", count * INNER, HIDDEN).view(count, INNER, HIDDEN)
-    w2 = p(at + "experts.mlp.w2", count * INNER, HIDDEN).view(count, INNER, HIDDEN)
-    y = sum(weights[:, e:e + 1] * (F.gelu(x @ w1[e].T) @ w2[e]) for e in range(count))
+    w1 = p(at + "experts.mlp.w1", EXPERTS * INNER, HIDDEN).view(EXPERTS, INNER, HIDDEN)
+    w2 = p(at + "experts.mlp.w2", EXPERTS * INNER, HIDDEN).view(EXPERTS, INNER, HIDDEN)
+    y = sum(weights[:, e:e + 1] * (F.gelu(x @ w1[e].T) @ w2[e]) for e in range(EXPERTS))
     return y + p(at + "experts.bias", HIDDEN)
 
 
 def nomic_moe(p, ids):
-    """Computes a model with post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
+    """Has post-norm layers, rotary positions, experts in every second layer, and a bias in every projection."""
     frequencies = 1 / 10000.0 ** exponents()
     x = embed(p, ids, "emb_ln", segments=1)
     for i in range(LAYERS):
         at = f"encoder.layers.{i}."
         q, k, v = linear(p, at + "attn.Wqkv", x, 3 * HIDDEN).chunk(3, -1)
-        x = norm(p, at + "norm1", x + linear(p, at + "attn.out_proj", attend(q, k, v, frequencies), HIDDEN))
+        x = norm(p, at + "norm1", x + linear(p, at + "attn.out_proj", attend_rotated(q, k, v, frequencies), HIDDEN))
         if i % 2 == 1:
             y = experts(p, at + "mlp.", x)
         else:

@@ -126,7 +126,8 @@ def wordpiece(text, cased):
     return t
 
 
-def byte_level(text, pattern, normalizer=None, special=("<|endoftext|>",), size=4000, **model):
+def byte_level(pattern, normalizer=None, **model):
+    """Makes a tokenizer without a vocabulary."""
     t = Tokenizer(models.BPE(**model))
     if normalizer:
         t.normalizer = normalizer
@@ -137,6 +138,10 @@ def byte_level(text, pattern, normalizer=None, special=("<|endoftext|>",), size=
             pre_tokenizers.Split(Regex(pattern), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     t.post_processor = processors.ByteLevel(trim_offsets=False)
+    return t
+
+
+def train_byte_level(t, text, special=("<|endoftext|>",), size=4000):
     train(t, trainers.BpeTrainer(vocab_size=size, special_tokens=list(special), show_progress=False,
                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet()), text)
     return t
@@ -150,7 +155,7 @@ def spelled_merges(tokenizer):
 
 
 def roberta(text):
-    t = byte_level(text, None, special=("<s>", "<pad>", "</s>", "<unk>"), size=3000)
+    t = train_byte_level(byte_level(None), text, special=("<s>", "<pad>", "</s>", "<unk>"), size=3000)
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     t.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
@@ -159,7 +164,8 @@ def roberta(text):
 
 
 def llama3(text):
-    t = byte_level(text, LLAMA3, ignore_merges=True, special=("<|begin_of_text|>", "<|end_of_text|>"))
+    t = train_byte_level(byte_level(LLAMA3, ignore_merges=True), text,
+                         special=("<|begin_of_text|>", "<|end_of_text|>"))
     data = json.loads(t.to_str())
     data["model"]["vocab"]["supercalifragilisticexpialidocious"] = len(data["model"]["vocab"])   # no merges give this token
     t = Tokenizer.from_str(json.dumps(data))
@@ -211,20 +217,20 @@ def unigram(text, charsmap=None, **model):
     return Tokenizer.from_str(json.dumps(data))
 
 
-def write_sentencepiece(directory, name, kind, text, rows, **options):
-    folder = os.path.join(directory, name)
+def write_sentencepiece(folder, text, rows, **options):
+    starts = options["model_type"] == "bpe"  # a BPE model adds BOS
     os.makedirs(folder, exist_ok=True)
     model = io.BytesIO()
     lines = [line for line in text.splitlines() if line][:20_000]
-    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type=kind,
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model,
                                              vocab_size=1200, minloglevel=2, num_threads=1, **options)
     with open(os.path.join(folder, "tokenizer.model"), "wb") as out:
         out.write(model.getvalue())
     assert len(model.getvalue()) < 300_000
     with open(os.path.join(folder, "tokenizer_config.json"), "w") as out:
-        json.dump(dict(add_bos_token=kind == "bpe", add_eos_token=True), out)
+        json.dump(dict(add_bos_token=starts, add_eos_token=True), out)
     sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    before = [sp.bos_id()] if kind == "bpe" else []
+    before = [sp.bos_id()] if starts else []
     cases = []
     for text in rows:
         ids = sp.encode(text)
@@ -310,8 +316,8 @@ def main():
     text, rows = training_text(), texts()
     write(directory, "wordpiece", wordpiece(text, cased=False), rows)
     write(directory, "wordpiece_cased", wordpiece(text, cased=True), rows)
-    write(directory, "qwen2", byte_level(text, QWEN2, normalizers.NFC()), rows)
-    write(directory, "gpt2", byte_level(text, None), rows)
+    write(directory, "qwen2", train_byte_level(byte_level(QWEN2, normalizers.NFC()), text), rows)
+    write(directory, "gpt2", train_byte_level(byte_level(None), text), rows)
     _, spelled = spelled_merges(Tokenizer.from_file(os.path.join(directory, "gpt2", "tokenizer.json")))
     with open(os.path.join(directory, "gpt2", "tokenizer.json"), "w") as out:
         json.dump(spelled, out, separators=(",", ":"))
@@ -319,9 +325,10 @@ def main():
     write(directory, "llama3", llama3(text), rows)
     write(directory, "gemma", byte_fallback(text, dummy_prefix=False), rows)
     write(directory, "llama2", byte_fallback(text, dummy_prefix=True), rows)
-    write_sentencepiece(directory, "sentencepiece_bpe", "bpe", text, rows, byte_fallback=True)
-    write_sentencepiece(directory, "sentencepiece_unigram", "unigram", text, rows)
-    write_sentencepiece(directory, "mistral", "bpe", text, rows, byte_fallback=True, normalization_rule_name="identity",
+    write_sentencepiece(os.path.join(directory, "sentencepiece_bpe"), text, rows, model_type="bpe", byte_fallback=True)
+    write_sentencepiece(os.path.join(directory, "sentencepiece_unigram"), text, rows, model_type="unigram")
+    write_sentencepiece(os.path.join(directory, "mistral"), text, rows, model_type="bpe", byte_fallback=True,
+                        normalization_rule_name="identity",
                         remove_extra_whitespaces=False, user_defined_symbols=["[MASK]", "\n\n", "\u2581def"])
     write(directory, "unigram", unigram(text, charsmap=small_charsmap()), rows)
     write_clusters(directory)

@@ -31,20 +31,20 @@ def bert(hidden, layers, heads):
         "intermediate_size": 4 * hidden, "vocab_size": 30522, "max_position_embeddings": 512})
 
 
-def qwen2(hidden, layers, heads, kv_heads, inner, vocab):
+def qwen2(**sizes):
     return Shape("Qwen2", "lasttoken", 1024, {
-        "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads, "intermediate_size": inner, "vocab_size": vocab,
-        "max_position_embeddings": 32768, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})
+        **sizes, "max_position_embeddings": 32768, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})
 
 
 SHAPES = {
     "bert-tiny": bert(128, 2, 2),
-    "qwen2-tiny": qwen2(256, 3, 4, 2, 512, 32000),
+    "qwen2-tiny": qwen2(hidden_size=256, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+                        intermediate_size=512, vocab_size=32000),
     "minilm": bert(384, 6, 12),
     "bert-base": bert(768, 12, 12),
     "bert-large": bert(1024, 24, 16),
-    "qwen2-1.5b": qwen2(1536, 28, 12, 2, 8960, 151936),
+    "qwen2-1.5b": qwen2(hidden_size=1536, num_hidden_layers=28, num_attention_heads=12, num_key_value_heads=2,
+                        intermediate_size=8960, vocab_size=151936),
 }
 
 

@@ -46,25 +46,57 @@ ExitCode exit_code_for_errno(int error_number) {
   }
 }
 
+namespace {
+
+struct Advice {
+  const char* expected;
+  const char* hint;
+};
+
+Advice advice_for(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return {"free space on the file system",
+              "free space, then run the same command again: it goes on after the last committed "
+              "chunk"};
+    case EACCES:
+    case EPERM:
+      return {"permission for this operation",
+              "check the permissions of the path and of the directories above it"};
+    case EROFS:
+      return {"a file system that can be written", "choose another directory"};
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+      return {"a path that exists",
+              "check the path; relative paths start at the current directory"};
+    case EMFILE:
+    case ENFILE:
+      return {"a free file descriptor", "raise the limit of open files (ulimit -n)"};
+    case EAGAIN:
+    case ENOMEM:
+      return {"free memory and free processes", "free memory, or give the job more of it"};
+    case ENAMETOOLONG:
+      return {"a path that the file system accepts", "choose a shorter path"};
+    default:
+      return {"an operation that succeeds",
+              "check the file system and the system log (dmesg), then run the same command again"};
+  }
+}
+
+}  // namespace
+
 Error system_error(std::string_view code, std::string_view action, const std::string& where,
                    int error_number) {
-  std::string hint;
-  if (error_number == ENOSPC || error_number == EDQUOT) {
-    hint = "free space, then run the same command again: it goes on after the last committed chunk";
-  } else if (error_number == EACCES || error_number == EPERM) {
-    hint = "check the permissions of the path and of the directories above it";
-  } else if (error_number == EROFS) {
-    hint = "the file system is mounted read-only; choose another directory";
-  } else if (error_number == ENOENT) {
-    hint = "check the path; relative paths start at the current directory";
-  }
+  const Advice advice = advice_for(error_number);
   return Error({.exit_code = exit_code_for_errno(error_number),
                 .code = std::string(code),
                 .what = fmt::format("cannot {}: {}", action, std::strerror(error_number)),
                 .where = where,
-                .expected = "",
-                .found = "",
-                .hint = std::move(hint)});
+                .expected = advice.expected,
+                .found = fmt::format("{} (errno {})", std::strerror(error_number), error_number),
+                .hint = advice.hint});
 }
 
 }  // namespace encode

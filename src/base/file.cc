@@ -48,7 +48,7 @@ UniqueFd open_for_reading(const std::string& path, std::string_view code) {
                  .where = path,
                  .expected = "a file",
                  .found = S_ISDIR(info.st_mode) ? "a directory" : "a device, FIFO or socket",
-                 .hint = ""});
+                 .hint = "give the path of a file"});
   }
   return fd;
 }
@@ -90,7 +90,7 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
                    .where = path,
                    .expected = fmt::format("{} bytes at offset {}", to.size(), offset),
                    .found = fmt::format("{} bytes", done),
-                   .hint = "the file changed while it was read, or its copy is incomplete"});
+                   .hint = "copy the file again, and do not change it while it is read"});
     }
     done += static_cast<size_t>(n);
   }
@@ -176,7 +176,7 @@ void create_directories_durably(const std::string& path) {
                  .where = path,
                  .expected = "a directory",
                  .found = "a file",
-                 .hint = ""});
+                 .hint = "choose another directory, or move the file away"});
   }
   sync_directory(parent);
 }

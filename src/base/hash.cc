@@ -49,10 +49,10 @@ Sha256::Sha256() : state_(std::make_unique<State>()) {
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "internal.sha256",
                  .what = "OpenSSL does not offer SHA-256",
-                 .where = "",
-                 .expected = "",
-                 .found = "",
-                 .hint = ""});
+                 .where = "encode",
+                 .expected = "a hash function of OpenSSL that works",
+                 .found = "an error of the library",
+                 .hint = "this is a defect of encode; please report it"});
   }
 }
 Sha256::Sha256(Sha256&&) noexcept = default;

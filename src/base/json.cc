@@ -115,7 +115,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
                .where = where,
                .expected = "JSON (RFC 8259) with unique keys",
                .found = std::move(found),
-               .hint = "the file may be cut off, or its download may not have finished"});
+               .hint = "copy or download the file again"});
 }
 
 }  // namespace
@@ -167,13 +167,16 @@ const Json& JsonFields::at(const std::string& key, std::string_view expected) co
 
 void JsonFields::refuse(const std::string& key, const std::string& expected,
                         const std::string& found) const {
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = code_,
-               .what = fmt::format("bad value for '{}'", key),
-               .where = where_,
-               .expected = expected,
-               .found = found,
-               .hint = ""});
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = code_,
+       .what = fmt::format("bad value for '{}'", key),
+       .where = where_,
+       .expected = expected,
+       .found = found,
+       .hint =
+           "download the file again if it is damaged, or choose another model: encode accepts no "
+           "other value"});
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <fmt/format.h>
 
 #include "encode/error.h"
@@ -22,7 +21,7 @@ constexpr int64_t kMaxHeaderBytes = 10000;
                .where = path,
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "the file is damaged or is not a matrix that encode writes"});
+               .hint = "give a .npy matrix; if encode wrote this file, delete it and run again"});
 }
 
 // Parses the dictionary of a header, which NumPy writes as a Python literal:
@@ -122,10 +121,10 @@ int64_t NpyHeader::data_bytes() const {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "npy.header",
                  .what = "the shape is too large",
-                 .where = "",
+                 .where = "the shape in the .npy header",
                  .expected = "rows x columns x item size below 2^63",
                  .found = fmt::format("{} x {}", rows, cols),
-                 .hint = ""});
+                 .hint = "write the file again, because its header is damaged"});
   }
   return bytes;
 }

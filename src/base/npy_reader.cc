@@ -25,7 +25,7 @@ NpyReader::NpyReader(std::string path, Elements elements)
                  .where = path_,
                  .expected = right_type ? "at least one column" : "'<f4' with at least one column",
                  .found = fmt::format("'{}' with {} columns", header_.descr, header_.cols),
-                 .hint = ""});
+                 .hint = "give a float32 matrix that encode or NumPy wrote"});
   }
   header_bytes_.resize(static_cast<size_t>(header_.data_offset));
   pread_all(fd_, header_bytes_, 0, path_);

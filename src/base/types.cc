@@ -24,7 +24,7 @@ auto parse(const Table& table, std::string_view name, std::string_view kind,
                .where = where,
                .expected = "one of: " + valid,
                .found = fmt::format("'{}'", name.substr(0, 80)),
-               .hint = ""});
+               .hint = "use one of the expected names"});
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ std::vector<KeySpec> model_keys() {
        .help = "The revision of a hub id; null: main.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.result.revision = optional<std::string>(v); }},
+  };
+}
+
+std::vector<KeySpec> precision_keys() {
+  return {
       {.sections = {"semantic"},
        .name = "dtype",
        .value = choice_of(names_of(kComputeTypes)),
@@ -53,6 +58,11 @@ std::vector<KeySpec> model_keys() {
              s.result.float32_matmul_precision =
                  parse_matmul_precision(text(v), "semantic.float32_matmul_precision");
            }},
+  };
+}
+
+std::vector<KeySpec> vector_keys() {
+  return {
       {.sections = {"semantic"},
        .name = "pooling",
        .value = or_null(choice_of(names_of(kPoolingModes))),
@@ -299,8 +309,8 @@ std::vector<KeySpec> output_keys() {
 const std::vector<KeySpec>& config_keys() {
   static const std::vector<KeySpec> keys = [] {
     std::vector<KeySpec> all;
-    for (auto* part : {model_keys, token_keys, run_keys, hardware_keys, input_keys,
-                       stream_override_keys, output_keys}) {
+    for (auto* part : {model_keys, precision_keys, vector_keys, token_keys, run_keys, hardware_keys,
+                       input_keys, stream_override_keys, output_keys}) {
       for (KeySpec& key : part()) all.push_back(std::move(key));
     }
     return all;

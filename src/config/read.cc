@@ -1,7 +1,6 @@
 #include "config/read.h"
 
 #include <fmt/format.h>
-#include <string_view>
 
 #include "base/file.h"
 #include "base/units.h"
@@ -104,8 +103,9 @@ class Reader {
                          ? "a map with keys " + valid_keys(section)
                          : fmt::format("a map from {} to its settings", section.wildcard()->name),
          .found = describe(node),
-         .hint = node.kind == YamlNode::Kind::kNull ? "delete the line, or indent its keys below it"
-                                                    : ""});
+         .hint = node.kind == YamlNode::Kind::kNull
+                     ? "delete the line, or indent its keys below it"
+                     : "write 'key: value' lines, indented by spaces"});
   }
 
   ConfigFile& file_;

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
-#include <optional>
 
 #include "base/units.h"
 #include "config/schema.h"
@@ -94,7 +93,7 @@ class Resolver {
                  .where = given.flag,
                  .expected = "a key of docs/config.md that names no split and no stream",
                  .found = fmt::format("'{}'", preview(given.key)),
-                 .hint = name.empty() ? "" : suggest_key(section, name)});
+                 .hint = name.empty() ? "see docs/config.md" : suggest_key(section, name)});
   }
 
   bool has_file_section(const std::string& path) const { return file_.sections.contains(path); }
@@ -149,7 +148,8 @@ class Resolver {
                    .where = where,
                    .expected = "the name of a stream in data.splits",
                    .found = fmt::format("'{}'", parts.back()),
-                   .hint = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+                   .hint = near.empty() ? "add the stream to a split, or delete its settings"
+                                        : fmt::format("did you mean '{}'?", near)});
     }
   }
 

@@ -2,7 +2,6 @@
 // and the reference in docs/config.md are all made from this table.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,7 +69,7 @@ const SchemaNode& config_schema();
 
 // Returns a hint for a key that is unknown in `section`. If a key of this section is similar, the
 // hint is "did you mean 'dtype'?". If a key of another section is similar, it is "did you mean
-// semantic.dtype?". Otherwise it is "".
+// semantic.dtype?". Otherwise the hint says where all keys are listed.
 std::string suggest_key(const SchemaNode& section, const std::string& unknown);
 
 // Joins "data" and "train" to "data.train". A name with a dot in it is quoted, so that every path

@@ -67,7 +67,7 @@ struct Refusal {
 
 std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates) {
   const std::string best = nearest(text, candidates.data(), candidates.size());
-  return best.empty() ? "" : fmt::format("did you mean '{}'?", best);
+  return best.empty() ? "use one of the expected values" : fmt::format("did you mean '{}'?", best);
 }
 
 Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
@@ -77,7 +77,8 @@ Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource&
   }
   const auto size = static_cast<int64_t>(node.text.size());
   if (size < spec.min) refuse_value(spec, node, source, "leave the key out, or give it a value");
-  if (size > spec.max) refuse_value(spec, node, source, "");
+  if (size > spec.max)
+    refuse_value(spec, node, source, fmt::format("shorten the text to {} bytes", spec.max));
   if (node.text.find('\0') != std::string::npos) {
     refuse_value(spec, node, source, "remove the NUL character from the text");
   }
@@ -90,9 +91,9 @@ Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource&
 Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   static const std::regex decimal("-?(0|[1-9][0-9]*)");
   if (node.quoted) {
-    refuse_type(
-        spec, node, source,
-        matches(node.text, decimal) ? fmt::format("write {} without quotes", node.text) : "");
+    refuse_type(spec, node, source,
+                matches(node.text, decimal) ? fmt::format("write {} without quotes", node.text)
+                                            : "write an integer without quotes");
   }
   if (!matches(node.text, decimal)) {
     std::string digits = node.text;
@@ -103,8 +104,12 @@ Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSour
   int64_t value = 0;
   const char* end = node.text.data() + node.text.size();
   const std::from_chars_result result = std::from_chars(node.text.data(), end, value);
-  if (result.ec != std::errc() || value < spec.min || value > spec.max)
-    refuse_value(spec, node, source, "");
+  const bool overflow = result.ec != std::errc();
+  const bool too_small = overflow ? node.text.starts_with('-') : value < spec.min;
+  if (too_small)
+    refuse_value(spec, node, source, fmt::format("set {} to {} or more", source.key, spec.min));
+  if (overflow || value > spec.max)
+    refuse_value(spec, node, source, fmt::format("set {} to {} or less", source.key, spec.max));
   return value;
 }
 
@@ -113,9 +118,9 @@ Value parse_boolean(const ValueSpec& spec, const YamlNode& node, const ValueSour
   static const std::regex no("[Ff]alse|FALSE|[Nn]o?|NO|[Oo]ff|OFF|0");
   if (!node.quoted && node.text == "true") return true;
   if (!node.quoted && node.text == "false") return false;
-  std::string hint = matches(node.text, yes) ? "write true" : "";
+  std::string hint = matches(node.text, yes) ? "write true" : "write true or false";
   if (matches(node.text, no)) hint = "write false";
-  refuse_type(spec, node, source, node.quoted && !hint.empty() ? hint + " without quotes" : hint);
+  refuse_type(spec, node, source, node.quoted ? hint + " without quotes" : hint);
 }
 
 Value parse_choice(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
@@ -133,14 +138,17 @@ Value parse_names(const ValueSpec& spec, const YamlNode& node, const ValueSource
   for (const YamlNode& item : node.items) {
     if (item.kind != YamlNode::Kind::kScalar)
       refuse_type(spec, item, source, "write names only: [tc, commit]");
-    if (!matches(item.text, pattern)) refuse_value(spec, item, source, "");
+    if (!matches(item.text, pattern))
+      refuse_value(spec, item, source, "write names of streams: [tc, commit]");
     if (std::find(names.begin(), names.end(), item.text) != names.end()) {
       refuse_value(spec, item, source, "name each stream once");
     }
     names.push_back(item.text);
   }
   const auto count = static_cast<int64_t>(names.size());
-  if (count < spec.min || count > spec.max) refuse_value(spec, node, source, "");
+  if (count < spec.min || count > spec.max) {
+    refuse_value(spec, node, source, fmt::format("name {} to {} streams", spec.min, spec.max));
+  }
   return names;
 }
 
@@ -170,7 +178,9 @@ Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource
     refuse_type(spec, node, source, "give the key a value, or leave it out for the default");
   }
   if (spec.type == ValueType::kNames) return parse_names(spec, node, source);
-  if (node.kind != YamlNode::Kind::kScalar) refuse_type(spec, node, source, "");
+  if (node.kind != YamlNode::Kind::kScalar) {
+    refuse_type(spec, node, source, "write one value, and not a list or a map");
+  }
   switch (spec.type) {
     case ValueType::kInteger:
       return parse_integer(spec, node, source);

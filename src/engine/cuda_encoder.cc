@@ -1,5 +1,4 @@
 #include <utility>
-#include <vector>
 
 #include <ATen/ops/empty.h>
 #include <c10/core/Event.h>

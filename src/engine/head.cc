@@ -1,7 +1,6 @@
 #include "engine/head.h"
 
 #include <optional>
-#include <utility>
 
 #include "engine/dense_activation.h"
 #include "nn/layers/linear.h"

@@ -1,7 +1,6 @@
 #include "engine/load_transformer.h"
 
 #include <fmt/format.h>
-#include <optional>
 #include <string>
 #include <utility>
 

@@ -11,6 +11,27 @@
 #include "nn/layers/pooling.h"
 
 namespace encode {
+namespace {
+
+struct RowRefusal {
+  std::string code;
+  std::string what;
+  std::string expected;
+  std::string found;
+};
+
+[[noreturn]] void refuse_row(int64_t row, RowRefusal refusal) {
+  throw Error(
+      {.exit_code = ExitCode::kData,
+       .code = std::move(refusal.code),
+       .what = std::move(refusal.what),
+       .where = fmt::format("row {} of the window", row),
+       .expected = std::move(refusal.expected),
+       .found = std::move(refusal.found),
+       .hint = "make the token ids with the tokenizer of this model, or download the model again"});
+}
+
+}  // namespace
 
 at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
   PackedInput input = to_device(batch, slots, device);
@@ -20,30 +41,23 @@ at::Tensor Transformer::embed(const PackedBatch& batch, int64_t slots) const {
 }
 
 void check_batch(const PackedBatch& batch, const Transformer& transformer) {
-  const auto refuse = [&](size_t sequence, std::string code, std::string what, std::string expected,
-                          std::string found) {
-    throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = std::move(code),
-         .what = std::move(what),
-         .where = fmt::format("row {} of the window", batch.rows[sequence]),
-         .expected = std::move(expected),
-         .found = std::move(found),
-         .hint = "the tokenizer and the weights of the model directory do not belong together"});
-  };
   for (size_t b = 0; b + 1 < batch.cu_seqlens.size(); ++b) {
     const int32_t begin = batch.cu_seqlens[b];
     const int32_t end = batch.cu_seqlens[b + 1];
     if (end - begin > transformer.effective.max_length) {
-      refuse(b, "batch.length", "a sequence is too long for the model",
-             fmt::format("at most {} tokens", transformer.effective.max_length),
-             fmt::to_string(end - begin));
+      refuse_row(batch.rows[b],
+                 {.code = "batch.length",
+                  .what = "a sequence is too long for the model",
+                  .expected = fmt::format("at most {} tokens", transformer.effective.max_length),
+                  .found = fmt::format("{} tokens", end - begin)});
     }
     for (int32_t t = begin; t < end; ++t) {
       const int32_t id = batch.input_ids[static_cast<size_t>(t)];
       if (id < 0 || id >= transformer.vocab_size) {
-        refuse(b, "batch.token_id", "a token id is outside the embedding table",
-               fmt::format("0 to {}", transformer.vocab_size - 1), fmt::to_string(id));
+        refuse_row(batch.rows[b], {.code = "batch.token_id",
+                                   .what = "a token id is outside the embedding table",
+                                   .expected = fmt::format("0 to {}", transformer.vocab_size - 1),
+                                   .found = fmt::to_string(id)});
       }
     }
   }

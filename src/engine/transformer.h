@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "encode/batch.h"
 #include "encode/encoder.h"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
-#include <vector>
 
 #include "base/json.h"
 #include "base/units.h"

@@ -12,32 +12,48 @@ namespace {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-ErrorDetail failure(ExitCode exit_code, const char* code, const char* what, const char* hint) {
-  return {.exit_code = exit_code,
-          .code = code,
-          .what = what,
-          .where = "encode-worker",
-          .expected = "",
-          .found = "",
-          .hint = hint};
-}
+constexpr const char* kWhere = "encode-worker";
 
-ErrorDetail with_found(ErrorDetail detail, std::string found) {
-  detail.found = std::move(found);
-  return detail;
-}
-
-ErrorDetail broken_cuda_context() {
-  return failure(ExitCode::kTempFail, "device.cuda", "the CUDA context failed",
-                 "a new worker continues after the last committed chunk");
+ErrorDetail broken_cuda_context(std::string found) {
+  return {.exit_code = ExitCode::kTempFail,
+          .code = "device.cuda",
+          .what = "the CUDA context failed",
+          .where = kWhere,
+          .expected = "a CUDA context that works",
+          .found = std::move(found),
+          .hint = "run the same command again; it continues after the last committed chunk"};
 }
 
 ErrorDetail out_of_device_memory(const std::string& found) {
-  return with_found(
-      failure(ExitCode::kUnavailable, "device.memory", "out of device memory",
+  return {.exit_code = ExitCode::kUnavailable,
+          .code = "device.memory",
+          .what = "out of device memory",
+          .where = kWhere,
+          .expected = "free memory on the device",
+          .found = first_line(found),
+          .hint =
               "lower semantic.batch_tokens, or free memory on the device (nvidia-smi); committed "
-              "chunks are kept"),
-      first_line(found));
+              "chunks are kept"};
+}
+
+ErrorDetail out_of_host_memory() {
+  return {.exit_code = ExitCode::kTempFail,
+          .code = "host.memory",
+          .what = "out of host memory",
+          .where = kWhere,
+          .expected = "free host memory",
+          .found = "std::bad_alloc",
+          .hint = "free memory, or lower semantic.chunk_size; committed chunks are kept"};
+}
+
+ErrorDetail defect(const char* code, const char* what, const std::string& found) {
+  return {.exit_code = ExitCode::kInternal,
+          .code = code,
+          .what = what,
+          .where = kWhere,
+          .expected = "no exception",
+          .found = first_line(found),
+          .hint = "please report this with the log"};
 }
 
 bool contains(const std::string& text, const char* part) {
@@ -51,11 +67,9 @@ ErrorDetail describe(const c10::Error& error) {
   if (contains(text, "NVML_SUCCESS")) return out_of_device_memory(text);
   if (contains(text, "CUDA error") || contains(text, "CUBLAS_STATUS") ||
       contains(text, "cuDNN error")) {
-    return with_found(broken_cuda_context(), first_line(text));
+    return broken_cuda_context(first_line(text));
   }
-  return with_found(failure(ExitCode::kInternal, "internal.libtorch",
-                            "LibTorch refused an operation", "please report this with the log"),
-                    first_line(text));
+  return defect("internal.libtorch", "LibTorch refused an operation", text);
 }
 
 }  // namespace
@@ -68,20 +82,14 @@ ErrorDetail describe_current_exception() {
   } catch (const c10::OutOfMemoryError& error) {
     return out_of_device_memory(error.what_without_backtrace());
   } catch (const c10::AcceleratorError& error) {
-    return with_found(broken_cuda_context(),
-                      fmt::format("CUDA error {}: {}", error.get_error_code(),
-                                  first_line(error.what_without_backtrace())));
+    return broken_cuda_context(fmt::format("CUDA error {}: {}", error.get_error_code(),
+                                           first_line(error.what_without_backtrace())));
   } catch (const c10::Error& error) {
     return describe(error);
   } catch (const std::bad_alloc&) {
-    return with_found(
-        failure(ExitCode::kTempFail, "host.memory", "out of host memory",
-                "free memory, or lower semantic.chunk_size; committed chunks are kept"),
-        "std::bad_alloc");
+    return out_of_host_memory();
   } catch (const std::exception& error) {
-    return with_found(failure(ExitCode::kInternal, "internal.exception", "unexpected failure",
-                              "please report this with the log"),
-                      first_line(error.what()));
+    return defect("internal.exception", "unexpected failure", error.what());
   }
 }
 

@@ -3,7 +3,6 @@
 // processor before its vectors are mixed with older vectors.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "encode/encoder.h"

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "encode/batch_plan.h"
 #include "encode/stage_seconds.h"

@@ -2,8 +2,6 @@
 // can be used, configure the tiles of a thread, and multiply small matrices on tiles.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/kernels.h"
 
 namespace encode::kernels::amx {

@@ -28,7 +28,7 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
                  .expected = names.empty() ? "no prompt_name: this model has no prompts"
                                            : fmt::format("one of: {}", fmt::join(names, ", ")),
                  .found = fmt::format("'{}'", preview(*name)),
-                 .hint = "or give the text of the prompt as 'prompt'"});
+                 .hint = "give the text of the prompt as 'prompt' instead"});
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {

@@ -1,7 +1,6 @@
 // Remembers the SHA-256 of files, so that the weights are not hashed at every start.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>

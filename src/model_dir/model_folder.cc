@@ -11,8 +11,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include <climits>
-
 #include "encode/error.h"
 
 #include "base/units.h"

@@ -129,7 +129,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
                    .where = file_,
                    .expected = "JSON (RFC 8259)",
                    .found = fmt::format("a syntax error at byte {} of the header", position),
-                   .hint = "the file is damaged: download it again"});
+                   .hint = "download the file again, because it is damaged"});
   }
 
  private:
@@ -184,7 +184,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
              R"({"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, )"
              R"("__metadata__" with strings of 1 MiB in total, names of 1 to 512 bytes)",
          .found = fmt::format("{}, in {}", found, place()),
-         .hint = "the file is damaged, or not a safetensors file"});
+         .hint = "download the model again, or save it in the safetensors format"});
   }
 
   const std::string& file_;
@@ -252,8 +252,9 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
                  .where = file,
                  .expected = fmt::format("2 to {} bytes, inside the file", kMaxHeaderBytes),
                  .found = fmt::format("{} bytes", length),
-                 .hint = pointer ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
-                                 : "the file is damaged, or not a safetensors file"});
+                 .hint = pointer
+                             ? "this is a Git LFS pointer, not the weights: run `git lfs pull`"
+                             : "download the model again, or save it in the safetensors format"});
 }
 
 }  // namespace
@@ -301,7 +302,7 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
          .where = file,
          .expected = "one JSON object that starts with '{' and names at least one tensor",
          .found = std::move(found),
-         .hint = "the file is damaged, or not a safetensors file"});
+         .hint = "download the model again, or save it in the safetensors format"});
   };
   if (header.empty() || header[0] != '{') {
     throw refuse("the header of the safetensors file is not a JSON object",

@@ -4,7 +4,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <string_view>
-#include <utility>
 
 #include "base/json.h"
 #include "base/units.h"

@@ -1,7 +1,6 @@
 #include "model_dir/static_embedding.h"
 
 #include <fmt/format.h>
-#include <utility>
 
 #include "base/json.h"
 #include "base/units.h"

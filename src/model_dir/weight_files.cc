@@ -29,8 +29,7 @@ Error bad_index(const ModelFolder& folder, std::string what, std::string expecte
                   .where = folder.path_of(kIndexFile),
                   .expected = std::move(expected),
                   .found = std::move(found),
-                  .hint = "index and shards are from different downloads, or incomplete: download "
-                          "all of them again"});
+                  .hint = "download the index and all shards again"});
 }
 
 // Throws an Error that names the weights in another format, if there are any.
@@ -57,7 +56,7 @@ Error bad_index(const ModelFolder& folder, std::string what, std::string expecte
                  .where = folder.path(),
                  .expected = kEitherFile,
                  .found = "neither",
-                 .hint = "the copy or download of the model may be incomplete",
+                 .hint = "download or copy the model again, in full",
                  .exit_code = ExitCode::kNoInput});
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 #include "base/json.h"
 #include "base/module_names.h"
@@ -61,7 +60,7 @@ void require_tensors(const TensorMap& tensors, const Shapes& expected, const std
        .where = where,
        .expected = fmt::format("{} in F32, F16 or BF16", text(expected)),
        .found = text(found).substr(0, 400),
-       .hint = "config.json and model.safetensors of this folder are from different models"});
+       .hint = "download this folder again: its config.json and model.safetensors do not fit"});
 }
 
 void warn_of_unknown_keys(const Json& config, const std::string& where,

@@ -71,8 +71,9 @@ double yarn_attention_factor(const JsonFields& rope, double factor) {
 void read_scaling(const JsonFields& rope, RopeParameters& out) {
   const std::string key = rope.has("rope_type") ? "rope_type" : "type";
   out.type = look_up(kRopeTypes, rope, key, rope.string_or(key, "default"));
-  if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
-    rope.refuse("partial_rotary_factor", "1: whole heads are rotated", "less");
+  const double rotated = rope.number_or("partial_rotary_factor", 1, 0, 1);
+  if (rotated != 1)
+    rope.refuse("partial_rotary_factor", "1: whole heads are rotated", fmt::to_string(rotated));
   if (out.type == RopeType::kDefault) return;
   out.factor = rope.number("factor", kMinScaling, kMaxScaling);
   out.original_max_position_embeddings = rope.integer_or(

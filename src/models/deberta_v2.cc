@@ -2,6 +2,7 @@
 // Reference: modeling_deberta_v2.py of Hugging Face transformers.
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <string_view>
 
 #include <ATen/ops/bmm.h>
@@ -46,11 +47,13 @@ struct DebertaConfig {
       json.refuse("relative_attention", "true", "false");
     if (buckets == 1) json.refuse("position_buckets", "at least 2", "1");
     if (span < 1) json.refuse("max_position_embeddings", "at least 1", "0");
-    if (json.integer_or("conv_kernel_size", 0, 0, 1024) > 0)
-      json.refuse("conv_kernel_size", "0: convolutions are not supported", "more");
-    if (json.integer_or("embedding_size", encoder.hidden_size, 1, kMaxHiddenSize) !=
-        encoder.hidden_size)
-      json.refuse("embedding_size", "hidden_size", "another width");
+    const int64_t kernel = json.integer_or("conv_kernel_size", 0, 0, 1024);
+    if (kernel > 0)
+      json.refuse("conv_kernel_size", "0: convolutions are not supported", fmt::to_string(kernel));
+    const int64_t width = json.integer_or("embedding_size", encoder.hidden_size, 1, kMaxHiddenSize);
+    if (width != encoder.hidden_size)
+      json.refuse("embedding_size", fmt::format("hidden_size {}", encoder.hidden_size),
+                  fmt::to_string(width));
   }
 
   // pos_att_type is a list. In older files it is a string with the names separated by bars.

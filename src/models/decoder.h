@@ -4,9 +4,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "models/config_fields.h"

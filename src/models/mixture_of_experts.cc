@@ -1,7 +1,6 @@
 #include "models/mixture_of_experts.h"
 
 #include <fmt/format.h>
-#include <tuple>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/searchsorted.h>

@@ -7,6 +7,7 @@
 //
 // References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
 // transformers, and for the mixture of experts the modeling code that Nomic publishes.
+#include <fmt/format.h>
 #include <variant>
 
 #include <ATen/ops/embedding.h>
@@ -151,11 +152,12 @@ void refuse_nomic_variants(const JsonFields& json) {
                           "causal", "expert_choice_router", "moe_normalize_expert_weights"}) {
     if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
   }
-  if (json.number_or("rotary_emb_fraction", 1, 0, 1) != 1)
-    json.refuse("rotary_emb_fraction", "1: whole heads are rotated", "less");
+  const double rotated = json.number_or("rotary_emb_fraction", 1, 0, 1);
+  if (rotated != 1)
+    json.refuse("rotary_emb_fraction", "1: whole heads are rotated", fmt::to_string(rotated));
   if (json.has("rotary_scaling_factor")) json.refuse("rotary_scaling_factor", "absent", "set");
-  if (json.integer_or("num_shared_experts", 0, 0, kMaxExperts) > 0)
-    json.refuse("num_shared_experts", "0", "more");
+  const int64_t shared_experts = json.integer_or("num_shared_experts", 0, 0, kMaxExperts);
+  if (shared_experts > 0) json.refuse("num_shared_experts", "0", fmt::to_string(shared_experts));
   const bool bias = json.boolean_or("qkv_proj_bias", false);
   for (const char* key : {"mlp_fc1_bias", "mlp_fc2_bias"}) {
     if (json.boolean_or(key, bias) != bias)

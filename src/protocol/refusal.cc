@@ -15,10 +15,10 @@ void refuse_document(std::string what, std::string found) {
   throw Error({.exit_code = ExitCode::kInternal,
                .code = std::string(kCode),
                .what = std::move(what),
-               .where = "",
-               .expected = "",
+               .where = "the messages between encode and encode-worker",
+               .expected = "a message of this build",
                .found = std::move(found),
-               .hint = "encode and encode-worker must come from the same build"});
+               .hint = "install encode and encode-worker from the same build"});
 }
 
 Json parse_document(std::string_view text, int64_t max_bytes) {

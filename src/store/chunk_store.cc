@@ -37,8 +37,8 @@ class LogAppender {
            .code = "store.log",
            .what = "the chunk log could not be written earlier in this run",
            .where = path_,
-           .expected = "",
-           .found = "",
+           .expected = "a log that can be written",
+           .found = "an earlier error of the log",
            .hint = "run the same command again; it continues after the last committed chunk"});
     }
     failed_ = true;
@@ -162,9 +162,9 @@ Error misuse(std::string what, std::string where) {
                 .code = "store.misuse",
                 .what = std::move(what),
                 .where = std::move(where),
-                .expected = "",
-                .found = "",
-                .hint = ""});
+                .expected = "correct use of the store",
+                .found = "a call in the wrong order",
+                .hint = "this is a defect of encode; please report it"});
 }
 
 std::vector<int64_t> ChunkStoreImpl::pending() const {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <memory>
 #include <utility>
 
 #include "encode/error.h"

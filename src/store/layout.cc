@@ -99,7 +99,7 @@ void check_stream_name(const std::string& name) {
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "store.stream_name",
                .what = "the name of a split or stream cannot be part of a file name",
-               .where = "",
+               .where = "the names in the config",
                .expected =
                    "letters, digits, '.', '_' and '-', beginning with a letter or a digit, at most "
                    "200 bytes",

@@ -3,7 +3,6 @@
 // consists of the ledgers of its chunks, one after the other.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

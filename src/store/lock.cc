@@ -112,9 +112,11 @@ void take_lock(const UniqueFd& fd, const std::string& path) {
   while (::fcntl(fd.get(), F_OFD_SETLK, &region) != 0) {
     if (errno != EAGAIN) {
       ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
-      if (detail.hint.empty())
+      if (detail.exit_code == ExitCode::kIoError) {
+        detail.expected = "a file system with locks";
         detail.hint =
             "the file system may not support locks; choose a cache directory on a local disk";
+      }
       throw Error(std::move(detail));
     }
     if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);

@@ -21,7 +21,7 @@ Error misuse(std::string what, const std::string& where, std::string expected, s
                 .where = where,
                 .expected = std::move(expected),
                 .found = std::move(found),
-                .hint = ""});
+                .hint = "this is a defect of encode; please report it"});
 }
 
 // Names the place of a vector in an error. The row of a token vector is not known here, so the text

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
-#include <optional>
 #include <string_view>
 
 #include "encode/error.h"
@@ -32,7 +31,7 @@ Error misuse(const std::string& path, std::string expected, std::string found) {
                 .where = path,
                 .expected = std::move(expected),
                 .found = std::move(found),
-                .hint = ""});
+                .hint = "this is a defect of encode; please report it"});
 }
 
 // Calls on_offset(value) for each element of the file, in order.

@@ -1,12 +1,10 @@
 #include "store/quantize.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
-#include <utility>
 
 #include "encode/error.h"
 

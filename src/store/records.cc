@@ -132,7 +132,7 @@ void check_identity(const StreamIdentity& identity) {
                  .where = identity.name,
                  .expected = std::move(expected),
                  .found = std::move(found),
-                 .hint = ""});
+                 .hint = "this is a defect of encode; please report it"});
   };
   check_stream_name(identity.name);
   const Json fingerprint = Json::parse(identity.fingerprint, nullptr, /*allow_exceptions=*/false);

@@ -46,7 +46,7 @@ Error CompressedSource::corrupt(const std::string& code, const std::string& prob
                 .code = code,
                 .what = "the compressed file is damaged",
                 .where = file_.path(),
-                .expected = "",
+                .expected = "a complete and undamaged gzip or zstd stream",
                 .found = fmt::format("{}, near byte {} of the file", problem, at),
                 .hint = "fetch or compress the file again; gzip -t and zstd -t test a file"});
 }
@@ -58,7 +58,7 @@ Error CompressedSource::truncated(const std::string& code) const {
                 .where = file_.path(),
                 .expected = "the end of the compressed stream",
                 .found = fmt::format("the end of the file, at byte {}", file_.size()),
-                .hint = "the file was not copied or written in full"});
+                .hint = "copy or compress the file again, in full"});
 }
 
 }  // namespace encode

@@ -51,7 +51,7 @@ class CsvParser final : public RecordParser {
   void take(size_t size, bool wanted);
   int peek();
   void set_problem(std::string_view code, std::string what, std::string found);
-  [[noreturn]] void fail(const RowProblem& problem, int64_t line, std::string hint = "") const;
+  [[noreturn]] void fail(const RowProblem& problem, int64_t line, std::string hint) const;
 
   ByteWindow& window_;
   std::string path_;
@@ -88,7 +88,7 @@ void CsvParser::read_header(const std::string& column) {
           .what = "there is no header row",
           .expected = "column names in the first row",
           .found = "an empty file"},
-         1);
+         1, "add a header row, or set the format to lines");
   }
   begin_record();
   std::vector<std::string> names;
@@ -101,11 +101,12 @@ void CsvParser::read_header(const std::string& column) {
       fail({.code = "csv.header",
             .what = "the header row is too long",
             .expected = fmt::format("at most {} columns in 1 MiB", kMaxCsvColumns),
-            .found = "more"},
+            .found = fmt::format("more: {} columns in {} bytes so far", names.size(),
+                                 window_.offset() - record_begin_)},
            1, "check that the first line holds the column names");
     }
   }
-  if (problem_) fail(problem_, 1);
+  if (problem_) fail(problem_, 1, "correct the quotes of the header row");
   columns_ = names.size();
   const auto found = std::find(names.begin(), names.end(), column);
   if (found != names.end() && std::count(found, names.end(), column) == 1) {
@@ -124,7 +125,7 @@ void CsvParser::read_header(const std::string& column) {
                .expected = fmt::format("one of: {}", preview(list, 400)),
                .found = fmt::format("field: '{}'", preview(column)),
                .hint = near.empty() || near == column
-                           ? ""
+                           ? "set the field to one of the columns, with a name that is unique"
                            : fmt::format("did you mean '{}'?", preview(near))});
 }
 
@@ -183,7 +184,7 @@ void CsvParser::read_quoted(bool wanted) {
             .what = "a quoted field is not closed",
             .expected = "a closing quote",
             .found = "the end of the file"},
-           field_line_, "the quote that opens on this line is never closed");
+           field_line_, "close the quote that opens on this line");
     }
     const std::string_view view = window_.view();
     const size_t size = std::min(view.find('"'), view.size());
@@ -258,7 +259,7 @@ void CsvParser::take(size_t size, bool wanted) {
         .what = field_over ? "a field is too long" : "a record is too long",
         .expected = fmt::format("at most {} bytes", limit),
         .found = "more"},
-       field_line_, "the usual cause is a quote that opens on this line and is never closed");
+       field_line_, "look for a quote that opens on this line and is never closed");
 }
 
 // Returns the next byte without consuming it, or -1 at the end of the input.

@@ -99,8 +99,10 @@ bool JsonlParser::next(Record& record) {
     record.problem.what = "the line is too long";
   } else if (is_blank(line.bytes)) {
     if (lines_.at_end()) return false;
-    record.problem = {
-        .code = "jsonl.blank", .what = "blank line", .expected = "a JSON object", .found = ""};
+    record.problem = {.code = "jsonl.blank",
+                      .what = "blank line",
+                      .expected = "a JSON object",
+                      .found = "no text"};
   } else {
     parse(line.bytes, record);
   }

@@ -1,6 +1,5 @@
 #include "text/line_splitter.h"
 
-#include <cstring>
 #include <fmt/format.h>
 #include <utility>
 
@@ -71,7 +70,7 @@ void LineSplitter::check_limit(const Line& line, int64_t size) const {
                .what = "a line is longer than a record may be",
                .where = fmt::format("{}:{}", path_, line.number),
                .expected = fmt::format("at most {} bytes", kMaxRecordBytes),
-               .found = "more",
+               .found = "more bytes before a line end",
                .hint = "check that this is a text file with line ends"});
 }
 

@@ -42,7 +42,7 @@ RowProblem too_long_problem(int64_t limit_bytes) {
   return {.code = "text.too_long",
           .what = "the row is too long",
           .expected = fmt::format("at most {} bytes", limit_bytes),
-          .found = "more"};
+          .found = fmt::format("more than {} bytes", limit_bytes)};
 }
 
 }  // namespace encode

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 #include "encode/error.h"
 
@@ -19,7 +18,7 @@ InputOptions checked(InputOptions options) {
                  .what = "standard input can be read only once",
                  .where = "-",
                  .expected = "a file",
-                 .found = "",
+                 .found = "standard input",
                  .hint = "copy it with spool_standard_input() first"});
   }
   if (options.max_row_bytes < 1 || options.max_row_bytes > kMaxRecordBytes) {
@@ -29,7 +28,7 @@ InputOptions checked(InputOptions options) {
                  .where = "max_row_bytes",
                  .expected = fmt::format("1 to {}", kMaxRecordBytes),
                  .found = fmt::to_string(options.max_row_bytes),
-                 .hint = ""});
+                 .hint = fmt::format("set max_row_bytes to 1 to {}", kMaxRecordBytes)});
   }
   return options;
 }
@@ -128,7 +127,8 @@ RowReader::Verdict RowReader::judge() {
   if (record_.problem) return refuse(options_.bad_row == BadRowPolicy::kError);
   if (record_.size_bytes() > 0 || options_.empty_row == EmptyRowPolicy::kKeep)
     return Verdict::kAccept;
-  record_.problem = {.code = "text.empty", .what = "empty row", .expected = "a text", .found = ""};
+  record_.problem = {
+      .code = "text.empty", .what = "empty row", .expected = "a text", .found = "no bytes"};
   return refuse(options_.empty_row == EmptyRowPolicy::kError);
 }
 
@@ -169,7 +169,7 @@ void RowReader::seek(int64_t row, const InputScan& scan) {
                  .where = options_.path,
                  .expected = fmt::format("0 to {}", scan.rows),
                  .found = fmt::to_string(row),
-                 .hint = ""});
+                 .hint = "this is a defect of encode; please report it"});
   }
   if (file_.size() != scan.file_bytes) {
     throw Error({.exit_code = ExitCode::kIoError,
@@ -178,7 +178,7 @@ void RowReader::seek(int64_t row, const InputScan& scan) {
                  .where = options_.path,
                  .expected = fmt::format("{} bytes", scan.file_bytes),
                  .found = fmt::format("{} bytes", file_.size()),
-                 .hint = "start again, and do not change the inputs during a run"});
+                 .hint = "run the command again, and do not change the inputs during a run"});
   }
   if (scan.checkpoints.empty()) return;  // the input has no rows
   const size_t index =

@@ -1,7 +1,6 @@
 #include "tokenizer/aligned_encoder.h"
 
 #include <algorithm>
-#include <string>
 
 #include "tokenizer/unicode/unicode.h"
 

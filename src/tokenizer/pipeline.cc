@@ -178,7 +178,7 @@ class Pipeline final : public Tokenizer {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.offsets",
                  .what = "the offsets of a text cannot be determined",
-                 .where = "",
+                 .where = "a row of the input",
                  .expected = "the offsets of the row's tokens",
                  .found = "the offsets of other tokens",
                  .hint = "run without --offsets; the ids are not affected"});
@@ -197,7 +197,7 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
         {.exit_code = ExitCode::kData,
          .code = "tokenizer.too_long",
          .what = "a text is too long to be tokenized",
-         .where = "",
+         .where = "a row of the input",
          .expected = fmt::format("at most {} bytes", max_bytes),
          .found = fmt::format("{} bytes", utf8.size()),
          .hint = "split the row, or drop it with a smaller max_row_bytes and bad_row: reject"});

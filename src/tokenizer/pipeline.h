@@ -2,7 +2,6 @@
 // normalizer, pre-tokenizer, model, special tokens and truncation.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>

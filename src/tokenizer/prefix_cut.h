@@ -25,7 +25,6 @@ class PrefixCut {
   PrefixCut() = default;  // makes an object that finds no cuts
   explicit PrefixCut(const PipelineParts& parts);
 
-  bool possible() const { return possible_; }
   // Returns the last cut at or before byte `at`, and 0 if there is none. `at` is a number of bytes,
   // at most utf8.size().
   size_t find(std::string_view utf8, size_t at) const;

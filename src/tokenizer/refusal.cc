@@ -17,18 +17,17 @@ void refuse_format(std::string what, const std::string& where, std::string expec
                .where = where,
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "the file may be damaged; fetch the model again"});
+               .hint = "download the model again, because the file may be damaged"});
 }
 
-void refuse_unsupported(std::string what, const std::string& where, std::string hint) {
-  if (hint.empty()) hint = "without it, the tokens would differ from those in training";
+void refuse_unsupported(std::string what, const std::string& where, Unsupported part) {
   throw Error({.exit_code = ExitCode::kConfig,
                .code = std::string(kTokenizerUnsupported),
                .what = std::move(what),
                .where = where,
-               .expected = "",
-               .found = "",
-               .hint = std::move(hint)});
+               .expected = std::move(part.expected),
+               .found = std::move(part.found),
+               .hint = std::move(part.hint)});
 }
 
 std::string quoted_token(std::string_view token) {

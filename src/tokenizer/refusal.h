@@ -27,10 +27,15 @@ inline constexpr int64_t kMaxWordChars = 1024;
 // Throws Error (kConfig) with the code kTokenizerFormat, for a malformed file.
 [[noreturn]] void refuse_format(std::string what, const std::string& where, std::string expected,
                                 std::string found);
+
+struct Unsupported {
+  std::string expected;
+  std::string found;
+  std::string hint = "choose another model: encode would make other tokens than in training";
+};
 // Throws Error (kConfig) with the code kTokenizerUnsupported. `what` is a sentence, for example
 // "normalizer type 'Foo' is not supported".
-[[noreturn]] void refuse_unsupported(std::string what, const std::string& where,
-                                     std::string hint = {});
+[[noreturn]] void refuse_unsupported(std::string what, const std::string& where, Unsupported part);
 // Returns the token in quotes for a message. Bytes that are not printable ASCII are escaped. A long
 // token is cut off, and its size is added.
 std::string quoted_token(std::string_view token);

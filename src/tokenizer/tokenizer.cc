@@ -41,7 +41,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& mode
        .what = "the model directory has no tokenizer",
        .where = model_dir,
        .expected = "tokenizer.json, or a sentencepiece model (tokenizer.model, spiece.model, ..)",
-       .found = "",
+       .found = "neither",
        .hint =
            "save the tokenizer with transformers' save_pretrained(), which writes tokenizer.json"});
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "verify/findings.h"
 #include "verify/verify.h"

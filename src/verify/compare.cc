@@ -172,7 +172,7 @@ CompareReport compare_matrices(const std::string& a_path, const std::string& b_p
                  .where = b_path,
                  .expected = fmt::format("{}, as in {}", shape(a), a_path),
                  .found = shape(b),
-                 .hint = ""});
+                 .hint = "compare two matrices of the same rows and the same model"});
   }
   Comparison comparison(options);
   const int64_t block_rows = a.block_rows();

@@ -103,14 +103,13 @@ WeightScope Weights::root(const std::string& probe, const std::vector<std::strin
 const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>& shape) {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    throw Error(
-        {.exit_code = ExitCode::kConfig,
-         .code = "model.tensor",
-         .what = fmt::format("tensor '{}' is missing", name),
-         .where = origin_,
-         .expected = expected_text(shape),
-         .found = fmt::format("{} tensors, none of which has this name", tensors_.size()),
-         .hint = "the download may be incomplete, or config.json may belong to another model"});
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "model.tensor",
+                 .what = fmt::format("tensor '{}' is missing", name),
+                 .where = origin_,
+                 .expected = expected_text(shape),
+                 .found = fmt::format("{} tensors, none of which has this name", tensors_.size()),
+                 .hint = "download the model again, with the config.json that belongs to it"});
   }
   const bool fits =
       std::equal(shape.begin(), shape.end(), found->second.shape.begin(), found->second.shape.end(),
@@ -148,8 +147,9 @@ void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const 
        .where = origin_,
        .expected = "only tensors that the model uses",
        .found = fmt::format("{}{}", fmt::join(unknown, ", "), count > kMostNamed ? ", ..." : ""),
-       .hint = "config.json may describe another model; the vectors would be wrong without these "
-               "tensors"});
+       .hint =
+           "check that config.json belongs to this checkpoint: without these tensors the vectors "
+           "would be wrong"});
 }
 
 }  // namespace encode

@@ -53,6 +53,8 @@ TEST(SystemError, NamesTheActionThePathAndTheNextStep) {
   EXPECT_EQ(error.exit_code(), ExitCode::kIoError);
   EXPECT_EQ(error.detail().what, "cannot write: No space left on device");
   EXPECT_EQ(error.detail().where, "/data/x.npy");
+  EXPECT_EQ(error.detail().expected, "free space on the file system");
+  EXPECT_THAT(error.detail().found, HasSubstr("No space left on device"));
   EXPECT_THAT(error.detail().hint, HasSubstr("goes on after the last committed chunk"));
 }
 

@@ -69,9 +69,10 @@ const std::vector<Broken> broken_configs = {
     {"Float", "semantic: {chunk_size: 1e3}\n", "config.type", ":1:24", "an integer",
      "the number 1e3", "decimal digits"},
     {"IntegerTooSmall", "semantic: {chunk_size: -1}\n", "config.value", ":1:24",
-     "an integer from 0 to 1000000000", "the integer -1", ""},
+     "an integer from 0 to 1000000000", "the integer -1", "set semantic.chunk_size to 0 or more"},
     {"IntegerTooLargeForTheMachine", "semantic: {chunk_size: 99999999999999999999}\n",
-     "config.value", ":1:24", "an integer from 0", "99999999999999999999", ""},
+     "config.value", ":1:24", "an integer from 0", "99999999999999999999",
+     "set semantic.chunk_size to 1000000000 or less"},
     {"YesForTrue", "semantic: {save_chunks: yes}\n", "config.type", ":1:25", "true or false",
      "'yes'", "write true"},
     {"QuotedBoolean", "semantic: {normalize: \"no\"}\n", "config.type", ":1:23",
@@ -87,23 +88,25 @@ const std::vector<Broken> broken_configs = {
     {"NulInText", "semantic: {model: \"a\\0b\"}\n", "config.value", ":1:19", "a text", "a\\x00b",
      "NUL"},
     {"ListForText", "semantic: {model: [m]}\n", "config.type", ":1:19", "a text", "a list of 1",
-     ""},
+     "write one value"},
     {"MapForBoolean", "semantic: {combine: {a: b}}\n", "config.type", ":1:21", "true or false",
-     "a map", ""},
+     "a map", "write one value"},
     {"UnknownChoice", "semantic: {dtype: bfloat}\n", "config.value", ":1:19",
      "one of: float32, bfloat16", "'bfloat'", "did you mean 'bfloat16'?"},
     {"UnknownPooling", "semantic: {pooling: meen}\n", "config.value", ":1:21", "one of: cls, mean",
      "'meen'", "did you mean 'mean'?"},
-    {"UnknownDevice", "hardware: {device: gpu}\n", "config.value", ":1:20", "cuda:N", "'gpu'", ""},
+    {"UnknownDevice", "hardware: {device: gpu}\n", "config.value", ":1:20", "cuda:N", "'gpu'",
+     "did you mean 'cpu'?"},
     {"DeviceTypo", "hardware: {device: cudaa}\n", "config.value", ":1:20", "cuda:N", "'cudaa'",
      "did you mean 'cuda'?"},
     {"ListForSection", "semantic: [a]\n", "config.type", ":1:11", "a map with keys", "a list of 1",
-     ""},
+     "'key: value' lines"},
     {"EmptySection", "hardware:\nsemantic: {model: m}\n", "config.type", ":1:1", "a map with keys",
      "nothing", "delete the line"},
     {"TextForSplit", model_yaml + "data: {splits: {train: a.txt}}\n", "config.type", ":2:24",
-     "a map from <stream>", "'a.txt'", ""},
-    {"FileIsAList", "- a\n", "config.type", ":1:1", "a map with keys", "a list of 1", ""},
+     "a map from <stream>", "'a.txt'", "'key: value' lines"},
+    {"FileIsAList", "- a\n", "config.type", ":1:1", "a map with keys", "a list of 1",
+     "'key: value' lines"},
     {"BadStreamName", model_yaml + "data: {splits: {train: {a/b: a.txt}}}\n", "config.name",
      ":2:25", "letters, digits", "'a/b'", "another name"},
     {"BadSplitName", model_yaml + "data: {splits: {.train: {a: a.txt}}}\n", "config.name", ":2:17",
@@ -117,7 +120,7 @@ const std::vector<Broken> broken_configs = {
     {"NameAsList", "output: {combine: tc}\n", "config.type", ":1:19", "a list of at least 2",
      "'tc'", "[tc, commit]"},
     {"OneStreamToCombine", "output: {combine: [tc]}\n", "config.value", ":1:19", "at least 2",
-     "a list of 1", ""},
+     "a list of 1", "name 2 to 64 streams"},
     {"StreamTwiceInCombine", "output: {combine: [tc, tc]}\n", "config.value", ":1:19", "at least 2",
      "'tc'", "each stream once"},
     {"CombineOfMissingStream",
@@ -168,8 +171,8 @@ const std::vector<Broken> broken_configs = {
      "no tabs"},
     {"OpenBracket", "semantic: {model: m\n", "config.syntax", ":2:1", "'key: value'",
      "end of map flow", "brackets"},
-    {"OpenDoubleQuote", "semantic: {model: m}\nlog: {file: \"x}\n", "config.syntax", "", "", "",
-     ""},
+    {"OpenDoubleQuote", "semantic: {model: m}\nlog: {file: \"x}\n", "config.syntax",
+     ":2:", "a closing \"", "end of the file", "close the quote"},
     {"OpenQuoteToTheEnd", "semantic:\n  model: \"a \\\" b\n", "config.syntax", ":2:10",
      "a closing \"", "end of the file", "close the quote"},
     {"OpenSingleQuoteToTheEnd", "semantic:\n  model: 'it''s\n", "config.syntax", ":2:10",
@@ -221,7 +224,10 @@ TEST_P(BrokenConfig, SaysWhatWhereExpectedFoundAndNext) {
   EXPECT_THAT(error.expected, HasSubstr(broken.expected));
   EXPECT_THAT(error.found, HasSubstr(broken.found));
   EXPECT_THAT(error.hint, HasSubstr(broken.hint));
-  EXPECT_FALSE(error.what.empty());
+  for (const std::string& field :
+       {error.what, error.where, error.expected, error.found, error.hint}) {
+    EXPECT_FALSE(field.empty()) << render(error);
+  }
   EXPECT_LT(render(error).size(), 1500U) << "a hostile file must not flood the terminal";
 }
 
@@ -248,16 +254,16 @@ TEST(BrokenFlag, IsAnErrorOfTheCommandLineAndNamesTheFlag) {
   const std::string yaml = model_yaml + "data: {splits: {s: {a: a.txt, b: b.txt}}}\n";
   const std::vector<Case> cases = {
       {{"semantic.dtype", "floot32", "--dtype"}, "config.value", "did you mean 'float32'?"},
-      {{"semantic.chunk_size", "-1", "--chunk-size"}, "config.value", ""},
+      {{"semantic.chunk_size", "-1", "--chunk-size"}, "config.value", "or more"},
       {{"semantic.chunk_size", "1k", "--chunk-size"}, "config.type", "decimal digits"},
       {{"semantic.normalize", "yes", "--normalize"}, "config.type", "write true"},
       {{"semantic.chunksize", "1", "--set"}, "config.key", "did you mean 'chunk_size'?"},
-      {{"semantic", "1", "--set"}, "config.key", ""},
-      {{"data.splits.s.a.file", "x", "--set"}, "config.key", ""},
+      {{"semantic", "1", "--set"}, "config.key", "docs/config.md"},
+      {{"data.splits.s.a.file", "x", "--set"}, "config.key", "docs/config.md"},
       {{"input.file", "x", "--input"}, "config.conflict", "leave one"},
       {{"output.file", "x", "--output"}, "config.conflict", "leave it out"},
       {{"output.combine", "a,missing", "--combine"}, "config.combine", "add the stream"},
-      {{"output.combine", "a", "--combine"}, "config.value", ""},
+      {{"output.combine", "a", "--combine"}, "config.value", "name 2 to 64 streams"},
       {{"semantic.model", "caf\xe9", "--model"}, "config.value", "UTF-8"},
   };
   for (const Case& test : cases) {

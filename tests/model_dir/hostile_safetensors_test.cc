@@ -95,7 +95,7 @@ std::vector<Attack> length_attacks() {
   };
 }
 
-std::vector<Attack> json_attacks() {
+std::vector<Attack> syntax_attacks() {
   return {
       {"NotAnObject",
        [] { return safetensors_raw("[]", ""); },
@@ -115,6 +115,12 @@ std::vector<Attack> json_attacks() {
       {"InvalidUtf8",
        [] { return safetensors_raw("{\"\xff\":1}", kData); },
        {"model.header", "malformed JSON", "JSON", "syntax error"}},
+  };
+}
+
+// Keys that appear twice, and keys that are missing or unknown.
+std::vector<Attack> key_attacks() {
+  return {
       {"NoTensor",
        [] { return safetensors_raw("{}", ""); },
        {"model.header", "has no tensor", "at least one tensor", "no tensor"}},
@@ -132,15 +138,6 @@ std::vector<Attack> json_attacks() {
          return safetensors_raw(R"({"__metadata__":{},"__metadata__":{},)" + kGood + "}", kData);
        },
        {"model.header", "appears twice", "unique", "__metadata__"}},
-      {"MetadataNotStrings",
-       [] { return safetensors_raw(R"({"__metadata__":{"x":1},)" + kGood + "}", kData); },
-       {"model.header", "not in the format", "strings", "1, in the entry '__metadata__'"}},
-      {"MetadataOf2Megabytes",
-       [] {
-         return safetensors_raw(
-             R"({"__metadata__":{"x":")" + std::string(2 << 20, 'y') + "\"}," + kGood + "}", kData);
-       },
-       {"model.header", "not in the format", "1 MiB", "more than 1048576 bytes"}},
       {"UnknownField",
        [] {
          return safetensors_raw(
@@ -150,6 +147,21 @@ std::vector<Attack> json_attacks() {
       {"MissingField",
        [] { return safetensors_raw(R"({"a":{"dtype":"F32","shape":[4]}})", kData); },
        {"model.header", "not in the format", "data_offsets", "incomplete"}},
+  };
+}
+
+// Values of a wrong type, and values beyond the limits of size, number and depth.
+std::vector<Attack> value_attacks() {
+  return {
+      {"MetadataNotStrings",
+       [] { return safetensors_raw(R"({"__metadata__":{"x":1},)" + kGood + "}", kData); },
+       {"model.header", "not in the format", "strings", "1, in the entry '__metadata__'"}},
+      {"MetadataOf2Megabytes",
+       [] {
+         return safetensors_raw(
+             R"({"__metadata__":{"x":")" + std::string(2 << 20, 'y') + "\"}," + kGood + "}", kData);
+       },
+       {"model.header", "not in the format", "1 MiB", "more than 1048576 bytes"}},
       {"TensorIsANumber",
        [] { return safetensors_raw(R"({"a":1})", kData); },
        {"model.header", "not in the format", "dtype", "1, in the entry 'a'"}},
@@ -178,7 +190,7 @@ std::vector<Attack> json_attacks() {
   };
 }
 
-std::vector<Attack> tensor_attacks() {
+std::vector<Attack> shape_attacks() {
   return {
       // 4194305 x 4194305 x 211106198978564 x 4 bytes is 16 modulo 2^64.
       {"ShapeWrapsTo4",
@@ -205,6 +217,11 @@ std::vector<Attack> tensor_attacks() {
       {"UnknownDtype",
        [] { return one("[4]", "[0,16]", "Q4_K"); },
        {"model.dtype", "unknown dtype", "F32, F16 or BF16", "'Q4_K'"}},
+  };
+}
+
+std::vector<Attack> offset_attacks() {
+  return {
       {"SizeDoesNotFitTheShape",
        [] { return one("[3]", "[0,16]"); },
        {"model.offsets", "do not fit", "12 bytes (F32 [3])", "[0, 16]"}},
@@ -256,9 +273,14 @@ TEST_P(HostileSafetensors, IsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Length, HostileSafetensors, ::testing::ValuesIn(length_attacks()),
                          attack_name);
-INSTANTIATE_TEST_SUITE_P(Json, HostileSafetensors, ::testing::ValuesIn(json_attacks()),
+INSTANTIATE_TEST_SUITE_P(Syntax, HostileSafetensors, ::testing::ValuesIn(syntax_attacks()),
                          attack_name);
-INSTANTIATE_TEST_SUITE_P(Tensor, HostileSafetensors, ::testing::ValuesIn(tensor_attacks()),
+INSTANTIATE_TEST_SUITE_P(Key, HostileSafetensors, ::testing::ValuesIn(key_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Value, HostileSafetensors, ::testing::ValuesIn(value_attacks()),
+                         attack_name);
+INSTANTIATE_TEST_SUITE_P(Shape, HostileSafetensors, ::testing::ValuesIn(shape_attacks()),
+                         attack_name);
+INSTANTIATE_TEST_SUITE_P(Offset, HostileSafetensors, ::testing::ValuesIn(offset_attacks()),
                          attack_name);
 
 // A length that fits the file is still refused if it is above the limit of a header.

@@ -64,7 +64,10 @@ void expect_refused(const std::function<void()>& action, const Expected& expecte
   EXPECT_THAT(detail->what, ::testing::HasSubstr(expected.what));
   EXPECT_THAT(detail->expected, ::testing::HasSubstr(expected.expected));
   EXPECT_THAT(detail->found, ::testing::HasSubstr(expected.found));
-  EXPECT_FALSE(detail->where.empty());
+  for (const std::string& field :
+       {detail->what, detail->where, detail->expected, detail->found, detail->hint}) {
+    EXPECT_FALSE(field.empty());
+  }
   EXPECT_LT(seconds, 1.0 * kSlowdown);
   EXPECT_LT(memory, kSlowdown * (64 << 20));
 }

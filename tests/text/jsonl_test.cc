@@ -121,7 +121,8 @@ TEST_F(Jsonl, ABlankLineIsABadRowUnlessItIsTheLast) {
   EXPECT_THAT(texts_of(file("{\"text\":\"a\"}\n \r\n")), ElementsAre("a"));
   EXPECT_THAT(texts_of(file("")), IsEmpty());
   const InputOptions options = lenient(file("{\"text\":\"a\"}\n\n{\"text\":\"b\"}\n\n\n"));
-  EXPECT_THAT(rejections_of(options), ElementsAre("2: blank line", "4: blank line"));
+  EXPECT_THAT(rejections_of(options),
+              ElementsAre("2: blank line: no text", "4: blank line: no text"));
   EXPECT_THAT(texts_of(options), ElementsAre("a", "b"));
 }
 

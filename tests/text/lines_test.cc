@@ -77,7 +77,7 @@ TEST_F(Lines, EmptyRowsFollowTheirPolicy) {
   EXPECT_EQ(scan_texts(options, {}).empty, 1);
   options.empty_row = EmptyRowPolicy::kReject;
   EXPECT_THAT(rows_of(options), ElementsAre("line 1: a", "line 3: b"));
-  EXPECT_THAT(rejections_of(options), ElementsAre("2: empty row"));
+  EXPECT_THAT(rejections_of(options), ElementsAre("2: empty row: no bytes"));
   options.empty_row = EmptyRowPolicy::kError;
   EXPECT_EQ(error_of(lenient(options)).code, "text.empty");
 }

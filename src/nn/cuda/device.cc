@@ -95,9 +95,9 @@ EncodeCudaDevice ask_device(c10::Device device) {
                  .code = "device.query",
                  .what = "the CUDA runtime does not answer for the device",
                  .where = device.str(),
-                 .expected = "",
+                 .expected = "the properties of the device",
                  .found = fmt::format("CUDA error {}", status),
-                 .hint = "see nvidia-smi"});
+                 .hint = "check the driver with nvidia-smi"});
   }
   return properties;
 }

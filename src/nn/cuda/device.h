@@ -2,7 +2,6 @@
 // own plugin are opened at run time, so one build runs with and without CUDA.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include <c10/core/Device.h>

@@ -1,8 +1,6 @@
 #include "nn/cuda/kernel_checks.h"
 
 #include <cmath>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <ATen/ops/arange.h>

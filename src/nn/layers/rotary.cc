@@ -1,7 +1,5 @@
 #include "nn/layers/rotary.h"
 
-#include <algorithm>
-
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cos.h>

@@ -4,7 +4,6 @@
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
-#include <mutex>
 #include <optional>
 #include <thread>
 

@@ -106,7 +106,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
          .what = fmt::format("cannot start encode-worker: {}", std::strerror(error)),
          .where = program,
          .expected = "the program encode-worker in the directory of encode",
-         .found = "",
+         .found = std::strerror(error),
          .hint = "build the whole project with LibTorch, or name the worker in ENCODE_WORKER"});
   }
   events_ = std::move(events.read_end);

@@ -80,7 +80,7 @@ double RestartPolicy::restart_delay(const Failure& failure) {
                  .code = "worker.poison_chunk",
                  .what = fmt::format("{} failed {} times", failure.chunk_name, kMaxChunkFailures),
                  .where = failure.cause.where,
-                 .expected = "",
+                 .expected = "a chunk that a worker completes",
                  .found = failure.cause.what +
                           (failure.cause.found.empty() ? "" : "\n" + failure.cause.found),
                  .hint = "look at these rows of the input; all other committed chunks are kept"});

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <fmt/format.h>
 #include <poll.h>
-#include <utility>
 
 #include "base/units.h"
 #include "supervisor/worker/line_reader.h"
@@ -111,8 +110,8 @@ void WorkerSession::watch(ChildProcess& child, Clock::time_point now) {
                  .code = "worker.stuck",
                  .what = "encode-worker cannot be killed: it is stuck in the kernel",
                  .where = fmt::format("process {}", pid),
-                 .expected = "",
-                 .found = "",
+                 .expected = "a process that ends after SIGKILL",
+                 .found = "a process that is still running",
                  .hint = "look at the driver's log (dmesg); the machine may need a restart"});
   }
   if (hang_.hung(now) && !term_deadline_) {
@@ -159,7 +158,10 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   ErrorDetail detail;
   detail.code = "worker.died";
   detail.what = fmt::format("encode-worker ended unexpectedly: {}", describe(status));
-  detail.found = fmt::format("{}", fmt::join(last_output_, "\n"));
+  detail.expected = "a worker that completes its rows";
+  detail.found =
+      last_output_.empty() ? "no output" : fmt::format("{}", fmt::join(last_output_, "\n"));
+  detail.hint = "run the same command again; it continues after the last committed chunk";
   if (hung_) {
     detail.code = "worker.hung";
     detail.what = fmt::format("encode-worker was killed: no batch came back for {}",
@@ -167,7 +169,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   } else if (garbage_lines_ > kMaxGarbageLines) {
     detail.code = "worker.garbage";
     detail.what = "encode-worker was killed: it sent lines that are not events";
-    detail.hint = "encode and encode-worker must come from the same build";
+    detail.hint = "install encode and encode-worker from the same build";
   } else if (reported_) {
     detail = *reported_;
   } else if (status.signal == SIGKILL) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
 
 #include "base/units.h"
@@ -18,8 +19,11 @@ Component::Component(const Json& json, std::string where)
 void Component::allow(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : json_.items()) {
     if (key != "type" && std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      refuse_unsupported(fmt::format("key {} of {} is not supported", quoted_token(key), type_),
-                         where_);
+      refuse_unsupported(
+          fmt::format("key {} of {} is not supported", quoted_token(key), type_), where_,
+          {.expected = fmt::format("only the keys: type{}{}", keys.size() > 0 ? ", " : "",
+                                   fmt::join(keys, ", ")),
+           .found = quoted_token(key)});
     }
   }
 }

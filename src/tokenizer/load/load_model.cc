@@ -43,7 +43,7 @@ std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& com
   component.allow({"unk_id", "byte_fallback"});
   if (json.scores.size() != json.vocabulary.size() || json.scores.empty()) {
     refuse_format("bad vocabulary of a Unigram model", component.where(),
-                  "a list of [token, score]", "");
+                  "a list of [token, score]", "another form of list, or an empty list");
   }
   for (const auto& entry : json.vocabulary.entries()) {
     if (entry.size > kMaxSearchedTokenBytes) {
@@ -67,7 +67,9 @@ std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& compone
   if (!json.has_merges) fields.refuse("merges", "an array", "the key is missing");
   if (fields.has("dropout") && fields.number("dropout", 0, 1) > 0) {
     refuse_unsupported("BPE dropout is not supported", component.where(),
-                       "it makes tokens random; set it to null");
+                       {.expected = "null or 0",
+                        .found = preview(json.options.at("dropout").dump()),
+                        .hint = "set dropout to null, because it makes tokens random"});
   }
   BpeOptions options;
   options.byte_level = byte_level;
@@ -81,7 +83,8 @@ std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& compone
       !options.continuing_subword_prefix.empty() || !options.end_of_word_suffix.empty();
   if (affixed && (options.byte_fallback || byte_level)) {
     refuse_unsupported("BPE with both bytes and a prefix or suffix of subwords is not supported",
-                       component.where());
+                       component.where(),
+                       {.expected = "bytes, or a prefix or suffix of subwords", .found = "both"});
   }
   std::array<int32_t, 256> byte_tokens{};
   const size_t bytes = options.byte_fallback ? find_byte_tokens(json.vocabulary, byte_tokens) : 0;
@@ -111,7 +114,9 @@ std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
   if (component.type() == "Unigram") return build_unigram(json, component);
   if (component.type() == "BPE") return build_bpe(json, component, byte_level);
   refuse_unsupported(fmt::format("model type {} is not supported", quoted_token(component.type())),
-                     where);
+                     where,
+                     {.expected = "one of: BPE, Unigram, WordLevel, WordPiece",
+                      .found = quoted_token(component.type())});
 }
 
 }  // namespace encode

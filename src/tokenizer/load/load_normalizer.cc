@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,7 +86,7 @@ std::unique_ptr<Normalizer> load_precompiled(const Component& component) {
   const std::optional<std::string> charsmap =
       decode_base64(component.fields().string("precompiled_charsmap"));
   if (!charsmap.has_value())
-    component.fields().refuse("precompiled_charsmap", "base64", "other characters");
+    component.fields().refuse("precompiled_charsmap", "base64", "text that is not base64");
   return make_precompiled_normalizer(*charsmap, component.where());
 }
 
@@ -124,7 +125,9 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
   if (found == kLoaders.end()) {
     refuse_unsupported(
         fmt::format("normalizer type {} is not supported", quoted_token(component.type())),
-        component.where());
+        component.where(),
+        {.expected = fmt::format("one of: {}", fmt::join(std::views::keys(kLoaders), ", ")),
+         .found = quoted_token(component.type())});
   }
   return found->second(component);
 }

@@ -43,7 +43,7 @@ std::vector<int32_t> load_special_token(const Component& component, const std::s
   const Json& tokens = component.fields().object("special_tokens");
   if (!tokens.contains(name)) {
     refuse_format("the template uses a token that special_tokens does not have", component.where(),
-                  quoted_token(name), "");
+                  fmt::format("{} in special_tokens", quoted_token(name)), "no such key");
   }
   const JsonFields fields(tokens.at(name), component.where() + ".special_tokens",
                           std::string(kTokenizerFormat));
@@ -92,7 +92,9 @@ SpecialTokens load_sequence(const Component& component) {
     if (all.split && child.type() != "ByteLevel") {
       refuse_unsupported(
           "a post-processor that adds tokens after TemplateProcessing is not supported",
-          child.where(), "it would treat the parts of the template as several texts");
+          child.where(),
+          {.expected = "only ByteLevel after TemplateProcessing",
+           .found = quoted_token(child.type())});
     }
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
@@ -129,7 +131,10 @@ SpecialTokens load_post_processor(const Component& component) {
   if (type == "TemplateProcessing") return load_template(component);
   if (type == "Sequence") return load_sequence(component);
   refuse_unsupported(fmt::format("post-processor type {} is not supported", quoted_token(type)),
-                     component.where());
+                     component.where(),
+                     {.expected = "one of: BertProcessing, ByteLevel, RobertaProcessing, Sequence, "
+                                  "TemplateProcessing",
+                      .found = quoted_token(type)});
 }
 
 }  // namespace encode

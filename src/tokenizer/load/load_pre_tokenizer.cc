@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "tokenizer/load/component.h"
@@ -133,7 +134,10 @@ void load_steps(const Component& component, Steps& steps, bool& ends_with_alphab
   if (found == kLoaders.end()) {
     refuse_unsupported(
         fmt::format("pre-tokenizer type {} is not supported", quoted_token(component.type())),
-        component.where());
+        component.where(),
+        {.expected = fmt::format("one of: {}, ByteLevel, Sequence",
+                                 fmt::join(std::views::keys(kLoaders), ", ")),
+         .found = quoted_token(component.type())});
   }
   steps.push_back(found->second(component));
 }

@@ -2,7 +2,6 @@
 // document, because nearly all of a file is vocabulary and merges.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "base/json.h"

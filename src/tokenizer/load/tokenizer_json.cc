@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <utility>
@@ -42,7 +43,7 @@ class Reader {
       for (const auto [name, value] : parser.parse(text.data(), text.size(), false).get_object()) {
         const std::string key(name);
         if (parts_.contains(key) || (key == "model" && has_model_))
-          refuse_format("duplicate key", where_, "", quoted_token(key));
+          refuse_format("duplicate key", where_, "each key once", quoted_token(key));
         if (key == "model") {
           read_model(value);
         } else {
@@ -52,7 +53,8 @@ class Reader {
     } catch (const simdjson::simdjson_error& error) {
       refuse_format("malformed JSON", where_, "a tokenizer.json", error.what());
     }
-    if (!has_model_) refuse_format("the file has no model", where_, "a key 'model'", "");
+    if (!has_model_)
+      refuse_format("the file has no model", where_, "a key 'model'", "other keys only");
   }
 
   // Returns null if the file does not have the field, or has null as its value.
@@ -76,7 +78,8 @@ class Reader {
       const bool is_new = key == "vocab"    ? !model_.has_vocabulary
                           : key == "merges" ? !model_.has_merges
                                             : !model_.options.contains(key);
-      if (!is_new) refuse_format("duplicate key in the model", where_, "", quoted_token(key));
+      if (!is_new)
+        refuse_format("duplicate key in the model", where_, "each key once", quoted_token(key));
       if (key == "vocab") {
         read_vocabulary(value);
       } else if (key == "merges") {
@@ -136,7 +139,8 @@ class Reader {
     int64_t count = 0;
     for (const dom::element merge : merges) {
       if (++count > kMaxTokens) {
-        refuse_format("too many merges", where_, fmt::format("at most {}", kMaxTokens), "more");
+        refuse_format("too many merges", where_, fmt::format("at most {}", kMaxTokens),
+                      fmt::format("more than {}", kMaxTokens));
       }
       if (merge.is_array()) {
         const dom::array pair = merge;
@@ -177,7 +181,9 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
     const bool is_flag = kFlags.contains(key);
     if (!is_flag && key != "id" && key != "content") {
       refuse_unsupported(
-          fmt::format("key {} of an added token is not supported", quoted_token(key)), where);
+          fmt::format("key {} of an added token is not supported", quoted_token(key)), where,
+          {.expected = fmt::format("only the keys: id, content, {}", fmt::join(kFlags, ", ")),
+           .found = quoted_token(key)});
     }
     if (is_flag && !value.is_boolean()) fields.refuse(key, "true or false", preview(value.dump()));
   }
@@ -335,11 +341,15 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::stri
       "normalizer", "pre_tokenizer", "post_processor", "decoder"};
   for (const auto& [key, value] : reader.parts()) {
     if (!kKnown.contains(key))
-      refuse_unsupported(fmt::format("key {} is not supported", quoted_token(key)), where);
+      refuse_unsupported(
+          fmt::format("key {} is not supported", quoted_token(key)), where,
+          {.expected = fmt::format("only the keys: model, {}", fmt::join(kKnown, ", ")),
+           .found = quoted_token(key)});
   }
   if (const Json* version = reader.part("version"); version != nullptr && *version != "1.0") {
     refuse_unsupported(
-        fmt::format("tokenizer.json version {} is not supported", preview(version->dump())), where);
+        fmt::format("tokenizer.json version {} is not supported", preview(version->dump())), where,
+        {.expected = "version \"1.0\"", .found = preview(version->dump())});
   }
   return make_pipeline(build_parts(reader, where));
 }

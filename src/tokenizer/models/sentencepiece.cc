@@ -75,10 +75,10 @@ class SentencePiece final : public Tokenizer {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.sentencepiece",
                  .what = "sentencepiece cannot tokenize a text",
-                 .where = "",
-                 .expected = "",
+                 .where = "a row of the input",
+                 .expected = "a text that the sentencepiece model can tokenize",
                  .found = status.ToString(),
-                 .hint = ""});
+                 .hint = "remove the row from the input"});
   }
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
@@ -89,14 +89,17 @@ class SentencePiece final : public Tokenizer {
 };
 
 int32_t require_id(int id, const char* name, const std::string& where) {
-  if (id < 0) refuse_format(fmt::format("the model has no {} token to add", name), where, "", "");
+  if (id < 0)
+    refuse_format(fmt::format("the model has no {} token to add", name), where,
+                  fmt::format("a {} piece", name), "no such piece");
   return id;
 }
 
 // Refuses a model with a piece that is too long. The sentencepiece library has no limit.
 void check_pieces(std::string_view model, const std::string& where) {
   const std::optional<PieceBytes> bytes = measure_pieces(model);
-  if (!bytes.has_value()) refuse_format("not a sentencepiece model", where, "a .model file", "");
+  if (!bytes.has_value())
+    refuse_format("not a sentencepiece model", where, "a .model file", "other data");
   if (bytes->longest > kMaxSearchedTokenBytes) {
     refuse_format("a piece of the model is too long", where,
                   fmt::format("at most {} bytes", kMaxSearchedTokenBytes),

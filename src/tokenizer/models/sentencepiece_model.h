@@ -2,7 +2,6 @@
 // library.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>

@@ -2,10 +2,6 @@
 // tokenizer.json has one class here, which gives the same results.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "tokenizer/alignment.h"
 #include "tokenizer/text_buffer.h"
 

@@ -212,8 +212,11 @@ class Precompiled final : public Normalizer {
     for (const char32_t c : kPrepended) {
       std::string utf8;
       unicode::append_utf8(utf8, c);
-      if (find(utf8).has_value())
-        refuse_unsupported("a charsmap with rules for prepended marks is not supported", where);
+      if (find(utf8).has_value()) {
+        refuse_unsupported("a charsmap with rules for prepended marks is not supported", where,
+                           {.expected = "no rule for a prepended mark",
+                            .found = fmt::format("a rule for U+{:04X}", static_cast<uint32_t>(c))});
+      }
     }
   }
 

@@ -1,9 +1,7 @@
 // The normalizers NFC, NFD, NFKC and NFKD. Other normalizers also use their decomposition.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #include "tokenizer/split/regex_pattern.h"
 
 #include <fmt/format.h>
-#include <utility>
 
 #include <pcre2.h>
 
@@ -80,7 +79,9 @@ class Pcre2Pattern final : public TextPattern {
       refuse_unsupported(
           fmt::format("regular expression '{}' is not supported: it can match the empty string",
                       regex),
-          where);
+          where,
+          {.expected = "a regular expression that matches at least one character",
+           .found = fmt::format("'{}'", regex)});
     }
     // A failure is ignored, because PCRE2 then interprets the pattern and finds the same matches.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
@@ -118,7 +119,7 @@ class Pcre2Pattern final : public TextPattern {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.regex",
                  .what = "the tokenizer's regular expression fails on a text",
-                 .where = "",
+                 .where = "a row of the input",
                  .expected = regex_,
                  .found = message_of(error),
                  .hint = "shorten the text"});

@@ -61,7 +61,8 @@ class Translator {
   [[noreturn]] void refuse(const std::string& what) const {
     refuse_unsupported(
         fmt::format("regular expression '{}' is not supported: {} at offset {}", regex_, what, at_),
-        where_);
+        where_,
+        {.expected = "a regular expression in the syntax that encode supports", .found = what});
   }
 
   void group() {

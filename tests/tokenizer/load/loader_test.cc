@@ -44,13 +44,14 @@ struct Refusal {
   std::function<std::string()> text;  // returns the content of the file
 };
 
-Refusal edited(const std::string& name, const std::string& code, const std::string& message,
-               const std::function<void(Json&)>& edit, const std::function<Json()>& base = bpe) {
-  return {name, code, message, [=] {
-            Json json = base();
-            edit(json);
-            return json.dump();
-          }};
+// Returns a function that edits a tokenizer and returns its text.
+std::function<std::string()> edited(const std::function<void(Json&)>& edit,
+                                    const std::function<Json()>& base = bpe) {
+  return [=] {
+    Json json = base();
+    edit(json);
+    return json.dump();
+  };
 }
 
 Json pattern_split(const std::string& regex) {
@@ -83,7 +84,7 @@ std::string deep_normalizer(int depth) {
 const std::string kFormat = "tokenizer.format";
 const std::string kUnsupported = "tokenizer.unsupported";
 
-std::vector<Refusal> refusals() {
+std::vector<Refusal> file_refusals() {
   return {
       {"NotJson", kFormat, "malformed JSON", [] { return std::string("{"); }},
       {"TextAfterTheEnd", kFormat, "malformed JSON", [] { return bpe().dump() + "x"; }},
@@ -94,142 +95,166 @@ std::vector<Refusal> refusals() {
        [] { return std::string(R"({"model":{"type":"BPE","vocab":{"a":0,"a":1},"merges":[]}})"); }},
       {"DuplicateKey", kFormat, "duplicate key",
        [] { return std::string(R"({"version":"1.0","version":"1.0","model":{}})"); }},
-      edited("UnknownKey", kUnsupported, "'extra'", [](Json& j) { j["extra"] = 1; }),
-      edited("Version", kUnsupported, "2.0", [](Json& j) { j["version"] = "2.0"; }),
-      edited("UnknownNormalizer", kUnsupported, "normalizer type 'Foo' is not supported",
-             [](Json& j) {
-               j["normalizer"] = {{"type", "Foo"}};
-             }),
-      edited("UnknownNestedNormalizer", kUnsupported, "normalizer.Sequence[0]",
-             [](Json& j) {
-               j["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "Foo"}}}}};
-             }),
-      edited("UnknownNormalizerKey", kUnsupported, "'form'",
-             [](Json& j) {
-               j["normalizer"] = {{"type", "NFC"}, {"form", 1}};
-             }),
-      edited("Base64BetweenSpaces", kFormat, "'precompiled_charsmap'",
-             [](Json& j) { j["normalizer"] = charsmap(" AAAAAAA"); }),
-      edited("Base64WithPaddingInside", kFormat, "'precompiled_charsmap'",
-             [](Json& j) { j["normalizer"] = charsmap("AA==AAAA"); }),
-      edited("Base64WithoutPadding", kFormat, "'precompiled_charsmap'",
-             [](Json& j) { j["normalizer"] = charsmap("AAAAAA"); }),
-      edited("CharsmapWithoutTrie", kFormat, "0 of 4 bytes",
-             [](Json& j) { j["normalizer"] = charsmap("AAAAAA=="); }),
-      edited("UnknownPreTokenizer", kUnsupported, "pre-tokenizer type 'Foo' is not supported",
-             [](Json& j) {
-               j["pre_tokenizer"] = {{"type", "Foo"}};
-             }),
-      edited("UnknownPostProcessor", kUnsupported, "post-processor type 'Foo' is not supported",
-             [](Json& j) {
-               j["post_processor"] = {{"type", "Foo"}};
-             }),
-      edited("UnknownModel", kUnsupported, "model type 'Foo' is not supported",
-             [](Json& j) { j["model"]["type"] = "Foo"; }),
-      edited("UnknownModelKey", kUnsupported, "'surprise'",
-             [](Json& j) { j["model"]["surprise"] = 1; }),
-      edited("Dropout", kUnsupported, "dropout", [](Json& j) { j["model"]["dropout"] = 0.1; }),
-      edited("NegativeId", kFormat, "-1", [](Json& j) { j["model"]["vocab"]["a"] = -1; }),
-      edited("HugeId", kFormat, "4000000", [](Json& j) { j["model"]["vocab"]["a"] = 4000000; }),
-      edited("FractionalId", kFormat, "malformed JSON",
-             [](Json& j) { j["model"]["vocab"]["a"] = 0.5; }),
-      edited("SharedId", kFormat, "share an id", [](Json& j) { j["model"]["vocab"]["a"] = 1; }),
-      edited("LongUnigramToken", kFormat, "(4097 bytes)",
-             [](Json& j) {
-               j["model"] = {{"type", "Unigram"},
-                             {"unk_id", 0},
-                             {"vocab", Json::array({Json::array({"a", -1.0}),
-                                                    Json::array({std::string(4097, 'x'), -1.0})})}};
-             }),
-      edited("LongAddedToken", kFormat, "(4097 bytes)",
-             [](Json& j) { j["added_tokens"] = Json::array({added(std::string(4097, 'x'), 4)}); }),
-      edited("AddedTokenThatNormalizationMakesLong", kFormat, "8192 bytes",
-             [](Json& j) {
-               j["normalizer"] = {
-                   {"type", "Replace"}, {"pattern", {{"String", "x"}}}, {"content", "yy"}};
-               j["added_tokens"] = Json::array({added(std::string(4096, 'x'), 4)});
-               j["added_tokens"][0]["normalized"] = true;
-             }),
-      edited("MergeOfUnknown", kFormat, "'z'", [](Json& j) { j["model"]["merges"] = {"a z"}; }),
-      edited("MergeIntoUnknown", kFormat, "'ac'", [](Json& j) { j["model"]["merges"] = {"a c"}; }),
-      edited("MergeOfThree", kFormat, "malformed merge",
-             [](Json& j) { j["model"]["merges"] = {"a b c"}; }),
-      edited("MergeListOfThree", kFormat, "malformed merge",
-             [](Json& j) {
-               j["model"]["merges"] = {{"a", "b", "c"}};
-             }),
-      edited("NoMerges", kFormat, "'merges'", [](Json& j) { j["model"].erase("merges"); }),
-      edited("UnknownUnk", kFormat, "'unk_token'", [](Json& j) { j["model"]["unk_token"] = "?"; }),
-      edited("SomeByteTokens", kFormat, "1 of 256",
-             [](Json& j) {
-               j["model"]["byte_fallback"] = true;
-               j["model"]["vocab"]["<0x41>"] = 4;
-             }),
-      edited(
-          "WordPieceWithoutUnk", kFormat, "'unk_token'",
-          [](Json& j) { j["model"]["unk_token"] = "no"; }, wordpiece),
-      edited(
-          "WordPieceWithLongWords", kFormat, "'max_input_chars_per_word'",
-          [](Json& j) { j["model"]["max_input_chars_per_word"] = 1025; }, wordpiece),
-      edited("AddedTokenWrongId", kFormat, "wrong id",
-             [](Json& j) { j["added_tokens"] = Json::array({added("<x>", 9)}); }),
-      edited("AddedTokenTwice", kFormat, "<x>",
-             [](Json& j) {
-               j["added_tokens"] = Json::array({added("<x>", 4), added("<x>", 5)});
-             }),
-      edited("AddedTokenEmpty", kFormat, "'content'",
-             [](Json& j) { j["added_tokens"] = Json::array({added("", 4)}); }),
-      edited("AddedTokenUnknownKey", kUnsupported, "'color'",
-             [](Json& j) {
-               j["added_tokens"] = Json::array({added("<x>", 4)});
-               j["added_tokens"][0]["color"] = 1;
-             }),
-      edited("TemplateTokenMissing", kFormat, "[CLS]",
-             [](Json& j) {
-               j["post_processor"] =
-                   Json::parse(R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {},
-                 "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})");
-             }),
-      edited(
-          "TemplateWithoutText", kFormat, "'single'",
-          [](Json& j) {
-            j["post_processor"] = Json::parse(
-                R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {}, "single": []})");
-          }),
-      edited("SpecialTokensAfterATemplate", kUnsupported, "post_processor.Sequence[1]",
-             [](Json& j) {
-               const Json bert = {
-                   {"type", "BertProcessing"}, {"sep", {"[SEP]", 1}}, {"cls", {"[CLS]", 0}}};
-               Json form = Json::parse(R"({"type": "TemplateProcessing", "pair": [],
-                 "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [0], "tokens": ["[CLS]"]}},
-                 "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})");
-               j["post_processor"] = {{"type", "Sequence"},
-                                      {"processors", Json::array({std::move(form), bert})}};
-             }),
-      edited("SpecialIdOutsideOfVocabulary", kFormat, "below 4",
-             [](Json& j) {
-               j["post_processor"] = {
-                   {"type", "BertProcessing"}, {"sep", {"[SEP]", 4}}, {"cls", {"[CLS]", 0}}};
-             }),
-      edited("LongPattern", kFormat, "8192 bytes",
-             [](Json& j) { j["pre_tokenizer"] = pattern_split(std::string(8193, 'x')); }),
-      edited("BadPattern", kUnsupported, "'[' without ']'",
-             [](Json& j) { j["pre_tokenizer"] = pattern_split("[a"); }),
-      edited("UnbalancedPattern", kFormat, "malformed regular expression",
-             [](Json& j) { j["pre_tokenizer"] = pattern_split("(a"); }),
-      edited("PatternMatchesNothing", kUnsupported, "can match the empty string",
-             [](Json& j) { j["pre_tokenizer"] = pattern_split("a*"); }),
-      edited("PatternOfAnotherMeaning", kUnsupported, "\\h",
-             [](Json& j) { j["pre_tokenizer"] = pattern_split("\\h"); }),
-      edited("PatternWithCallout", kUnsupported, "group",
-             [](Json& j) { j["pre_tokenizer"] = pattern_split("(*UTF)a"); }),
-      edited("UnknownBehavior", kFormat, "'behavior'",
-             [](Json& j) {
-               j["pre_tokenizer"] = pattern_split("a");
-               j["pre_tokenizer"]["behavior"] = "Vanish";
-             }),
+      {"UnknownKey", kUnsupported, "'extra'", edited([](Json& j) { j["extra"] = 1; })},
+      {"Version", kUnsupported, "2.0", edited([](Json& j) { j["version"] = "2.0"; })},
   };
 }
+
+std::vector<Refusal> stage_refusals() {
+  return {
+      {"UnknownNormalizer", kUnsupported, "normalizer type 'Foo' is not supported",
+       edited([](Json& j) {
+         j["normalizer"] = {{"type", "Foo"}};
+       })},
+      {"UnknownNestedNormalizer", kUnsupported, "normalizer.Sequence[0]", edited([](Json& j) {
+         j["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "Foo"}}}}};
+       })},
+      {"UnknownNormalizerKey", kUnsupported, "'form'", edited([](Json& j) {
+         j["normalizer"] = {{"type", "NFC"}, {"form", 1}};
+       })},
+      {"Base64BetweenSpaces", kFormat, "'precompiled_charsmap'",
+       edited([](Json& j) { j["normalizer"] = charsmap(" AAAAAAA"); })},
+      {"Base64WithPaddingInside", kFormat, "'precompiled_charsmap'",
+       edited([](Json& j) { j["normalizer"] = charsmap("AA==AAAA"); })},
+      {"Base64WithoutPadding", kFormat, "'precompiled_charsmap'",
+       edited([](Json& j) { j["normalizer"] = charsmap("AAAAAA"); })},
+      {"CharsmapWithoutTrie", kFormat, "0 of 4 bytes",
+       edited([](Json& j) { j["normalizer"] = charsmap("AAAAAA=="); })},
+      {"UnknownPreTokenizer", kUnsupported, "pre-tokenizer type 'Foo' is not supported",
+       edited([](Json& j) {
+         j["pre_tokenizer"] = {{"type", "Foo"}};
+       })},
+      {"UnknownPostProcessor", kUnsupported, "post-processor type 'Foo' is not supported",
+       edited([](Json& j) {
+         j["post_processor"] = {{"type", "Foo"}};
+       })},
+  };
+}
+
+std::vector<Refusal> model_refusals() {
+  return {
+      {"UnknownModel", kUnsupported, "model type 'Foo' is not supported",
+       edited([](Json& j) { j["model"]["type"] = "Foo"; })},
+      {"UnknownModelKey", kUnsupported, "'surprise'",
+       edited([](Json& j) { j["model"]["surprise"] = 1; })},
+      {"Dropout", kUnsupported, "dropout", edited([](Json& j) { j["model"]["dropout"] = 0.1; })},
+  };
+}
+
+std::vector<Refusal> vocabulary_refusals() {
+  return {
+      {"NegativeId", kFormat, "-1", edited([](Json& j) { j["model"]["vocab"]["a"] = -1; })},
+      {"HugeId", kFormat, "4000000", edited([](Json& j) { j["model"]["vocab"]["a"] = 4000000; })},
+      {"FractionalId", kFormat, "malformed JSON",
+       edited([](Json& j) { j["model"]["vocab"]["a"] = 0.5; })},
+      {"SharedId", kFormat, "share an id", edited([](Json& j) { j["model"]["vocab"]["a"] = 1; })},
+      {"LongUnigramToken", kFormat, "(4097 bytes)", edited([](Json& j) {
+         j["model"] = {{"type", "Unigram"},
+                       {"unk_id", 0},
+                       {"vocab", Json::array({Json::array({"a", -1.0}),
+                                              Json::array({std::string(4097, 'x'), -1.0})})}};
+       })},
+      {"LongAddedToken", kFormat, "(4097 bytes)", edited([](Json& j) {
+         j["added_tokens"] = Json::array({added(std::string(4097, 'x'), 4)});
+       })},
+      {"AddedTokenThatNormalizationMakesLong", kFormat, "8192 bytes", edited([](Json& j) {
+         j["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "x"}}}, {"content", "yy"}};
+         j["added_tokens"] = Json::array({added(std::string(4096, 'x'), 4)});
+         j["added_tokens"][0]["normalized"] = true;
+       })},
+  };
+}
+
+std::vector<Refusal> merge_refusals() {
+  return {
+      {"MergeOfUnknown", kFormat, "'z'", edited([](Json& j) { j["model"]["merges"] = {"a z"}; })},
+      {"MergeIntoUnknown", kFormat, "'ac'",
+       edited([](Json& j) { j["model"]["merges"] = {"a c"}; })},
+      {"MergeOfThree", kFormat, "malformed merge",
+       edited([](Json& j) { j["model"]["merges"] = {"a b c"}; })},
+      {"MergeListOfThree", kFormat, "malformed merge", edited([](Json& j) {
+         j["model"]["merges"] = {{"a", "b", "c"}};
+       })},
+      {"NoMerges", kFormat, "'merges'", edited([](Json& j) { j["model"].erase("merges"); })},
+      {"UnknownUnk", kFormat, "'unk_token'",
+       edited([](Json& j) { j["model"]["unk_token"] = "?"; })},
+      {"SomeByteTokens", kFormat, "1 of 256", edited([](Json& j) {
+         j["model"]["byte_fallback"] = true;
+         j["model"]["vocab"]["<0x41>"] = 4;
+       })},
+      {"WordPieceWithoutUnk", kFormat, "'unk_token'",
+       edited([](Json& j) { j["model"]["unk_token"] = "no"; }, wordpiece)},
+      {"WordPieceWithLongWords", kFormat, "'max_input_chars_per_word'",
+       edited([](Json& j) { j["model"]["max_input_chars_per_word"] = 1025; }, wordpiece)},
+  };
+}
+
+std::vector<Refusal> added_token_refusals() {
+  return {
+      {"AddedTokenWrongId", kFormat, "wrong id",
+       edited([](Json& j) { j["added_tokens"] = Json::array({added("<x>", 9)}); })},
+      {"AddedTokenTwice", kFormat, "<x>", edited([](Json& j) {
+         j["added_tokens"] = Json::array({added("<x>", 4), added("<x>", 5)});
+       })},
+      {"AddedTokenEmpty", kFormat, "'content'",
+       edited([](Json& j) { j["added_tokens"] = Json::array({added("", 4)}); })},
+      {"AddedTokenUnknownKey", kUnsupported, "'color'", edited([](Json& j) {
+         j["added_tokens"] = Json::array({added("<x>", 4)});
+         j["added_tokens"][0]["color"] = 1;
+       })},
+  };
+}
+
+std::vector<Refusal> post_processor_refusals() {
+  return {
+      {"TemplateTokenMissing", kFormat, "[CLS]", edited([](Json& j) {
+         j["post_processor"] =
+             Json::parse(R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {},
+                 "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})");
+       })},
+      {"TemplateWithoutText", kFormat, "'single'", edited([](Json& j) {
+         j["post_processor"] = Json::parse(
+             R"({"type": "TemplateProcessing", "pair": [], "special_tokens": {}, "single": []})");
+       })},
+      {"SpecialTokensAfterATemplate", kUnsupported, "post_processor.Sequence[1]",
+       edited([](Json& j) {
+         const Json bert = {
+             {"type", "BertProcessing"}, {"sep", {"[SEP]", 1}}, {"cls", {"[CLS]", 0}}};
+         Json form = Json::parse(R"({"type": "TemplateProcessing", "pair": [],
+                 "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [0], "tokens": ["[CLS]"]}},
+                 "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})");
+         j["post_processor"] = {{"type", "Sequence"},
+                                {"processors", Json::array({std::move(form), bert})}};
+       })},
+      {"SpecialIdOutsideOfVocabulary", kFormat, "below 4", edited([](Json& j) {
+         j["post_processor"] = {
+             {"type", "BertProcessing"}, {"sep", {"[SEP]", 4}}, {"cls", {"[CLS]", 0}}};
+       })},
+  };
+}
+
+std::vector<Refusal> pattern_refusals() {
+  return {
+      {"LongPattern", kFormat, "8192 bytes",
+       edited([](Json& j) { j["pre_tokenizer"] = pattern_split(std::string(8193, 'x')); })},
+      {"BadPattern", kUnsupported, "'[' without ']'",
+       edited([](Json& j) { j["pre_tokenizer"] = pattern_split("[a"); })},
+      {"UnbalancedPattern", kFormat, "malformed regular expression",
+       edited([](Json& j) { j["pre_tokenizer"] = pattern_split("(a"); })},
+      {"PatternMatchesNothing", kUnsupported, "can match the empty string",
+       edited([](Json& j) { j["pre_tokenizer"] = pattern_split("a*"); })},
+      {"PatternOfAnotherMeaning", kUnsupported, "\\h",
+       edited([](Json& j) { j["pre_tokenizer"] = pattern_split("\\h"); })},
+      {"PatternWithCallout", kUnsupported, "group",
+       edited([](Json& j) { j["pre_tokenizer"] = pattern_split("(*UTF)a"); })},
+      {"UnknownBehavior", kFormat, "'behavior'", edited([](Json& j) {
+         j["pre_tokenizer"] = pattern_split("a");
+         j["pre_tokenizer"]["behavior"] = "Vanish";
+       })},
+  };
+}
+
+std::string refusal_name(const ::testing::TestParamInfo<Refusal>& test) { return test.param.name; }
 
 class RefusalTest : public ::testing::TestWithParam<Refusal> {};
 
@@ -242,10 +267,24 @@ TEST_P(RefusalTest, NamesWhatIsWrong) {
     EXPECT_EQ(error.detail().code, GetParam().code);
     EXPECT_THAT(error.what(), HasSubstr(GetParam().message));
     EXPECT_THAT(error.detail().where, HasSubstr("tokenizer.json"));
+    EXPECT_FALSE(error.detail().what.empty());
+    EXPECT_FALSE(error.detail().expected.empty()) << error.what();
+    EXPECT_FALSE(error.detail().found.empty()) << error.what();
+    EXPECT_FALSE(error.detail().hint.empty()) << error.what();
   }
 }
-INSTANTIATE_TEST_SUITE_P(Files, RefusalTest, ::testing::ValuesIn(refusals()),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(File, RefusalTest, ::testing::ValuesIn(file_refusals()), refusal_name);
+INSTANTIATE_TEST_SUITE_P(Stage, RefusalTest, ::testing::ValuesIn(stage_refusals()), refusal_name);
+INSTANTIATE_TEST_SUITE_P(Model, RefusalTest, ::testing::ValuesIn(model_refusals()), refusal_name);
+INSTANTIATE_TEST_SUITE_P(Vocabulary, RefusalTest, ::testing::ValuesIn(vocabulary_refusals()),
+                         refusal_name);
+INSTANTIATE_TEST_SUITE_P(Merge, RefusalTest, ::testing::ValuesIn(merge_refusals()), refusal_name);
+INSTANTIATE_TEST_SUITE_P(AddedToken, RefusalTest, ::testing::ValuesIn(added_token_refusals()),
+                         refusal_name);
+INSTANTIATE_TEST_SUITE_P(PostProcessor, RefusalTest, ::testing::ValuesIn(post_processor_refusals()),
+                         refusal_name);
+INSTANTIATE_TEST_SUITE_P(Pattern, RefusalTest, ::testing::ValuesIn(pattern_refusals()),
+                         refusal_name);
 
 TEST(LoaderTest, TheFilesThatTheRefusalsAreMadeOfLoad) {
   EXPECT_EQ(load(bpe().dump())->vocab_size(), 4);
