@@ -17,7 +17,10 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-newest_bundle() { find "$ROOT/out" -maxdepth 1 -name 'encode-*' -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -1 | cut -d' ' -f2-; }
+# Prints the newest folder of package.sh. Its archive is newer, but unpacking it needs zstd.
+newest_bundle() {
+  find "$ROOT/out" -maxdepth 1 -type d -name 'encode-*' -printf '%T@ %p\n' 2>/dev/null | sort -rn | head -1 | cut -d' ' -f2-
+}
 
 main() {
   local bundle="" output="${OUT:-gpu_check}" options=()
@@ -33,6 +36,7 @@ main() {
   bundle=${bundle:-$(newest_bundle)}
   [[ -e $bundle ]] || die "no bundle: run scripts/package.sh --gpu-tests, or name one with --bundle"
   if [[ -f $bundle ]]; then
+    command -v zstd >/dev/null || die "$bundle: unpacking needs zstd; name the unpacked folder with --bundle"
     WORK=$(mktemp -d)
     trap 'rm -rf "$WORK"' EXIT
     tar -C "$WORK" --strip-components=1 -xf "$bundle"

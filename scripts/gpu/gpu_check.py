@@ -36,8 +36,8 @@ BFLOAT16_ERROR_RATIO = 1.5
 # The limits for the mean and the lowest cosine of rows in fp8 to the peer's float32
 # (docs/models.md).
 FP8_MEAN_COSINE, FP8_LEAST_COSINE = 0.99, 0.98
-HAS_FP8 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 9)
-WITHOUT_FP8 = "8-bit floats begin at compute capability 8.9"
+HAS_FP8 = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
+WITHOUT_FP8 = "encode has 8-bit floats from compute capability 9.0 on"
 # The peak FLOP/s of an H100 or H200 SXM for dense bfloat16 matrix products. The MFU is the share of
 # this peak that is used.
 PEAK_FLOPS = 989e12
@@ -137,7 +137,8 @@ class Checks:
         bundle = self.args.program.parent
         libraries = f"{bundle / 'lib'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
         data = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
-        environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data)}
+        environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data),
+                       "ENCODE_TEST_DEVICE": "cuda"}
         no_fp8 = [] if HAS_FP8 else ["--gtest_filter=-*Fp8*"]
         if no_fp8:
             self.report.row("fp8", "SKIP", WITHOUT_FP8)

@@ -91,12 +91,23 @@ def byte_level_bpe(texts):
         tokenizer_object=tokenizer, pad_token="<|endoftext|>", eos_token="<|endoftext|>", padding_side="right")
 
 
+def tame(model, layers):
+    """Scales the output products of each layer as GPT-2 does at the start of its training. Without this, a deep model with random
+    weights amplifies rounding errors far more than a trained one, and the parity check of fp8 refuses it."""
+    outputs = ("o_proj.weight", "down_proj.weight", "attention.output.dense.weight", "output.dense.weight")
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith(outputs):
+                weight.mul_((2 * layers) ** -0.5)
+
+
 def make(name, folder, texts, device):
     shape = SHAPES[name]
     config = getattr(transformers, shape.architecture + "Config")(**shape.config)
     torch.manual_seed(7)
     with torch.device(device):
         model = getattr(transformers, shape.architecture + "Model")(config)
+    tame(model, shape.config["num_hidden_layers"])
     large = shape.config["hidden_size"] > 1024  # large models are published in bfloat16
     model.to(torch.bfloat16 if large else torch.float32).save_pretrained(folder)
     tokenizer = (wordpiece if shape.architecture == "Bert" else byte_level_bpe)(texts)

@@ -67,16 +67,19 @@ void ModelKeeper::load(int64_t unit_number) {
   model->encoder = std::move(loaded.encoder);
   model->wider_redo = std::make_unique<WiderRedo>(model->directory, model->effective, options);
   model_ = std::move(model);
+  const double seconds = watch.seconds();
+  for (const LoadNote& note : loaded.notes) context_.log(note.level, note.message);
+  if (exact_type_of(unit.effective.dtype)) check_quantized(unit);
+  self_test(unit);
+  // The checks take seconds, so they end before the event: from then on the supervisor expects
+  // batches.
   context_.events.send(
       ModelLoaded{.unit = unit_number,
                   .device = model_->encoder->device(),
                   .dim = model_->encoder->dim(),
-                  .seconds = watch.seconds(),
+                  .seconds = seconds,
                   .tokenizer = model_->tokenizer != nullptr ? model_->tokenizer->description() : "",
                   .host_rss_bytes = resident_bytes()});
-  for (const LoadNote& note : loaded.notes) context_.log(note.level, note.message);
-  if (exact_type_of(unit.effective.dtype)) check_quantized(unit);
-  self_test(unit);
 }
 
 void ModelKeeper::check_quantized(const JobUnit& unit) {

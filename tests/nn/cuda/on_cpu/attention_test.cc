@@ -33,8 +33,8 @@ struct Case {
 constexpr Case kCases[] = {
     {.name = "plain", .heads = 2, .key_heads = 2, .head_dim = 64},
     {.name = "gemma2",
-     .heads = 4,
-     .key_heads = 2,
+     .heads = 2,
+     .key_heads = 1,
      .head_dim = 256,
      .left = 33,
      .right = 0,
@@ -103,9 +103,9 @@ class Call {
 
   const GuardedBuffer& y() const { return y_; }
 
-  static constexpr int32_t kEnds[] = {0, 1, 33, 33, 98};
-  static constexpr int64_t kTokens = 98;
-  static constexpr int64_t kLongest = 65;
+  static constexpr int32_t kEnds[] = {0, 1, 33, 33, 74};
+  static constexpr int64_t kTokens = 74;
+  static constexpr int64_t kLongest = 41;
 
  private:
   static constexpr int64_t kReach = 12;
