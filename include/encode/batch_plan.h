@@ -44,9 +44,9 @@ BatchPlan halved(const BatchPlan& plan);
 // "batches of at most 16,384 tokens in launches of 4,096, rows of at most 512".
 std::string describe(const BatchPlan& plan);
 
-// The least number of tokens that one call of Encoder::encode() should get. With fewer tokens, it
-// costs too much that the threads wait for each other at the end of a call, and that the last
-// launch may not be full.
+// Returns the least number of tokens that one call of Encoder::encode() should get. With fewer
+// tokens, too much time is lost at the end of a call, where threads wait for each other and the
+// last launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
 }  // namespace encode

@@ -19,7 +19,7 @@ namespace encode {
 
 // A chunk that must be encoded.
 struct ChunkTask {
-  int64_t index = 0;  // in the ChunkStore; 0 in standard mode
+  int64_t index = 0;  // in the ChunkStore; 0 if the unit has no chunk files
   RowRange rows;
 };
 

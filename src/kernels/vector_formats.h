@@ -26,7 +26,7 @@ struct Float32Format {
   static constexpr bool kExact = true;         // see apply()
   static constexpr bool kScaled = false;       // rows of x and columns of W have scales
   static constexpr bool kWidened = false;
-  // Returns the words of a row.
+  // Returns the number of words in a row.
   static int64_t count(int64_t in_features) { return in_features; }
   // Returns the next sixteen words of a row that has `left` elements left. Missing elements are
   // zero.

@@ -55,16 +55,18 @@ ResidualSum MixtureOfExperts::add(const LinearInput& y) const {
   const at::Tensor& x = y.rows;
   const auto [weights, experts] =
       at::topk(at::softmax(router_(x).to(at::kFloat), -1), top_k_, /*dim=*/-1);
+  const Choices choices = choices_by_expert(experts, static_cast<int64_t>(up_.size()));
+  const at::Tensor weight = weights.flatten().index_select(0, choices.order).unsqueeze(1);
   at::Tensor sum = x.add(bias_);
-  // The experts run one after the other, so that the order of the sum of a token does not depend on
-  // the other tokens.
+  // The experts run one after the other in ascending order. The order of the additions to a token
+  // therefore does not depend on the other tokens.
   for (size_t expert = 0; expert < up_.size(); ++expert) {
-    const at::Tensor chosen = at::nonzero(experts.eq(static_cast<int64_t>(expert)));  // [n, 2]
-    if (chosen.size(0) == 0) continue;
-    const at::Tensor token = chosen.select(1, 0);
-    const at::Tensor weight = weights.index_select(0, token).gather(1, chosen.narrow(1, 1, 1));
+    const int64_t begin = choices.offsets[expert];
+    const int64_t count = choices.offsets[expert + 1] - begin;
+    if (count == 0) continue;
+    const at::Tensor token = choices.token.narrow(0, begin, count);
     const at::Tensor out = down_[expert].in_blocks(up_[expert].in_blocks(x.index_select(0, token)));
-    sum.index_add_(0, token, out.mul(weight.to(out.scalar_type())));
+    sum.index_add_(0, token, out.mul(weight.narrow(0, begin, count).to(out.scalar_type())));
   }
   return {sum};
 }

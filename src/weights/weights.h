@@ -42,8 +42,8 @@ class WeightScope {
   // - "model.dtype" if it is not float32, float16 or bfloat16.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
   // Does the same as take(), but makes no copy if the tensor has the compute type. The result is
-  // then the mapped pages of the file. The caller must repack or move it at once and not keep it
-  // (see MappedRange).
+  // then the mapped pages of the file. The caller must repack it or copy it to the device at
+  // once, and not keep it (see MappedRange).
   at::Tensor view(const std::string& name, const std::vector<Dim>& shape) const;
 
  private:

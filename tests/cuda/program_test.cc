@@ -1,7 +1,9 @@
 // Tests `encode run --device cuda:1` as a whole program, on the stand-in for LibTorch's CUDA
 // library.
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -120,6 +122,52 @@ TEST(FailedLaunchAlways, EndsAfterThreeWorkersAndNamesTheChunk) {
       run_with(runs, "failed", on_cuda({"--chunk-size", "10"}), {{"STAND_IN_FAIL_LAUNCH", "150"}});
   EXPECT_NE(end.exit_code, 0);
   EXPECT_THAT(end.err, HasSubstr("CUDA error 700"));
+}
+
+TEST(CudaDevice, BFloat16IsRefusedBeforeAmpere) {
+  const RealRun runs("bert", 3);
+  const ProgramEnd end =
+      run_with(runs, "turing", on_cuda({"--dtype", "bfloat16"}), {{"STAND_IN_CAPABILITY", "7.5"}});
+  EXPECT_EQ(end.exit_code, 69);
+  EXPECT_THAT(end.err, HasSubstr("device.bfloat16"));
+}
+
+TEST(CudaDevice, Fp8IsRefusedBeforeHopper) {
+  const RealRun runs("bert", 3);
+  const ProgramEnd end =
+      run_with(runs, "ada", on_cuda({"--dtype", "fp8"}), {{"STAND_IN_CAPABILITY", "8.9"}});
+  EXPECT_EQ(end.exit_code, 69);
+  EXPECT_THAT(end.err, HasSubstr("device.fp8"));
+}
+
+// The model has windows, for which FlashAttention-2 is missing on such a GPU.
+TEST(CudaDevice, Float16RunsBeforeAmpere) {
+  const RealRun runs("mistral_window", kRows);
+  const ProgramEnd end = run_with(runs, "turing", on_cuda({"--dtype", "float16", "--normalize"}),
+                                  {{"STAND_IN_CAPABILITY", "7.5"}});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  ASSERT_EQ(runs.run("cpu", {"--normalize"}).exit_code, 0);
+  const std::vector<float> expected = values(runs.matrix("cpu"));
+  const std::vector<float> found = values(runs.matrix("turing"));
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 0.01) << i;
+}
+
+// The programs without the plugin, on a machine that has a GPU.
+TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
+  const RealRun runs("bert", 3);
+  const auto copy_of = [&](const char* program) {
+    const std::string copy = runs.dir().file(std::filesystem::path(program).filename().string());
+    std::filesystem::copy_file(program, copy);
+    return copy;
+  };
+  copy_of(FAKE_WORKER_PROGRAM);
+  const std::string encode = copy_of(ENCODE_PROGRAM);
+  std::string command = encode;
+  for (const std::string& word : runs.arguments("cpu", {"--device", "auto"})) command += " " + word;
+  const std::string log = runs.dir().file("log.txt");
+  ASSERT_EQ(std::system((command + " > " + log + " 2>&1").c_str()), 0) << read_bytes(log);
+  EXPECT_THAT(read_bytes(log), HasSubstr("has an NVIDIA GPU, but the CPU computes"));
+  EXPECT_THAT(read_bytes(log), HasSubstr("libencode_cuda.so"));
 }
 
 TEST(CudaDevice, OneThatIsNotThereIsRefused) {

@@ -25,7 +25,7 @@ class RealRun {
 
   ProgramEnd verify(const std::string& name) const;  // runs `encode verify NAME.npy`
 
-  // Returns the path of NAME.npy.
+  // The file that run(name, ..) writes.
   std::string matrix(const std::string& name) const { return dir_.file(name + ".npy"); }
   const TempDir& dir() const { return dir_; }
 

@@ -54,21 +54,37 @@ __device__ float warp_sum(float x) {
   return x;
 }
 
-// Copies `rows` rows of a head from device memory to shared memory. Rows from `valid` on are beyond
-// the sequence and become zero: they are multiplied by a weight of 0, and a NaN there would spoil
-// the sum.
+// Rows of one head in device memory, from one token on.
 template <typename T>
-__device__ void load_rows(const T* from, int64_t token_stride, int64_t valid, int rows, uint4* to,
-                          int to_stride, int vectors) {
+struct HeadRows {
+  const T* first;
+  int64_t token_stride;
+  int64_t count;  // the rows up to the end of the sequence
+};
+
+// Rows in shared memory.
+struct SharedRows {
+  uint4* first;
+  int count;
+  int stride;   // in vectors
+  int vectors;  // of a row
+};
+
+// Copies rows of a head to shared memory. Rows beyond the end of the sequence become zero: they are
+// multiplied by a weight of 0, and a NaN there would spoil the sum.
+template <typename T>
+__device__ void load_rows(const HeadRows<T>& from, const SharedRows& to) {
   const int threads = static_cast<int>(blockDim.x * blockDim.y);
   const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
-  for (int i = thread; i < rows * vectors; i += threads) {
-    const int row = i / vectors;
-    const int vector = i % vectors;
+  for (int i = thread; i < to.count * to.vectors; i += threads) {
+    const int row = i / to.vectors;
+    const int vector = i % to.vectors;
     uint4 bits = {0, 0, 0, 0};
-    if (row < valid)
-      bits = *reinterpret_cast<const uint4*>(from + row * token_stride + vector * kLane<T>);
-    to[row * to_stride + vector] = bits;
+    if (row < from.count) {
+      bits =
+          *reinterpret_cast<const uint4*>(from.first + row * from.token_stride + vector * kLane<T>);
+    }
+    to.first[row * to.stride + vector] = bits;
   }
 }
 
@@ -89,11 +105,18 @@ __device__ void multiply(const uint4* queries, const uint4* key, int vectors,
   }
 }
 
+// Positions in the sequence.
+struct Pair {
+  int64_t query;
+  int64_t key;
+};
+
 // Returns softcap(scale x (q k + of_query + of_key)) + bias, or -inf for a key that the query does
 // not see. `score` is q k.
 template <typename T>
-__device__ float finish_score(const EncodeCudaAttention& args, const Place& place, int64_t query,
-                              int64_t key, float score) {
+__device__ float finish_score(const EncodeCudaAttention& args, const Place& place, const Pair& pair,
+                              float score) {
+  const auto [query, key] = pair;
   const int64_t distance = key - query;
   const bool hidden = key >= place.length || (args.left >= 0 && distance < -args.left) ||
                       (args.right >= 0 && distance > args.right);
@@ -139,14 +162,14 @@ struct Result {
 };
 
 template <typename T>
-__device__ void add_values(const T* tile, int row_elements, int head_dim,
+__device__ void add_values(const SharedRows& tile, int head_dim,
                            const float (&weight)[kWarpQueries], Result (&results)[kWarpQueries]) {
   const int lane = static_cast<int>(threadIdx.x);
   for (int key = 0; key < kTileKeys; ++key) {
     float of_key[kWarpQueries];
 #pragma unroll
     for (int q = 0; q < kWarpQueries; ++q) of_key[q] = __shfl_sync(0xffffffffu, weight[q], key);
-    const T* row = tile + key * row_elements;
+    const T* row = reinterpret_cast<const T*>(tile.first + key * tile.stride);
 #pragma unroll
     for (int i = 0; i < kMaxOwn; ++i) {
       const int element = lane + i * kWarpThreads;
@@ -198,37 +221,35 @@ __global__ void __launch_bounds__(256) attention_kernel(const EncodeCudaAttentio
                        static_cast<int64_t>(blockIdx.z) * shape.queries()};
   if (place.first_query >= place.length) return;
   const int64_t key_head = place.head / (args.heads / args.key_heads);
-  const auto row_of = [&](const void* rows, int64_t stride, int64_t head, int64_t token) {
-    return static_cast<const T*>(rows) + (place.begin + token) * stride + head * args.head_dim;
+  // The rows of a head of a projection, from `token` of the sequence on.
+  const auto rows_of = [&](const void* projection, int64_t stride, int64_t head, int64_t token) {
+    const T* first = static_cast<const T*>(projection) + (place.begin + token) * stride;
+    return HeadRows<T>{first + head * args.head_dim, stride, place.length - token};
   };
   uint4* queries = dynamic_shared();
-  uint4* tile = queries + shape.queries() * shape.vectors;
-  load_rows(row_of(args.query, args.query_stride, place.head, place.first_query), args.query_stride,
-            place.length - place.first_query, shape.queries(), queries, shape.vectors,
-            shape.vectors);
+  const SharedRows tile = {queries + shape.queries() * shape.vectors, kTileKeys,
+                           shape.tile_stride(), shape.vectors};
+  load_rows(rows_of(args.query, args.query_stride, place.head, place.first_query),
+            {queries, shape.queries(), shape.vectors, shape.vectors});
   const int own_query = static_cast<int>(threadIdx.y) * kWarpQueries;
   Result results[kWarpQueries];
   const KeyRange keys = keys_of(args, place, shape.queries());
   for (int64_t first = keys.first; first < keys.last; first += kTileKeys) {
-    const int64_t valid = place.length - first;
     __syncthreads();  // waits until all warps have read the previous values
-    load_rows(row_of(args.key, args.key_stride, key_head, first), args.key_stride, valid, kTileKeys,
-              tile, shape.tile_stride(), shape.vectors);
+    load_rows(rows_of(args.key, args.key_stride, key_head, first), tile);
     __syncthreads();
     float weight[kWarpQueries];
-    multiply<T>(queries + own_query * shape.vectors, tile + threadIdx.x * shape.tile_stride(),
+    multiply<T>(queries + own_query * shape.vectors, tile.first + threadIdx.x * tile.stride,
                 shape.vectors, weight);
 #pragma unroll
     for (int q = 0; q < kWarpQueries; ++q) {
-      weight[q] = results[q].weigh(finish_score<T>(args, place, place.first_query + own_query + q,
-                                                   first + threadIdx.x, weight[q]));
+      const Pair pair = {place.first_query + own_query + q, first + threadIdx.x};
+      weight[q] = results[q].weigh(finish_score<T>(args, place, pair, weight[q]));
     }
     __syncthreads();  // waits until all warps have read the keys
-    load_rows(row_of(args.value, args.value_stride, key_head, first), args.value_stride, valid,
-              kTileKeys, tile, shape.tile_stride(), shape.vectors);
+    load_rows(rows_of(args.value, args.value_stride, key_head, first), tile);
     __syncthreads();
-    add_values(reinterpret_cast<const T*>(tile), shape.tile_stride() * kLane<T>,
-               static_cast<int>(args.head_dim), weight, results);
+    add_values<T>(tile, static_cast<int>(args.head_dim), weight, results);
   }
 #pragma unroll
   for (int q = 0; q < kWarpQueries; ++q)

@@ -55,8 +55,8 @@ class KernelCheck {
     note(at::max(at::abs(found.to(at::kDouble).sub(rounded)).div(allowed)));
   }
 
-  // Compares rows that a kernel computed and quantized. `reference` [T, n] float32 has the computed
-  // rows before quantization.
+  // Compares rows that a kernel computed and quantized. `reference` [T, n] float32 has the rows
+  // that LibTorch computed, not quantized.
   void compare(bool ran, const Fp8Rows& found, const at::Tensor& reference) {
     if (!ran) return refuse("it does not take a shape that it should take");
     const at::Tensor plain = reference.to(type_).to(at::kDouble);

@@ -34,7 +34,8 @@ at::Tensor norm_reference(CudaKernel kind, const at::Tensor& x, const CudaNorm& 
 }
 
 void check_norm(KernelCheck& check, CudaKernel kind) {
-  for (const int64_t width : {384, 5120}) {  // A thread keeps one vector of 16 bytes, or several.
+  // A thread keeps one vector of 16 bytes for a width of 384, and several for 5120.
+  for (const int64_t width : {384, 5120}) {
     CudaNorm call = {.x = check.random({kTokens, width}),
                      .residual = check.random({kTokens, width}),
                      .weight = check.random({width}),

@@ -47,7 +47,7 @@ EncodeCudaPooling pooling_of(PoolingMode mode) {
     case PoolingMode::kMeanSqrtLen:
       return kEncodeCudaPoolMeanSqrtLen;
     case PoolingMode::kWeightedMean:
-    case PoolingMode::kNone:  // never happens: nobody calls pool() with kNone
+    case PoolingMode::kNone:  // never happens: no caller passes kNone to CudaKernels::pool()
       break;
   }
   return kEncodeCudaPoolWeightedMean;

@@ -12,14 +12,14 @@
 
 namespace encode {
 
-// Pools hidden_states [T, hidden_size], or [P, hidden_size] if batch.pooled_rows is defined, in any
-// compute type. Returns [B, modes.size() x hidden_size] float32, with the modes side by side in the
-// order of `modes`. For {kNone} it returns the vectors of all tokens of the sequences, [tokens,
-// hidden_size].
+// Pools hidden_states of any compute type: [T, hidden_size] for the T slots of the batch, filler
+// included, or [P, hidden_size] if batch.pooled_rows [P] is defined. Returns [B, modes.size() x
+// hidden_size] float32, with the modes side by side in the order of `modes`. For {kNone} it returns
+// the vector of every token and leaves the filler out.
 //
 // Sums are computed in float32 in the order of the tokens, so the bits of an embedding do not
 // depend on the other sequences of the batch. If all tokens of a sequence belong to the prompt
-// (batch.prompt_tokens), the result is zero, except for cls and lasttoken.
+// (batch.prompt_tokens), the result is zero, except for cls, lasttoken and kNone.
 at::Tensor pool(const at::Tensor& hidden_states, const PackedInput& batch,
                 const std::vector<PoolingMode>& modes);
 

@@ -153,8 +153,9 @@ class Replace final : public Normalizer {
     const bool one_code_point =
         unicode::decode(in.data() + first.begin, in.data() + first.end).size ==
         first.end - first.begin;
-    // The origin of the replacement is the last code point of the match. So if the text begins with
-    // a match that has several code points or is deleted, it leaves the first character of the row.
+    // A replacement counts as coming from the last code point of its match. If the text begins with
+    // a match of several code points, or with a match that is deleted, the new first character no
+    // longer comes from the first character of the row (see TextBuffer::at_origin()).
     if (first.is_match && (content_.empty() || !one_code_point)) text.leave_origin();
     text.commit();
   }

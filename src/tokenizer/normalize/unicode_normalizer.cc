@@ -205,7 +205,8 @@ class UnicodeNormalizer final : public Normalizer {
 
  private:
   struct Stretch {
-    size_t begin, end;  // `begin` is the size of the text if there is no other stretch
+    size_t begin, end;  // a part of the text that may change; if there is none left, `begin` is
+                        // the size of the text
   };
 
   // Returns the next stretch at or after `from`. The stretch begins one code point before the first

@@ -138,8 +138,8 @@ const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
 }
 
 // Scans cl100k. D is kMaxDigits:
-// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,D}|
-// ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,D}|[ ]?[^\s\p{L}\p{N}]+[\r\n]*|
+// \s*[\r\n]+|\s+(?!\S)|\s+
 template <int kMaxDigits>
 void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
   Reader reader(text, base, pieces);
@@ -205,7 +205,7 @@ const char* skip_o200k_word(const Reader& reader, const char* p) {
 // Scans o200k:
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+C|
 // [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*C|\p{N}{1,D}|
-// ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+// [ ]?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 // D is kMaxDigits. C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? with kContractions, or nothing.
 template <int kMaxDigits, bool kContractions>
 void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
