@@ -167,7 +167,7 @@ TEST_P(AttentionKernel, ASequenceDoesNotDependOnItsNeighbours) {
 std::string test_name(const ::testing::TestParamInfo<Parameters>& info) {
   static constexpr const char* kTypes[] = {"float32", "float16", "bfloat16"};
   const auto& [shape, type, schedule] = info.param;
-  return std::string(shape.name) + "_" + kTypes[type] + "_" + testing::name_of(schedule);
+  return std::string(shape.name) + "_" + kTypes[type] + "_" + emulator::name_of(schedule.order);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AttentionKernel,
