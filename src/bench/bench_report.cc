@@ -139,7 +139,7 @@ std::string print(Unit unit, double value) {
 
 std::string cell(Unit unit, const std::optional<Summary>& summary) {
   if (!summary) return "-";
-  const std::string median = print(unit, summary->median);
+  std::string median = print(unit, summary->median);
   if (summary->runs.size() == 1 || unit == Unit::kBytes) return median;
   return fmt::format("{} ({} to {})", median, print(unit, summary->min), print(unit, summary->max));
 }

@@ -42,7 +42,7 @@ std::string render(const RunSummary& summary) {
   for (const Row& row : rows) {
     text += fmt::format("{:<{}}", row[0], widths[0]);
     for (size_t i = 1; i < kColumns; ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
-    text += "\n";
+    text += '\n';
   }
   text += "rows_in = rows_out + rejected holds for every stream\n";
   for (const FinishedMatrix& matrix : summary.matrices)

@@ -20,7 +20,7 @@ TEST_P(KernelChecks, TrustEveryKernel) {
   emulator::set_schedule(schedule);
   at::set_num_threads(1);  // More threads of LibTorch would only slow down the emulator.
   const std::vector<KernelFinding> findings = check_kernels(*encode_cuda_kernels(), at::kCPU, type);
-  EXPECT_EQ(findings.size(), type == at::kBFloat16 ? 12U : 8U);
+  EXPECT_EQ(findings.size(), type == at::kBFloat16 ? 13U : 9U);
   for (const KernelFinding& finding : findings)
     EXPECT_TRUE(finding.passed) << to_string(finding.kernel) << ": " << finding.reason;
 }
