@@ -1,6 +1,7 @@
 // Counts how often the host waits for the device, and how often the allocator asks the device for
 // memory, after a first pass has filled the allocator's cache. An unneeded wait in a batch would
 // leave the GPU idle.
+#include <cstdlib>
 #include <dlfcn.h>
 #include <functional>
 #include <string_view>
@@ -72,12 +73,12 @@ TEST_P(SteadyState, ABatchWaitsOnceAndTakesNoNewMemory) {
 }
 
 TEST_P(SteadyState, LaunchesDoNotGrowWithTheRowsOfABatch) {
-  if (GetParam() == std::string_view("nomic_bert_moe"))
-    GTEST_SKIP() << "the launches depend on how many tokens each expert has";
+  // An expert without tokens is left out, and an expert with many tokens takes several launches.
+  const int64_t of_experts = GetParam() == std::string_view("nomic_bert_moe") ? 40 : 0;
   const auto launches_of = [this](int64_t rows) {
     return steady(pack(testing::random_rows(rows), kLaunchTokens, 0), rows).launches;
   };
-  EXPECT_EQ(launches_of(4), launches_of(32));
+  EXPECT_LE(std::abs(launches_of(32) - launches_of(4)), of_experts);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SteadyState,
