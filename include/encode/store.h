@@ -31,7 +31,7 @@ struct StreamIdentity {
   bool token_embeddings = false;
 };
 
-// Statistics of a range of rows. The encoder counts them, and the manifest records them.
+// Counts over a range of rows. The worker counts, and the log of the chunks and the manifest record.
 struct RowStats {
   int64_t tokens = 0;  // the tokens that were encoded
   int64_t truncated_rows = 0;

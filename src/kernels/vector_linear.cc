@@ -33,7 +33,7 @@ constexpr int64_t place(int64_t column, int64_t words) {
   return column / kStripe * kStripe * words + column % kStripe;
 }
 
-// Returns the words of a block of columns.
+// Returns the number of words in a block of columns.
 template <typename Format>
 int64_t block_words(int64_t in_features) {
   return Format::count(in_features) * kColumns;

@@ -1,5 +1,5 @@
-// Compares the kernels of linear.h for float32 numbers with float64. Some sizes fill the blocks of
-// the kernels and others do not.
+// Compares the results of the float32 kernels of linear.h with products that are computed in
+// float64. Some sizes are whole multiples of the kernels' blocks, and others are not.
 #include "linear_problem.h"
 
 namespace encode::kernels {

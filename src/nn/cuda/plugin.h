@@ -174,8 +174,8 @@ struct EncodeCudaAttention {
   int64_t reach;
   int64_t columns;       // the number of columns of bias, of_query and of_key
   const float* bias;     // [heads, columns]; null: none
-  const void* of_query;  // [tokens, heads, columns] dense, for the token of a query; null: none
-  const void* of_key;    // the same for the token of a key
+  const void* of_query;  // [tokens, heads, columns] dense, indexed by the query's token; null: none
+  const void* of_key;    // the same, indexed by the key's token
   float scale;
   float softcap;  // 0: none
   EncodeCudaType type;

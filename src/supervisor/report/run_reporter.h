@@ -67,8 +67,8 @@ class RunReporter {
   void on(const ChunkDone& event);
   void on(const UnitDone& event);
   void on(const LogLine& line);
-  // `encode bench` reads ProductsTimed. WorkerSession turns WorkerFailed and WorkerFinished into
-  // the WorkerOutcome.
+  // The reporter ignores these events. `encode bench` reads ProductsTimed, and WorkerSession turns
+  // WorkerFailed and WorkerFinished into the WorkerOutcome.
   static void on(const ProductsTimed& /*event*/) {}
   static void on(const WorkerFailed& /*event*/) {}
   static void on(const WorkerFinished& /*event*/) {}
