@@ -31,7 +31,8 @@ struct StreamIdentity {
   bool token_embeddings = false;
 };
 
-// Counts over a range of rows. The worker counts, and the log of the chunks and the manifest record.
+// Counts over a range of rows. The worker makes them; the log of the chunks and the manifest record
+// them.
 struct RowStats {
   int64_t tokens = 0;  // the tokens that were encoded
   int64_t truncated_rows = 0;

@@ -60,8 +60,8 @@ inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
   return !(row.largest * static_cast<float>(n) <= kMostOfMean * row.sum);
 }
 
-// Returns the scale of a row. `from_digits` is the value of one unit of the first digit, which is the
-// most significant one.
+// Returns the scale of a row. `from_digits` is the value of one unit of the first digit, which is
+// the most significant one.
 template <int64_t digits>
 RowScale scale_of(float largest) {
   constexpr float kFirstPlace = 1 << 8 * (digits - 1);
