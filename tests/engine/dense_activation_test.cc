@@ -26,7 +26,9 @@ TEST(DenseActivation, IsTorchs) {
                                           at::TensorOptions().dtype(at::kFloat));
   for (int64_t i = 0; i < kActivations; ++i) {
     const at::Tensor y = apply(golden.narrow(0, 0, 1), static_cast<DenseActivation>(i));
-    EXPECT_LE(y.sub(golden.narrow(0, 1 + i, 1)).abs().max().item<float>(), 2e-7F)
+    // LibTorch calls functions of the C library, which may differ by one unit in the last place
+    // between two versions of the library: 2.4e-7 for values from 2 on.
+    EXPECT_LE(y.sub(golden.narrow(0, 1 + i, 1)).abs().max().item<float>(), 2.5e-7F)
         << "activation " << i;
   }
 }
