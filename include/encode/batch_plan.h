@@ -49,4 +49,19 @@ std::string describe(const BatchPlan& plan);
 // last launch may not be full.
 int64_t window_tokens(const BatchPlan& plan);
 
+// The maximum number of rows in a part of a window. A window with this many rows takes no other
+// chunk. 4096 rows are enough to fill the batches, and few enough for the memory.
+inline constexpr int64_t kWindowRows = 4096;
+// If the user gives more memory than the default, a window has more rows: one for each 4 KiB of the
+// text that it may have.
+inline constexpr int64_t kWindowRowTextBytes = 4096;
+// The maximum number of chunks in a window. A stop waits until all chunks of a window are
+// committed, one after another.
+inline constexpr int64_t kWindowChunks = 64;
+// The text of one window gets 1/16 of SpeedOptions::prefetch_bytes. kWindowsAtOnce windows exist at
+// a time (one is read, two are queued, one is encoded), and each takes memory as text, as token ids
+// and as packed batches.
+inline constexpr int64_t kWindowTextShares = 16;
+inline constexpr int64_t kWindowsAtOnce = 4;
+
 }  // namespace encode

@@ -55,12 +55,17 @@ struct ResultOptions {
   bool operator==(const ResultOptions&) const = default;
 };
 
+// The value of SpeedOptions::batch_size and SpeedOptions::batch_tokens for `auto`: the run chooses
+// the number when it starts. A run replaces it before a worker sees it.
+inline constexpr int64_t kAutoBatch = -1;
+
 // Everything that changes only the speed and the memory. It is never part of the fingerprint.
 struct SpeedOptions {
   // Limits a batch to batch_size x max_length tokens. A batch of shorter rows may therefore have
-  // more rows than batch_size. 0: no such limit.
+  // more rows than batch_size. 0: no such limit. Or kAutoBatch.
   int64_t batch_size = 0;
-  int64_t batch_tokens = 0;              // the most tokens in a batch; 0: chosen for the device
+  // The most tokens in a batch; 0: a number that suits every device of the kind. Or kAutoBatch.
+  int64_t batch_tokens = 0;
   int64_t threads = 0;                   // compute threads on a CPU; 0: the container's CPU quota
   int64_t tokenizer_threads = 0;         // 0: chosen by the program
   int64_t prefetch_bytes = 256LL << 20;  // host memory for texts and ids that are read ahead
@@ -91,22 +96,42 @@ struct CombineConfig {
 
 // The number of rows in a chunk if the user gives no number, or 0.
 inline constexpr int64_t kDefaultChunkRows = 1000;
+// The value of StoreOptions::chunk_size for `auto`: the run chooses a size for each stream.
+inline constexpr int64_t kAutoChunkRows = -1;
 
 struct StoreOptions {
   std::string cache_dir;  // holds chunks, logs, status and, if `output` is empty, final matrices
   std::string output;     // `encode run --output FILE`: the path of the only final matrix; or ""
   bool use_chunked_encoding = true;        // false: the standard mode, one pass without chunk files
-  int64_t chunk_size = kDefaultChunkRows;  // in rows; 0: kDefaultChunkRows
+  int64_t chunk_size = kDefaultChunkRows;  // in rows; 0: kDefaultChunkRows; or kAutoChunkRows
   bool save_chunks = true;                 // false: also selects the standard mode
   bool keep_chunk_cache = false;           // true: the chunks of a finished stream are kept
   FinalFormat final_format;                // changes only the final matrices, never the chunks
+  // What a final matrix has in place of a row that could not be encoded. The chunks do not depend
+  // on it.
+  QuarantinePolicy quarantine = QuarantinePolicy::kError;
   bool fresh = false;  // true: the run deletes what an earlier run left, and starts over
+  // True: the run may replace files at the paths of its outputs that encode did not write.
+  bool overwrite = false;
 
   bool operator==(const StoreOptions&) const = default;
 };
 
+// The embedding cache: vectors that later rows, streams and runs use again. It never changes a
+// result.
+struct EmbeddingCacheOptions {
+  std::string dir;                      // of the tier on disk; "": there is no embedding cache
+  int64_t memory_bytes = 256'000'000;   // for the tiers in memory
+  int64_t disk_bytes = 10'000'000'000;  // the most that the file on disk takes
+
+  bool operator==(const EmbeddingCacheOptions&) const = default;
+};
+
 struct HardwareOptions {
   std::string device = "auto";  // auto | cpu | cuda | cuda:N
+  // A run has one worker for each of these devices, which must be of one kind: "cpu", "cuda:N", or
+  // only "all" for every CUDA device that the process sees. Empty: `device`.
+  std::vector<std::string> devices = {};
   // True: the run fails if the cache has chunks from another kind of device, or from another
   // version of LibTorch or the driver, because their last bits may differ. False: the run warns.
   bool strict_numerics = false;
@@ -114,7 +139,16 @@ struct HardwareOptions {
   // More settings of the CUDA allocator, in the syntax of PyTorch's PYTORCH_ALLOC_CONF. They
   // override that variable and `expandable_segments`.
   std::string allocator_conf;
+  // True: every CUDA kernel ends before the next one starts (CUDA_LAUNCH_BLOCKING=1), so that an
+  // error names the call that caused it. The run is slower; the results are the same.
+  bool synchronous_launches = false;
   int64_t max_restarts = 5;  // the most restarts of the worker without progress between them
+  // The worker is replaced by a new one after this number of chunks, so that nothing can pile up in
+  // it; 0: never. nullopt: 50 on a GPU, and never on a CPU.
+  std::optional<int64_t> worker_chunks = {};
+  int64_t memory_limit_bytes = 0;  // host memory of the run; 0: what the container or machine has
+  // The part of the host memory below which the run tries to stay; see PressureGuard. 0: no guard.
+  int64_t memory_pressure_percent = 85;
 
   bool operator==(const HardwareOptions&) const = default;
 };
@@ -132,7 +166,9 @@ struct RunConfig {
   std::string config_path;            // "": the run has no config file
   std::vector<StreamConfig> streams;  // in the order in which they are encoded
   std::vector<CombineConfig> combine;
+  PaddingPolicy padding = PaddingPolicy::kNone;  // changes nothing but a note in the log
   StoreOptions store;
+  EmbeddingCacheOptions embedding_cache;
   HardwareOptions hardware;
   LogOptions log;
 

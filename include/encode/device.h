@@ -9,7 +9,7 @@ namespace encode {
 enum class DeviceKind { kCpu, kCuda };
 
 // A device, and the versions of the software that computes on it. `kind`, `name`, `libtorch` and
-// `driver` can change the last bits of a result; `place` and `threads` cannot.
+// `driver` can change the last bits of a result; the other members cannot.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::kCpu;
   // Devices with the same name give the same bits: "cpu (avx512bf16)", "NVIDIA H200".
@@ -18,6 +18,7 @@ struct DeviceFacts {
   std::string libtorch = {};  // the version of LibTorch, "2.11.0"
   std::string driver = {};    // the version of the GPU's driver, "580.65.06"; "" on a CPU
   int64_t threads = 1;        // the number of CPU threads that compute; 1 on a GPU
+  int64_t places = 1;         // the number of GPUs that the process sees; 1 on a CPU
 
   bool operator==(const DeviceFacts&) const = default;
 };

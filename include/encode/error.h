@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace encode {
 
@@ -37,7 +38,7 @@ struct ErrorDetail {
 };
 
 // The exception that every module throws. main() catches it, prints render() to stderr and returns
-// exit_code().
+// exit_code(). Its fields are escaped by printable() (base/utf8.h), and cut if they are over 8 KiB.
 class Error : public std::exception {
  public:
   explicit Error(ErrorDetail detail);
@@ -70,5 +71,8 @@ ExitCode exit_code_for_errno(int error_number);
 // errno value `error_number` gives the reason, the exit code and the hint.
 Error system_error(std::string_view code, std::string_view action, const std::string& where,
                    int error_number);
+
+// Makes the Error kOsError "os.thread" for a std::thread that the system has refused.
+Error thread_error(const std::system_error& refused);
 
 }  // namespace encode

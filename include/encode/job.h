@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,26 +21,61 @@ struct JobUnit {
   InputOptions input;  // `path` is a real file
   InputScan scan;
   SpeedOptions speed;
-  std::string model_path;     // the model directory, absolute
-  EffectiveResult effective;  // the result options, resolved against the model directory
+  std::string model_path;             // the model directory, absolute
+  std::vector<FileHash> model_files;  // what the fingerprint has; the worker loads nothing else
+  EffectiveResult effective;          // the result options, resolved against the model directory
   int64_t chunk_rows = 0;
   bool chunk_files = true;  // false: the standard mode, which writes to final_path directly
-  // Each chunk with an index below this number is encoded alone; other chunks may be encoded
-  // together. Some chunk below this number has failed, and encoding each of them alone shows which
-  // one.
-  int64_t alone_below = 0;
   std::string final_path;
+  // The share of a usual window that a window of this unit may take, in (0, 1]. A worker gets a
+  // smaller share after the kernel has killed its predecessor for lack of host memory.
+  double window_share = 1;
+  // The share of the host's processors and of SpeedOptions::prefetch_bytes that this worker may
+  // use, in (0, 1]. Several workers of one run share the host.
+  double host_share = 1;
+  // DeviceFacts::name -> the most tokens in a batch on this device. Earlier workers found that the
+  // device has too little memory for larger batches.
+  std::map<std::string, int64_t> budget_limits = {};
+  // The rows that made earlier workers fail, ascending. The worker does not encode them, and lists
+  // them in the ledgers of their chunks.
+  std::vector<SetAsideRow> set_aside = {};
+  // Rows of which some made earlier workers fail; empty: none. Before it encodes anything else, the
+  // worker encodes these rows in kProbeParts parts, tells the supervisor before and after each
+  // part, and throws the vectors away. If it fails, the supervisor knows the part.
+  RowRange probe = {};
+  // The worker leaves out every chunk with one of these rows, because another worker searches them
+  // for the row that makes workers fail.
+  std::vector<RowRange> avoid = {};
 };
+
+// The number of parts of JobUnit::probe. With 16 parts, three workers find one row among 4,096.
+inline constexpr int64_t kProbeParts = 16;
+
+// The number of chunks after which a worker on a GPU is replaced if HardwareOptions::worker_chunks
+// gives no number.
+inline constexpr int64_t kGpuWorkerChunks = 50;
 
 // The supervisor writes the JobSpec to a file as JSON and gives the worker the path of that file.
 struct JobSpec {
   std::string cache_dir;
   HardwareOptions hardware;
+  EmbeddingCacheOptions embedding_cache = {};
   std::vector<JobUnit> units;
   // If this is above 0, the worker encodes nothing. It times the matrix products of the first
   // unit's first batches for about this number of seconds and sends the rates as ProductsTimed. It
   // also sends UnitStarted, with the batch plan, for every unit.
   double product_seconds = 0;
+  // True only for `encode bench --measure-refused`: a quantized type that changes the vectors of a
+  // model too much is then measured, not refused.
+  bool measure_refused = false;
+  // The number of workers that encode these units at the same time. If it is above 1, a worker
+  // claims each chunk before it encodes it (ChunkStore::claim()).
+  int64_t workers = 1;
+  // If given, the worker refuses to encode on a device of another kind.
+  std::optional<ChunkOrigin> required_kind = {};
+  // True only for `encode preflight`: the worker loads the model of each unit, checks it, tries its
+  // defences, and encodes no rows. Without a unit it only opens the device.
+  bool check_only = false;
 };
 
 // Throws Error kConfig "job.utf8" for a path or an option that is not UTF-8.

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "encode/config.h"
+#include "encode/tokenizer_file.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -85,14 +87,30 @@ struct ModelFile {
   int64_t bytes = 0;
 };
 
+// Identifies the content of a file without reading the file. An edit that keeps the size and sets
+// mtime back still changes ctime, because no system call can set ctime.
+struct FileKey {
+  int64_t device = 0;
+  int64_t inode = 0;
+  int64_t size = 0;
+  int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+  auto operator<=>(const FileKey&) const = default;
+};
+
 // The hash of one ModelFile.
 struct FileHash {
   std::string name;  // as ModelFile::name
   int64_t bytes = 0;
   std::string sha256;  // hexadecimal digits
+  // While the file has this key, it has this hash. nullopt if the file was so young when it was
+  // hashed that a later write may have kept its key.
+  std::optional<FileKey> settled_key = std::nullopt;
 
   bool operator==(const FileHash&) const = default;
 };
+
+class OpenedFiles;
 
 // What a model directory says. open_model_directory() fills it.
 struct ModelDirectory {
@@ -121,7 +139,9 @@ struct ModelDirectory {
   std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;  // the number of columns that the directory keeps
   std::vector<ModelFile> files;         // every file that can change a result, sorted by name
-  std::vector<std::string> warnings;    // one sentence each, for the user
+  // The weights, which stay open, and the content that each file must have. Copies share it.
+  std::shared_ptr<OpenedFiles> opened;
+  std::vector<std::string> warnings;  // one sentence each, for the user
 };
 
 // Finds the directory of a model. `model` is a directory, or a hub id ("org/name") that is looked
@@ -143,6 +163,16 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
 // missing, kConfig if anything is malformed, not supported or above the limits of
 // src/model_dir/limits.h. docs/errors.md lists the "model.*" codes.
 ModelDirectory open_model_directory(const std::string& path);
+// Does the same, and proves that every file has the content that hash_model_files() has hashed: the
+// bytes that are parsed here, and later the bytes that the weights and the tokenizer are loaded
+// from. A file that `expected` does not have counts as absent. Also throws Error kIoError
+// "model.changed" for a file with other content. Another inode or time stamp alone is no error.
+ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected);
+
+// Reads the files that the tokenizer is loaded from: the first of kTokenizerFiles that the
+// directory has. Throws the errors of open_model_directory(). If there is no such file, `path` of
+// the result is "".
+TokenizerSource read_tokenizer_source(const ModelDirectory& directory);
 
 // The longest sequence, in tokens, if neither the model nor the user states a limit. T5, for
 // example, has relative positions, so its config.json may state none.

@@ -40,6 +40,7 @@ struct RowStats {
   int64_t zero_token_rows = 0;  // rows without any token, which get a vector of zeros
   // rows computed again in float32, because their 16-bit vectors were not finite
   int64_t redone_rows = 0;
+  int64_t set_aside_rows = 0;  // see SetAsideRow; such a row counts in no other field
   void add(const RowStats& other);
 };
 
@@ -48,6 +49,18 @@ struct TruncatedRow {
   int64_t row = 0;          // the row of the stream
   int64_t tokens = 0;       // the tokens that were encoded, special tokens included
   int64_t lost_tokens = 0;  // at least 1
+};
+
+// A row without a vector, because encoding it failed. All other rows of the stream can be encoded
+// without it. The chunk of the row has zeros in its place and lists the row in a ledger, and
+// QuarantinePolicy decides what the final matrix has. The texts come from errors: escape them
+// before they are shown.
+struct SetAsideRow {
+  int64_t row = 0;      // the row of the stream
+  std::string code;     // ErrorDetail::code of the failure; a ledger keeps the first 100 bytes
+  std::string message;  // one line without the text of the row; a ledger keeps the first 500 bytes
+
+  bool operator==(const SetAsideRow&) const = default;
 };
 
 // The size and the hash that a file beside a matrix must have.
@@ -81,8 +94,9 @@ struct ChunkRecord {
   std::string xxh3_128;  // the hash of the whole chunk file, 32 hex digits
   RowStats stats;
   ChunkOrigin origin;
-  std::optional<FileSeal> ledger;   // present if the chunk has truncated rows
-  std::optional<FileSeal> offsets;  // present if the stream has token embeddings
+  std::optional<FileSeal> ledger;          // present if the chunk has truncated rows
+  std::optional<FileSeal> offsets;         // present if the stream has token embeddings
+  std::optional<FileSeal> set_aside = {};  // present if the chunk has rows that were set aside
 };
 
 // An exclusive lock on a cache directory: an OFD lock on the file <cache>/LOCK. The kernel frees it
@@ -129,7 +143,11 @@ class MatrixWriter {
 
 class ChunkWriter : public MatrixWriter {
  public:
-  // Publishes the ledger, if the chunk has one, and the chunk file. Then it appends the chunk's
+  // Adds rows that were set aside, in ascending order. It must get all of them before commit().
+  // The vectors that append() gets for them are zeros; with token embeddings they have no vector.
+  // Throws Error kIoError.
+  virtual void append_set_aside(std::span<const SetAsideRow> rows) = 0;
+  // Publishes the ledgers, if the chunk has any, and the chunk file. Then it appends the chunk's
   // record to chunks.log and syncs the log. On return the chunk survives power loss. Throws Error
   // kIoError, and kInternal if rows are missing.
   virtual ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) = 0;
@@ -142,18 +160,30 @@ class FinalWriter : public MatrixWriter {
   virtual void publish(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
+// What a final matrix is made of, apart from the vectors.
+struct FinalContent {
+  FinalFormat format;
+  QuarantinePolicy quarantine = QuarantinePolicy::kError;
+  // The rows that the policy applies to, ascending. They contain ChunkStore::set_aside(). With
+  // kDrop they can contain other rows, which were set aside in another stream of the split.
+  std::vector<SetAsideRow> set_aside = {};
+};
+
 // The chunks of one stream. The process must hold the CacheLock, or have inherited it. One thread
 // at a time, except that a ChunkWriter may be used on another thread. The ChunkWriter must not
 // outlive the store, and committed() must not be called while it commits.
 class ChunkStore {
  public:
-  enum class Open { kResume, kFresh };
+  enum class Open { kResume, kFresh, kJoin };
 
   // Creates the folder, or opens and checks it. The file of every record must exist with the right
   // size and hash. Chunks that fail the check are dropped, and dropped() reports them. Files
   // without a record are deleted. An existing folder keeps its own chunk size. If the folder
   // belongs to another fingerprint, kResume throws Error kConfig that names the fields that differ.
-  // kFresh deletes an existing folder first. Also throws Error kConfig "store.format" and
+  // kFresh deletes an existing folder first. kJoin is for a folder to which several processes write
+  // at the same time, after one of them has opened it with kResume: it repairs, checks and deletes
+  // nothing, and trusts the log. It returns null if the folder has no log, because the stream is
+  // finished and its chunks are removed. Also throws Error kConfig "store.format" and
   // "store.stream_name", kCantCreate, kNoPermission, kIoError, and kInternal if `chunk_rows` is
   // below 1.
   static std::unique_ptr<ChunkStore> open(const std::string& cache_dir,
@@ -167,20 +197,34 @@ class ChunkStore {
   virtual RowRange chunk(int64_t index) const = 0;
   virtual const std::vector<ChunkRecord>& committed() const = 0;  // in the order of their indices
   virtual std::vector<int64_t> pending() const = 0;               // the other indices, ascending
+  // Only after kJoin. Takes the chunk for this store, so that no other store can take it until this
+  // one is destroyed or its process has ended. Returns false if another store has taken the chunk
+  // or has committed it. May be called while a ChunkWriter is used on another thread. Throws Error
+  // kIoError.
+  virtual bool claim(int64_t index) = 0;
   // Returns one sentence for each damaged chunk or stray file that open() removed.
   virtual const std::vector<std::string>& dropped() const = 0;
   virtual std::string chunk_path(int64_t index) const = 0;
 
   // Begins the chunk `index`. Throws Error kInternal if the stream has no such chunk or it is
-  // committed, and the errors of creating a file: kCantCreate, kNoPermission, kIoError.
+  // committed (after kJoin a chunk may be committed twice, with the same bytes), and the errors of
+  // creating a file: kCantCreate, kNoPermission, kIoError.
   virtual std::unique_ptr<ChunkWriter> begin(int64_t index) = 0;
+
+  // Returns the rows of the committed chunks that were set aside, ascending. Throws Error kData if
+  // a ledger does not fit its record, and kIoError.
+  virtual std::vector<SetAsideRow> set_aside() const = 0;
+  // Deletes committed chunks, which are pending again on return. Throws Error kIoError, and
+  // kInternal for a chunk that is not committed.
+  virtual void discard(const std::vector<int64_t>& indices) = 0;
 
   // Streams all chunks into the final matrix at `final_path`, checks each hash again, and publishes
   // the matrix with its manifest. It reads the chunks twice if the format needs the ranges of all
   // rows first. It calls `on_chunk` with the index of each chunk that it has read. Throws Error:
   // kData that names a damaged chunk, kConfig "store.ranges", kIoError, and kInternal if a chunk is
-  // pending. Passes on what `on_chunk` throws, and then publishes nothing.
-  virtual void assemble(const std::string& final_path, const FinalFormat& format,
+  // pending, if a row was set aside and the policy is kError, or if token embeddings are to be
+  // dropped. Passes on what `on_chunk` throws, and then publishes nothing.
+  virtual void assemble(const std::string& final_path, const FinalContent& content,
                         const std::function<void(int64_t)>& on_chunk) = 0;
 
   // Calls remove_chunks() for this stream. A run does so after it has published the final matrix,
@@ -189,7 +233,8 @@ class ChunkStore {
 };
 
 // Deletes the chunks of a stream, also after an interrupted remove(). Does nothing if there are
-// none. If the folder holds files that the store did not write, those files and the folder stay.
+// none. If the folder holds files that the store did not write, those files and the folder stay. A
+// link to a folder stays too.
 // Requires the CacheLock. Throws Error kIoError or kNoPermission.
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
@@ -197,10 +242,13 @@ void remove_chunks(const std::string& cache_dir, const std::string& stream_name)
 // <cache>/<stream>_embeddings.npy, and the files beside a matrix.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
 std::string final_path(const std::string& cache_dir, const std::string& stream_name);
-std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
-std::string ledger_path(const std::string& matrix_path);    // x.npy -> x.truncated.jsonl
-std::string offsets_path(const std::string& matrix_path);   // x.npy -> x.offsets.npy
-std::string ranges_path(const std::string& matrix_path);    // x.npy -> x.npy.ranges.npy
+std::string manifest_path(const std::string& matrix_path);   // x.npy -> x.npy.manifest.json
+std::string ledger_path(const std::string& matrix_path);     // x.npy -> x.truncated.jsonl
+std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
+std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
+std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
+// x.npy -> x.npy.publishing.json, which exists only while a final is replaced
+std::string publishing_path(const std::string& matrix_path);
 
 // The manifest beside a published matrix.
 struct Manifest {
@@ -216,8 +264,14 @@ struct Manifest {
   std::vector<std::string> parts = {};    // of a combined matrix: its parts' file names
   std::optional<FileSeal> ledger = {};    // absent in a combined matrix: its parts have ledgers
   std::optional<FileSeal> offsets = {};   // present if the stream has token embeddings
+  // How the rows that were set aside are treated. kError if there are none.
+  QuarantinePolicy quarantine = QuarantinePolicy::kError;
+  std::optional<FileSeal> set_aside = {};  // the ledger of these rows; absent in a combined matrix
+  int64_t dropped_rows = 0;                // the number of these rows with kDrop, else 0
 
-  int64_t vectors() const { return identity.token_embeddings ? stats.tokens : identity.rows; }
+  int64_t vectors() const {
+    return identity.token_embeddings ? stats.tokens : identity.rows - dropped_rows;
+  }
 };
 
 // Reads the manifest beside the matrix. Returns nullopt if it does not exist. Throws Error: kData
@@ -236,6 +290,9 @@ enum class FinalState { kAbsent, kValid, kForeign, kDamaged };
 // Throws what read_manifest() throws, except that kData becomes kDamaged.
 FinalState final_state(const std::string& matrix_path, const StreamIdentity& identity,
                        bool check_hash);
+// Returns the rows that were set aside in the final matrix, ascending; for a combined matrix none.
+// Throws Error kData if the ledger does not fit the manifest, and kIoError.
+std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest);
 // True if the final matrix that the manifest describes has this format. Throws Error if `format`
 // has a ranges file that cannot be used: kNoInput, kData, kConfig "store.ranges".
 bool has_format(const Manifest& manifest, const FinalFormat& format);
@@ -264,10 +321,11 @@ StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 
 // Writes the columns of final matrices side by side, in bounded memory, and checks the hash of each
-// part. The parts have the same number of rows and the same type. The packed bits of a part begin
-// at a byte. The combined matrix gets a manifest that names the parts, and their ranges side by
-// side. Throws Error kData if a part is damaged, or if the types differ ("store.combine_type").
-// Also throws what read_manifest() and MatrixWriter throw. Requires the CacheLock.
+// part. The parts have the same rows and the same type. The packed bits of a part begin at a byte.
+// The combined matrix gets a manifest that names the parts, and their ranges side by side. Throws
+// Error kData if a part is damaged, if the types differ ("store.combine_type"), or if the parts do
+// not have the same rows ("store.combine_rows"). Also throws what read_manifest() and MatrixWriter
+// throw. Requires the CacheLock.
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

@@ -50,15 +50,23 @@ struct InputScan {
   std::string sha256;         // hex digits, of the file as it is stored, compressed or not
   int64_t file_bytes = 0;
 
-  // A place in the file at which reading can begin.
+  // The start of a block of rows: a place in the file at which reading can begin. The block goes up
+  // to the next checkpoint or to the last row.
   struct Checkpoint {
     int64_t row = 0;           // the number of the accepted row that begins there
     int64_t line = 0;          // the line of the file, counted from 1
     int64_t rows_in = 0;       // the number of records before this place
     int64_t offset_bytes = 0;  // in the decompressed bytes
+    std::string xxh3_128;      // the hash of the accepted rows of the block
   };
-  static constexpr int64_t kCheckpointRows = 1000;
-  std::vector<Checkpoint> checkpoints;  // one for each row i * kCheckpointRows
+  // A block ends with its 1,000th row, or with the row that brings its text to 1 MiB. After every
+  // 16,384 blocks the number of rows doubles, up to 64,000, so that an input of many short rows has
+  // few blocks.
+  static constexpr int64_t kBlockRows = 1000;
+  static constexpr int64_t kBlocksOfOneSize = 16384;
+  static constexpr int64_t kMaxBlockRows = 64'000;
+  static constexpr int64_t kBlockTextBytes = 1 << 20;
+  std::vector<Checkpoint> checkpoints;  // in the order of the rows
 };
 
 // A record that a policy dropped.
@@ -78,19 +86,29 @@ class TextReader {
   // Fills `text` with the next accepted row, reusing its buffers, and returns true. Returns false
   // at the end of the input.
   virtual bool next(Text& text) = 0;
+};
 
-  // Makes `row` the next row, with 0 <= row <= scan.rows. `scan` must come from the same file and
-  // the same options. A plain file is read from the last checkpoint before the row. A compressed
-  // file is decompressed up to the row, from the beginning if the row lies behind. Throws Error
-  // kIoError "text.changed" if the size of the file has changed, and kInternal if `row` is out of
-  // range.
-  virtual void seek(int64_t row, const InputScan& scan) = 0;
+// Reads the rows of a scan again, and returns a row only after the hash of its block was compared
+// with the hash of the scan. So every row is the one that the scan has seen, even if the file was
+// replaced or written to since. next() throws Error kIoError "text.changed" if a row is another one
+// or is missing, and what TextReader throws if the file cannot be read. One thread at a time.
+class ScannedTexts : public TextReader {
+ public:
+  // Makes `row` the next row, with 0 <= row <= rows of the scan. next() then reads from the last
+  // checkpoint before the row. A compressed file is decompressed up to there, from the beginning if
+  // that lies behind. Throws Error kInternal if `row` is out of range.
+  virtual void seek(int64_t row) = 0;
 };
 
 // Opens an input. `options.path` must not be "-": see spool_standard_input(). Throws what
 // TextReader throws, and Error: kInternal for "-", kConfig if the format or the field is not known
 // or max_row_bytes is out of range.
 std::unique_ptr<TextReader> open_texts(const InputOptions& options);
+
+// Opens an input for reading the rows of `scan`, which scan_texts() has made with the same options.
+// `scan` must outlive the reader. The file is opened by the first next().
+std::unique_ptr<ScannedTexts> open_scanned_texts(const InputOptions& options,
+                                                 const InputScan& scan);
 
 // Reads the whole input once, under the same policies as open_texts(). Calls `on_rejected`, if it
 // is not empty, for every record that is dropped. Throws what open_texts() and TextReader throw,

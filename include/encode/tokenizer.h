@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/error.h"
+#include "encode/tokenizer_file.h"
+
 namespace encode {
 
 struct TokenizeOptions {
@@ -44,6 +47,12 @@ struct TokenOffset {
   bool operator==(const TokenOffset&) const = default;
 };
 
+// The `where` of the errors that Tokenizer::encode() throws for a text, because it does not know
+// which row the text is.
+inline constexpr std::string_view kUnnamedRow = "a row of the input";
+// Returns `error` with `place` ("data/train.csv:1042") as its `where` if it is kUnnamedRow.
+Error naming_row(const Error& error, const std::string& place);
+
 // A tokenizer does not change after it is loaded, so any number of threads may use it at once.
 class Tokenizer {
  public:
@@ -53,6 +62,8 @@ class Tokenizer {
   // U+FFFD, once for each maximal invalid subpart. If it throws, it appends nothing. Throws Error
   // kData:
   // - "tokenizer.too_long" for a text over 64 MiB,
+  // - "tokenizer.growth" if the normalizers and pre-tokenizers make a text too long, or do too much
+  //   work for it (tokenizer/rewrite_budget.h). The error names the component,
   // - "tokenizer.regex" if matching a split pattern takes too many steps. This can happen only with
   //   a pattern for which encode has no scanner of its own,
   // - "tokenizer.sentencepiece" if the sentencepiece library refuses the text.
@@ -78,15 +89,20 @@ class Tokenizer {
   virtual std::string token(int32_t id) const = 0;
 };
 
-// Loads a tokenizer.json, or a sentencepiece .model file. The truncation and the padding in a
-// tokenizer.json are ignored, as in sentence-transformers. Throws Error: kNoInput if the file is
-// missing, kConfig if something in it is malformed or not supported. The error names the cause:
-// "normalizer type 'Foo' is not supported".
+// Loads a tokenizer.json, or a sentencepiece .model file. Of the truncation in a tokenizer.json
+// only the `direction` counts: with "Left", max_length keeps the last tokens of a row instead of
+// the first. The padding is ignored. sentence-transformers does the same. Throws Error: kNoInput if
+// the file is missing, kConfig if something in it is malformed or not supported. The error names
+// the cause: "normalizer type 'Foo' is not supported".
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
-// Loads find_tokenizer_file(model_dir), from encode/tokenizer_file.h. For a sentencepiece model,
-// add_bos_token and add_eos_token of tokenizer_config.json apply. Throws what load_tokenizer()
-// throws.
+// Loads a tokenizer from files that are in memory. truncation_side of tokenizer_config.json
+// overrides the direction in tokenizer.json. For a sentencepiece model, add_bos_token and
+// add_eos_token of tokenizer_config.json apply. Throws what load_tokenizer() throws.
+std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source);
+
+// Reads the files of find_tokenizer_file(model_dir) and loads the tokenizer from them. Throws what
+// load_tokenizer() throws.
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir);
 
 }  // namespace encode

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace encode {
@@ -12,8 +14,24 @@ namespace encode {
 inline constexpr std::array<const char*, 5> kTokenizerFiles = {
     "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
 
+// The content of the files that a tokenizer is loaded from.
+struct TokenizerSource {
+  std::string folder;   // the directory, for messages
+  std::string path;     // of the file, for messages; its suffix says which kind it is; "": no file
+  std::string content;  // of the file
+  std::string config_path;            // of tokenizer_config.json, for messages
+  std::optional<std::string> config;  // its content; nullopt if it does not apply
+};
+
+// The file beside a tokenizer that says on which side a row is truncated and, for a sentencepiece
+// model, which special tokens are added.
+inline constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
+
+// The most bytes of a tokenizer file.
+inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
+
 // The path of the first of kTokenizerFiles that `model_dir` has; "" if it has none of them. Throws
-// std::filesystem::filesystem_error if the directory cannot be searched.
+// Error "tokenizer.file" if the file system does not say whether a file exists.
 std::string find_tokenizer_file(const std::string& model_dir);
 
 // Returns true if a file of this name is loaded as a sentencepiece model. The token ids of a

@@ -58,6 +58,20 @@ ComputeType parse_compute_type(std::string_view name, const std::string& where);
 PoolingMode parse_pooling_mode(std::string_view name, const std::string& where);
 OutputType parse_output_type(std::string_view name, const std::string& where);
 
+// What a final matrix has in place of a row that was set aside (SetAsideRow).
+// - kError: there is no final matrix while a row is set aside.
+// - kZeros: a vector of zeros.
+// - kDrop: nothing. The matrices of the other streams of the split do not have the row either, so
+//   that equal rows of all of them belong together.
+enum class QuarantinePolicy { kError, kZeros, kDrop };
+std::string_view to_string(QuarantinePolicy policy);  // "error", "zeros", "drop"
+
+// How the rows of a batch are padded to one length. encode never pads: it packs the rows of a batch
+// one after the other. The other two names are those of Hugging Face, so that a config may keep
+// them. No policy changes a vector.
+enum class PaddingPolicy { kNone, kLongest, kMaxLength };
+std::string_view to_string(PaddingPolicy policy);  // "none", "longest", "max_length"
+
 // The format of a final matrix.
 struct FinalFormat {
   OutputType type = OutputType::kFloat32;

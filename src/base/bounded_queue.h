@@ -2,6 +2,7 @@
 // receives its exception.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -12,8 +13,8 @@
 
 namespace encode {
 
-// The producer calls push() and finish(). The consumer calls pop() and abandon(). One producer
-// thread and one consumer thread may use it at the same time.
+// The producer calls push(), await_empty() and finish(). The consumer calls front(), pop() and
+// abandon(). One producer thread and one consumer thread may use it at the same time.
 template <typename T>
 class BoundedQueue {
  public:
@@ -31,6 +32,13 @@ class BoundedQueue {
     return true;
   }
 
+  // Waits until no item waits, or until the time is over. Returns false only if the time is over;
+  // after abandon() it returns true at once.
+  bool await_empty(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return items_.empty() || abandoned_; });
+  }
+
   // Says that no more items will come. After the last item, pop() throws `failure`, or returns
   // nullopt if `failure` is null.
   void finish(std::exception_ptr failure = nullptr) {
@@ -44,15 +52,20 @@ class BoundedQueue {
   // that was passed to finish().
   std::optional<T> pop() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !items_.empty() || finished_; });
-    if (items_.empty()) {
-      if (failure_) std::rethrow_exception(failure_);
-      return std::nullopt;
-    }
+    wait_for_item(lock);
+    if (items_.empty()) return std::nullopt;
     T item = std::move(items_.front());
     items_.pop_front();
     changed_.notify_all();
     return item;
+  }
+
+  // Waits for an item and returns it. The item stays in the queue, and keeps its room, until the
+  // next pop(). After the last item, returns null or throws as pop() does.
+  T* front() {
+    std::unique_lock lock(mutex_);
+    wait_for_item(lock);
+    return items_.empty() ? nullptr : &items_.front();
   }
 
   // Says that the consumer will not call pop() again. A waiting push() and all later calls of
@@ -64,6 +77,11 @@ class BoundedQueue {
   }
 
  private:
+  void wait_for_item(std::unique_lock<std::mutex>& lock) {
+    changed_.wait(lock, [this] { return !items_.empty() || finished_; });
+    if (items_.empty() && failure_) std::rethrow_exception(failure_);
+  }
+
   const size_t capacity_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -5,9 +5,33 @@
 #include <fmt/format.h>
 #include <utility>
 
-namespace encode {
+#include "base/utf8.h"
 
-std::string render(const ErrorDetail& detail) {
+namespace encode {
+namespace {
+
+constexpr size_t kMaxFieldBytes = 8192;
+
+void make_printable(std::string& field) {
+  const size_t size = field.size();
+  if (size > kMaxFieldBytes) field.resize(kMaxFieldBytes);
+  field = printable(field);
+  if (size > kMaxFieldBytes) field += fmt::format("... ({} bytes)", size);
+}
+
+// Returns `detail` with fields that cannot harm a terminal, a log or a program that reads them.
+// This is the last line of defence: the code that quotes a text of a file calls preview().
+ErrorDetail shown(ErrorDetail detail) {
+  for (std::string* field :
+       {&detail.code, &detail.what, &detail.where, &detail.expected, &detail.found, &detail.hint})
+    make_printable(*field);
+  return detail;
+}
+
+}  // namespace
+
+std::string render(const ErrorDetail& raw) {
+  const ErrorDetail detail = shown(raw);
   std::string text = fmt::format("error[{}]: {}", detail.code, detail.what);
   const auto line = [&text](std::string_view label, const std::string& value) {
     if (value.empty()) return;
@@ -24,7 +48,7 @@ std::string render(const ErrorDetail& detail) {
   return text;
 }
 
-Error::Error(ErrorDetail detail) : detail_(std::move(detail)), rendered_(render(detail_)) {}
+Error::Error(ErrorDetail detail) : detail_(shown(std::move(detail))), rendered_(render(detail_)) {}
 
 ExitCode exit_code_for_errno(int error_number) {
   switch (error_number) {
@@ -60,6 +84,9 @@ Advice advice_for(int error_number) {
       return {"free space on the file system",
               "free space, then run the same command again: it goes on after the last committed "
               "chunk"};
+    case EFBIG:
+      return {"a file that may grow this far",
+              "raise the limit on the size of files (ulimit -f), or choose another file system"};
     case EACCES:
     case EPERM:
       return {"permission for this operation",
@@ -97,6 +124,17 @@ Error system_error(std::string_view code, std::string_view action, const std::st
                 .expected = advice.expected,
                 .found = fmt::format("{} (errno {})", std::strerror(error_number), error_number),
                 .hint = advice.hint});
+}
+
+Error thread_error(const std::system_error& refused) {
+  return Error({.exit_code = ExitCode::kOsError,
+                .code = "os.thread",
+                .what = "the system refused a thread",
+                .where = "encode",
+                .expected = "memory for the stack of a thread, and a free place for it",
+                .found = refused.code().message(),
+                .hint = "raise the limits of the process (ulimit -v, ulimit -u, pids.max of the "
+                        "control group), or set fewer hardware.threads"});
 }
 
 }  // namespace encode

@@ -13,6 +13,10 @@
 
 #include "encode/error.h"
 
+#include "base/path_kind.h"
+#include "base/system_call.h"
+#include "base/temp_path.h"
+
 namespace encode {
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
@@ -37,10 +41,11 @@ int UniqueFd::close() {
 
 UniqueFd open_for_reading(const std::string& path, std::string_view code) {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  UniqueFd fd(retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
   if (!fd) throw system_error(code, "open", path, errno);
   struct stat info = {};
-  if (::fstat(fd.get(), &info) != 0) throw system_error(code, "stat", path, errno);
+  if (retried([&] { return ::fstat(fd.get(), &info); }) != 0)
+    throw system_error(code, "stat", path, errno);
   if (!S_ISREG(info.st_mode)) {
     throw Error({.exit_code = ExitCode::kNoInput,
                  .code = std::string(code),
@@ -55,7 +60,8 @@ UniqueFd open_for_reading(const std::string& path, std::string_view code) {
 
 int64_t file_size(const UniqueFd& fd, const std::string& path) {
   struct stat info = {};
-  if (::fstat(fd.get(), &info) != 0) throw system_error("io.stat", "stat", path, errno);
+  if (retried([&] { return ::fstat(fd.get(), &info); }) != 0)
+    throw system_error("io.stat", "stat", path, errno);
   return info.st_size;
 }
 
@@ -79,9 +85,10 @@ std::string read_file(const std::string& path, int64_t max_bytes, std::string_vi
 void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std::string& path) {
   size_t done = 0;
   while (done < to.size()) {
-    const ssize_t n = ::pread(fd.get(), to.data() + done, to.size() - done,
-                              static_cast<off_t>(offset) + static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = retried([&] {
+      return ::pread(fd.get(), to.data() + done, to.size() - done,
+                     static_cast<off_t>(offset) + static_cast<off_t>(done));
+    });
     if (n < 0) throw system_error("io.read", "read", path, errno);
     if (n == 0) {
       throw Error({.exit_code = ExitCode::kIoError,
@@ -96,12 +103,11 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
   }
 }
 
-MappedRange::MappedRange(const std::string& path, int64_t offset, int64_t size,
-                         std::string_view code) {
-  const UniqueFd fd = open_for_reading(path, code);
+MappedRange::MappedRange(const UniqueFd& fd, int64_t offset, int64_t size,
+                         const std::string& path) {
   if (const int64_t found = file_size(fd, path); found < offset + size) {
     throw Error({.exit_code = ExitCode::kIoError,
-                 .code = std::string(code),
+                 .code = "io.read",
                  .what = "the file became shorter after it was checked",
                  .where = path,
                  .expected = fmt::format("{} bytes", offset + size),
@@ -114,7 +120,7 @@ MappedRange::MappedRange(const std::string& path, int64_t offset, int64_t size,
   mapped_bytes_ = static_cast<size_t>(before + size);
   pages_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd.get(),
                   offset - before);
-  if (pages_ == MAP_FAILED) throw system_error(code, "map", path, errno);
+  if (pages_ == MAP_FAILED) throw system_error("io.read", "map", path, errno);
   ::madvise(pages_, mapped_bytes_, MADV_SEQUENTIAL);  // makes the kernel read further ahead
   data_ = static_cast<std::byte*>(pages_) + before;
 }
@@ -127,8 +133,7 @@ void write_all(const UniqueFd& fd, const void* data, size_t size, const std::str
   const auto* in = static_cast<const char*>(data);
   size_t done = 0;
   while (done < size) {
-    const ssize_t n = ::write(fd.get(), in + done, size - done);
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = retried([&] { return ::write(fd.get(), in + done, size - done); });
     if (n < 0) throw system_error("io.write", "write", path, errno);
     done += static_cast<size_t>(n);
   }
@@ -146,7 +151,22 @@ Error create_error(std::string_view code, std::string_view action, const std::st
   return Error(std::move(detail));
 }
 
+// Throws Error "io.mkdir" if the file system does not say whether there is such a directory.
+bool is_directory(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0) return S_ISDIR(info.st_mode);
+  if (means_absent(errno)) return false;
+  throw create_error("io.mkdir", "look for the directory", path, errno);
+}
+
 }  // namespace
+
+bool entry_exists(const std::string& path, std::string_view code) {
+  struct stat info = {};
+  if (retried([&] { return ::lstat(path.c_str(), &info); }) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw system_error(code, "look for", path, errno);
+}
 
 std::string parent_directory(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
@@ -154,22 +174,22 @@ std::string parent_directory(const std::string& path) {
 }
 
 void sync_directory(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd fd(
+      retried([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!fd) throw system_error("io.sync", "open directory", path, errno);
-  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+  if (retried([&] { return ::fsync(fd.get()); }) != 0 && errno != EINVAL && errno != ENOTSUP) {
     throw system_error("io.sync", "sync directory", path, errno);
   }
 }
 
 void create_directories_durably(const std::string& path) {
-  std::error_code ignored;
-  if (path.empty() || std::filesystem::is_directory(path, ignored)) return;
+  if (path.empty() || is_directory(path)) return;
   const std::string parent = parent_directory(path);
   create_directories_durably(parent);
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+  if (retried([&] { return ::mkdir(path.c_str(), 0777); }) != 0 && errno != EEXIST) {
     throw create_error("io.mkdir", "create directory", path, errno);
   }
-  if (!std::filesystem::is_directory(path, ignored)) {
+  if (!is_directory(path)) {
     throw Error({.exit_code = ExitCode::kCantCreate,
                  .code = "io.mkdir",
                  .what = "cannot create directory: a file of that name exists",
@@ -195,7 +215,7 @@ std::vector<std::string> list_directory(const std::string& path) {
 }
 
 void remove_file(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+  if (retried([&] { return ::unlink(path.c_str()); }) != 0 && errno != ENOENT)
     throw system_error("io.remove", "delete", path, errno);
 }
 
@@ -219,16 +239,18 @@ std::string temp_name(const std::string& target) {
 // Reserves space for a file. Returns 0, or an errno value. If the file system cannot reserve space,
 // does nothing and returns 0. In this case, posix_fallocate() would write every block.
 int reserve(int fd, int64_t bytes) {
-  int result = 0;
-  do {
-    result = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes));
-  } while (result != 0 && errno == EINTR);
+  const int result = retried([&] { return ::fallocate(fd, 0, 0, static_cast<off_t>(bytes)); });
   const bool unsupported =
       result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL);
   return result == 0 || unsupported ? 0 : errno;
 }
 
 }  // namespace
+
+std::string new_temp_path(const std::string& path) {
+  return fmt::format("{}/{}", parent_directory(path),
+                     temp_name(std::filesystem::path(path).filename().string()));
+}
 
 std::optional<std::string> temp_file_target(std::string_view name) {
   const size_t mark = name.rfind(kTempMark);
@@ -253,11 +275,9 @@ void remove_temp_files(const std::string& path) {
 }
 
 AtomicFile::AtomicFile(std::string path, int64_t reserve_bytes) : path_(std::move(path)) {
-  const std::string directory = parent_directory(path_);
-  const std::string name = std::filesystem::path(path_).filename().string();
-  temp_path_ = fmt::format("{}/{}", directory, temp_name(name));
-  fd_ = UniqueFd(
-      ::open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  temp_path_ = new_temp_path(path_);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  fd_ = UniqueFd(retried([&] { return ::open(temp_path_.c_str(), kFlags, 0666); }));
   if (!fd_) throw create_error("io.create", "create", path_, errno);
   if (reserve_bytes <= 0) return;
   if (const int error = reserve(fd_.get(), reserve_bytes); error != 0) {
@@ -278,8 +298,8 @@ void AtomicFile::write(const void* data, size_t size) {
 void AtomicFile::overwrite(int64_t offset, const void* data, size_t size) {
   const auto* bytes = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t written = ::pwrite(fd_.get(), bytes, size, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written =
+        retried([&] { return ::pwrite(fd_.get(), bytes, size, static_cast<off_t>(offset)); });
     if (written <= 0) throw system_error("io.write", "write", path_, written < 0 ? errno : EIO);
     bytes += written;
     offset += written;
@@ -287,32 +307,74 @@ void AtomicFile::overwrite(int64_t offset, const void* data, size_t size) {
   }
 }
 
-void AtomicFile::commit() {
-  const auto fail = [this](const char* action, int error) {
-    ::unlink(temp_path_.c_str());
-    ErrorDetail detail = system_error("io.commit", action, path_, error).detail();
-    // If the temporary file or its directory has vanished, the exit code is kIoError. kNoInput
-    // would mean that an input is missing.
-    if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
-    return Error(std::move(detail));
-  };
+Error AtomicFile::commit_error(const char* action, int error_number) const {
+  ::unlink(temp_path_.c_str());
+  ErrorDetail detail = system_error("io.commit", action, path_, error_number).detail();
+  // If the temporary file or its directory has vanished, the exit code is kIoError. kNoInput would
+  // mean that an input is missing.
+  if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
+  return Error(std::move(detail));
+}
+
+void AtomicFile::keep_attributes_of(const UniqueFd& original) {
+  constexpr mode_t kPermissions = 07777;
+  struct stat wanted = {};
+  struct stat own = {};
+  if (retried([&] { return ::fstat(original.get(), &wanted); }) != 0 ||
+      retried([&] { return ::fstat(fd_.get(), &own); }) != 0) {
+    throw system_error("io.stat", "stat", path_, errno);
+  }
+  const bool same_owner = wanted.st_uid == own.st_uid && wanted.st_gid == own.st_gid;
+  if ((!same_owner &&
+       retried([&] { return ::fchown(fd_.get(), wanted.st_uid, wanted.st_gid); }) != 0) ||
+      retried([&] { return ::fchmod(fd_.get(), wanted.st_mode & kPermissions); }) != 0) {
+    throw system_error("io.create", "keep the owner and the permissions of", path_, errno);
+  }
+}
+
+void AtomicFile::sync_content() {
   struct stat info = {};
-  if (::fstat(fd_.get(), &info) != 0) throw fail("stat", errno);
+  if (retried([&] { return ::fstat(fd_.get(), &info); }) != 0) throw commit_error("stat", errno);
   // If more space was reserved than was written, the file ends with zeros, which are cut off here.
   if (info.st_size != bytes_written_ &&
-      ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)) != 0) {
-    throw fail("truncate", errno);
+      retried([&] { return ::ftruncate(fd_.get(), static_cast<off_t>(bytes_written_)); }) != 0) {
+    throw commit_error("truncate", errno);
   }
-  if (::fsync(fd_.get()) != 0) throw fail("sync", errno);
-  if (const int error = fd_.close(); error != 0) throw fail("close", error);
-  if (::rename(temp_path_.c_str(), path_.c_str()) != 0) throw fail("rename", errno);
+  if (retried([&] { return ::fsync(fd_.get()); }) != 0) throw commit_error("sync", errno);
+}
+
+void AtomicFile::commit() {
+  sync_content();
+  commit_without_sync();
   sync_directory(parent_directory(path_));
+}
+
+bool AtomicFile::commit_if_absent() {
+  sync_content();
+  if (const int error = fd_.close(); error != 0) throw commit_error("close", error);
+  const int linked = retried([&] { return ::link(temp_path_.c_str(), path_.c_str()); });
+  if (linked != 0 && errno != EEXIST) throw commit_error("create", errno);
+  remove_file(temp_path_);
+  if (linked == 0) sync_directory(parent_directory(path_));
+  return linked == 0;
+}
+
+void AtomicFile::commit_without_sync() {
+  if (const int error = fd_.close(); error != 0) throw commit_error("close", error);
+  if (retried([&] { return ::rename(temp_path_.c_str(), path_.c_str()); }) != 0)
+    throw commit_error("rename", errno);
 }
 
 void write_file_durably(const std::string& path, std::string_view content) {
   AtomicFile file(path, 0);
   file.write(content.data(), content.size());
   file.commit();
+}
+
+void write_file_without_sync(const std::string& path, std::string_view content) {
+  AtomicFile file(path, 0);
+  file.write(content.data(), content.size());
+  file.commit_without_sync();
 }
 
 }  // namespace encode

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/error.h"
+
 namespace encode {
 
 // Owns a file descriptor and closes it in its destructor.
@@ -56,8 +58,9 @@ void pread_all(const UniqueFd& fd, std::span<char> to, int64_t offset, const std
 // lost part ends this process with SIGBUS. Copy all bytes that must not change.
 class MappedRange {
  public:
-  // Throws what open_for_reading() throws, and Error kIoError if the file ends within the range.
-  MappedRange(const std::string& path, int64_t offset, int64_t size, std::string_view code);
+  // Maps `size` bytes at `offset` of an open file, which may be closed afterwards. `path` is for
+  // messages. Throws Error kIoError if the file ends within the range or cannot be mapped.
+  MappedRange(const UniqueFd& fd, int64_t offset, int64_t size, const std::string& path);
   MappedRange(const MappedRange&) = delete;
   MappedRange& operator=(const MappedRange&) = delete;
   ~MappedRange();
@@ -82,6 +85,10 @@ void sync_directory(const std::string& path);
 // Creates the directory and its missing parents. Each of them survives power loss. Throws Error
 // kCantCreate or kNoPermission.
 void create_directories_durably(const std::string& path);
+
+// Returns true if something has this path, also a link that leads to nothing. Only ENOENT and
+// ENOTDIR mean that nothing has it. Throws Error kNoPermission, kIoError for any other failure.
+bool entry_exists(const std::string& path, std::string_view code);
 
 std::string parent_directory(const std::string& path);  // "." if the path has no directory
 
@@ -116,22 +123,36 @@ class AtomicFile {
   // Replaces bytes that were written before. `offset` + `size` must be at most bytes_written().
   void overwrite(int64_t offset, const void* data, size_t size);
   int64_t bytes_written() const { return bytes_written_; }
+  // Gives the file the owner and the permissions of an open file, and not those of a new one.
+  // Throws Error kNoPermission if this user may not give files to that owner.
+  void keep_attributes_of(const UniqueFd& original);
   // Publishes the file. When commit() returns, the file survives power loss. A failed fsync() is an
-  // error and is not retried: the kernel may have dropped the unwritten pages, and a second fsync()
-  // would then succeed although they are lost.
+  // error and is not retried, except after EINTR: the kernel may have dropped the unwritten pages,
+  // and a second fsync() would then succeed although they are lost.
   void commit();
+  // Does the same unless something has the name: then it removes the temporary file and returns
+  // false. Needs a file system with hard links.
+  bool commit_if_absent();
+  // Publishes the file without a sync and without reserved space, for a file that no result depends
+  // on. After power loss the file may be empty.
+  void commit_without_sync();
 
   const std::string& path() const { return path_; }
   const std::string& temp_path() const { return temp_path_; }  // the file's path before commit()
 
  private:
+  void sync_content();
+  Error commit_error(const char* action, int error_number) const;
+
   std::string path_;
   std::string temp_path_;
   UniqueFd fd_;
   int64_t bytes_written_ = 0;
 };
 
-// Writes an AtomicFile with this content. Throws what AtomicFile throws.
+// These functions write an AtomicFile with this content, and throw what AtomicFile throws. The
+// second one uses commit_without_sync().
 void write_file_durably(const std::string& path, std::string_view content);
+void write_file_without_sync(const std::string& path, std::string_view content);
 
 }  // namespace encode

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <fmt/format.h>
 #include <vector>
@@ -17,10 +18,10 @@ namespace encode {
 namespace {
 
 constexpr size_t kReadBytes = size_t{4} << 20;
+constexpr std::string_view kReadCode = "io.read";
 
 template <typename Hash>
-std::string hash_file(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "io.read");
+std::string hash_open_file(const UniqueFd& fd, const std::string& path) {
   const int64_t size = file_size(fd, path);
   std::vector<char> buffer(std::min<size_t>(kReadBytes, static_cast<size_t>(size)));
   Hash hash;
@@ -31,6 +32,16 @@ std::string hash_file(const std::string& path) {
     offset += static_cast<int64_t>(n);
   }
   return hash.hex();
+}
+
+Error no_sha256() {
+  return Error({.exit_code = ExitCode::kInternal,
+                .code = "internal.sha256",
+                .what = "OpenSSL does not offer SHA-256",
+                .where = "encode",
+                .expected = "a hash function of OpenSSL that works",
+                .found = "an error of the library",
+                .hint = "this is a defect of encode; please report it"});
 }
 
 }  // namespace
@@ -44,16 +55,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (state_->context == nullptr ||
-      EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "internal.sha256",
-                 .what = "OpenSSL does not offer SHA-256",
-                 .where = "encode",
-                 .expected = "a hash function of OpenSSL that works",
-                 .found = "an error of the library",
-                 .hint = "this is a defect of encode; please report it"});
-  }
+  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1)
+    throw no_sha256();
 }
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
@@ -82,7 +85,20 @@ std::string sha256_hex(std::string_view data) {
   return hash.hex();
 }
 
-std::string sha256_file(const std::string& path) { return hash_file<Sha256>(path); }
+std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data) {
+  std::array<unsigned char, 32> digest = {};
+  if (EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
+    throw no_sha256();
+  return std::bit_cast<std::array<std::byte, 32>>(digest);
+}
+
+std::string sha256_file(const std::string& path) {
+  return hash_open_file<Sha256>(open_for_reading(path, kReadCode), path);
+}
+
+std::string sha256_of(const UniqueFd& fd, const std::string& path) {
+  return hash_open_file<Sha256>(fd, path);
+}
 
 struct Xxh3::State {
   XXH3_state_t* state = XXH3_createState();
@@ -110,6 +126,14 @@ std::string xxh3_hex(std::string_view data) {
   return hash.hex();
 }
 
-std::string xxh3_file(const std::string& path) { return hash_file<Xxh3>(path); }
+std::array<std::byte, 16> xxh3_bytes(std::span<const std::byte> data) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data.data(), data.size()));
+  return std::bit_cast<std::array<std::byte, 16>>(canonical);
+}
+
+std::string xxh3_file(const std::string& path) {
+  return hash_open_file<Xxh3>(open_for_reading(path, kReadCode), path);
+}
 
 }  // namespace encode

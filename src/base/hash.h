@@ -2,10 +2,14 @@
 // XXH3-128 detects accidental damage.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "base/file.h"
 
 namespace encode {
 
@@ -26,8 +30,13 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view data);
+// Returns the 32 bytes that sha256_hex() writes as digits. Throws what Sha256() throws.
+std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data);
 // Reads the file in bounded memory. Throws what open_for_reading() and pread_all() throw.
 std::string sha256_file(const std::string& path);
+// Does the same for an open file. `path` is for messages. Throws what file_size() and pread_all()
+// throw.
+std::string sha256_of(const UniqueFd& fd, const std::string& path);
 
 // XXH3-128 of data that comes in pieces (xxHash). An attacker can forge it. Not thread-safe.
 class Xxh3 {
@@ -45,6 +54,8 @@ class Xxh3 {
 };
 
 std::string xxh3_hex(std::string_view data);
+// Returns the 16 bytes that xxh3_hex() writes as digits.
+std::array<std::byte, 16> xxh3_bytes(std::span<const std::byte> data);
 // Reads the file in bounded memory. Throws what open_for_reading() and pread_all() throw.
 std::string xxh3_file(const std::string& path);
 

@@ -1,10 +1,12 @@
 #include "base/host.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <fstream>
 #include <limits>
+#include <malloc.h>
 #include <optional>
 #include <sched.h>
 #include <sstream>
@@ -12,114 +14,109 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/units.h"
 
 namespace encode {
 namespace {
 
-std::optional<std::string> read_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return line;
-}
-
-std::optional<int64_t> read_integer(const std::string& path) {
-  const auto line = read_line(path);
-  if (!line || line->empty() || *line == "max") return std::nullopt;
-  try {
-    return std::stoll(*line);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
-// Returns the path of this process's group in a cgroup hierarchy. `controller` is the name of a v1
-// controller, or "" for the unified hierarchy (v2).
-std::string cgroup_path(const std::string& controller) {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    const bool match = controller.empty()
-                           ? controllers == ",,"
-                           : controllers.find(fmt::format(",{},", controller)) != std::string::npos;
-    if (match) return line.substr(second + 1);
-  }
-  return "/";
-}
-
-// Calls `visit` with the directory of the process's own group and of every group above it, because
-// each group may set a limit. In a container, the walk often ends at the group of the container,
-// because that group is the root of the mount.
-template <typename Visit>
-void walk_up(const std::string& mount, std::string group, const Visit& visit) {
-  while (true) {
-    visit(mount + (group == "/" ? "" : group));
-    if (group.empty() || group == "/") return;
-    group.erase(group.rfind('/'));
-    if (group.empty()) group = "/";
-  }
-}
-
-int64_t meminfo_bytes(const std::string& key) {
-  std::ifstream file("/proc/meminfo");
+int64_t meminfo_bytes(const std::string& root, const std::string& key) {
+  std::ifstream file(root + "/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
     if (line.rfind(key + ":", 0) == 0) return std::stoll(line.substr(key.size() + 1)) * 1024;
   }
   return 0;
 }
 
-struct GroupMemory {
-  int64_t limit = std::numeric_limits<int64_t>::max();
-  int64_t left = std::numeric_limits<int64_t>::max();
+// The names of the files of a cgroup version, and of keys in its memory.stat.
+struct GroupFiles {
+  const char* limit;
+  const char* soft_limit;  // or nullptr
+  const char* usage;
+  const char* inactive_key;
+  const char* active_key;
+  const char* mapped_key;
 };
+constexpr GroupFiles kV1 = {.limit = "memory.limit_in_bytes",
+                            .soft_limit = nullptr,
+                            .usage = "memory.usage_in_bytes",
+                            .inactive_key = "total_inactive_file",
+                            .active_key = "total_active_file",
+                            .mapped_key = "total_mapped_file"};
+constexpr GroupFiles kV2 = {.limit = "memory.max",
+                            .soft_limit = "memory.high",
+                            .usage = "memory.current",
+                            .inactive_key = "inactive_file",
+                            .active_key = "active_file",
+                            .mapped_key = "file_mapped"};
 
-// Returns the bytes in inactive pages of the page cache. A cgroup counts these pages as used, but
-// the kernel frees them before it kills a process.
-int64_t reclaimable_bytes(const std::string& directory, const std::string& key) {
-  std::ifstream file(directory + "/memory.stat");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key + " ", 0) == 0) return std::stoll(line.substr(key.size() + 1));
-  }
-  return 0;
+// A cgroup counts the page cache as used, but the kernel frees it before it kills a process. Pages
+// that a process maps are the exception, because they are the program itself. The pages of an input
+// that is read twice are active.
+int64_t reclaimable_bytes(const std::string& directory, const GroupFiles& files) {
+  const auto value = [&directory](const char* key) {
+    return read_keyed_integer(directory + "/memory.stat", key).value_or(0);
+  };
+  const int64_t active = value(files.active_key) - value(files.mapped_key);
+  return value(files.inactive_key) + std::max<int64_t>(active, 0);
 }
 
-GroupMemory group_memory() {
-  GroupMemory memory;
-  const auto take = [&memory](const std::string& directory, const char* limit_file,
-                              const char* usage_file, const char* reclaimable) {
-    const auto limit = read_integer(fmt::format("{}/{}", directory, limit_file));
-    const auto usage = read_integer(fmt::format("{}/{}", directory, usage_file));
-    // cgroup v1 writes a number near 2^63 if the group has no limit.
-    if (!limit || *limit <= 0 || *limit > (int64_t{1} << 60)) return;
-    memory.limit = std::min(memory.limit, *limit);
-    if (usage)
-      memory.left =
-          std::min(memory.left, *limit - *usage + reclaimable_bytes(directory, reclaimable));
-  };
-  walk_up("/sys/fs/cgroup", cgroup_path(""), [&](const std::string& directory) {
-    take(directory, "memory.max", "memory.current", "inactive_file");
+// Returns the smaller limit of a group, or nullopt if it has none.
+std::optional<int64_t> limit_of(const std::string& directory, const GroupFiles& files) {
+  // cgroup v1 writes a number near 2^63 if the group has no limit.
+  constexpr int64_t kNoLimit = int64_t{1} << 60;
+  std::optional<int64_t> least;
+  for (const char* name : {files.limit, files.soft_limit}) {
+    if (name == nullptr) continue;
+    const auto limit = read_integer(fmt::format("{}/{}", directory, name));
+    if (limit && *limit > 0 && *limit < std::min(least.value_or(kNoLimit), kNoLimit)) least = limit;
+  }
+  return least;
+}
+
+// Tightens `memory` by the limit of one group.
+void take_group(const std::string& directory, const GroupFiles& files, HostMemory& memory) {
+  const auto limit = limit_of(directory, files);
+  if (!limit) return;
+  memory.limit_bytes = std::min(memory.limit_bytes, *limit);
+  const auto usage = read_integer(fmt::format("{}/{}", directory, files.usage));
+  if (!usage) return;
+  memory.available_bytes =
+      std::min(memory.available_bytes, *limit - *usage + reclaimable_bytes(directory, files));
+}
+
+double stalled_percent(const std::string& root) {
+  std::optional<std::string> line;
+  visit_cgroups(root, "", [&line](const std::string& directory) {
+    if (!line) line = read_first_line(directory + "/memory.pressure");
   });
-  walk_up("/sys/fs/cgroup/memory", cgroup_path("memory"), [&](const std::string& directory) {
-    take(directory, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
-  });
-  return memory;
+  if (!line) line = read_first_line(root + "/proc/pressure/memory");
+  constexpr std::string_view kKey = "some avg10=";
+  if (!line || !line->starts_with(kKey)) return 0;
+  double percent = 0;
+  std::from_chars(line->data() + kKey.size(), line->data() + line->size(), percent);
+  return percent;
+}
+
+int64_t resident_of(const std::string& statm) {
+  std::ifstream file(statm);
+  int64_t total_pages = 0;
+  int64_t resident_pages = 0;
+  file >> total_pages >> resident_pages;
+  return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
 double group_cpus() {
   double cpus = std::numeric_limits<double>::max();
-  walk_up("/sys/fs/cgroup", cgroup_path(""), [&](const std::string& directory) {
-    const auto line = read_line(directory + "/cpu.max");
+  visit_cgroups("", "", [&](const std::string& directory) {
+    const auto line = read_first_line(directory + "/cpu.max");
     if (!line) return;
     std::istringstream fields(*line);
     double quota = 0;
     double period = 0;
     if (fields >> quota >> period && quota > 0 && period > 0) cpus = std::min(cpus, quota / period);
   });
-  walk_up("/sys/fs/cgroup/cpu", cgroup_path("cpu"), [&](const std::string& directory) {
+  visit_cgroups("", "cpu", [&](const std::string& directory) {
     const auto quota = read_integer(directory + "/cpu.cfs_quota_us");
     const auto period = read_integer(directory + "/cpu.cfs_period_us");
     if (quota && period && *quota > 0 && *period > 0) {
@@ -137,21 +134,42 @@ double HostMemory::used_percent() const {
          static_cast<double>(limit_bytes);
 }
 
-HostMemory host_memory() {
-  const GroupMemory group = group_memory();
-  HostMemory memory;
-  memory.limit_bytes = std::min(meminfo_bytes("MemTotal"), group.limit);
-  memory.available_bytes = std::clamp<int64_t>(std::min(meminfo_bytes("MemAvailable"), group.left),
-                                               0, memory.limit_bytes);
+HostMemory host_memory(const std::string& root) {
+  HostMemory memory = {.limit_bytes = meminfo_bytes(root, "MemTotal"),
+                       .available_bytes = meminfo_bytes(root, "MemAvailable"),
+                       .stalled_percent = stalled_percent(root)};
+  visit_cgroups(root, "",
+                [&](const std::string& directory) { take_group(directory, kV2, memory); });
+  visit_cgroups(root, "memory",
+                [&](const std::string& directory) { take_group(directory, kV1, memory); });
+  memory.available_bytes = std::clamp<int64_t>(memory.available_bytes, 0, memory.limit_bytes);
   return memory;
 }
 
-int64_t resident_bytes() {
+HostMemory within(const HostMemory& host, int64_t limit_bytes, int64_t used_bytes) {
+  HostMemory memory = host;
+  memory.limit_bytes = std::min(host.limit_bytes, limit_bytes);
+  memory.available_bytes = std::clamp<int64_t>(
+      std::min(host.available_bytes, limit_bytes - used_bytes), 0, memory.limit_bytes);
+  return memory;
+}
+
+int64_t swap_bytes() { return meminfo_bytes("", "SwapTotal"); }
+
+int64_t resident_bytes() { return resident_of("/proc/self/statm"); }
+int64_t resident_bytes(pid_t process) {
+  return resident_of(fmt::format("/proc/{}/statm", process));
+}
+
+void trim_heap() { ::malloc_trim(0); }
+
+int64_t private_resident_bytes() {
   std::ifstream file("/proc/self/statm");
   int64_t total_pages = 0;
   int64_t resident_pages = 0;
-  file >> total_pages >> resident_pages;
-  return resident_pages * ::sysconf(_SC_PAGESIZE);
+  int64_t shared_pages = 0;
+  file >> total_pages >> resident_pages >> shared_pages;
+  return (resident_pages - shared_pages) * ::sysconf(_SC_PAGESIZE);
 }
 
 // Reads /proc, because getrusage() would also count the memory of the program that started this
@@ -183,8 +201,12 @@ std::string host_name() {
 }
 
 std::string describe(const HostMemory& memory) {
-  return fmt::format("host memory {:.1f}% ({} available)", memory.used_percent(),
-                     format_bytes(memory.available_bytes));
+  return describe_host_memory(memory.used_percent(), memory.available_bytes);
+}
+
+std::string describe_host_memory(double used_percent, int64_t available_bytes) {
+  return fmt::format("host memory {:.1f}% ({} available)", used_percent,
+                     format_bytes(available_bytes));
 }
 
 }  // namespace encode

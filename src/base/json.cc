@@ -9,6 +9,7 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -22,11 +23,77 @@ std::string line_and_column(std::string_view text, size_t offset) {
   return fmt::format("{}:{}", line, column);
 }
 
+std::string reason_at(std::string_view rest, std::string_view message) {
+  if (rest.empty()) return "the end of the text inside the document";
+  if (message.find("expected end of input") != std::string_view::npos)
+    return "text after the end of the document";
+  for (const std::string_view name : {"NaN", "Infinity", "-Infinity", "undefined", "None"}) {
+    if (rest.starts_with(name)) return fmt::format("{}, which JSON does not have", name);
+  }
+  if (rest.starts_with("\xEF\xBB\xBF")) return "a byte order mark, which JSON does not have";
+  if (message.find("number overflow") != std::string_view::npos)
+    return "a number that is out of range";
+  if (static_cast<unsigned char>(rest.front()) < 0x20)
+    return fmt::format("the control character {}, which JSON spells \\u{:04x}",
+                       preview(rest.substr(0, 1)), static_cast<int>(rest.front()));
+  constexpr size_t kShownBytes = 12;
+  return fmt::format("unexpected text: {}", preview(rest, kShownBytes));
+}
+
+// Turns the report of nlohmann's parser, which has read `position` bytes and ends with `token`,
+// into a fault of `text`.
+JsonFault fault_of(std::string_view text, size_t position, std::string_view token,
+                   std::string_view message) {
+  // "unexpected ..." is said of a whole token, and anything else of the last byte.
+  const bool whole_token = message.find("unexpected") != std::string_view::npos &&
+                           message.find("unexpected end of input") == std::string_view::npos;
+  const bool at_end = message.find("unexpected end of input") != std::string_view::npos ||
+                      message.find("missing closing quote") != std::string_view::npos;
+  // `token` is wrong for a brace, a bracket, a comma or a colon.
+  const bool one_byte = message.find("unexpected '") != std::string_view::npos;
+  const size_t back = whole_token && !one_byte ? std::max<size_t>(token.size(), 1) : 1;
+  size_t offset = at_end ? text.size() : position - std::min(position, back);
+  if (offset > 0 && offset < text.size() && text[offset] == 'I' && text[offset - 1] == '-')
+    --offset;  // -Infinity
+  offset = std::min(offset, text.size());
+  return {.offset = offset, .reason = reason_at(text.substr(offset), message)};
+}
+
+// Only looks for the first fault.
+class FaultFinder : public nlohmann::json_sax<Json> {
+ public:
+  explicit FaultFinder(std::string_view text) : text_(text) {}
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(int64_t /*value*/) override { return true; }
+  bool number_unsigned(uint64_t /*value*/) override { return true; }
+  bool number_float(double /*value*/, const std::string& /*text*/) override { return true; }
+  bool string(std::string& /*value*/) override { return true; }
+  bool binary(Json::binary_t& /*value*/) override { return true; }
+  bool start_object(size_t /*elements*/) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t /*elements*/) override { return true; }
+  bool end_array() override { return true; }
+  bool key(std::string& /*name*/) override { return true; }
+  bool parse_error(size_t position, const std::string& token,
+                   const Json::exception& error) override {
+    fault_ = fault_of(text_, position, token, error.what());
+    return false;
+  }
+
+  const std::optional<JsonFault>& fault() const { return fault_; }
+
+ private:
+  std::string_view text_;
+  std::optional<JsonFault> fault_;
+};
+
 // Builds the document. Unlike nlohmann's own builder, it refuses duplicate keys, deep nesting and
 // numbers that are too large for a double.
 class StrictBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit StrictBuilder(int max_depth) : max_depth_(max_depth) {}
+  StrictBuilder(std::string_view text, int max_depth) : text_(text), max_depth_(max_depth) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -34,7 +101,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool number_unsigned(uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string& text) override {
     if (std::isfinite(value)) return add(value);
-    problem_ = fmt::format("the number {} is out of range", text.substr(0, 40));
+    problem_ = fmt::format("the number {} is out of range", preview(text, 40));
     return false;
   }
   bool string(std::string& value) override { return add(std::move(value)); }
@@ -48,23 +115,21 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool key(std::string& name) override {
     const auto [entry, is_new] = open_.back()->emplace(name, nullptr);
     value_ = &*entry;
-    if (!is_new)
-      problem_ = fmt::format("the key '{}' appears twice in one object", name.substr(0, 80));
+    if (!is_new) problem_ = fmt::format("the key '{}' appears twice in one object", preview(name));
     return is_new;
   }
 
-  bool parse_error(size_t position, const std::string& /*token*/,
+  bool parse_error(size_t position, const std::string& token,
                    const Json::exception& error) override {
-    position_ = position;
-    problem_ = error.what();
-    // Removes the prefix "[json.exception.parse_error.101] parse error at line 1, column 2: ".
-    if (const size_t at = problem_.find(": "); at != std::string::npos) problem_.erase(0, at + 2);
+    const JsonFault fault = fault_of(text_, position, token, error.what());
+    offset_ = fault.offset;
+    problem_ = fault.reason;
     return false;
   }
 
   Json take() { return std::move(root_); }
   const std::string& problem() const { return problem_; }
-  size_t position() const { return position_; }
+  size_t offset() const { return offset_; }
 
  private:
   bool add(Json value) {
@@ -99,12 +164,13 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     return where;
   }
 
+  std::string_view text_;
   int max_depth_;
   Json root_;
   std::vector<Json*> open_;  // the arrays and objects that are not closed yet, the outermost first
   Json* value_ = nullptr;    // the value of the last key
   std::string problem_;
-  size_t position_ = 0;
+  size_t offset_ = std::string::npos;  // of the problem, if the parser has found it
 };
 
 [[noreturn]] void refuse_document(std::string what, const std::string& where, std::string_view code,
@@ -115,10 +181,21 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
                .where = where,
                .expected = "JSON (RFC 8259) with unique keys",
                .found = std::move(found),
-               .hint = "copy or download the file again"});
+               .hint = "correct the file, or copy or download it again"});
 }
 
 }  // namespace
+
+std::optional<JsonFault> find_json_fault(std::string_view text) {
+  // nlohmann's parser would skip a byte order mark, and would take a NUL as the end of the text.
+  if (text.starts_with("\xEF\xBB\xBF")) return JsonFault{0, reason_at(text, "")};
+  const std::string_view before_nul = text.substr(0, text.find('\0'));
+  FaultFinder finder(text);
+  Json::sax_parse(before_nul.begin(), before_nul.end(), &finder);
+  if (before_nul.size() == text.size()) return finder.fault();
+  if (finder.fault() && finder.fault()->offset < before_nul.size()) return finder.fault();
+  return JsonFault{before_nul.size(), reason_at(text.substr(before_nul.size()), "")};
+}
 
 Json parse_json(std::string_view text, const JsonLimits& limits, const std::string& where,
                 std::string_view code) {
@@ -131,11 +208,11 @@ Json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
     refuse_document("malformed JSON", fmt::format("{}:{}", where, line_and_column(text, nul)), code,
                     "a NUL byte");
   }
-  StrictBuilder builder(limits.max_depth);
+  StrictBuilder builder(text, limits.max_depth);
   if (!Json::sax_parse(text.begin(), text.end(), &builder)) {
     const std::string place =
-        builder.position() > 0
-            ? fmt::format("{}:{}", where, line_and_column(text, builder.position() - 1))
+        builder.offset() != std::string::npos
+            ? fmt::format("{}:{}", where, line_and_column(text, builder.offset()))
             : where;
     refuse_document("malformed JSON", place, code, builder.problem());
   }
@@ -167,26 +244,23 @@ const Json& JsonFields::at(const std::string& key, std::string_view expected) co
 
 void JsonFields::refuse(const std::string& key, const std::string& expected,
                         const std::string& found) const {
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = code_,
-       .what = fmt::format("bad value for '{}'", key),
-       .where = where_,
-       .expected = expected,
-       .found = found,
-       .hint =
-           "download the file again if it is damaged, or choose another model: encode accepts no "
-           "other value"});
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = code_,
+               .what = fmt::format("bad value for '{}'", preview(key)),
+               .where = where_,
+               .expected = expected,
+               .found = found,
+               .hint = "correct the file, or choose another model: encode accepts no other value"});
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {
   const std::string expected = fmt::format("an integer from {} to {}", min, max);
   const Json& value = at(key, expected);
-  if (!value.is_number_integer()) refuse(key, expected, value.dump().substr(0, 80));
+  if (!value.is_number_integer()) refuse(key, expected, preview(value.dump()));
   const bool too_large =
       value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
   if (too_large || value.get<int64_t>() < min || value.get<int64_t>() > max)
-    refuse(key, expected, value.dump());
+    refuse(key, expected, preview(value.dump()));
   return value.get<int64_t>();
 }
 
@@ -199,7 +273,7 @@ double JsonFields::number(const std::string& key, double min, double max) const 
   const std::string expected = fmt::format("a number from {} to {}", min, max);
   const Json& value = at(key, expected);
   if (!value.is_number() || value.get<double>() < min || value.get<double>() > max) {
-    refuse(key, expected, value.dump().substr(0, 80));
+    refuse(key, expected, preview(value.dump()));
   }
   return value.get<double>();
 }
@@ -212,13 +286,13 @@ double JsonFields::number_or(const std::string& key, double fallback, double min
 bool JsonFields::boolean_or(const std::string& key, bool fallback) const {
   if (!has(key)) return fallback;
   const Json& value = object_.at(key);
-  if (!value.is_boolean()) refuse(key, "true or false", value.dump().substr(0, 80));
+  if (!value.is_boolean()) refuse(key, "true or false", preview(value.dump()));
   return value.get<bool>();
 }
 
 std::string JsonFields::string(const std::string& key) const {
   const Json& value = at(key, "a string");
-  if (!value.is_string()) refuse(key, "a string", value.dump().substr(0, 80));
+  if (!value.is_string()) refuse(key, "a string", preview(value.dump()));
   return value.get<std::string>();
 }
 
@@ -228,13 +302,13 @@ std::string JsonFields::string_or(const std::string& key, const std::string& fal
 
 const Json& JsonFields::object(const std::string& key) const {
   const Json& value = at(key, "an object");
-  if (!value.is_object()) refuse(key, "an object", value.dump().substr(0, 80));
+  if (!value.is_object()) refuse(key, "an object", preview(value.dump()));
   return value;
 }
 
 const Json& JsonFields::array(const std::string& key) const {
   const Json& value = at(key, "an array");
-  if (!value.is_array()) refuse(key, "an array", value.dump().substr(0, 80));
+  if (!value.is_array()) refuse(key, "an array", preview(value.dump()));
   return value;
 }
 

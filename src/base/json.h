@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,15 @@ struct JsonLimits {
   int64_t max_bytes = 1 << 20;
   int max_depth = 32;
 };
+
+// Why a text is not a JSON document (RFC 8259).
+struct JsonFault {
+  size_t offset = 0;   // of the byte that cannot stand there; the size of the text if it ends early
+  std::string reason;  // "NaN, which JSON does not have", "text after the end of the document"
+};
+// Returns the first fault, or nullopt if there is none. It does not look for duplicate keys and has
+// no limit for the depth. Any thread may call it. Does not throw Error.
+std::optional<JsonFault> find_json_fault(std::string_view text);
 
 // Parses one JSON document. `where` names the document in messages, and `code` is the code of the
 // Error. Throws Error kConfig with the line and the column of the problem.

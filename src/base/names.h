@@ -57,6 +57,15 @@ inline constexpr NameTable<OutputType, 6> kOutputTypes = {{{"float32", OutputTyp
                                                            {"uint8", OutputType::kUint8},
                                                            {"binary", OutputType::kBinary},
                                                            {"ubinary", OutputType::kUbinary}}};
+inline constexpr NameTable<QuarantinePolicy, 3> kQuarantinePolicies = {
+    {{"error", QuarantinePolicy::kError},
+     {"zeros", QuarantinePolicy::kZeros},
+     {"drop", QuarantinePolicy::kDrop}}};
+
+inline constexpr NameTable<PaddingPolicy, 3> kPaddingPolicies = {
+    {{"none", PaddingPolicy::kNone},
+     {"longest", PaddingPolicy::kLongest},
+     {"max_length", PaddingPolicy::kMaxLength}}};
 
 template <typename Table>
 std::vector<std::string> names_of(const Table& table) {

@@ -7,6 +7,8 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
+
 namespace encode {
 namespace {
 
@@ -98,7 +100,7 @@ class HeaderParser {
     return value;
   }
   [[noreturn]] void fail(const std::string& expected) {
-    refuse(path_, "malformed .npy header", expected, fmt::format("'{}'", rest_.substr(0, 40)));
+    refuse(path_, "malformed .npy header", expected, fmt::format("'{}'", preview(rest_, 40)));
   }
 
   std::string_view rest_;
@@ -179,11 +181,12 @@ NpyHeader read_npy_header(const UniqueFd& fd, const std::string& path) {
   HeaderParser parser(text, path);
   NpyHeader header = parser.parse();
   if (!parser.complete())
-    refuse(path, "malformed .npy header", "descr, fortran_order and shape, each once", text);
+    refuse(path, "malformed .npy header", "descr, fortran_order and shape, each once",
+           preview(text, 200));
   static constexpr std::array<std::string_view, 4> kTypes = {"<f4", "<f2", "|i1", "|u1"};
   if (std::find(kTypes.begin(), kTypes.end(), header.descr) == kTypes.end()) {
     refuse(path, "unsupported element type", "'<f4', '<f2', '|i1' or '|u1'",
-           fmt::format("'{}'", header.descr));
+           fmt::format("'{}'", preview(header.descr)));
   }
   header.data_offset = 10 + length;
   // Subtracts, because the sum data_offset + data_bytes() could overflow for a shape near 2^63

@@ -1,20 +1,30 @@
 #include "base/thread_pool.h"
 
+#include <system_error>
 #include <utility>
+
+#include "encode/error.h"
 
 namespace encode {
 
 ThreadPool::ThreadPool(int64_t threads, const std::function<void()>& start) {
   start();
-  for (int64_t i = 1; i < threads; ++i) {
-    workers_.emplace_back([this, start] {
-      start();
-      serve();
-    });
+  try {
+    for (int64_t i = 1; i < threads; ++i) {
+      workers_.emplace_back([this, start] {
+        start();
+        serve();
+      });
+    }
+  } catch (const std::system_error& refused) {
+    join();
+    throw thread_error(refused);
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { join(); }
+
+void ThreadPool::join() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

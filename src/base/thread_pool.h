@@ -15,8 +15,7 @@ namespace encode {
 class ThreadPool {
  public:
   // Makes threads - 1 new threads. Calls `start` once on each of them and on the calling thread.
-  // `threads` is at least 1. If the system refuses the first new thread, throws std::system_error.
-  // If it refuses a later one, the process ends.
+  // `threads` is at least 1. Throws Error kOsError "os.thread" if the system refuses a thread.
   ThreadPool(int64_t threads, const std::function<void()>& start);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -32,6 +31,7 @@ class ThreadPool {
  private:
   void work();   // calls `body` until no calls are left
   void serve();  // the main function of a new thread
+  void join();   // ends the threads
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -5,6 +5,7 @@
 #include "encode/error.h"
 
 #include "base/names.h"
+#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -23,7 +24,7 @@ auto parse(const Table& table, std::string_view name, std::string_view kind,
                .what = fmt::format("unknown {}", kind),
                .where = where,
                .expected = "one of: " + valid,
-               .found = fmt::format("'{}'", name.substr(0, 80)),
+               .found = fmt::format("'{}'", preview(name)),
                .hint = "use one of the expected names"});
 }
 
@@ -35,6 +36,9 @@ std::string_view to_string(MatmulPrecision precision) {
 std::string_view to_string(ComputeType type) { return name_of(kComputeTypes, type); }
 std::string_view to_string(PoolingMode mode) { return name_of(kPoolingModes, mode); }
 std::string_view to_string(OutputType type) { return name_of(kOutputTypes, type); }
+std::string_view to_string(PaddingPolicy policy) { return name_of(kPaddingPolicies, policy); }
+
+std::string_view to_string(QuarantinePolicy policy) { return name_of(kQuarantinePolicies, policy); }
 
 std::string_view npy_type(OutputType type) {
   switch (type) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
@@ -36,6 +37,35 @@ std::string format_bytes(int64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::optional<int64_t> parse_bytes(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr double kKibi = 1024;
+  static constexpr auto kUnits = std::to_array<Unit>({{"B", 1},
+                                                      {"kB", 1e3},
+                                                      {"MB", 1e6},
+                                                      {"GB", 1e9},
+                                                      {"TB", 1e12},
+                                                      {"KiB", kKibi},
+                                                      {"MiB", kKibi * kKibi},
+                                                      {"GiB", kKibi * kKibi * kKibi},
+                                                      {"TiB", kKibi * kKibi * kKibi * kKibi}});
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc() || rest == text.data() || text.front() == '-') return std::nullopt;
+  std::string_view name(rest, static_cast<size_t>(end - rest));
+  if (name.starts_with(' ')) name.remove_prefix(1);
+  const auto* unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                  [name](const Unit& known) { return known.name == name; });
+  constexpr double kTooLarge = 1.152921504606846976e18;  // 2^60
+  // The comparison is also false for NaN, which from_chars() accepts.
+  if (unit == kUnits.end() || !(number * unit->bytes < kTooLarge)) return std::nullopt;
+  return std::llround(number * unit->bytes);
 }
 
 std::string format_count(int64_t count) {
@@ -87,7 +117,7 @@ std::string preview(std::string_view text, size_t max_bytes) {
       out += c;
     }
   }
-  if (text.size() > shown.size()) out += "...";
+  if (text.size() > shown.size()) out += fmt::format("... ({} bytes)", text.size());
   return out;
 }
 

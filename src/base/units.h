@@ -2,22 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace encode {
 
-std::string format_bytes(int64_t bytes);      // "293.0 MB", "1.4 GB", "512 B" (decimal units)
+std::string format_bytes(int64_t bytes);  // "293.0 MB", "1.4 GB", "512 B" (decimal units)
+// The inverse for people: "512 MB", "1.5GiB". The units are B, kB, MB, GB, TB and KiB, MiB, GiB,
+// TiB. Returns nullopt for any other text and for a size of 2^60 bytes or more.
+std::optional<int64_t> parse_bytes(std::string_view text);
 std::string format_count(int64_t count);      // "50,621"
 std::string format_duration(double seconds);  // "0.42 s", "12.3 s", "3 m 05 s", "2 h 07 m"
 std::string format_rate(double per_second);   // "812", "20.7k", "1.23M"
+
+// Returns the bytes that a text such as "600MB", "1.5 GB" or "4GiB" stands for. The units are B,
+// kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024). Returns nullopt for any
+// other text, for a number without a unit, and for 2^60 bytes and more.
+std::optional<int64_t> parse_bytes(std::string_view text);
 
 // The candidate with the smallest edit distance to `word`. Returns "" if none is near enough for
 // `word` to be a typo of it. `candidates` has `count` names.
 std::string nearest(const std::string& word, const std::string* candidates, size_t count);
 
-// Returns the first `max_bytes` of `text` for a message, with "..." at the end if `text` is longer.
-// Control characters and bytes that are not ASCII are escaped (\x0a).
+// Returns the first `max_bytes` of `text` for a message. If `text` is longer, "... (123 bytes)"
+// follows. Control characters and bytes that are not ASCII are escaped (\x0a).
 std::string preview(std::string_view text, size_t max_bytes = 80);
 
 }  // namespace encode

@@ -1,5 +1,11 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fmt/format.h>
+#include <utility>
+
 #include <simdjson.h>
 
 namespace encode {
@@ -45,7 +51,58 @@ Sequence sequence_at(std::string_view text, size_t at) {
   return {.bytes = n, .valid = true};
 }
 
+// Ranges of characters that are invisible or that change the direction of text: C1 controls, the
+// marks and overrides of bidirectional text, line separators, zero-width characters, byte order
+// marks and tags. Sorted.
+constexpr std::array<std::pair<uint32_t, uint32_t>, 10> kUnprintable = {{
+    {0x7F, 0x9F},
+    {0xAD, 0xAD},
+    {0x61C, 0x61C},
+    {0x180E, 0x180E},
+    {0x200B, 0x200F},
+    {0x2028, 0x202E},
+    {0x2060, 0x206F},
+    {0xFEFF, 0xFEFF},
+    {0xFFF9, 0xFFFB},
+    {0xE0000, 0xE007F},
+}};
+
+bool is_printable(uint32_t c) {
+  if (c < 0x20) return c == '\n';
+  return std::none_of(kUnprintable.begin(), kUnprintable.end(),
+                      [c](const auto& range) { return c >= range.first && c <= range.second; });
+}
+
+// Returns the code point of a valid sequence.
+uint32_t code_point(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return lead;
+  uint32_t c = lead & (0x7FU >> sequence.size());
+  for (const char byte : sequence.substr(1))
+    c = c << 6 | (static_cast<unsigned char>(byte) & 0x3FU);
+  return c;
+}
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const Sequence sequence = sequence_at(text, at);
+    const std::string_view bytes = text.substr(at, sequence.bytes);
+    at += sequence.bytes;
+    const uint32_t c = sequence.valid ? code_point(bytes) : 0;
+    if (sequence.valid && is_printable(c)) {
+      out += bytes;
+    } else if (sequence.valid && c >= 0x80) {
+      out += fmt::format("\\u{:04x}", c);
+    } else {
+      for (const char byte : bytes)
+        out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+    }
+  }
+  return out;
+}
 
 bool is_valid_utf8(std::string_view text) {
   return simdjson::validate_utf8(text.data(), text.size());
@@ -72,6 +129,17 @@ void append_repaired_utf8(std::string_view text, std::string& out) {
     at += sequence.bytes;
   }
   out.append(text.substr(copied));
+}
+
+bool may_begin_text(std::string_view head) {
+  if (head.empty()) return false;
+  const auto byte = static_cast<unsigned char>(head.front());
+  constexpr unsigned char kDelete = 0x7f;
+  if (byte <= kDelete)
+    return byte == '\t' || byte == '\n' || byte == '\r' || std::isprint(byte) != 0;
+  constexpr unsigned char kFirstLead = 0xc2;
+  constexpr unsigned char kLastLead = 0xf4;
+  return byte >= kFirstLead && byte <= kLastLead;
 }
 
 }  // namespace encode

@@ -20,4 +20,15 @@ size_t first_invalid_utf8(std::string_view text);
 // errors='replace' do the same.
 void append_repaired_utf8(std::string_view text, std::string& out);
 
+// Returns `text` as a terminal may show it. Characters that cannot be seen or that change how other
+// characters are shown are escaped: control characters except the line feed (\x1b), format
+// characters such as U+202E (\u202e), and each byte that is not UTF-8 (\xff). The result is valid
+// UTF-8, and printable() does not change it again.
+std::string printable(std::string_view text);
+
+// Returns false if no text begins like this: with a control character or with a byte that begins no
+// UTF-8 sequence. A file that encode writes without a sync may be like this after power loss: it
+// has zeros, or bytes that were on the disk before.
+bool may_begin_text(std::string_view head);
+
 }  // namespace encode

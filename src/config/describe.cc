@@ -17,20 +17,32 @@ Json to_json(const Value& value) {
   return {};
 }
 
+Json names_schema(const ValueSpec& spec) {
+  const Json name = {{"type", "string"}, {"pattern", spec.pattern}};
+  const Json list = {{"type", "array"},
+                     {"items", name},
+                     {"minItems", spec.min},
+                     {"maxItems", spec.max},
+                     {"uniqueItems", !spec.repeats}};
+  return spec.lone ? Json{{"anyOf", {name, list}}} : list;
+}
+
 Json type_schema(const ValueSpec& spec) {
   switch (spec.type) {
     case ValueType::kInteger:
+      if (!spec.choices.empty()) {
+        const ValueSpec number = {.type = spec.type, .min = spec.min, .max = spec.max};
+        return {{"anyOf", {type_schema(number), {{"type", "string"}, {"enum", spec.choices}}}}};
+      }
       return {{"type", "integer"}, {"minimum", spec.min}, {"maximum", spec.max}};
     case ValueType::kBoolean:
       return {{"type", "boolean"}};
     case ValueType::kChoice:
       return {{"type", "string"}, {"enum", spec.choices}};
     case ValueType::kNames:
-      return {{"type", "array"},
-              {"items", {{"type", "string"}, {"pattern", spec.pattern}}},
-              {"minItems", spec.min},
-              {"maxItems", spec.max},
-              {"uniqueItems", true}};
+      return names_schema(spec);
+    case ValueType::kSize:
+      return {{"type", "string"}, {"pattern", "^[0-9.]+ ?([kMGT]?B|[KMGT]iB)$"}};
     case ValueType::kText:
       break;
   }
@@ -74,14 +86,19 @@ Json node_schema(const SchemaNode& node) {
 std::string value_cell(const ValueSpec& spec) {
   switch (spec.type) {
     case ValueType::kInteger:
-      return fmt::format("integer, {} to {}", spec.min, spec.max);
+      return fmt::format("integer, {} to {}{}{}", spec.min, spec.max,
+                         spec.choices.empty() ? "" : ", or ", fmt::join(spec.choices, ", "));
     case ValueType::kBoolean:
       return "true or false";
     case ValueType::kText:
       return spec.pattern.empty() ? "text" : spec.pattern_words;
     default:
-      return describe(
-          {.type = spec.type, .min = spec.min, .max = spec.max, .choices = spec.choices});
+      return describe({.type = spec.type,
+                       .min = spec.min,
+                       .max = spec.max,
+                       .choices = spec.choices,
+                       .pattern_words = spec.pattern_words,
+                       .example = spec.example});
   }
 }
 

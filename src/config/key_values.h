@@ -16,6 +16,9 @@ namespace encode {
 // a defect of the table of keys, they throw std::bad_variant_access. text() refers into `value`.
 inline bool boolean(const Value& value) { return std::get<bool>(value); }
 inline int64_t integer(const Value& value) { return std::get<int64_t>(value); }
+inline int64_t integer_or_auto(const Value& value, int64_t number_for_auto) {
+  return std::holds_alternative<std::string>(value) ? number_for_auto : integer(value);
+}
 inline const std::string& text(const Value& value) { return std::get<std::string>(value); }
 
 // Returns nullopt for null. Throws std::bad_variant_access for another type than T.
@@ -29,6 +32,12 @@ std::optional<T> optional(const Value& value) {
 inline ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
 inline ValueSpec integer_of(int64_t min, int64_t max) {
   return {.type = ValueType::kInteger, .min = min, .max = max};
+}
+inline ValueSpec integer_or_auto_of(int64_t min, int64_t max) {
+  return {.type = ValueType::kInteger, .min = min, .max = max, .choices = {"auto"}};
+}
+inline ValueSpec size_of_bytes(int64_t min, int64_t max) {
+  return {.type = ValueType::kSize, .min = min, .max = max};
 }
 inline ValueSpec boolean_value() { return {.type = ValueType::kBoolean}; }
 inline ValueSpec choice_of(std::vector<std::string> choices) {
@@ -44,8 +53,20 @@ inline ValueSpec device_value() {
           .min = 1,
           .max = 16,
           .choices = {"auto", "cpu", "cuda"},
+          .synonyms = {{"gpu", "cuda"}},
           .pattern = "^(auto|cpu|cuda(:(0|[1-9][0-9]?))?)$",
           .pattern_words = "auto, cpu, cuda or cuda:N with N from 0 to 99"};
+}
+
+inline ValueSpec devices_value() {
+  return {.type = ValueType::kNames,
+          .min = 0,
+          .max = 64,
+          .pattern = "^(all|cpu|cuda(:(0|[1-9][0-9]?))?)$",
+          .pattern_words = "a list of devices, as in [cuda:0, cuda:1], or all",
+          .example = "[cuda:0, cuda:1]",
+          .repeats = true,
+          .lone = true};
 }
 
 // The pattern also matches "bfloat16", so that parse_output_type() can refuse it with a better

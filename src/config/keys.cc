@@ -4,14 +4,15 @@
 #include <string>
 
 #include "base/names.h"
+#include "base/units.h"
+#include "config/cache_keys.h"
+#include "config/hardware_keys.h"
 #include "config/key_values.h"
 #include "config/schema.h"
 #include "config/stream_keys.h"
 
 namespace encode {
 namespace {
-
-constexpr int64_t kMaxThreads = 1024;
 
 std::vector<KeySpec> model_keys() {
   return {
@@ -148,21 +149,31 @@ std::vector<KeySpec> run_keys() {
   return {
       {.sections = {"semantic"},
        .name = "batch_size",
-       .value = integer_of(0, kMaxBatchRows),
+       .value = integer_or_auto_of(0, kMaxBatchRows),
        .default_text = "32",
-       .help =
-           "The limit of a batch, as a number of rows of max_length tokens; 0: no such limit. A "
-           "batch of shorter rows has more rows. It changes the speed and the memory, never the "
-           "numbers."},
+       .help = "The limit of a batch, as a number of rows of max_length tokens; 0: no such limit; "
+               "auto: "
+               "the run chooses it. A batch of shorter rows has more rows. It changes the speed "
+               "and the "
+               "memory, never the numbers."},
       {.sections = {"semantic"},
        .name = "batch_tokens",
-       .value = integer_of(0, kMaxBatchTokens),
+       .value = integer_or_auto_of(0, kMaxBatchTokens),
        .default_text = "0",
        .help =
-           "The most tokens in a batch; 0: 16,384. The smaller of this limit and the limit of "
+           "The most tokens in a batch; 0: 16,384; auto: the run chooses it. The smaller of this "
+           "limit and the limit of "
            "batch_size applies. On a GPU it is rounded down to whole launches of 2,048 to 16,384 "
-           "tokens, which depend on the width of the model. On a CPU it is at most 512.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.batch_tokens = integer(v); }},
+           "tokens, which depend on the width of the model. On a CPU it is at most 512."},
+      {.sections = {"semantic"},
+       .name = "padding",
+       .value = choice_of(names_of(kPaddingPolicies)),
+       .default_text = "none",
+       .help = "How the rows of a batch get one length. encode never pads: the rows of a batch are "
+               "packed one after the other. longest and max_length are accepted, for configs of "
+               "other programs, and change nothing but a note in the log.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.padding = value_of(kPaddingPolicies, text(v)); }},
       {.sections = {"semantic"},
        .name = "use_chunked_encoding",
        .value = boolean_value(),
@@ -172,10 +183,12 @@ std::vector<KeySpec> run_keys() {
        .set_run = [](RunConfig& r, const Value& v) { r.store.use_chunked_encoding = boolean(v); }},
       {.sections = {"semantic"},
        .name = "chunk_size",
-       .value = integer_of(0, 1'000'000'000),
+       .value = integer_or_auto_of(0, 1'000'000'000),
        .default_text = fmt::to_string(kDefaultChunkRows),
-       .help = "The number of rows in a chunk; 0: the default.",
-       .set_run = [](RunConfig& r, const Value& v) { r.store.chunk_size = integer(v); }},
+       .help = "The number of rows in a chunk; 0: the default; auto: a number for each stream, so "
+               "that a kill costs about a minute of work at most.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.store.chunk_size = integer_or_auto(v, kAutoChunkRows); }},
       {.sections = {"semantic"},
        .name = "save_chunks",
        .value = boolean_value(),
@@ -189,6 +202,19 @@ std::vector<KeySpec> run_keys() {
        .default_text = "false",
        .help = "Keep the chunk files of a finished stream.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.keep_chunk_cache = boolean(v); }},
+      {.sections = {"semantic"},
+       .name = "quarantine",
+       .value = choice_of(names_of(kQuarantinePolicies)),
+       .default_text = "error",
+       .help = "What a final matrix has in place of a row that cannot be encoded. error: there is "
+               "no final, all other rows are encoded and kept, and the run ends with exit code 65; "
+               "zeros: a vector of zeros; drop: nothing, and the row is missing from the other "
+               "streams of the split, too. A file beside the matrix lists the rows. A change of "
+               "this key needs no model.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             r.store.quarantine = value_of(kQuarantinePolicies, text(v));
+           }},
       {.sections = {"semantic"},
        .name = "cache_dir",
        .alias = "cache_directory",
@@ -205,64 +231,6 @@ std::vector<KeySpec> run_keys() {
   };
 }
 
-std::vector<KeySpec> hardware_keys() {
-  return {
-      {.sections = {"hardware"},
-       .name = "device",
-       .value = device_value(),
-       .default_text = "auto",
-       .help = "The device that computes. auto: the first GPU, or the CPU if there is no GPU.",
-       .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = text(v); }},
-      {.sections = {"hardware"},
-       .name = "strict_numerics",
-       .value = boolean_value(),
-       .default_text = "false",
-       .help = "What a run does if the cache has chunks from another kind of device, or from "
-               "another version of LibTorch or of the driver. true: it stops with an error; false: "
-               "it warns.",
-       .set_run = [](RunConfig& r, const Value& v) { r.hardware.strict_numerics = boolean(v); }},
-      {.sections = {"hardware"},
-       .name = "threads",
-       .value = integer_of(0, kMaxThreads),
-       .default_text = "0",
-       .help = "The number of compute threads on a CPU; 0: as many as the container may use.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.threads = integer(v); }},
-      {.sections = {"hardware"},
-       .name = "tokenizer_threads",
-       .value = integer_of(0, kMaxThreads),
-       .default_text = "0",
-       .help = "The number of threads that tokenize ahead; 0: chosen by the program.",
-       .set_stream = [](StreamConfig& s,
-                        const Value& v) { s.speed.tokenizer_threads = integer(v); }},
-      {.sections = {"hardware"},
-       .name = "prefetch_bytes",
-       .value = integer_of(1 << 20, int64_t{1} << 40),
-       .default_text = "268435456",
-       .help = "Host memory for texts and token ids that are read ahead.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.prefetch_bytes = integer(v); }},
-      {.sections = {"hardware"},
-       .name = "max_restarts",
-       .value = integer_of(0, 1000),
-       .default_text = "5",
-       .help = "The most restarts of the worker without progress between them.",
-       .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
-      {.sections = {"hardware.allocator"},
-       .name = "expandable_segments",
-       .value = boolean_value(),
-       .default_text = "true",
-       .help = "Let the CUDA allocator extend its segments, which reduces fragmentation.",
-       .set_run = [](RunConfig& r,
-                     const Value& v) { r.hardware.expandable_segments = boolean(v); }},
-      {.sections = {"hardware.allocator"},
-       .name = "conf",
-       .value = text_of(0),
-       .default_text = "",
-       .help = "More settings in the syntax of PYTORCH_ALLOC_CONF. They override that variable and "
-               "expandable_segments.",
-       .set_run = [](RunConfig& r, const Value& v) { r.hardware.allocator_conf = text(v); }},
-  };
-}
-
 std::vector<KeySpec> output_keys() {
   return {
       {.sections = {"output"},
@@ -274,7 +242,11 @@ std::vector<KeySpec> output_keys() {
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
       {.sections = {"output"},
        .name = "combine",
-       .value = {.type = ValueType::kNames, .min = 2, .max = 64, .pattern = kNamePattern},
+       .value = {.type = ValueType::kNames,
+                 .min = 2,
+                 .max = 64,
+                 .pattern = kNamePattern,
+                 .example = "[tc, commit]"},
        .default_text = "[tc, commit]",
        .help = "The streams of the combined matrix, from left to right."},
       {.sections = {"log"},
@@ -309,8 +281,8 @@ std::vector<KeySpec> output_keys() {
 const std::vector<KeySpec>& config_keys() {
   static const std::vector<KeySpec> keys = [] {
     std::vector<KeySpec> all;
-    for (auto* part : {model_keys, precision_keys, vector_keys, token_keys, run_keys, hardware_keys,
-                       input_keys, stream_override_keys, output_keys}) {
+    for (auto* part : {model_keys, precision_keys, vector_keys, token_keys, run_keys, cache_keys,
+                       hardware_keys, input_keys, stream_override_keys, output_keys}) {
       for (KeySpec& key : part()) all.push_back(std::move(key));
     }
     return all;

@@ -33,8 +33,9 @@ struct LoadedConfig {
 };
 
 // Reads the config file at `path` ("" for no file), applies the overrides and checks the result.
-// Relative paths in the file are relative to the current directory. StoreOptions::fresh stays
-// false, because it is not a setting. Throws Error that names file:line:column or the flag:
+// Relative paths in the file are relative to the current directory. StoreOptions::fresh and
+// StoreOptions::overwrite stay false, because they are not settings. Throws Error that names
+// file:line:column or the flag:
 // - kConfig if the content of the file is not valid,
 // - kNoInput if the file is missing,
 // - kUsage if an override is not valid.

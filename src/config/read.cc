@@ -1,5 +1,6 @@
 #include "config/read.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -122,8 +123,16 @@ ConfigFile read_config_text(const std::string& text, const std::string& name) {
   return file;
 }
 
+std::string config_text(const std::string& path) {
+  const UniqueFd fd = open_for_reading(path, "config.file");
+  const int64_t bytes = std::min(file_size(fd, path), kMaxYamlBytes + 1);
+  std::string text(static_cast<size_t>(bytes), '\0');
+  pread_all(fd, text, 0, path);
+  return text;
+}
+
 ConfigFile read_config_file(const std::string& path) {
-  return read_config_text(read_file(path, kMaxYamlBytes, "config.file"), path);
+  return read_config_text(config_text(path), path);
 }
 
 }  // namespace encode

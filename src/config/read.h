@@ -33,7 +33,11 @@ struct ConfigFile {
   std::vector<StreamPlace> streams;  // the streams of data.splits, in the order of the file
 };
 
-// Both throw the errors of load_config(). `path` is not "".
+// All throw the errors of load_config(). `path` is not "".
+
+// Returns the bytes of the file; of a file that is too large for read_config_text(), one byte too
+// many.
+std::string config_text(const std::string& path);
 ConfigFile read_config_file(const std::string& path);
 ConfigFile read_config_text(const std::string& text, const std::string& name);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/allocator_conf.h"
 #include "base/units.h"
 #include "config/schema.h"
 
@@ -64,6 +65,9 @@ class Resolver {
       }
     }
     add_combined();
+    // Only checks the settings; encode-worker merges them with its environment.
+    merge_allocator_conf({{.where = origin_of("hardware.allocator.conf").where,
+                           .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
     return std::move(loaded_);
   }
@@ -231,9 +235,48 @@ class Resolver {
     Effective prompt = run_value(spec("semantic", "prompt"));
     Effective name = run_value(spec("semantic", "prompt_name"));
     settle_prompts(prompt, name);
+    if (&key == &spec("hardware", "devices")) return settled_devices();
+    if (&key == &spec("hardware", "device")) return settled_device();
     if (&key == &spec("semantic", "prompt")) return prompt;
     if (&key == &spec("semantic", "prompt_name")) return name;
     return run_value(key);
+  }
+
+  // `device` and `devices` exclude each other, unless they name the same device. A flag overrides
+  // the other key of the file. The value of the key that loses is its default, so that a printed
+  // config can be read again.
+  Effective settled_devices() const {
+    Effective devices = run_value(spec("hardware", "devices"));
+    const auto& names = std::get<std::vector<std::string>>(devices.value);
+    if (names.size() > 1 && std::find(names.begin(), names.end(), "all") != names.end())
+      refuse_devices(devices, "all without other devices", to_yaml(devices.value));
+    const Effective device = run_value(spec("hardware", "device"));
+    const std::string& name = std::get<std::string>(device.value);
+    const bool agree = name == "auto" || names == std::vector<std::string>{name};
+    if (names.empty() || agree || device.layer < devices.layer) return devices;
+    if (device.layer == devices.layer)
+      refuse_devices(devices, "device or devices", "both; device is at " + device.origin);
+    return {.value = std::vector<std::string>(), .origin = device.origin, .layer = device.layer};
+  }
+
+  Effective settled_device() const {
+    const Effective devices = settled_devices();
+    Effective device = run_value(spec("hardware", "device"));
+    const auto& names = std::get<std::vector<std::string>>(devices.value);
+    const bool agree = names == std::vector<std::string>{std::get<std::string>(device.value)};
+    if (names.empty() || agree) return device;
+    return {.value = std::string("auto"), .origin = devices.origin, .layer = devices.layer};
+  }
+
+  [[noreturn]] static void refuse_devices(const Effective& devices, std::string expected,
+                                          std::string found) {
+    throw Error({.exit_code = devices.exit_code(),
+                 .code = "config.conflict",
+                 .what = "the settings of the devices exclude each other",
+                 .where = devices.origin,
+                 .expected = std::move(expected),
+                 .found = std::move(found),
+                 .hint = "delete one of the two"});
   }
 
   // A prompt and a prompt name exclude each other. If both are given, the value from the stronger

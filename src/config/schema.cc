@@ -15,9 +15,10 @@ struct SectionHelp {
   std::string_view help;
 };
 
-constexpr std::array<SectionHelp, 12> kSectionHelp = {{
+constexpr std::array<SectionHelp, 13> kSectionHelp = {{
     {"semantic", "The model, and how it encodes texts."},
     {"hardware", "The device that the model runs on."},
+    {"semantic.embedding_cache", "Vectors that later rows, streams and runs use again."},
     {"hardware.allocator", "The CUDA memory allocator."},
     {"data", "The streams of an experiment. It excludes input."},
     {"data.streams", "The settings of a stream for all splits, by the name of the stream."},

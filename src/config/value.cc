@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <regex>
 
 #include "base/json.h"
@@ -65,8 +66,11 @@ struct Refusal {
       {.code = "config.value", .what = " has a value that is not valid", .hint = std::move(hint)});
 }
 
-std::string did_you_mean(const std::string& text, const std::vector<std::string>& candidates) {
-  const std::string best = nearest(text, candidates.data(), candidates.size());
+std::string did_you_mean(const std::string& text, const ValueSpec& spec) {
+  const auto synonym = spec.synonyms.find(text);
+  const std::string best = synonym != spec.synonyms.end()
+                               ? synonym->second
+                               : nearest(text, spec.choices.data(), spec.choices.size());
   return best.empty() ? "use one of the expected values" : fmt::format("did you mean '{}'?", best);
 }
 
@@ -83,22 +87,28 @@ Value parse_text(const ValueSpec& spec, const YamlNode& node, const ValueSource&
     refuse_value(spec, node, source, "remove the NUL character from the text");
   }
   if (!spec.pattern.empty() && !matches(node.text, std::regex(spec.pattern))) {
-    refuse_value(spec, node, source, did_you_mean(node.text, spec.choices));
+    refuse_value(spec, node, source, did_you_mean(node.text, spec));
   }
   return node.text;
 }
 
 Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   static const std::regex decimal("-?(0|[1-9][0-9]*)");
+  const bool word =
+      std::find(spec.choices.begin(), spec.choices.end(), node.text) != spec.choices.end();
+  if (word && !node.quoted) return node.text;
   if (node.quoted) {
     refuse_type(spec, node, source,
-                matches(node.text, decimal) ? fmt::format("write {} without quotes", node.text)
-                                            : "write an integer without quotes");
+                word || matches(node.text, decimal)
+                    ? fmt::format("write {} without quotes", node.text)
+                    : "write an integer without quotes");
   }
   if (!matches(node.text, decimal)) {
     std::string digits = node.text;
     std::erase_if(digits, [](char c) { return c == '_' || c == ','; });
     const bool grouped = digits != node.text && matches(digits, decimal);
+    const std::string near = nearest(node.text, spec.choices.data(), spec.choices.size());
+    if (!near.empty()) refuse_type(spec, node, source, fmt::format("did you mean '{}'?", near));
     refuse_type(spec, node, source, grouped ? "write " + digits : "write decimal digits only");
   }
   int64_t value = 0;
@@ -113,6 +123,24 @@ Value parse_integer(const ValueSpec& spec, const YamlNode& node, const ValueSour
   return value;
 }
 
+// A number without a unit is refused, because users of other programs mean kilobytes or gigabytes
+// by it.
+Value parse_size(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  const std::optional<int64_t> bytes = parse_bytes(node.text);
+  if (!bytes && parse_bytes(node.text + "B")) {
+    refuse_value(spec, node, source,
+                 fmt::format("add a unit: {0}MB, {0}GB or {0}GiB", preview(node.text)));
+  }
+  if (!bytes) refuse_value(spec, node, source, "write a number and a unit, as in 600MB or 4GiB");
+  if (*bytes < spec.min)
+    refuse_value(spec, node, source,
+                 fmt::format("set {} to {} or more", source.key, format_bytes(spec.min)));
+  if (*bytes > spec.max)
+    refuse_value(spec, node, source,
+                 fmt::format("set {} to {} or less", source.key, format_bytes(spec.max)));
+  return node.text;
+}
+
 Value parse_boolean(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   static const std::regex yes("[Tt]rue|TRUE|[Yy](es)?|YES|[Oo]n|ON|1");
   static const std::regex no("[Ff]alse|FALSE|[Nn]o?|NO|[Oo]ff|OFF|0");
@@ -125,29 +153,34 @@ Value parse_boolean(const ValueSpec& spec, const YamlNode& node, const ValueSour
 
 Value parse_choice(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
   if (std::find(spec.choices.begin(), spec.choices.end(), node.text) == spec.choices.end()) {
-    refuse_value(spec, node, source, did_you_mean(node.text, spec.choices));
+    refuse_value(spec, node, source, did_you_mean(node.text, spec));
   }
   return node.text;
 }
 
+std::string name_in(const ValueSpec& spec, const YamlNode& item, const ValueSource& source) {
+  if (item.kind != YamlNode::Kind::kScalar)
+    refuse_type(spec, item, source, "write names only: " + spec.example);
+  if (!matches(item.text, std::regex(spec.pattern)))
+    refuse_value(spec, item, source, "write names such as " + spec.example);
+  return item.text;
+}
+
 Value parse_names(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  if (spec.lone && node.kind == YamlNode::Kind::kScalar)
+    return std::vector<std::string>{name_in(spec, node, source)};
   if (node.kind != YamlNode::Kind::kList)
-    refuse_type(spec, node, source, "write a list: [tc, commit]");
-  const std::regex pattern(spec.pattern);
+    refuse_type(spec, node, source, "write a list: " + spec.example);
   std::vector<std::string> names;
   for (const YamlNode& item : node.items) {
-    if (item.kind != YamlNode::Kind::kScalar)
-      refuse_type(spec, item, source, "write names only: [tc, commit]");
-    if (!matches(item.text, pattern))
-      refuse_value(spec, item, source, "write names of streams: [tc, commit]");
-    if (std::find(names.begin(), names.end(), item.text) != names.end()) {
-      refuse_value(spec, item, source, "name each stream once");
-    }
-    names.push_back(item.text);
+    std::string name = name_in(spec, item, source);
+    if (!spec.repeats && std::find(names.begin(), names.end(), name) != names.end())
+      refuse_value(spec, item, source, "write each name once");
+    names.push_back(std::move(name));
   }
   const auto count = static_cast<int64_t>(names.size());
   if (count < spec.min || count > spec.max) {
-    refuse_value(spec, node, source, fmt::format("name {} to {} streams", spec.min, spec.max));
+    refuse_value(spec, node, source, fmt::format("write {} to {} names", spec.min, spec.max));
   }
   return names;
 }
@@ -188,6 +221,8 @@ Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource
       return parse_boolean(spec, node, source);
     case ValueType::kChoice:
       return parse_choice(spec, node, source);
+    case ValueType::kSize:
+      return parse_size(spec, node, source);
     default:
       return parse_text(spec, node, source);
   }
@@ -243,6 +278,7 @@ std::string describe(const ValueSpec& spec) {
   switch (spec.type) {
     case ValueType::kInteger:
       text = fmt::format("an integer from {} to {}", spec.min, spec.max);
+      for (const std::string& word : spec.choices) text += ", or " + word;
       break;
     case ValueType::kBoolean:
       text = "true or false";
@@ -251,7 +287,13 @@ std::string describe(const ValueSpec& spec) {
       text = fmt::format("one of: {}", fmt::join(spec.choices, ", "));
       break;
     case ValueType::kNames:
-      text = fmt::format("a list of at least {} names, as in [tc, commit]", spec.min);
+      text = spec.pattern_words.empty()
+                 ? fmt::format("a list of at least {} names, as in {}", spec.min, spec.example)
+                 : spec.pattern_words;
+      break;
+    case ValueType::kSize:
+      text = fmt::format("a size with a unit from {} to {}", format_bytes(spec.min),
+                         format_bytes(spec.max));
       break;
     case ValueType::kText:
       text = spec.pattern_words.empty()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,19 +15,27 @@ namespace encode {
 
 using Value = std::variant<std::monostate, bool, int64_t, std::string, std::vector<std::string>>;
 
-enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames };
+// The Value of a kSize is its text, which parse_bytes() accepts.
+enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames, kSize };
 
 // The values that a key accepts.
 struct ValueSpec {
   ValueType type = ValueType::kText;
   bool nullable = false;  // true if null is valid; it means "as the model directory says"
-  // The range of a kInteger, of the size of a kText in bytes, or of the number of names in kNames.
+  // The range of a kInteger, of the bytes of a kSize, of the size of a kText in bytes, or of the
+  // number of names in kNames.
   int64_t min = 0;
   int64_t max = 4096;
-  // For kChoice, the valid texts. For kText, some valid texts to suggest for typos.
+  // For kChoice, the valid texts. For kInteger, words that are valid in place of a number. For
+  // kText, some valid texts to suggest for typos.
   std::vector<std::string> choices = {};
+  std::map<std::string, std::string> synonyms = {};  // other words for choices, for hints
   std::string pattern = "";        // for kText and kNames: an ECMAScript regular expression, or ""
-  std::string pattern_words = "";  // a description of `pattern` for messages
+  std::string pattern_words = "";  // a description of the valid values for messages
+  // Only for kNames:
+  std::string example = "";  // "[tc, commit]", for hints
+  bool repeats = false;      // a name may occur more than once
+  bool lone = false;         // a single name needs no list
 };
 
 // The key and the place of a value, for messages.

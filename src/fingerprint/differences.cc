@@ -16,7 +16,8 @@ using Fields = std::map<std::string, std::string>;  // dotted path -> value as J
 
 void flatten(const Json& value, const std::string& path, Fields& fields) {
   const auto below = [&path](const std::string& key) {
-    return path.empty() ? key : fmt::format("{}.{}", path, key);
+    if (path == "model.files") return fmt::format("model file '{}'", preview(key));
+    return path.empty() ? key : fmt::format("{}.{}", path, preview(key));
   };
   if (value.is_object() && !value.empty()) {
     for (const auto& [key, member] : value.items()) flatten(member, below(key), fields);

@@ -1,10 +1,14 @@
 #include "fingerprint/fingerprint.h"
 
+#include <fmt/format.h>
 #include <optional>
+
+#include "encode/error.h"
 
 #include "base/input_format.h"
 #include "base/json.h"
 #include "base/module_names.h"
+#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -40,6 +44,19 @@ Json model_part(const Fingerprint& fingerprint) {
   for (const FileHash& file : fingerprint.model_files)
     files[file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   return {{"files", std::move(files)}};
+}
+
+// Reads the text of a fingerprint. Throws Error kData "store.damaged" if it is not a JSON object.
+Json parse(const std::string& text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object()) return json;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "store.damaged",
+               .what = "a fingerprint is not a JSON object",
+               .where = "fingerprint",
+               .expected = "JSON that encode has written",
+               .found = fmt::format("'{}'", preview(text)),
+               .hint = "run encode again, with --fresh if the error comes again"});
 }
 
 Json pooling_names(const std::vector<PoolingMode>& modes) {
@@ -97,19 +114,19 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts) {
     described.push_back({{"name", part.identity.name},
                          {"dim", part.identity.dim},
                          {"xxh3_128", part.xxh3_128},
-                         {"fingerprint", Json::parse(part.identity.fingerprint)}});
+                         {"fingerprint", parse(part.identity.fingerprint)}});
   }
   return Json{{"combined", std::move(described)}}.dump();
 }
 
 std::string without_input(const std::string& text) {
-  Json json = Json::parse(text);
+  Json json = parse(text);
   json.erase("input");
   return json.dump();
 }
 
 bool says_normalized(const std::string& text) {
-  const Json json = Json::parse(text);
+  const Json json = parse(text);
   for (const char* place : {"/result/normalize", "/result/effective/normalize"}) {
     const Json::json_pointer pointer(place);
     if (json.contains(pointer) && json.at(pointer).is_boolean())

@@ -18,7 +18,10 @@ namespace encode {
 
 struct Fingerprint {
   // Must be increased if a new version of encode computes other bits from the same fields.
-  static constexpr int64_t kVersion = 7;
+  static constexpr int64_t kVersion = 8;
+  // Must be increased if a new version of encode computes other bits from the same token ids. The
+  // keys of the embedding cache have it.
+  static constexpr int64_t kNumericsVersion = 1;
 
   InputOptions input;        // `path` does not count, so that a moved file keeps its cache
   int64_t input_bytes = 0;   // the size of the input file on disk, before any decompression
@@ -41,11 +44,11 @@ struct CombinedPart {
   StreamIdentity identity;
   std::string xxh3_128;  // the checksum of the part's file
 };
-// Throws nlohmann::json::parse_error if a fingerprint of a part is not JSON.
+// Throws Error kData "store.damaged" if a fingerprint of a part is not a JSON object.
 std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 
 // Returns a fingerprint without its input: only the model, the result options and the tokenizer.
-// Throws nlohmann::json::parse_error if the text is not JSON.
+// Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
 // Returns the Fingerprint::kVersion in the text, or 0 if the text has none, for example the

@@ -6,6 +6,7 @@
 
 #include "base/module_names.h"
 #include "protocol/json_fields.h"
+#include "protocol/row_fields.h"
 
 namespace encode {
 
@@ -36,10 +37,19 @@ void fields(auto& archive, MaybeConst<SpeedOptions> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<HardwareOptions> auto& value) {
-  auto& [device, strict_numerics, expandable_segments, allocator_conf, max_restarts] = value;
-  archive("device", device)("strict_numerics", strict_numerics);
+  auto& [device, devices, strict_numerics, expandable_segments, allocator_conf,
+         synchronous_launches, max_restarts, worker_chunks, memory_limit_bytes,
+         memory_pressure_percent] = value;
+  archive("device", device)("devices", devices)("strict_numerics", strict_numerics);
   archive("expandable_segments", expandable_segments)("allocator_conf", allocator_conf);
-  archive("max_restarts", max_restarts);
+  archive("synchronous_launches", synchronous_launches)("max_restarts", max_restarts);
+  archive("worker_chunks", worker_chunks)("memory_limit_bytes", memory_limit_bytes);
+  archive("memory_pressure_percent", memory_pressure_percent);
+}
+
+void fields(auto& archive, MaybeConst<EmbeddingCacheOptions> auto& value) {
+  auto& [dir, memory_bytes, disk_bytes] = value;
+  archive("dir", dir)("memory_bytes", memory_bytes)("disk_bytes", disk_bytes);
 }
 
 void fields(auto& archive, MaybeConst<StreamIdentity> auto& value) {
@@ -48,9 +58,15 @@ void fields(auto& archive, MaybeConst<StreamIdentity> auto& value) {
   archive("token_embeddings", token_embeddings);
 }
 
+void fields(auto& archive, MaybeConst<ChunkOrigin> auto& value) {
+  auto& [device, libtorch, driver, batch_tokens] = value;
+  archive("device", device)("libtorch", libtorch)("driver", driver)("batch_tokens", batch_tokens);
+}
+
 void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {
-  auto& [row, line, rows_in, offset_bytes] = value;
+  auto& [row, line, rows_in, offset_bytes, xxh3_128] = value;
   archive("row", row)("line", line)("rows_in", rows_in)("offset_bytes", offset_bytes);
+  archive("xxh3_128", xxh3_128);
 }
 
 void fields(auto& archive, MaybeConst<InputScan> auto& value) {
@@ -60,6 +76,17 @@ void fields(auto& archive, MaybeConst<InputScan> auto& value) {
   archive("tokenized", tokenized)("utf8_replaced", utf8_replaced)("text_bytes", text_bytes);
   archive("longest_bytes", longest_bytes)("sha256", sha256)("file_bytes", file_bytes);
   archive("checkpoints", checkpoints);
+}
+
+void fields(auto& archive, MaybeConst<FileKey> auto& value) {
+  auto& [device, inode, size, mtime_ns, ctime_ns] = value;
+  archive("device", device)("inode", inode)("size", size)("mtime_ns", mtime_ns);
+  archive("ctime_ns", ctime_ns);
+}
+
+void fields(auto& archive, MaybeConst<FileHash> auto& value) {
+  auto& [name, bytes, sha256, settled_key] = value;
+  archive("name", name)("bytes", bytes)("sha256", sha256)("settled_key", settled_key);
 }
 
 void fields(auto& archive, MaybeConst<TensorInfo> auto& value) {
@@ -87,17 +114,23 @@ void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {
-  auto& [identity, input, scan, speed, model_path, effective, chunk_rows, chunk_files, alone_below,
-         final_path] = value;
+  auto& [identity, input, scan, speed, model_path, model_files, effective, chunk_rows, chunk_files,
+         final_path, window_share, host_share, budget_limits, set_aside, probe, avoid] = value;
   archive("identity", identity)("input", input)("scan", scan)("speed", speed);
-  archive("model_path", model_path)("effective", effective)("chunk_rows", chunk_rows);
-  archive("chunk_files", chunk_files)("alone_below", alone_below)("final_path", final_path);
+  archive("model_path", model_path)("model_files", model_files)("effective", effective);
+  archive("chunk_rows", chunk_rows)("chunk_files", chunk_files)("final_path", final_path);
+  archive("window_share", window_share)("host_share", host_share);
+  archive("budget_limits", budget_limits);
+  archive("set_aside", set_aside)("probe", probe)("avoid", avoid);
 }
 
 void fields(auto& archive, MaybeConst<JobSpec> auto& value) {
-  auto& [cache_dir, hardware, units, product_seconds] = value;
-  archive("cache_dir", cache_dir)("hardware", hardware)("units", units);
-  archive("product_seconds", product_seconds);
+  auto& [cache_dir, hardware, embedding_cache, units, product_seconds, measure_refused, workers,
+         required_kind, check_only] = value;
+  archive("cache_dir", cache_dir)("hardware", hardware)("embedding_cache", embedding_cache);
+  archive("units", units);
+  archive("product_seconds", product_seconds)("measure_refused", measure_refused);
+  archive("workers", workers)("required_kind", required_kind)("check_only", check_only);
 }
 
 std::string to_json(const JobSpec& spec) {
@@ -115,7 +148,7 @@ std::string to_json(const JobSpec& spec) {
 }
 
 JobSpec job_spec_from_json(const std::string& json) {
-  // The checkpoints make a job large: they take about 80 bytes for 1,000 rows.
+  // The checkpoints make a job large: they take about 130 bytes for a block of rows.
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
   return JsonReader::read<JobSpec>(parse_document(json, kMaxBytes));
 }

@@ -5,15 +5,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/units.h"
 #include "protocol/json_fields.h"
+#include "protocol/row_fields.h"
 
 namespace encode {
 namespace {
 
 // The "kind" of each event, in the order of the alternatives of WorkerEvent.
 constexpr std::array<std::string_view, std::variant_size_v<WorkerEvent>> kKinds = {
-    "model_loaded", "unit_started", "chunk_started", "batch", "chunk_done",
-    "unit_done",    "products",     "log",           "error", "finished"};
+    "model_loading", "model_loaded",   "unit_started", "chunk_started", "window_started",
+    "probe_started", "probe_done",     "batch",        "batch_halved",  "rows_set_aside",
+    "chunk_done",    "unit_done",      "cache_used",   "cache_problem", "products",
+    "device",        "defence",        "log",          "error",         "finished",
+    "retired",       "memory_pressure"};
 
 }  // namespace
 
@@ -24,15 +29,10 @@ constexpr auto names(DeviceKind /*tag*/) {
   return NameTable<DeviceKind, 2>{{{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}}};
 }
 
-void fields(auto& archive, MaybeConst<RowRange> auto& value) {
-  auto& [begin, end] = value;
-  archive("begin", begin)("end", end);
-}
-
 void fields(auto& archive, MaybeConst<DeviceFacts> auto& value) {
-  auto& [kind, name, place, libtorch, driver, threads] = value;
+  auto& [kind, name, place, libtorch, driver, threads, places] = value;
   archive("kind", kind)("name", name)("place", place)("libtorch", libtorch)("driver", driver);
-  archive("threads", threads);
+  archive("threads", threads)("places", places);
 }
 
 void fields(auto& archive, MaybeConst<DeviceMemory> auto& value) {
@@ -48,9 +48,10 @@ void fields(auto& archive, MaybeConst<BatchPlan> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<RowStats> auto& value) {
-  auto& [tokens, truncated_rows, lost_tokens, zero_token_rows, redone_rows] = value;
+  auto& [tokens, truncated_rows, lost_tokens, zero_token_rows, redone_rows, set_aside_rows] = value;
   archive("tokens", tokens)("truncated_rows", truncated_rows)("lost_tokens", lost_tokens);
   archive("zero_token_rows", zero_token_rows)("redone_rows", redone_rows);
+  archive("set_aside_rows", set_aside_rows);
 }
 
 void fields(auto& archive, MaybeConst<StageSeconds> auto& value) {
@@ -73,10 +74,17 @@ void fields(auto& archive, MaybeConst<ErrorDetail> auto& value) {
   archive("expected", expected)("found", found)("hint", hint);
 }
 
+void fields(auto& /*archive*/, MaybeConst<ModelLoading> auto& /*value*/) {}
+
+void fields(auto& archive, MaybeConst<Parity> auto& value) {
+  auto& [cosine, least] = value;
+  archive("cosine", cosine)("least", least);
+}
+
 void fields(auto& archive, MaybeConst<ModelLoaded> auto& value) {
-  auto& [unit, device, dim, seconds, tokenizer, host_rss_bytes] = value;
+  auto& [unit, device, dim, seconds, tokenizer, host_rss_bytes, parity] = value;
   archive("unit", unit)("device", device)("dim", dim)("seconds", seconds);
-  archive("tokenizer", tokenizer)("host_rss_bytes", host_rss_bytes);
+  archive("tokenizer", tokenizer)("host_rss_bytes", host_rss_bytes)("parity", parity);
 }
 
 void fields(auto& archive, MaybeConst<UnitStarted> auto& value) {
@@ -87,6 +95,31 @@ void fields(auto& archive, MaybeConst<UnitStarted> auto& value) {
 void fields(auto& archive, MaybeConst<ChunkStarted> auto& value) {
   auto& [unit, chunk, rows] = value;
   archive("unit", unit)("chunk", chunk)("rows", rows);
+}
+
+void fields(auto& archive, MaybeConst<WindowStarted> auto& value) {
+  auto& [unit, rows] = value;
+  archive("unit", unit)("rows", rows);
+}
+
+void fields(auto& archive, MaybeConst<ProbeStarted> auto& value) {
+  auto& [unit, rows] = value;
+  archive("unit", unit)("rows", rows);
+}
+
+void fields(auto& archive, MaybeConst<ProbeDone> auto& value) {
+  auto& [unit, rows] = value;
+  archive("unit", unit)("rows", rows);
+}
+
+void fields(auto& archive, MaybeConst<BatchHalved> auto& value) {
+  auto& [unit, budget_tokens] = value;
+  archive("unit", unit)("budget_tokens", budget_tokens);
+}
+
+void fields(auto& archive, MaybeConst<RowsSetAside> auto& value) {
+  auto& [unit, rows] = value;
+  archive("unit", unit)("rows", rows);
 }
 
 void fields(auto& archive, MaybeConst<BatchDone> auto& value) {
@@ -107,9 +140,38 @@ void fields(auto& archive, MaybeConst<UnitDone> auto& value) {
   archive("token_slots", token_slots)("device_peak_bytes", device_peak_bytes);
 }
 
+void fields(auto& archive, MaybeConst<CacheCounts> auto& value) {
+  auto& [deduplicated_rows, requests, row_hits, compact_hits, disk_hits, damaged_rows, stored_rows,
+         row_bytes, compact_bytes, disk_bytes] = value;
+  archive("deduplicated_rows", deduplicated_rows)("requests", requests)("row_hits", row_hits);
+  archive("compact_hits", compact_hits)("disk_hits", disk_hits)("damaged_rows", damaged_rows);
+  archive("stored_rows", stored_rows)("row_bytes", row_bytes)("compact_bytes", compact_bytes);
+  archive("disk_bytes", disk_bytes);
+}
+
+void fields(auto& archive, MaybeConst<CacheUsed> auto& value) {
+  auto& [unit, counts] = value;
+  archive("unit", unit)("counts", counts);
+}
+
+void fields(auto& archive, MaybeConst<CacheProblem> auto& value) {
+  auto& [error, off] = value;
+  archive("error", error)("off", off);
+}
+
 void fields(auto& archive, MaybeConst<ProductsTimed> auto& value) {
   auto& [unit, rates] = value;
   archive("unit", unit)("rates", rates);
+}
+
+void fields(auto& archive, MaybeConst<DeviceChecked> auto& value) {
+  auto& [device, allocator, synchronous_launches] = value;
+  archive("device", device)("allocator", allocator)("synchronous_launches", synchronous_launches);
+}
+
+void fields(auto& archive, MaybeConst<DefenceTried> auto& value) {
+  auto& [name, works, found] = value;
+  archive("name", name)("works", works)("found", found);
 }
 
 void fields(auto& archive, MaybeConst<LogLine> auto& value) {
@@ -124,13 +186,24 @@ void fields(auto& archive, MaybeConst<WorkerFailed> auto& value) {
 
 void fields(auto& /*archive*/, MaybeConst<WorkerFinished> auto& /*value*/) {}
 
+void fields(auto& archive, MaybeConst<WorkerRetired> auto& value) {
+  auto& [reason] = value;
+  archive("reason", reason);
+}
+
+void fields(auto& archive, MaybeConst<MemoryPressure> auto& value) {
+  auto& [pressed, used_percent, available_bytes] = value;
+  archive("pressed", pressed)("used_percent", used_percent);
+  archive("available_bytes", available_bytes);
+}
+
 namespace {
 
 // Reads the alternative of WorkerEvent that `kind` names.
 template <size_t kIndex = 0>
 WorkerEvent read_event(const std::string& kind, const Json& json) {
   if constexpr (kIndex == kKinds.size()) {
-    refuse_document("the event has an unknown kind", kind.substr(0, 80));
+    refuse_document("the event has an unknown kind", preview(kind));
   } else {
     if (kind != kKinds.at(kIndex)) return read_event<kIndex + 1>(kind, json);
     return JsonReader::read<std::variant_alternative_t<kIndex, WorkerEvent>>(json);

@@ -1,8 +1,14 @@
 #include "store/audit.h"
 
+#include <algorithm>
 #include <set>
+#include <span>
+#include <utility>
+
+#include "encode/error.h"
 
 #include "base/file.h"
+#include "base/path_kind.h"
 #include "store/layout.h"
 #include "store/records.h"
 #include "store/recovery.h"
@@ -17,6 +23,7 @@ std::vector<std::string> stray_files(const std::string& directory,
     known.insert(chunk_file_name(record.chunk.index));
     if (record.chunk.ledger) known.insert(chunk_ledger_name(record.chunk.index));
     if (record.chunk.offsets) known.insert(chunk_offsets_name(record.chunk.index));
+    if (record.chunk.set_aside) known.insert(chunk_set_aside_name(record.chunk.index));
   }
   std::vector<std::string> strays;
   for (const std::string& name : list_directory(directory)) {
@@ -26,6 +33,30 @@ std::vector<std::string> stray_files(const std::string& directory,
 }
 
 }  // namespace
+
+ChunkProgress read_chunk_progress(const std::string& directory) {
+  const StreamFile stream = read_stream_file(join_path(directory, kStreamFile));
+  ChunkLog log = read_chunk_log(join_path(directory, kLogFile));
+  ChunkProgress progress;
+  progress.identity = stream.identity;
+  progress.chunk_count = stream.chunk_count();
+  progress.problems = std::move(log.problems);
+  std::set<int64_t> chunks;
+  for (const LogRecord& record : log.records) {
+    const int64_t index = record.chunk.index;
+    const bool belongs = record.stream == stream.checksum && index < progress.chunk_count;
+    if (!belongs || !chunks.insert(index).second) continue;
+    const std::string path = join_path(directory, chunk_file_name(index));
+    if (!path_exists(path, "store.chunk")) {
+      progress.problems.push_back(path + ": the chunk has a record and no file");
+      continue;
+    }
+    ++progress.chunks;
+    progress.rows += stream.chunk(index).size();
+    progress.rows_set_aside += record.chunk.stats.set_aside_rows;
+  }
+  return progress;
+}
 
 ChunkFolder read_chunk_folder(const std::string& directory) {
   const StreamFile stream = read_stream_file(join_path(directory, kStreamFile));

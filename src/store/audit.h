@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "encode/store.h"
+
+#include "base/file.h"
 
 namespace encode {
 
@@ -22,6 +25,16 @@ std::string check_offsets(const std::string& path, const FileSeal& seal, int64_t
 // Returns true if the output type in the manifest needs no ranges file, or if the ranges file
 // beside the matrix has the checksum in the manifest.
 bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
+
+// Returns the first of the files of a final matrix (the matrix, its manifest, ranges, ledger and
+// offsets) that encode did not write, or "" if there is none. A matrix is from encode if
+// - the manifest beside it is valid and the matrix begins with the header of this shape and type;
+//   its values may be damaged, or
+// - the manifest beside it is damaged, but still looks like one, and the matrix is a .npy file, or
+// - a kill has interrupted publish_final(), and the file publishing_path() is left.
+// Files beside a matrix are from encode if the matrix has a manifest or a publishing_path(). A
+// ledger without them is from encode if it is empty or begins with a line of a ledger.
+std::string foreign_final_file(const std::string& matrix_path);
 
 // The state of a chunk folder on disk.
 struct ChunkFolder {
@@ -43,5 +56,42 @@ struct ChunkFolder {
 // if stream.json does not exist, kData if it is damaged, and kConfig "store.format" if it has a
 // format that this version cannot read.
 ChunkFolder read_chunk_folder(const std::string& directory);
+
+// How far a chunk folder is, from stream.json and chunks.log alone.
+struct ChunkProgress {
+  StreamIdentity identity;
+  int64_t chunk_count = 0;            // of the whole stream
+  int64_t chunks = 0;                 // the committed chunks; each has a record and a file
+  int64_t rows = 0;                   // the rows of these chunks
+  int64_t rows_set_aside = 0;         // the rows of these chunks that were set aside
+  std::vector<std::string> problems;  // one sentence for each thing that cannot be read
+};
+
+// Looks at a folder while a run may be changing it. Does not read the chunks. Throws what
+// read_chunk_folder() throws.
+ChunkProgress read_chunk_progress(const std::string& directory);
+
+// Whether a run holds the lock of a cache directory, and who it says it is.
+struct LockState {
+  enum class Held { kNo, kYes, kUnknown };
+  Held held = Held::kUnknown;
+  int64_t pid = 0;      // 0: not known
+  std::string host;     // text from the file; escape it before it is shown
+  std::string started;  // the same
+  std::string problem;  // one sentence if something cannot be read, or ""
+};
+
+// Throws Error kIoError "store.lock" if the file system has no locks, or if its locks do not keep a
+// second descriptor out. `fd` is the file at `path`, opened for writing; nobody else may use it.
+void check_locks(const UniqueFd& fd, const std::string& path);
+
+// Throws Error kConfig "store.foreign" that names the differences if the chunks in the folder
+// belong to another stream. Chunks whose stream.json is missing or damaged belong to nobody. Also
+// throws Error kConfig "store.format", kIoError, kNoPermission.
+void check_chunk_owner(const std::string& directory, const StreamIdentity& identity);
+
+// Asks the kernel for the holder without taking the lock and without changing LOCK. The owner that
+// LOCK names is from the last run if the lock is free. Throws no Error.
+LockState read_lock_state(const std::string& cache_dir);
 
 }  // namespace encode

@@ -1,9 +1,6 @@
 #include <algorithm>
-#include <cerrno>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <mutex>
-#include <unistd.h>
 #include <utility>
 
 #include "encode/error.h"
@@ -14,53 +11,16 @@
 #include "store/final_values.h"
 #include "store/layout.h"
 #include "store/ledger.h"
+#include "store/log_appender.h"
 #include "store/matrix_file.h"
 #include "store/offsets.h"
 #include "store/records.h"
 #include "store/recovery.h"
 #include "store/sealed_json.h"
+#include "store/set_aside.h"
 
 namespace encode {
 namespace {
-
-// Appends lines to chunks.log. A failed write may leave half a line, and a failed sync may lose a
-// line. So after the first failure, all later calls of append() throw. The next ChunkStore::open()
-// repairs the log.
-class LogAppender {
- public:
-  explicit LogAppender(std::string path) : path_(std::move(path)) {}
-
-  void append(const std::string& line) {
-    if (failed_) {
-      throw Error(
-          {.exit_code = ExitCode::kIoError,
-           .code = "store.log",
-           .what = "the chunk log could not be written earlier in this run",
-           .where = path_,
-           .expected = "a log that can be written",
-           .found = "an earlier error of the log",
-           .hint = "run the same command again; it continues after the last committed chunk"});
-    }
-    failed_ = true;
-    // Opens the log at the first append, because a process that only reads chunks does not need it.
-    if (!fd_) fd_ = UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
-    if (!fd_) throw log_error("open", errno);
-    write_all(fd_, line.data(), line.size(), path_);
-    if (::fdatasync(fd_.get()) != 0) throw log_error("sync", errno);
-    failed_ = false;
-  }
-
- private:
-  Error log_error(const char* action, int error_number) const {
-    ErrorDetail detail = system_error("store.log", action, path_, error_number).detail();
-    if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
-    return Error(std::move(detail));
-  }
-
-  std::string path_;
-  UniqueFd fd_;
-  bool failed_ = false;
-};
 
 class ChunkStoreImpl : public ChunkStore {
  public:
@@ -71,6 +31,13 @@ class ChunkStoreImpl : public ChunkStore {
         committed_(std::move(recovered.committed)),
         dropped_(std::move(recovered.dropped)),
         log_(join_path(directory_, kLogFile)) {}
+  ChunkStoreImpl(std::string cache_dir, Joined joined)
+      : cache_dir_(std::move(cache_dir)),
+        directory_(chunks_dir(cache_dir_, joined.stream.identity.name)),
+        stream_(std::move(joined.stream)),
+        log_(join_path(directory_, kLogFile), std::move(joined.log)) {
+    take(log_.shared()->read_new());
+  }
 
   int64_t chunk_rows() const override { return stream_.chunk_rows; }
   int64_t chunk_count() const override { return stream_.chunk_count(); }
@@ -86,9 +53,15 @@ class ChunkStoreImpl : public ChunkStore {
   std::string offsets_path(int64_t index) const {
     return join_path(directory_, chunk_offsets_name(index));
   }
+  std::string set_aside_path(int64_t index) const {
+    return join_path(directory_, chunk_set_aside_name(index));
+  }
   std::vector<int64_t> pending() const override;
+  bool claim(int64_t index) override;
   std::unique_ptr<ChunkWriter> begin(int64_t index) override;
-  void assemble(const std::string& final_path, const FinalFormat& format,
+  std::vector<SetAsideRow> set_aside() const override;
+  void discard(const std::vector<int64_t>& indices) override;
+  void assemble(const std::string& final_path, const FinalContent& content,
                 const std::function<void(int64_t)>& on_chunk) override;
   void remove() override { remove_chunks(cache_dir_, stream_.identity.name); }
 
@@ -97,7 +70,13 @@ class ChunkStoreImpl : public ChunkStore {
   const StreamFile& stream() const { return stream_; }
 
  private:
+  void take(const std::vector<LogRecord>& records);
+  void insert(const ChunkRecord& record);
+  bool is_committed(int64_t index) const;
   void read_chunk(const ChunkRecord& record, const RowBlock& block) const;
+  void check_content(const FinalContent& content) const;
+  FinalSource source_of(const FinalContent& content,
+                        const std::function<void(int64_t)>& on_chunk) const;
 
   std::string cache_dir_;
   std::string directory_;
@@ -118,7 +97,8 @@ class ChunkWriterImpl : public ChunkWriter {
                 {.rows = store.chunk(index),
                  .columns = store.stream().identity.dim,
                  .counted_at_end = store.stream().identity.token_embeddings}),
-        ledger_(store.ledger_path(index)) {
+        ledger_(store.ledger_path(index)),
+        set_aside_(store.set_aside_path(index)) {
     if (store.stream().identity.token_embeddings)
       offsets_.emplace(store.offsets_path(index), store.chunk(index).size());
   }
@@ -128,12 +108,15 @@ class ChunkWriterImpl : public ChunkWriter {
     offsets_.value().append(lengths);
   }
   void append_truncated(std::span<const TruncatedRow> rows) override { ledger_.append(rows); }
+  void append_set_aside(std::span<const SetAsideRow> rows) override { set_aside_.append(rows); }
   int64_t rows_written() const override { return writer_.rows_written(); }
   ChunkRecord commit(const RowStats& stats, const ChunkOrigin& origin) override {
     std::optional<FileSeal> ledger;
     std::optional<FileSeal> offsets;
     if (!ledger_.empty()) ledger = ledger_.publish();
     if (offsets_) offsets = offsets_->publish();
+    std::optional<FileSeal> set_aside;
+    if (!set_aside_.empty()) set_aside = set_aside_.publish();
     writer_.publish();
     ChunkRecord record = {.index = index_,
                           .rows = store_.chunk(index_),
@@ -142,7 +125,8 @@ class ChunkWriterImpl : public ChunkWriter {
                           .stats = stats,
                           .origin = origin,
                           .ledger = std::move(ledger),
-                          .offsets = std::move(offsets)};
+                          .offsets = std::move(offsets),
+                          .set_aside = std::move(set_aside)};
     store_.record(record);
     return record;
   }
@@ -152,6 +136,7 @@ class ChunkWriterImpl : public ChunkWriter {
   int64_t index_ = 0;
   NpyWriter writer_;
   LedgerWriter ledger_;
+  LedgerWriter set_aside_;
   std::optional<OffsetsWriter> offsets_;
 };
 
@@ -186,9 +171,8 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
     throw misuse("the stream has no chunk of this number", chunk_path(index));
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    const auto same_index = [index](const ChunkRecord& record) { return record.index == index; };
-    const bool known = std::any_of(committed_.begin(), committed_.end(), same_index);
-    if (known) throw misuse("the chunk is already committed", chunk_path(index));
+    if (log_.shared() == nullptr && is_committed(index))
+      throw misuse("the chunk is already committed", chunk_path(index));
   }
   return std::make_unique<ChunkWriterImpl>(*this, index);
 }
@@ -196,8 +180,38 @@ std::unique_ptr<ChunkWriter> ChunkStoreImpl::begin(int64_t index) {
 void ChunkStoreImpl::record(const ChunkRecord& record) {
   const std::lock_guard<std::mutex> guard(mutex_);
   log_.append(to_line({.stream = stream_.checksum, .chunk = record}));
-  committed_.insert(std::upper_bound(committed_.begin(), committed_.end(), record, by_index),
-                    record);
+  insert(record);
+}
+
+bool ChunkStoreImpl::claim(int64_t index) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (log_.shared() == nullptr) throw misuse("only a joined store has claims", directory_);
+  if (is_committed(index) || !log_.shared()->claim(index)) return false;
+  // The store that had the claim before may have committed the chunk.
+  take(log_.shared()->read_new());
+  return !is_committed(index);
+}
+
+void ChunkStoreImpl::take(const std::vector<LogRecord>& records) {
+  for (const LogRecord& record : records) {
+    if (record.stream == stream_.checksum && record.chunk.index < chunk_count())
+      insert(record.chunk);
+  }
+}
+
+// As on disk, a later record of a chunk replaces the earlier one.
+void ChunkStoreImpl::insert(const ChunkRecord& record) {
+  const auto place = std::lower_bound(committed_.begin(), committed_.end(), record, by_index);
+  if (place != committed_.end() && place->index == record.index) {
+    *place = record;
+  } else {
+    committed_.insert(place, record);
+  }
+}
+
+bool ChunkStoreImpl::is_committed(int64_t index) const {
+  return std::any_of(committed_.begin(), committed_.end(),
+                     [index](const ChunkRecord& record) { return record.index == index; });
 }
 
 void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block) const {
@@ -220,35 +234,101 @@ void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block
   }
 }
 
-void ChunkStoreImpl::assemble(const std::string& final_path, const FinalFormat& format,
+std::vector<SetAsideRow> ChunkStoreImpl::set_aside() const {
+  std::vector<SetAsideRow> all;
+  for (const ChunkRecord& record : committed_) {
+    if (!record.set_aside) continue;
+    const std::string path = set_aside_path(record.index);
+    for (SetAsideRow& row : read_set_aside(path, *record.set_aside)) {
+      if (row.row < record.rows.begin || row.row >= record.rows.end) {
+        throw damage("a ledger lists a row of another chunk", path,
+                     fmt::format("rows {} to {}", record.rows.begin, record.rows.end - 1),
+                     fmt::format("row {}", row.row));
+      }
+      all.push_back(std::move(row));
+    }
+  }
+  return all;
+}
+
+void ChunkStoreImpl::discard(const std::vector<int64_t>& indices) {
+  if (indices.empty()) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<ChunkRecord> kept;
+  for (const ChunkRecord& record : committed_) {
+    if (std::find(indices.begin(), indices.end(), record.index) == indices.end())
+      kept.push_back(record);
+  }
+  if (kept.size() + indices.size() != committed_.size())
+    throw misuse("a chunk to discard is not committed", directory_);
+  // The records go first. If the process ends after that, open() deletes the files.
+  log_.replace(log_text(stream_, kept));
+  committed_ = std::move(kept);
+  for (const int64_t index : indices) {
+    for (const std::string& path :
+         {chunk_path(index), ledger_path(index), offsets_path(index), set_aside_path(index)}) {
+      remove_file(path);
+    }
+  }
+  sync_directory(directory_);
+}
+
+void ChunkStoreImpl::check_content(const FinalContent& content) const {
+  const auto listed = [&content](const SetAsideRow& row) {
+    return std::any_of(content.set_aside.begin(), content.set_aside.end(),
+                       [&](const SetAsideRow& other) { return other.row == row.row; });
+  };
+  const std::vector<SetAsideRow> own = set_aside();
+  if (!std::all_of(own.begin(), own.end(), listed))
+    throw misuse("a row was set aside, and the content of the final does not say so", directory_);
+  if (content.set_aside.empty()) return;
+  if (content.quarantine == QuarantinePolicy::kError)
+    throw misuse("rows were set aside, and the policy allows no final without them", directory_);
+  if (content.quarantine == QuarantinePolicy::kDrop && stream_.identity.token_embeddings)
+    throw misuse("rows of token embeddings cannot be dropped", directory_);
+}
+
+FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
+                                      const std::function<void(int64_t)>& on_chunk) const {
+  const bool drops = content.quarantine == QuarantinePolicy::kDrop;
+  const auto rows = [this, &content, &on_chunk, drops](const RowBlock& block) {
+    RowFilter filter(
+        drops ? std::span<const SetAsideRow>(content.set_aside) : std::span<const SetAsideRow>(),
+        stream_.identity.dim);
+    for (const ChunkRecord& record : committed_) {
+      read_chunk(record, [&](std::span<const float> values) { filter.take(values, block); });
+      if (on_chunk) on_chunk(record.index);
+    }
+  };
+  return {.rows = rows,
+          .fill_ledger =
+              [this](LedgerWriter& ledger) {
+                for (const ChunkRecord& record : committed_) {
+                  if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
+                }
+              },
+          .fill_offsets =
+              [this](OffsetsWriter& offsets) {
+                for (const ChunkRecord& record : committed_)
+                  offsets.append_file(offsets_path(record.index), record.offsets.value());
+              },
+          .set_aside = content.set_aside};
+}
+
+void ChunkStoreImpl::assemble(const std::string& final_path, const FinalContent& content,
                               const std::function<void(int64_t)>& on_chunk) {
   if (!pending().empty()) throw misuse("not all chunks are committed", directory_);
+  check_content(content);
   Manifest manifest;
   manifest.identity = stream_.identity;
   for (const ChunkRecord& record : committed_) {
     manifest.stats.add(record.stats);
     add_origin(manifest.origins, record.origin);
   }
-  const FinalSource source = {
-      .rows =
-          [&](const RowBlock& block) {
-            for (const ChunkRecord& record : committed_) {
-              read_chunk(record, block);
-              if (on_chunk) on_chunk(record.index);
-            }
-          },
-      .fill_ledger =
-          [&](LedgerWriter& ledger) {
-            for (const ChunkRecord& record : committed_) {
-              if (record.ledger) ledger.append_file(ledger_path(record.index), *record.ledger);
-            }
-          },
-      .fill_offsets =
-          [&](OffsetsWriter& offsets) {
-            for (const ChunkRecord& record : committed_)
-              offsets.append_file(offsets_path(record.index), record.offsets.value());
-          }};
-  write_final(source, final_path, std::move(manifest), format);
+  if (!content.set_aside.empty()) manifest.quarantine = content.quarantine;
+  if (manifest.quarantine == QuarantinePolicy::kDrop)
+    manifest.dropped_rows = static_cast<int64_t>(content.set_aside.size());
+  write_final(source_of(content, on_chunk), final_path, std::move(manifest), content.format);
 }
 
 }  // namespace
@@ -258,9 +338,14 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
                                              Open mode) {
   check_identity(identity);
   if (chunk_rows < 1) throw misuse("a chunk must have at least one row", identity.name);
+  const StreamFile wanted = {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""};
+  if (mode == Open::kJoin) {
+    std::optional<Joined> joined = join(cache_dir, wanted);
+    if (!joined) return nullptr;
+    return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(*joined));
+  }
   if (mode == Open::kFresh) remove_chunks(cache_dir, identity.name);
-  Recovered recovered =
-      recover(cache_dir, {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""});
+  Recovered recovered = recover(cache_dir, wanted);
   return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(recovered));
 }
 

@@ -21,6 +21,28 @@ namespace {
 
 constexpr int64_t kBlockBytes = 1 << 20;
 
+// Returns the rows that the matrix does not have.
+std::vector<int64_t> dropped_rows(const std::string& path, const Manifest& manifest) {
+  std::vector<int64_t> rows;
+  if (manifest.quarantine != QuarantinePolicy::kDrop) return rows;
+  for (const SetAsideRow& row : set_aside_rows(path, manifest)) rows.push_back(row.row);
+  return rows;
+}
+
+void require_same_rows(const std::string& first_path, const Manifest& first,
+                       const std::string& path, const Manifest& other) {
+  const std::vector<int64_t> expected = dropped_rows(first_path, first);
+  const std::vector<int64_t> found = dropped_rows(path, other);
+  if (found == expected) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "store.combine_rows",
+               .what = "matrices that lack different rows cannot be combined",
+               .where = path,
+               .expected = fmt::format("{} dropped rows, as in {}", expected.size(), first_path),
+               .found = fmt::format("{} dropped rows, or other ones", found.size()),
+               .hint = "run the config again with quarantine: drop for all streams"});
+}
+
 std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_paths) {
   std::vector<Manifest> manifests;
   for (const std::string& path : matrix_paths) {
@@ -49,6 +71,7 @@ std::vector<Manifest> part_manifests(const std::vector<std::string>& matrix_path
                    .hint = "encode the streams of one split with the same output_dtype"});
     }
     manifests.push_back(std::move(*manifest));
+    require_same_rows(matrix_paths.front(), manifests.front(), path, manifests.back());
   }
   return manifests;
 }
@@ -70,10 +93,10 @@ class PartColumns {
  public:
   PartColumns(const std::string& path, const Manifest& manifest)
       : reader_(path, Elements::kAny), manifest_(manifest) {
-    if (reader_.rows() != manifest.identity.rows || reader_.dim() != manifest.columns ||
+    if (reader_.rows() != manifest.vectors() || reader_.dim() != manifest.columns ||
         reader_.descr() != npy_type(manifest.type)) {
       throw damage("a matrix does not have the shape and type in its manifest", path,
-                   fmt::format("{} x {} of {}", manifest.identity.rows, manifest.columns,
+                   fmt::format("{} x {} of {}", manifest.vectors(), manifest.columns,
                                npy_type(manifest.type)),
                    fmt::format("{} x {} of {}", reader_.rows(), reader_.dim(), reader_.descr()));
     }
@@ -120,9 +143,11 @@ Manifest combined_manifest(const std::vector<Manifest>& parts,
     combined.columns += parts[i].columns;
     combined.ranges_given = combined.ranges_given || parts[i].ranges_given;
     combined.stats.add(parts[i].stats);
+    if (parts[i].quarantine != QuarantinePolicy::kError) combined.quarantine = parts[i].quarantine;
     combined.parts.push_back(std::filesystem::path(matrix_paths[i]).filename().string());
     for (const ChunkOrigin& origin : parts[i].origins) add_origin(combined.origins, origin);
   }
+  combined.dropped_rows = parts.front().dropped_rows;
   return combined;
 }
 
@@ -155,13 +180,13 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
   }
   create_directories_durably(parent_directory(combined_path));
   remove_final_temp_files(combined_path);
-  NpyWriter writer(combined_path, {.rows = {.begin = 0, .end = combined.identity.rows},
+  NpyWriter writer(combined_path, {.rows = {.begin = 0, .end = combined.vectors()},
                                    .columns = combined.columns,
                                    .descr = std::string(npy_type(combined.type))});
   const int64_t block_rows = std::max<int64_t>(1, kBlockBytes / row_bytes);
   std::vector<std::byte> block;
-  while (writer.rows_written() < combined.identity.rows) {
-    const int64_t rows = std::min(block_rows, combined.identity.rows - writer.rows_written());
+  while (writer.rows_written() < combined.vectors()) {
+    const int64_t rows = std::min(block_rows, combined.vectors() - writer.rows_written());
     block.resize(static_cast<size_t>(rows * row_bytes));
     std::byte* column = block.data();
     for (PartColumns& part : parts) {
@@ -174,6 +199,7 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
   publish_final(writer, std::move(combined),
                 {.ledger = nullptr,
                  .offsets = nullptr,
+                 .set_aside = nullptr,
                  .ranges_bytes = combined_ranges(manifests, matrix_paths)});
 }
 

@@ -1,14 +1,14 @@
 #include "store/final.h"
 
-#include <cerrno>
 #include <fmt/format.h>
 #include <limits>
-#include <unistd.h>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/names.h"
 #include "base/npy.h"
+#include "base/path_kind.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final_values.h"
@@ -16,6 +16,7 @@
 #include "store/records.h"
 #include "store/sealed_file.h"
 #include "store/sealed_json.h"
+#include "store/set_aside.h"
 
 namespace encode {
 namespace {
@@ -23,11 +24,7 @@ namespace {
 constexpr int64_t kMaxManifestBytes = 16 << 20;
 constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 
-bool exists(const std::string& path) {
-  if (::access(path.c_str(), F_OK) == 0) return true;
-  if (errno == ENOENT || errno == ENOTDIR) return false;
-  throw system_error("store.final", "look for", path, errno);
-}
+bool exists(const std::string& path) { return path_exists(path, "store.final"); }
 
 Json ranges_json(const Manifest& manifest) {
   if (!has_ranges(manifest.type)) return nullptr;
@@ -43,24 +40,28 @@ Json origins_json(const std::vector<ChunkOrigin>& origins) {
 std::string manifest_text(const Manifest& manifest) {
   const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
   const Json offsets = manifest.offsets ? to_json(*manifest.offsets) : Json();
-  return seal({{"format", kStoreFormat},
-               {"name", manifest.identity.name},
-               {"rows", manifest.identity.rows},
-               {"dim", manifest.identity.dim},
-               {"dtype", npy_type(manifest.type)},
-               {"output_dtype", to_string(manifest.type)},
-               {"columns", manifest.columns},
-               {"ranges", ranges_json(manifest)},
-               {"file_bytes", manifest.file_bytes},
-               {"xxh3_128", manifest.xxh3_128},
-               {"stats", to_json(manifest.stats)},
-               {"origins", origins_json(manifest.origins)},
-               {"parts", manifest.parts},
-               {"ledger", ledger},
-               {"offsets", offsets},
-               {"fingerprint", Json::parse(manifest.identity.fingerprint)}},
-              /*indent=*/2) +
-         "\n";
+  Json object = {{"format", kStoreFormat},
+                 {"name", manifest.identity.name},
+                 {"rows", manifest.identity.rows},
+                 {"dim", manifest.identity.dim},
+                 {"dtype", npy_type(manifest.type)},
+                 {"output_dtype", to_string(manifest.type)},
+                 {"columns", manifest.columns},
+                 {"ranges", ranges_json(manifest)},
+                 {"file_bytes", manifest.file_bytes},
+                 {"xxh3_128", manifest.xxh3_128},
+                 {"stats", to_json(manifest.stats)},
+                 {"origins", origins_json(manifest.origins)},
+                 {"parts", manifest.parts},
+                 {"ledger", ledger},
+                 {"offsets", offsets},
+                 {"fingerprint", Json::parse(manifest.identity.fingerprint)}};
+  if (manifest.quarantine != QuarantinePolicy::kError) {
+    object["quarantine"] = to_string(manifest.quarantine);
+    object["dropped_rows"] = manifest.dropped_rows;
+    if (manifest.set_aside) object["set_aside"] = to_json(*manifest.set_aside);
+  }
+  return seal(object, /*indent=*/2) + "\n";
 }
 
 std::vector<std::string> strings(const JsonFields& fields, const std::string& key) {
@@ -83,6 +84,15 @@ std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& wh
   for (std::string& device : strings(fields, "devices"))
     origins.push_back({.device = std::move(device), .libtorch = "", .driver = ""});
   return origins;
+}
+
+void read_quarantine(const JsonFields& fields, const std::string& where, Manifest& manifest) {
+  const std::string name = fields.string("quarantine");
+  manifest.quarantine = value_of(kQuarantinePolicies, name);
+  if (to_string(manifest.quarantine) != name) fields.refuse("quarantine", "zeros or drop", name);
+  manifest.dropped_rows = fields.integer("dropped_rows", 0, manifest.identity.rows);
+  if (fields.has("set_aside"))
+    manifest.set_aside = file_seal_from_json(fields.object("set_aside"), where);
 }
 
 Manifest parse_manifest(const Json& json, const std::string& where) {
@@ -116,6 +126,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.offsets = file_seal_from_json(fields.object("offsets"), where);
     manifest.identity.token_embeddings = true;
   }
+  if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
   return manifest;
 }
 
@@ -147,9 +158,11 @@ class StandardFinalWriter : public FinalWriter {
     manifest.columns = identity_.dim;
     manifest.stats = stats;
     manifest.origins = {origin};
-    publish_final(
-        writer_, std::move(manifest),
-        {.ledger = &ledger_, .offsets = offsets_ ? &*offsets_ : nullptr, .ranges_bytes = ""});
+    publish_final(writer_, std::move(manifest),
+                  {.ledger = &ledger_,
+                   .offsets = offsets_ ? &*offsets_ : nullptr,
+                   .set_aside = nullptr,
+                   .ranges_bytes = ""});
   }
 
  private:
@@ -168,12 +181,17 @@ void remove_final_temp_files(const std::string& matrix_path) {
   remove_temp_files(ledger_path(matrix_path));
   remove_temp_files(ranges_path(matrix_path));
   remove_temp_files(offsets_path(matrix_path));
+  remove_temp_files(publishing_path(matrix_path));
+  remove_temp_files(set_aside_path(matrix_path));
 }
 
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside) {
   const std::string path = manifest_path(writer.path());
   const std::string ranges = ranges_path(writer.path());
-  for (const std::string& old : {path, ranges, offsets_path(writer.path())}) {
+  const std::string publishing = publishing_path(writer.path());
+  write_file_durably(publishing, seal({{"name", manifest.identity.name}}) + "\n");
+  for (const std::string& old :
+       {path, ranges, offsets_path(writer.path()), set_aside_path(writer.path())}) {
     if (!exists(old)) continue;
     remove_file(old);
     sync_directory(parent_directory(old));
@@ -185,9 +203,11 @@ void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& besi
   writer.publish();
   if (beside.ledger != nullptr) manifest.ledger = beside.ledger->publish();
   if (beside.offsets != nullptr) manifest.offsets = beside.offsets->publish();
+  if (beside.set_aside != nullptr) manifest.set_aside = beside.set_aside->publish();
   manifest.file_bytes = writer.bytes_written();
   manifest.xxh3_128 = writer.xxh3_hex();
   write_file_durably(path, manifest_text(manifest));
+  remove_file(publishing);
 }
 
 std::optional<Manifest> read_manifest(const std::string& matrix_path) {
@@ -241,7 +261,8 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
       return seal && !check_sealed_file(path, *seal).empty();
     };
     if (damaged(ledger_path(matrix_path), manifest->ledger) ||
-        damaged(offsets_path(matrix_path), manifest->offsets)) {
+        damaged(offsets_path(matrix_path), manifest->offsets) ||
+        damaged(set_aside_path(matrix_path), manifest->set_aside)) {
       return FinalState::kDamaged;
     }
     return FinalState::kValid;
@@ -249,6 +270,11 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     if (error.exit_code() == ExitCode::kData) return FinalState::kDamaged;
     throw;
   }
+}
+
+std::vector<SetAsideRow> set_aside_rows(const std::string& matrix_path, const Manifest& manifest) {
+  if (!manifest.set_aside) return {};
+  return read_set_aside(set_aside_path(matrix_path), *manifest.set_aside);
 }
 
 std::string explain_foreign(const std::string& matrix_path, const StreamIdentity& identity) {

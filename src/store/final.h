@@ -18,15 +18,18 @@ void remove_final_temp_files(const std::string& matrix_path);
 
 // The files beside a final, apart from its manifest. Borrows the writers.
 struct BesideFinal {
-  LedgerWriter* ledger = nullptr;    // null for a combined matrix, which has no ledger
-  OffsetsWriter* offsets = nullptr;  // null unless the matrix has token embeddings
-  std::string ranges_bytes = "";     // the content of the ranges file, or "" if there is none
+  LedgerWriter* ledger = nullptr;     // null for a combined matrix, which has no ledger
+  OffsetsWriter* offsets = nullptr;   // null unless the matrix has token embeddings
+  LedgerWriter* set_aside = nullptr;  // null if no row was set aside
+  std::string ranges_bytes = "";      // the content of the ranges file, or "" if there is none
 };
 
-// Deletes an older manifest, ranges file and offsets file. Then publishes, in this order: the
-// ranges, the matrix, the ledger, the offsets, and the manifest. A manifest therefore never stands
-// beside a matrix that it does not describe. Fills in the manifest's sizes, hashes and seals.
-// Throws what NpyWriter, LedgerWriter and OffsetsWriter throw.
+// Deletes an older manifest, ranges file, offsets file and ledger of rows set aside. Then
+// publishes, in this order: the ranges, the matrix, the ledgers, the offsets, and the manifest. A
+// manifest therefore never stands beside a matrix that it does not describe. While it works, the
+// file publishing_path() exists: after a kill it is the proof that a matrix without a manifest is
+// from encode. Fills in the
+// manifest's sizes, hashes and seals. Throws what NpyWriter, LedgerWriter and OffsetsWriter throw.
 void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
 
 }  // namespace encode

@@ -77,9 +77,13 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     offsets.emplace(offsets_path(matrix_path), manifest.identity.rows);
     source.fill_offsets(*offsets);
   }
-  publish_final(
-      writer, std::move(manifest),
-      {.ledger = &ledger, .offsets = offsets ? &*offsets : nullptr, .ranges_bytes = ranges_bytes});
+  LedgerWriter set_aside(set_aside_path(matrix_path));
+  set_aside.append(source.set_aside);
+  publish_final(writer, std::move(manifest),
+                {.ledger = &ledger,
+                 .offsets = offsets ? &*offsets : nullptr,
+                 .set_aside = set_aside.empty() ? nullptr : &set_aside,
+                 .ranges_bytes = ranges_bytes});
 }
 
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
@@ -104,8 +108,11 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
   const auto fill_offsets = [&](OffsetsWriter& offsets) {
     if (manifest->offsets) offsets.append_file(offsets_path(float32_path), *manifest->offsets);
   };
-  write_final({.rows = rows, .fill_ledger = fill_ledger, .fill_offsets = fill_offsets}, matrix_path,
-              *manifest, format);
+  write_final({.rows = rows,
+               .fill_ledger = fill_ledger,
+               .fill_offsets = fill_offsets,
+               .set_aside = set_aside_rows(float32_path, *manifest)},
+              matrix_path, *manifest, format);
 }
 
 }  // namespace encode

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "encode/store.h"
 
@@ -24,6 +25,7 @@ struct FinalSource {
   RowSource rows;
   std::function<void(LedgerWriter&)> fill_ledger;    // called once
   std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings only
+  std::vector<SetAsideRow> set_aside;                // Manifest::quarantine says what they become
 };
 
 // Writes and publishes the final at `matrix_path`. It reads the rows once, or twice if it has to

@@ -15,6 +15,7 @@ constexpr std::string_view kChunkPrefix = "chunk_";
 constexpr std::string_view kMatrixSuffix = ".npy";
 constexpr std::string_view kLedgerSuffix = ".truncated.jsonl";
 constexpr std::string_view kOffsetsSuffix = ".offsets.npy";
+constexpr std::string_view kSetAsideSuffix = ".set_aside.jsonl";
 constexpr size_t kMaxNameBytes = 200;
 constexpr std::string_view kNameCharacters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -59,12 +60,20 @@ std::string ranges_path(const std::string& matrix_path) { return matrix_path + "
 
 std::string manifest_path(const std::string& matrix_path) { return matrix_path + ".manifest.json"; }
 
+std::string publishing_path(const std::string& matrix_path) {
+  return matrix_path + ".publishing.json";
+}
+
 std::string ledger_path(const std::string& matrix_path) {
   return beside_matrix(matrix_path, kLedgerSuffix);
 }
 
 std::string offsets_path(const std::string& matrix_path) {
   return beside_matrix(matrix_path, kOffsetsSuffix);
+}
+
+std::string set_aside_path(const std::string& matrix_path) {
+  return beside_matrix(matrix_path, kSetAsideSuffix);
 }
 
 std::string chunk_file_name(int64_t index) { return chunk_name(index, kMatrixSuffix); }
@@ -79,6 +88,10 @@ std::string chunk_offsets_name(int64_t index) { return chunk_name(index, kOffset
 std::optional<int64_t> parse_chunk_offsets_name(std::string_view name) {
   return parse_chunk_name(name, kOffsetsSuffix);
 }
+std::string chunk_set_aside_name(int64_t index) { return chunk_name(index, kSetAsideSuffix); }
+std::optional<int64_t> parse_chunk_set_aside_name(std::string_view name) {
+  return parse_chunk_name(name, kSetAsideSuffix);
+}
 
 std::string join_path(const std::string& directory, std::string_view name) {
   return fmt::format("{}/{}", directory, name);
@@ -88,7 +101,8 @@ bool is_chunk_folder_name(std::string_view name) {
   const std::optional<std::string> target = temp_file_target(name);
   const std::string_view plain = target ? std::string_view(*target) : name;
   return plain == kLogFile || plain == kStreamFile || parse_chunk_file_name(plain) ||
-         parse_chunk_ledger_name(plain) || parse_chunk_offsets_name(plain);
+         parse_chunk_ledger_name(plain) || parse_chunk_offsets_name(plain) ||
+         parse_chunk_set_aside_name(plain);
 }
 
 void check_stream_name(const std::string& name) {

@@ -12,8 +12,8 @@
 namespace encode {
 
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
-// list of names, instead of "origins".
-inline constexpr int64_t kStoreFormat = 2;
+// list of names, instead of "origins". Before format 3 no row could be set aside.
+inline constexpr int64_t kStoreFormat = 3;
 inline constexpr int64_t kOldestStoreFormat = 1;  // the oldest format that this version reads
 inline constexpr std::string_view kElementType = "<f4";
 inline constexpr std::string_view kLockFile = "LOCK";
@@ -28,6 +28,8 @@ std::string chunk_ledger_name(int64_t index);  // 17 -> "chunk_0017.truncated.js
 std::optional<int64_t> parse_chunk_ledger_name(std::string_view name);
 std::string chunk_offsets_name(int64_t index);  // 17 -> "chunk_0017.offsets.npy"
 std::optional<int64_t> parse_chunk_offsets_name(std::string_view name);
+std::string chunk_set_aside_name(int64_t index);  // 17 -> "chunk_0017.set_aside.jsonl"
+std::optional<int64_t> parse_chunk_set_aside_name(std::string_view name);
 std::string join_path(const std::string& directory, std::string_view name);
 
 // Returns true if `name` is the name of a file, or of a temporary file, that a ChunkStore writes

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/sealed_file.h"
+#include "store/set_aside.h"
 
 namespace encode {
 namespace {
@@ -18,6 +19,10 @@ void LedgerWriter::append(std::span<const TruncatedRow> rows) {
   std::string text;
   for (const TruncatedRow& row : rows) text += line_of(row);
   if (!text.empty()) write(text);
+}
+
+void LedgerWriter::append(std::span<const SetAsideRow> rows) {
+  for (const SetAsideRow& row : rows) write(ledger_line(row));
 }
 
 void LedgerWriter::append_file(const std::string& path, const FileSeal& seal) {

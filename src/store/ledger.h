@@ -1,6 +1,7 @@
-// Writes a truncation ledger, which lists the rows that max_length has truncated, and how many
-// tokens they lost. A chunk has a ledger only if it has truncated rows. The ledger of a final
-// consists of the ledgers of its chunks, one after the other.
+// Writes ledgers. A truncation ledger lists the rows that max_length has truncated, and how many
+// tokens they lost. Another ledger lists the rows that were set aside, and why. A chunk has a
+// ledger only if it has such rows. The truncation ledger of a final consists of the ledgers of its
+// chunks, one after the other.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,7 @@ class LedgerWriter {
 
   // Appends one line for each row. The rows must come in ascending order. Throws Error kIoError.
   void append(std::span<const TruncatedRow> rows);
+  void append(std::span<const SetAsideRow> rows);
   // Appends another ledger, which must hold the rows that come next. Throws Error kData if its size
   // or checksum is not the one in `seal`. Also throws what read_sealed_file() and append() throw.
   void append_file(const std::string& path, const FileSeal& seal);

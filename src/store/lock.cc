@@ -15,7 +15,11 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
+#include "base/path_kind.h"
+#include "base/system_call.h"
 #include "base/units.h"
+#include "base/utf8.h"
+#include "store/audit.h"
 #include "store/layout.h"
 
 namespace encode {
@@ -57,17 +61,27 @@ void write_owner(int fd) {
                                  {"started", utc_now()}}
                                 .dump(-1, ' ', false, Json::error_handler_t::replace) +
                             "\n";
-  if (::ftruncate(fd, 0) != 0) return;
-  [[maybe_unused]] const ssize_t written = ::pwrite(fd, owner.data(), owner.size(), 0);
+  if (retried([&] { return ::ftruncate(fd, 0); }) != 0) return;
+  [[maybe_unused]] const ssize_t written =
+      retried([&] { return ::pwrite(fd, owner.data(), owner.size(), 0); });
 }
 
-std::string read_owner(const std::string& path) {
+// Reads what write_owner() has written into `state`.
+void read_owner(const std::string& path, LockState& state) {
+  const Json owner =
+      read_json_file(path, {.max_bytes = kMaxOwnerBytes, .max_depth = 2}, "store.lock");
+  const JsonFields fields(owner, path, "store.lock");
+  state.pid = fields.integer("pid", 1, INT32_MAX);
+  state.host = fields.string("host");
+  state.started = fields.string("started");
+}
+
+std::string owner_in_words(const std::string& path) {
   try {
-    const Json owner =
-        read_json_file(path, {.max_bytes = kMaxOwnerBytes, .max_depth = 2}, "store.lock");
-    const JsonFields fields(owner, path, "store.lock");
-    return fmt::format("process {} on {}, started {}", fields.integer("pid", 1, INT32_MAX),
-                       preview(fields.string("host")), preview(fields.string("started")));
+    LockState owner;
+    read_owner(path, owner);
+    return fmt::format("process {} on {}, started {}", owner.pid, preview(owner.host),
+                       preview(owner.started));
   } catch (const Error&) {
     return "a process that has not written its name";
   }
@@ -79,46 +93,72 @@ Error locked_error(const std::string& path) {
                 .what = "another run is using this cache directory",
                 .where = path,
                 .expected = "no other run",
-                .found = "held by " + read_owner(path),
+                .found = "held by " + owner_in_words(path),
                 .hint = "run the same command again when that run has ended, or choose another "
                         "cache directory; do not delete the lock file: the lock ends with its "
                         "process"});
 }
 
 UniqueFd open_lock_file(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags, 0666); }));
   if (fd) return fd;
   ErrorDetail detail = system_error("store.lock", "open lock file", path, errno).detail();
   if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kCantCreate;
   throw Error(std::move(detail));
 }
 
+// Throws Error if the file has a text that write_owner() has not written. A run replaces the text.
+// write_owner() does not sync, so after power loss the file may have bytes that are no text.
+void refuse_foreign_lock(const UniqueFd& fd, const std::string& path) {
+  struct stat info = {};
+  if (::fstat(fd.get(), &info) != 0) throw system_error("store.lock", "stat", path, errno);
+  char first = '{';  // what write_owner() begins with; stays if the file is empty
+  if (retried([&] { return ::pread(fd.get(), &first, 1, 0); }) < 0 && S_ISREG(info.st_mode))
+    throw system_error("store.lock", "read", path, errno);
+  if (S_ISREG(info.st_mode) && (first == '{' || !may_begin_text({&first, 1}))) return;
+  throw Error({.exit_code = ExitCode::kCantCreate,
+               .code = "store.lock",
+               .what = "the lock file is not from encode",
+               .where = path,
+               .expected = "no file, or the lock file of an earlier run",
+               .found = "another file",
+               .hint = "choose a cache directory of its own"});
+}
+
 // Returns true if `path` still leads to the open file `fd`. It leads to another file or to none if
 // someone has deleted LOCK after this process opened it and before this process locked it.
 bool is_still_named(const UniqueFd& fd, const std::string& path) {
   struct stat opened = {};
+  if (::fstat(fd.get(), &opened) != 0) throw system_error("store.lock", "stat", path, errno);
   struct stat named = {};
-  return ::fstat(fd.get(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  if (::stat(path.c_str(), &named) != 0) {
+    if (means_absent(errno)) return false;
+    throw system_error("store.lock", "look for", path, errno);
+  }
+  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Waits up to kPatience for the lock. Takes an open-file-description lock, because the kernel drops
-// a classic POSIX lock when the process closes any descriptor of the file.
-void take_lock(const UniqueFd& fd, const std::string& path) {
+// Takes an open-file-description lock, because the kernel drops a classic POSIX lock when the
+// process closes any descriptor of the file. Returns false if another descriptor holds it.
+bool try_lock(const UniqueFd& fd, const std::string& path) {
   struct flock region = {};
   region.l_type = F_WRLCK;
   region.l_whence = SEEK_SET;
+  if (retried([&] { return ::fcntl(fd.get(), F_OFD_SETLK, &region); }) == 0) return true;
+  if (errno == EAGAIN) return false;
+  ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
+  if (detail.exit_code == ExitCode::kIoError) {
+    detail.expected = "a file system with locks";
+    detail.hint = "the file system may not support locks; choose a cache directory on a local disk";
+  }
+  throw Error(std::move(detail));
+}
+
+// Waits up to kPatience for the lock.
+void take_lock(const UniqueFd& fd, const std::string& path) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (::fcntl(fd.get(), F_OFD_SETLK, &region) != 0) {
-    if (errno != EAGAIN) {
-      ErrorDetail detail = system_error("store.lock", "lock", path, errno).detail();
-      if (detail.exit_code == ExitCode::kIoError) {
-        detail.expected = "a file system with locks";
-        detail.hint =
-            "the file system may not support locks; choose a cache directory on a local disk";
-      }
-      throw Error(std::move(detail));
-    }
+  while (!try_lock(fd, path)) {
     if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);
     std::this_thread::sleep_for(kRetryInterval);
   }
@@ -131,12 +171,50 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
   const std::string path = join_path(cache_dir, kLockFile);
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
     UniqueFd fd = open_lock_file(path);
+    refuse_foreign_lock(fd, path);
     take_lock(fd, path);
     if (!is_still_named(fd, path)) continue;
     write_owner(fd.get());
     return CacheLock(fd.release());
   }
   throw locked_error(path);
+}
+
+void check_locks(const UniqueFd& fd, const std::string& path) {
+  const UniqueFd other(
+      retried([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); }));
+  if (!other) throw system_error("store.lock", "open lock file", path, errno);
+  const bool excludes = try_lock(fd, path) && !try_lock(other, path);
+  if (excludes) return;
+  throw Error({.exit_code = ExitCode::kIoError,
+               .code = "store.lock",
+               .what = "the locks of this file system do not work",
+               .where = path,
+               .expected = "a lock that only one descriptor gets",
+               .found = "two descriptors with the same lock",
+               .hint = "choose a cache directory on a local disk, because two runs in this one "
+                       "would not notice each other"});
+}
+
+LockState read_lock_state(const std::string& cache_dir) {
+  const std::string path = join_path(cache_dir, kLockFile);
+  LockState state;
+  try {
+    const UniqueFd fd = open_for_reading(path, "store.lock");
+    struct flock region = {};
+    region.l_type = F_RDLCK;  // a read lock would wait for the write lock of a run
+    region.l_whence = SEEK_SET;
+    if (retried([&] { return ::fcntl(fd.get(), F_OFD_GETLK, &region); }) != 0)
+      throw system_error("store.lock", "ask for the lock", path, errno);
+    state.held = region.l_type == F_UNLCK ? LockState::Held::kNo : LockState::Held::kYes;
+    read_owner(path, state);
+  } catch (const Error& error) {
+    const bool never_locked = error.exit_code() == ExitCode::kNoInput;
+    if (never_locked) state.held = LockState::Held::kNo;
+    state.problem = never_locked ? path + ": no run has used this directory"
+                                 : path + ": " + error.detail().what;
+  }
+  return state;
 }
 
 CacheLock::CacheLock(CacheLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

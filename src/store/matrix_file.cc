@@ -53,14 +53,16 @@ NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
 void NpyWriter::append(std::span<const float> values) {
   const auto dim = static_cast<size_t>(shape_.columns);
   if (const auto bad = find_non_finite(values)) {
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = "store.nonfinite",
-                 .what = "the vector of a row is not finite",
-                 .where = place_of(shape_, rows_written_ + static_cast<int64_t>(*bad / dim)),
-                 .expected = "finite numbers",
-                 .found = fmt::format("{} in column {}", values[*bad], *bad % dim),
-                 .hint = "the chunk of this row was not stored; float32 gives no finite vector "
-                         "either, so check the row and the weights of the model"});
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = "store.nonfinite",
+         .what = "the vector of a row is not finite",
+         .where = fmt::format("{}: {}", file_.path(),
+                              place_of(shape_, rows_written_ + static_cast<int64_t>(*bad / dim))),
+         .expected = "finite numbers",
+         .found = fmt::format("{} in column {}", values[*bad], *bad % dim),
+         .hint = "the file was not stored; look at the text of this row and at the weights "
+                 "of the model, because some number overflows or is not finite"});
   }
   append_bytes(std::as_bytes(values));
 }

@@ -10,6 +10,7 @@
 
 #include "base/half.h"
 #include "base/npy_reader.h"
+#include "base/units.h"
 #include "store/layout.h"
 
 namespace encode {
@@ -40,14 +41,14 @@ Ranges::Ranges(int64_t dim)
 Ranges Ranges::read(const std::string& path, int64_t dim) {
   const NpyHeader header = read_npy_header(path);
   if (header.descr != kElementType || header.rows != 2 || header.cols != dim) {
-    throw Error(
-        {.exit_code = ExitCode::kConfig,
-         .code = kRangesError,
-         .what = "the quantization ranges do not fit the embeddings",
-         .where = path,
-         .expected = fmt::format("'{}' of shape (2, {})", kElementType, dim),
-         .found = fmt::format("'{}' of shape ({}, {})", header.descr, header.rows, header.cols),
-         .hint = kRangesHint});
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = kRangesError,
+                 .what = "the quantization ranges do not fit the embeddings",
+                 .where = path,
+                 .expected = fmt::format("'{}' of shape (2, {})", kElementType, dim),
+                 .found = fmt::format("'{}' of shape ({}, {})", preview(header.descr), header.rows,
+                                      header.cols),
+                 .hint = kRangesHint});
   }
   NpyReader reader(path);
   const std::span<const float> values = reader.next(2);

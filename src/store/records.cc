@@ -40,6 +40,7 @@ void RowStats::add(const RowStats& other) {
   lost_tokens += other.lost_tokens;
   zero_token_rows += other.zero_token_rows;
   redone_rows += other.redone_rows;
+  set_aside_rows += other.set_aside_rows;
 }
 
 Json to_json(const FileSeal& seal) {
@@ -53,11 +54,9 @@ FileSeal file_seal_from_json(const Json& json, const std::string& where) {
 }
 
 Json to_json(const RowStats& stats) {
-  return {{"tokens", stats.tokens},
-          {"truncated_rows", stats.truncated_rows},
-          {"lost_tokens", stats.lost_tokens},
-          {"zero_token_rows", stats.zero_token_rows},
-          {"redone_rows", stats.redone_rows}};
+  return {{"tokens", stats.tokens},           {"truncated_rows", stats.truncated_rows},
+          {"lost_tokens", stats.lost_tokens}, {"zero_token_rows", stats.zero_token_rows},
+          {"redone_rows", stats.redone_rows}, {"set_aside_rows", stats.set_aside_rows}};
 }
 
 RowStats row_stats_from_json(const Json& json, const std::string& where) {
@@ -66,7 +65,8 @@ RowStats row_stats_from_json(const Json& json, const std::string& where) {
           .truncated_rows = fields.integer("truncated_rows", 0, kMaxInteger),
           .lost_tokens = fields.integer("lost_tokens", 0, kMaxInteger),
           .zero_token_rows = fields.integer("zero_token_rows", 0, kMaxInteger),
-          .redone_rows = fields.integer_or("redone_rows", 0, 0, kMaxInteger)};
+          .redone_rows = fields.integer_or("redone_rows", 0, 0, kMaxInteger),
+          .set_aside_rows = fields.integer_or("set_aside_rows", 0, 0, kMaxInteger)};
 }
 
 Json to_json(const ChunkOrigin& origin) {
@@ -183,7 +183,15 @@ std::string to_line(const LogRecord& record) {
   json.update(to_json(chunk.origin));
   if (chunk.ledger) json["ledger"] = to_json(*chunk.ledger);
   if (chunk.offsets) json["offsets"] = to_json(*chunk.offsets);
+  if (chunk.set_aside) json["set_aside"] = to_json(*chunk.set_aside);
   return seal(json) + "\n";
+}
+
+std::string log_text(const StreamFile& stream, std::span<const ChunkRecord> chunks) {
+  std::string text;
+  for (const ChunkRecord& chunk : chunks)
+    text += to_line({.stream = stream.checksum, .chunk = chunk});
+  return text;
 }
 
 LogRecord parse_log_line(std::string_view line, const std::string& where) {
@@ -203,11 +211,14 @@ LogRecord parse_log_line(std::string_view line, const std::string& where) {
                     .stats = row_stats_from_json(fields.object("stats"), where),
                     .origin = chunk_origin_from_json(json, where),
                     .ledger = {},
-                    .offsets = {}};
+                    .offsets = {},
+                    .set_aside = {}};
     if (fields.has("ledger"))
       record.chunk.ledger = file_seal_from_json(fields.object("ledger"), where);
     if (fields.has("offsets"))
       record.chunk.offsets = file_seal_from_json(fields.object("offsets"), where);
+    if (fields.has("set_aside"))
+      record.chunk.set_aside = file_seal_from_json(fields.object("set_aside"), where);
     return record;
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,8 @@ struct LogRecord {
 
 // Returns the line for chunks.log: sealed JSON (sealed_json.h) that ends in '\n'.
 std::string to_line(const LogRecord& record);
+// Returns the content of a log with these records.
+std::string log_text(const StreamFile& stream, std::span<const ChunkRecord> chunks);
 // Parses a line without its newline. Throws Error kData if the line is damaged.
 LogRecord parse_log_line(std::string_view line, const std::string& where);
 inline constexpr size_t kMaxLogLineBytes = 4096;  // the limit for a line without its newline

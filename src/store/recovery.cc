@@ -12,6 +12,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/path_kind.h"
+#include "base/system_call.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
@@ -71,10 +73,16 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
     StreamFile candidate = with_checksum(wanted, chunk_rows);
     if (candidate.checksum == first.stream) return candidate;
   }
-  throw damage(
-      "stream.json is missing or damaged, and the chunks beside it may belong to another run",
-      join_path(directory, kStreamFile), "chunks of this run, or no chunks",
-      fmt::format("{} records of another stream", log.records.size()));
+  ErrorDetail detail =
+      damage(
+          "stream.json is missing or damaged, and the chunks beside it may belong to another run",
+          join_path(directory, kStreamFile), "chunks of this run, or no chunks",
+          fmt::format("{} records of another stream", log.records.size()))
+          .detail();
+  detail.hint =
+      "--fresh deletes the chunks and starts over; with another cache directory you keep "
+      "them";
+  throw Error(std::move(detail));
 }
 
 // Returns true if `name` is the name of a chunk's file and no committed record mentions this file.
@@ -84,6 +92,8 @@ bool is_stray(const std::string& name, const std::map<int64_t, ChunkRecord>& com
     return !committed.contains(*index) || !committed.at(*index).ledger;
   if (const auto index = parse_chunk_offsets_name(name))
     return !committed.contains(*index) || !committed.at(*index).offsets;
+  if (const auto index = parse_chunk_set_aside_name(name))
+    return !committed.contains(*index) || !committed.at(*index).set_aside;
   return false;
 }
 
@@ -105,18 +115,16 @@ void sweep(const std::string& directory, const std::map<int64_t, ChunkRecord>& c
   if (changed) sync_directory(directory);
 }
 
-std::string log_text(const StreamFile& stream, const std::map<int64_t, ChunkRecord>& committed) {
-  std::string text;
-  for (const auto& [index, record] : committed)
-    text += to_line({.stream = stream.checksum, .chunk = record});
-  return text;
-}
-
 std::string check_beside_chunk(const std::string& directory, const ChunkRecord& record) {
   if (record.ledger) {
     const std::string wrong =
         check_sealed_file(join_path(directory, chunk_ledger_name(record.index)), *record.ledger);
     if (!wrong.empty()) return fmt::format("its truncation ledger is damaged ({})", wrong);
+  }
+  if (record.set_aside) {
+    const std::string wrong = check_sealed_file(
+        join_path(directory, chunk_set_aside_name(record.index)), *record.set_aside);
+    if (!wrong.empty()) return fmt::format("its ledger of rows set aside is damaged ({})", wrong);
   }
   if (!record.offsets) return "";
   const std::string wrong = check_offsets(join_path(directory, chunk_offsets_name(record.index)),
@@ -144,7 +152,6 @@ std::string check_chunk(const std::string& directory, const StreamFile& stream,
     return check_beside_chunk(directory, record);
   } catch (const Error& error) {
     if (error.exit_code() == ExitCode::kNoInput) return "the file is missing";
-    if (error.exit_code() == ExitCode::kIoError) return error.detail().what;
     throw;
   }
 }
@@ -186,18 +193,33 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
     }
   }
   // Repairs the log by writing a new one. This also creates a log that does not exist.
-  const bool log_exists = ::access(log_path.c_str(), F_OK) == 0;
+  const bool log_exists = path_exists(log_path, "store.log");
   const bool log_is_clean =
       log_exists && log.problems.empty() && log.records.size() == committed.size();
-  if (!log_is_clean) write_file_durably(log_path, log_text(result.stream, committed));
+  for (const auto& [index, record] : committed) result.committed.push_back(record);
+  if (!log_is_clean) write_file_durably(log_path, log_text(result.stream, result.committed));
   sweep(directory, committed, result.dropped);
-  for (auto& [index, record] : committed) result.committed.push_back(std::move(record));
   return result;
+}
+
+std::optional<Joined> join(const std::string& cache_dir, const StreamFile& wanted) {
+  const std::string directory = chunks_dir(cache_dir, wanted.identity.name);
+  // The log is opened first, because remove_chunks() deletes it first.
+  std::optional<SharedLog> log = SharedLog::open(join_path(directory, kLogFile));
+  if (!log) return std::nullopt;
+  try {
+    StreamFile found = read_stream_file(join_path(directory, kStreamFile));
+    if (!same_stream(found, wanted)) refuse_foreign(directory, found, wanted);
+    return Joined{.stream = std::move(found), .log = std::move(*log)};
+  } catch (const Error& error) {
+    if (error.exit_code() != ExitCode::kNoInput) throw;
+    return std::nullopt;
+  }
 }
 
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name) {
   const std::string directory = chunks_dir(cache_dir, stream_name);
-  if (::access(directory.c_str(), F_OK) != 0 && errno == ENOENT) return;
+  if (!path_exists(directory, "store.stream")) return;
   // Deletes the log first. If the removal is interrupted after that, the next run treats the chunks
   // as stray files. Deletes stream.json last, because it says which stream the folder belongs to.
   remove_file(join_path(directory, kLogFile));
@@ -206,10 +228,19 @@ void remove_chunks(const std::string& cache_dir, const std::string& stream_name)
     if (is_chunk_folder_name(name) && name != kStreamFile) remove_file(join_path(directory, name));
   }
   remove_file(join_path(directory, kStreamFile));
-  if (::rmdir(directory.c_str()) != 0 && errno != ENOTEMPTY && errno != EEXIST) {
+  if (retried([&] { return ::rmdir(directory.c_str()); }) != 0 && errno != ENOTEMPTY &&
+      errno != EEXIST && errno != ENOTDIR) {
     throw system_error("io.remove", "delete folder", directory, errno);
   }
   sync_directory(cache_dir);
+}
+
+void check_chunk_owner(const std::string& directory, const StreamIdentity& identity) {
+  std::string problem;
+  const std::optional<StreamFile> found =
+      try_read_stream_file(join_path(directory, kStreamFile), problem);
+  const StreamFile wanted = {.identity = identity, .chunk_rows = 1, .checksum = ""};
+  if (found && !same_stream(*found, wanted)) refuse_foreign(directory, *found, wanted);
 }
 
 }  // namespace encode

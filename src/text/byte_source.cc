@@ -1,6 +1,7 @@
 #include "text/byte_source.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "encode/error.h"
 
+#include "base/system_call.h"
 #include "text/compressed_source.h"
 
 namespace encode {
@@ -35,7 +37,10 @@ DiskFile::DiskFile(std::string path, bool hashed)
 size_t DiskFile::read(char* data, size_t size) {
   if (offset_ == size_) {
     char extra = 0;
-    if (::pread(fd_.get(), &extra, 1, static_cast<off_t>(size_)) <= 0) return 0;
+    const ssize_t n =
+        retried([&] { return ::pread(fd_.get(), &extra, 1, static_cast<off_t>(size_)); });
+    if (n < 0) throw system_error("io.read", "read", path_, errno);
+    if (n == 0) return 0;
     throw Error({.exit_code = ExitCode::kIoError,
                  .code = "text.changed",
                  .what = "the file grew while it was read",

@@ -1,6 +1,7 @@
 // Repairs JSON that RFC 8259 allows and simdjson refuses. Invalid JSON stays invalid.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace encode {
@@ -13,5 +14,7 @@ bool replace_lone_surrogate_escapes(std::string& json);
 // bits. The result is still too large for a token id, so it cannot be taken for one. Returns true
 // if it has shortened an integer. Throws no Error.
 bool shorten_big_integers(std::string& json);
+// The smallest absolute value of a shortened integer.
+inline constexpr int64_t kShortenedInteger = 100'000'000'000'000'000;
 
 }  // namespace encode

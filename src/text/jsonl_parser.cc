@@ -1,14 +1,17 @@
 // The parser of JSONL: each line is a JSON document. A row is one string of the document, or one
 // array of token ids.
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <simdjson.h>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "text/json_field.h"
@@ -51,6 +54,16 @@ std::string_view type_name(dom::element value) {
   }
 }
 
+// Describes a line that is not JSON. simdjson does not say where, so another parser looks for it.
+RowProblem syntax_problem(std::string_view line, simdjson::error_code error) {
+  const std::optional<JsonFault> fault = find_json_fault(line);
+  return {.code = "jsonl.syntax",
+          .what = "the line is not a JSON document",
+          .expected = "one JSON document (RFC 8259)",
+          .found = fault ? fmt::format("{}, at column {}", fault->reason, fault->offset + 1)
+                         : simdjson::error_message(error)};
+}
+
 class JsonlParser final : public RecordParser {
  public:
   JsonlParser(ByteWindow& window, const InputOptions& options)
@@ -82,6 +95,7 @@ class JsonlParser final : public RecordParser {
   bool repair_;
   dom::parser parser_;
   std::string repaired_line_;
+  bool shortened_ = false;  // true if integers of the line were shortened
   std::vector<int32_t> input_ids_;
 };
 
@@ -110,6 +124,7 @@ bool JsonlParser::next(Record& record) {
 }
 
 void JsonlParser::parse(std::string_view line, Record& record) {
+  shortened_ = false;
   dom::element root;
   const auto error = parser_.parse(line.data(), line.size(), false).get(root);
   if (error != simdjson::SUCCESS) {
@@ -143,18 +158,20 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
                       .found = "\\ud800 to \\udfff without its other half"};
     return;
   }
-  const bool big_integers = shorten_big_integers(repaired_line_);
+  shortened_ = shorten_big_integers(repaired_line_);
   dom::element root;
   auto error = first_error;
-  if (bad_bytes || bad_escapes || big_integers) error = parser_.parse(repaired_line_).get(root);
+  if (bad_bytes || bad_escapes || shortened_) error = parser_.parse(repaired_line_).get(root);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error == simdjson::DEPTH_ERROR) {
+    record.problem = {.code = "jsonl.depth",
+                      .what = "the JSON document is nested too deeply",
+                      .expected = fmt::format("at most {} levels", kMaxJsonDepth),
+                      .found = "more levels"};
+    return;
+  }
   if (error != simdjson::SUCCESS) {
-    record.problem = {.code = error == simdjson::DEPTH_ERROR ? "jsonl.depth" : "jsonl.syntax",
-                      .what = "bad JSON",
-                      .expected = error == simdjson::DEPTH_ERROR
-                                      ? fmt::format("at most {} levels", kMaxJsonDepth)
-                                      : "one JSON document (RFC 8259)",
-                      .found = simdjson::error_message(error)};
+    record.problem = syntax_problem(line, error);
     return;
   }
   find_row(root, record);
@@ -188,11 +205,15 @@ void JsonlParser::take_ids(dom::array array, Record& record) {
     int64_t id = -1;
     if (element.get_int64().get(id) != simdjson::SUCCESS || id < 0 ||
         id > std::numeric_limits<int32_t>::max()) {
+      // The digits of a shortened integer are not the digits of the file, so they are not shown.
+      const bool is_shortened = shortened_ && std::abs(id) >= kShortenedInteger;
       record.problem = {.code = "jsonl.input_ids",
                         .what = fmt::format("the field '{}' is not a list of token ids",
                                             preview(path_.spelled())),
                         .expected = "integers in [0, 2147483648)",
-                        .found = fmt::format("{} as entry {}", preview(simdjson::minify(element)),
+                        .found = fmt::format("{} as entry {}",
+                                             is_shortened ? "an integer of more than 18 digits"
+                                                          : preview(simdjson::minify(element)),
                                              input_ids_.size())};
       return;
     }

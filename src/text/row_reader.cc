@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
+#include <vector>
 
 #include "encode/error.h"
 
 #include "base/utf8.h"
+#include "text/row_hash.h"
 #include "text/text_format.h"
 
 namespace encode {
@@ -53,6 +56,46 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
                .found = fmt::format("field: '{}'", options.field),
                .hint = "leave out the field, or set the format to jsonl, csv or tsv"});
 }
+
+// Divides the rows of a scan into blocks and hashes them.
+class BlockHashes {
+ public:
+  // Appends to `checkpoints`, which must outlive the object.
+  explicit BlockHashes(std::vector<InputScan::Checkpoint>& checkpoints)
+      : checkpoints_(checkpoints) {}
+
+  // Adds an accepted row, which begins at `place`.
+  void add(const Record& record, InputScan::Checkpoint place) {
+    if (rows_ == 0 || rows_ == most_rows() || bytes_ >= InputScan::kBlockTextBytes) {
+      finish();
+      checkpoints_.push_back(std::move(place));
+    }
+    record.tokenized ? hash_.add(record.input_ids) : hash_.add(record.text);
+    ++rows_;
+    bytes_ += record.size_bytes();
+  }
+  // Ends the last block.
+  void finish() {
+    if (rows_ == 0) return;
+    checkpoints_.back().xxh3_128 = hash_.hex();
+    hash_ = RowHash();
+    rows_ = bytes_ = 0;
+  }
+
+ private:
+  // The most rows of the block that is being filled.
+  int64_t most_rows() const {
+    const int64_t doublings = (std::ssize(checkpoints_) - 1) / InputScan::kBlocksOfOneSize;
+    constexpr int64_t kMostDoublings = 6;
+    static_assert(InputScan::kBlockRows << kMostDoublings == InputScan::kMaxBlockRows);
+    return InputScan::kBlockRows << std::min(doublings, kMostDoublings);
+  }
+
+  std::vector<InputScan::Checkpoint>& checkpoints_;
+  RowHash hash_;
+  int64_t rows_ = 0;
+  int64_t bytes_ = 0;
+};
 
 }  // namespace
 
@@ -161,45 +204,21 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
                                    problem.code == "text.empty" ? "empty_row" : "bad_row")});
 }
 
-void RowReader::seek(int64_t row, const InputScan& scan) {
-  if (row < 0 || row > scan.rows) {
-    throw Error({.exit_code = ExitCode::kInternal,
-                 .code = "text.seek",
-                 .what = "no such row",
-                 .where = options_.path,
-                 .expected = fmt::format("0 to {}", scan.rows),
-                 .found = fmt::to_string(row),
-                 .hint = "this is a defect of encode; please report it"});
-  }
-  if (file_.size() != scan.file_bytes) {
-    throw Error({.exit_code = ExitCode::kIoError,
-                 .code = "text.changed",
-                 .what = "the file changed after it was scanned",
-                 .where = options_.path,
-                 .expected = fmt::format("{} bytes", scan.file_bytes),
-                 .found = fmt::format("{} bytes", file_.size()),
-                 .hint = "run the command again, and do not change the inputs during a run"});
-  }
-  if (scan.checkpoints.empty()) return;  // the input has no rows
-  const size_t index =
-      std::min(static_cast<size_t>(row / InputScan::kCheckpointRows), scan.checkpoints.size() - 1);
-  const InputScan::Checkpoint& checkpoint = scan.checkpoints[index];
+void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {
   parser_->seek(checkpoint.offset_bytes, checkpoint.line);
   rows_ = checkpoint.row;
   records_ = checkpoint.rows_in;
-  while (rows_ < row && advance({})) {
-  }
 }
 
 InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_rejected) {
   InputScan scan;
+  BlockHashes blocks(scan.checkpoints);
   while (advance(on_rejected)) {
-    if ((rows_ - 1) % InputScan::kCheckpointRows == 0) {
-      scan.checkpoints.push_back({.row = rows_ - 1,
-                                  .line = record_.line,
-                                  .rows_in = records_ - 1,
-                                  .offset_bytes = record_.offset_bytes});
-    }
+    blocks.add(record_, {.row = rows_ - 1,
+                         .line = record_.line,
+                         .rows_in = records_ - 1,
+                         .offset_bytes = record_.offset_bytes,
+                         .xxh3_128 = {}});
     const int64_t size = record_.size_bytes();
     scan.empty += size == 0 ? 1 : 0;
     scan.tokenized += record_.tokenized ? 1 : 0;
@@ -207,6 +226,7 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
     scan.text_bytes += size;
     scan.longest_bytes = std::max(scan.longest_bytes, size);
   }
+  blocks.finish();
   scan.rows_in = records_;
   scan.rows = rows_;
   scan.rejected = records_ - rows_;

@@ -28,7 +28,8 @@ class RowReader final : public TextReader {
   RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes = kBlockBytes);
 
   bool next(Text& text) override;
-  void seek(int64_t row, const InputScan& scan) override;
+  // Makes the row of a checkpoint of the same file the next row. Throws what next() throws.
+  void go_to(const InputScan::Checkpoint& checkpoint);
 
   // Reads the whole input. The reader must have Purpose::kScan, and must not have read anything
   // before. Throws what TextReader throws, and passes on what `on_rejected` throws.

@@ -1,5 +1,7 @@
 #include "base/bounded_queue.h"
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -36,6 +38,25 @@ TEST(BoundedQueue, TheProducersFailureComesAfterItsItems) {
   EXPECT_THROW(queue.pop(), std::runtime_error);
 }
 
+TEST(BoundedQueue, TheFrontKeepsItsRoomUntilItIsPopped) {
+  BoundedQueue<int> queue(1);
+  queue.push(1);
+  EXPECT_EQ(*queue.front(), 1);
+  std::atomic<bool> pushed = false;
+  std::thread producer([&] {
+    queue.push(2);
+    pushed = true;
+    queue.finish();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(pushed);
+  EXPECT_EQ(queue.pop(), 1);
+  EXPECT_EQ(*queue.front(), 2);
+  queue.pop();
+  EXPECT_EQ(queue.front(), nullptr);
+  producer.join();
+}
+
 // A producer must not wait forever after its consumer has failed.
 TEST(BoundedQueue, AProducerThatWaitsForRoomEndsWhenTheConsumerIsGone) {
   BoundedQueue<int> queue(1);
@@ -43,6 +64,19 @@ TEST(BoundedQueue, AProducerThatWaitsForRoomEndsWhenTheConsumerIsGone) {
   std::thread producer([&queue] { EXPECT_FALSE(queue.push(2)); });
   queue.abandon();
   producer.join();
+}
+
+TEST(BoundedQueue, SaysWhenNoItemWaits) {
+  BoundedQueue<int> queue(2);
+  constexpr auto kShort = std::chrono::milliseconds(1);
+  EXPECT_TRUE(queue.await_empty(kShort));
+  queue.push(1);
+  EXPECT_FALSE(queue.await_empty(kShort));
+  std::jthread consumer([&queue] { queue.pop(); });
+  EXPECT_TRUE(queue.await_empty(std::chrono::seconds(60)));
+  queue.push(2);
+  queue.abandon();
+  EXPECT_TRUE(queue.await_empty(kShort)) << "nobody will take the item";
 }
 
 }  // namespace

@@ -39,6 +39,53 @@ TEST(Render, LeavesOutWhatIsEmpty) {
             "error[x.y]: bad\n  found     here");
 }
 
+// The bytes that move a cursor, ring, change the direction of text, or are not UTF-8.
+const std::string kHarmful = "\x1b[31m \a \r \t \x7f \xC2\x9B \u202E \u2066 \uFEFF \xFF \xE2\x82";
+const std::string kHarmless =
+    R"(\x1b[31m \x07 \x0d \x09 \x7f \u009b \u202e \u2066 \ufeff \xff \xe2\x82)";
+
+TEST(Render, EscapesEveryField) {
+  const ErrorDetail harmful = {.exit_code = ExitCode::kData,
+                               .code = kHarmful,
+                               .what = kHarmful,
+                               .where = kHarmful,
+                               .expected = kHarmful,
+                               .found = kHarmful,
+                               .hint = kHarmful};
+  const Error error(harmful);
+  const ErrorDetail& detail = error.detail();
+  for (const std::string& field :
+       {detail.code, detail.what, detail.where, detail.expected, detail.found, detail.hint})
+    EXPECT_EQ(field, kHarmless);
+  EXPECT_EQ(render(harmful), error.what());
+  EXPECT_EQ(render(detail), error.what()) << "escaped text is not escaped again";
+}
+
+TEST(Render, KeepsTextThatCanBeRead) {
+  const std::string path = "/data/\u00dcn\u00efc\u00f6de \u4f60\U0001F600\n\\x1b";
+  EXPECT_EQ(Error({.exit_code = ExitCode::kData,
+                   .code = "x.y",
+                   .what = "bad",
+                   .where = path,
+                   .expected = "",
+                   .found = "",
+                   .hint = ""})
+                .detail()
+                .where,
+            path);
+}
+
+TEST(Render, CutsAFieldAndStatesItsSize) {
+  const Error error({.exit_code = ExitCode::kData,
+                     .code = "x.y",
+                     .what = "bad",
+                     .where = "",
+                     .expected = "",
+                     .found = std::string(100'000, 'a'),
+                     .hint = ""});
+  EXPECT_EQ(error.detail().found, std::string(8192, 'a') + "... (100000 bytes)");
+}
+
 TEST(ExitCodeForErrno, TellsSchedulersWhatTheyCanDo) {
   EXPECT_EQ(exit_code_for_errno(ENOENT), ExitCode::kNoInput);
   EXPECT_EQ(exit_code_for_errno(EACCES), ExitCode::kNoPermission);

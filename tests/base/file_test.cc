@@ -79,6 +79,27 @@ TEST(AtomicFile, SaysBeforeTheWorkThatTheDiskIsTooSmall) {
   EXPECT_EQ(entries(dir.path()), 0U);
 }
 
+TEST(AtomicFile, CanBePublishedOnlyIfNothingHasTheName) {
+  const TempDir dir;
+  for (const bool first : {true, false}) {
+    AtomicFile file(dir.file("a"), 0);
+    file.write(first ? "1" : "2", 1);
+    EXPECT_EQ(file.commit_if_absent(), first);
+  }
+  EXPECT_EQ(read_bytes(dir.file("a")), "1");
+  EXPECT_EQ(entries(dir.path()), 1U);
+}
+
+TEST(AtomicFile, CanKeepThePermissionsOfAnotherFile) {
+  const TempDir dir;
+  const std::string path = dir.write("a", "old");
+  std::filesystem::permissions(path, std::filesystem::perms{0604});
+  AtomicFile file(path, 0);
+  file.keep_attributes_of(open_for_reading(path, "x"));
+  file.commit();
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0604});
+}
+
 TEST(AtomicFile, NeedsItsDirectory) {
   const TempDir dir;
   EXPECT_EQ(refused([&] { AtomicFile(dir.file("none/a"), 0); }).exit_code, ExitCode::kCantCreate);

@@ -3,12 +3,19 @@
 #include <sched.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "support/temp_dir.h"
+
 namespace encode {
 namespace {
+
+using testing::TempDir;
+
+constexpr int64_t kKibi = 1024;
 
 TEST(HostMemory, IsWithinItsLimit) {
   const HostMemory memory = host_memory();
@@ -23,6 +30,103 @@ TEST(HostMemory, IsDescribedAsInTheLog) {
   EXPECT_EQ(describe(memory), "host memory 38.7% (61.3 GB available)");
 }
 
+// A folder with copies of the kernel's files: a machine of 64 GB of which 40 GB are available.
+class HostFiles : public ::testing::Test {
+ protected:
+  HostFiles() {
+    root_.write("proc/meminfo",
+                "MemTotal:       64000000 kB\nMemFree: 1 kB\nMemAvailable:   40000000 kB\n");
+  }
+  HostMemory read() const { return host_memory(root_.path()); }
+  // Writes a file of a cgroup.
+  void group(const std::string& name, const std::string& text) {
+    root_.write("sys/fs/cgroup/" + name, text);
+  }
+
+  TempDir root_;
+};
+
+TEST_F(HostFiles, WithoutALimitGiveTheMachine) {
+  EXPECT_EQ(read().limit_bytes, 64'000'000 * kKibi);
+  EXPECT_EQ(read().available_bytes, 40'000'000 * kKibi);
+  root_.write("proc/self/cgroup", "0::/job\n");
+  group("job/memory.max", "max\n");
+  group("job/memory.high", "max\n");
+  group("job/memory.current", "5000\n");
+  EXPECT_EQ(read().limit_bytes, 64'000'000 * kKibi);
+  EXPECT_EQ(read().stalled_percent, 0);
+}
+
+TEST_F(HostFiles, OfVersion2CountThePageCacheOfFilesThatNobodyMapsAsAvailable) {
+  root_.write("proc/self/cgroup", "0::/slurm/job\n");
+  group("slurm/job/memory.max", "8000000\n");
+  group("slurm/job/memory.current", "5000000\n");
+  group("slurm/job/memory.stat",
+        "anon 1\nfile 2500000\nfile_mapped 300000\ninactive_file 1500000\nactive_file 800000\n");
+  EXPECT_EQ(read().limit_bytes, 8'000'000);
+  EXPECT_EQ(read().available_bytes, 5'000'000);
+  EXPECT_DOUBLE_EQ(read().used_percent(), 37.5);
+}
+
+TEST_F(HostFiles, OfVersion2LimitAtTheMarkWhereTheKernelSlowsDown) {
+  root_.write("proc/self/cgroup", "0::/job\n");
+  group("job/memory.max", "8000000\n");
+  group("job/memory.high", "6000000\n");
+  group("job/memory.current", "5000000\n");
+  EXPECT_EQ(read().limit_bytes, 6'000'000);
+  EXPECT_EQ(read().available_bytes, 1'000'000);
+}
+
+TEST_F(HostFiles, OfTheTightestGroupDecide) {
+  root_.write("proc/self/cgroup", "0::/slurm/job/step\n");
+  group("slurm/memory.max", "9000000\n");
+  group("slurm/memory.current", "8900000\n");
+  group("slurm/job/memory.max", "8000000\n");
+  group("slurm/job/memory.current", "2000000\n");
+  EXPECT_EQ(read().limit_bytes, 8'000'000);
+  EXPECT_EQ(read().available_bytes, 100'000) << "other jobs have used the memory of the parent";
+}
+
+TEST_F(HostFiles, OfVersion1LimitToo) {
+  root_.write("proc/self/cgroup", "4:memory:/docker/a1\n1:cpu:/\n0::/\n");
+  group("memory/docker/a1/memory.limit_in_bytes", "600000000\n");
+  group("memory/docker/a1/memory.usage_in_bytes", "550000000\n");
+  group("memory/docker/a1/memory.stat", "inactive_file 1\ntotal_inactive_file 100000000\n");
+  group("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  group("memory/memory.usage_in_bytes", "9000000000\n");
+  EXPECT_EQ(read().limit_bytes, 600'000'000);
+  EXPECT_EQ(read().available_bytes, 150'000'000);
+}
+
+// A hybrid system has the memory controller in version 1, and the stalls in version 2.
+TEST_F(HostFiles, OfAHybridSystemComeFromBothVersions) {
+  root_.write("proc/self/cgroup", "4:memory:/a1\n0::/b\n");
+  group("memory/a1/memory.limit_in_bytes", "600000000\n");
+  group("memory/a1/memory.usage_in_bytes", "550000000\n");
+  group("unified/cgroup.controllers", "\n");
+  group("unified/b/memory.pressure",
+        "some avg10=12.50 avg60=1.00 avg300=0.00 total=1\nfull avg10=3.00\n");
+  EXPECT_EQ(read().available_bytes, 50'000'000);
+  EXPECT_DOUBLE_EQ(read().stalled_percent, 12.5);
+}
+
+TEST_F(HostFiles, GiveTheStallsOfTheMachineIfNoGroupCountsThem) {
+  root_.write("proc/self/cgroup", "0::/\n");
+  root_.write("proc/pressure/memory", "some avg10=7.25 avg60=0.00 avg300=0.00 total=9\n");
+  EXPECT_DOUBLE_EQ(read().stalled_percent, 7.25);
+  group("memory.pressure", "some avg10=damaged\n");
+  EXPECT_EQ(read().stalled_percent, 0);
+}
+
+TEST(HostMemory, OfAFewProcessesIsWithinTheHosts) {
+  const HostMemory host = {.limit_bytes = 1000, .available_bytes = 600};
+  EXPECT_EQ(within(host, 500, 100).limit_bytes, 500);
+  EXPECT_EQ(within(host, 500, 100).available_bytes, 400);
+  EXPECT_EQ(within(host, 800, 100).available_bytes, 600) << "others use the host, too";
+  EXPECT_EQ(within(host, 5000, 100).limit_bytes, 1000);
+  EXPECT_EQ(within(host, 500, 700).available_bytes, 0);
+}
+
 TEST(HostMemory, IsNotDividedByAnUnknownLimit) { EXPECT_EQ(HostMemory{}.used_percent(), 0); }
 
 TEST(ResidentBytes, SeeMemoryThatIsTouched) {
@@ -31,6 +135,11 @@ TEST(ResidentBytes, SeeMemoryThatIsTouched) {
   const std::vector<char> touched(kBytes, 1);
   EXPECT_GE(resident_bytes() - before, kBytes * 9 / 10);
   EXPECT_GE(peak_resident_bytes(), before + kBytes * 9 / 10);
+}
+
+TEST(ResidentBytes, OfAnotherProcessCanBeRead) {
+  EXPECT_GT(resident_bytes(::getppid()), 0);
+  EXPECT_EQ(resident_bytes(pid_t{0x7ffffff}), 0) << "no such process";
 }
 
 TEST(CpuQuota, FollowsTheAffinityOfTheThread) {

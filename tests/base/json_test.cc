@@ -126,6 +126,54 @@ TEST_F(Fields, TakeIntegersOnlyFromIntegersInRange) {
   EXPECT_EQ(refused([&] { fields.integer("int", 8, 100); }).found, "7");
 }
 
+TEST(JsonMessages, StateTheRangeOfANumber) {
+  const Json json = {{"layer_norm_eps", 2.5}};
+  const JsonFields config(json, "config.json", "model.config");
+  EXPECT_EQ(render(refused([&] { config.number("layer_norm_eps", 1e-30, 1); })),
+            "error[model.config]: bad value for 'layer_norm_eps'\n"
+            "  where     config.json\n"
+            "  expected  a number from 1e-30 to 1\n"
+            "  found     2.5\n"
+            "  hint      correct the file, or choose another model: encode accepts no other value");
+}
+
+TEST(JsonMessages, SayWhatIsNotJsonAndWhere) {
+  EXPECT_EQ(render(refusal("{\n \"a\": NaN}")),
+            "error[x.json]: malformed JSON\n"
+            "  where     doc.json:2:7\n"
+            "  expected  JSON (RFC 8259) with unique keys\n"
+            "  found     NaN, which JSON does not have\n"
+            "  hint      correct the file, or copy or download it again");
+  EXPECT_EQ(render(refusal(R"({"a":1,"a":2})")),
+            "error[x.json]: malformed JSON\n"
+            "  where     doc.json\n"
+            "  expected  JSON (RFC 8259) with unique keys\n"
+            "  found     the key 'a' appears twice in one object\n"
+            "  hint      correct the file, or copy or download it again");
+}
+
+// Each offset is that of the first byte that cannot stand there.
+TEST(FindJsonFault, AgreesWithTheParserAboutWhatIsJson) {
+  const std::string good = R"({"a":[1,-2.5e3,true,null,"\u00e9\n"],"b":{}})";
+  EXPECT_FALSE(find_json_fault(good).has_value());
+  for (size_t size = 0; size < good.size(); ++size) {
+    const auto fault = find_json_fault(good.substr(0, size));
+    ASSERT_TRUE(fault.has_value()) << size;
+    EXPECT_LE(fault->offset, size);
+    for (const char byte : {'\0', '\x01', 'x', ']', '\xff', '"', ','}) {
+      std::string text = good;
+      text[size] = byte;
+      bool accepted = true;
+      try {
+        parse(text);
+      } catch (const Error&) {
+        accepted = false;
+      }
+      EXPECT_EQ(accepted, !find_json_fault(text).has_value()) << text;
+    }
+  }
+}
+
 TEST_F(Fields, RefuseWrongTypesOfOptionalValuesToo) {
   EXPECT_EQ(refused([&] { fields.integer_or("text", 1, 0, 9); }).code, "x.json");
   EXPECT_EQ(refused([&] { fields.string_or("int", ""); }).code, "x.json");

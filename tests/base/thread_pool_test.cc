@@ -1,9 +1,13 @@
 #include "base/thread_pool.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <stdexcept>
+#include <sys/resource.h>
 
 #include <gtest/gtest.h>
+
+#include "encode/error.h"
 
 namespace encode {
 namespace {
@@ -40,6 +44,22 @@ TEST(ThreadPool, ThrowsTheFirstFailureAndWorksOn) {
   calls = 0;
   pool.run(4, body);
   EXPECT_EQ(calls, 4);
+}
+
+// Leaves room for the stacks of a few threads only.
+void run_with_little_memory() {
+  const rlimit limit = {.rlim_cur = rlim_t{256} << 20, .rlim_max = rlim_t{256} << 20};
+  ::setrlimit(RLIMIT_AS, &limit);
+  try {
+    ThreadPool(1000, [] {});
+  } catch (const Error& error) {
+    std::_Exit(error.detail().code == "os.thread" ? static_cast<int>(error.exit_code()) : 1);
+  }
+  std::_Exit(0);
+}
+
+TEST(ThreadPool, RefusedThreadIsAnError) {
+  EXPECT_EXIT(run_with_little_memory(), ::testing::ExitedWithCode(71), "");
 }
 
 }  // namespace

@@ -16,6 +16,21 @@ TEST(FormatBytes, UsesDecimalUnits) {
   EXPECT_EQ(format_bytes(999'960), "1.0 MB") << "not 1000.0 kB";
 }
 
+TEST(ParseBytes, ReadsANumberWithAUnit) {
+  EXPECT_EQ(parse_bytes("600MB"), 600'000'000);
+  EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000);
+  EXPECT_EQ(parse_bytes("4GiB"), int64_t{4} << 30);
+  EXPECT_EQ(parse_bytes("0.5KiB"), 512);
+  EXPECT_EQ(parse_bytes("7B"), 7);
+}
+
+TEST(ParseBytes, RefusesEverythingElse) {
+  for (const char* text : {"", "600", "MB", "600 M", "600mb", "-1GB", "1e3MB", "nan GB", "inf GB",
+                           "1  GB", "1GB ", "1GBs", "0x10MB", "9999999TB", "1,5GB"}) {
+    EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+  }
+}
+
 TEST(FormatCount, GroupsDigits) {
   EXPECT_EQ(format_count(0), "0");
   EXPECT_EQ(format_count(999), "999");
@@ -51,7 +66,7 @@ TEST(Preview, KeepsTerminalsSafe) {
 }
 
 TEST(Preview, CutsAndSaysSo) {
-  EXPECT_EQ(preview("abcdef", 3), "abc...");
+  EXPECT_EQ(preview("abcdef", 3), "abc... (6 bytes)");
   EXPECT_EQ(preview("abc", 3), "abc");
 }
 

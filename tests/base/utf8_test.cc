@@ -93,5 +93,15 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
   EXPECT_EQ(first_invalid_utf8(""), 0U);
 }
 
+TEST(Utf8, KnowsBytesThatNoTextBeginsWith) {
+  for (const char* text :
+       {"{", "a", " ", "\n", "\t", "\r", "\xC3\xA9", "\xEF\xBB\xBF", "\xF0\x9F\x98\x80"})
+    EXPECT_TRUE(may_begin_text(text)) << text;
+  for (const std::string& text :
+       {std::string(), std::string(1, '\0'), std::string("\x1b"), std::string("\x7f"),
+        std::string("\x80"), std::string("\xC1"), std::string("\xF5"), std::string("\xFF")})
+    EXPECT_FALSE(may_begin_text(text));
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
+
 #include "support/temp_dir.h"
 
 namespace encode {
@@ -211,6 +213,7 @@ const std::vector<Override> every_key = {
     {"semantic.keep_chunk_cache", "true", "-13"},
     {"semantic.cache_dir", "elsewhere", "-14"},
     {"hardware.device", "cuda:1", "-15"},
+    {"hardware.devices", "[cuda:1]", "-15"},
     {"hardware.strict_numerics", "true", "-15"},
     {"hardware.threads", "4", "-16"},
     {"hardware.tokenizer_threads", "5", "-17"},
@@ -218,6 +221,12 @@ const std::vector<Override> every_key = {
     {"hardware.max_restarts", "7", "-19"},
     {"hardware.allocator.expandable_segments", "false", "-20"},
     {"hardware.allocator.conf", "max_split_size_mb:64", "-21"},
+    {"hardware.synchronous_launches", "true", "-21"},
+    {"hardware.worker_chunks", "6", "-21"},
+    {"hardware.memory_limit", "1.5GB", "-21"},
+    {"hardware.memory_pressure_percent", "70", "-21"},
+    {"semantic.quarantine", "drop", "-21"},
+    {"semantic.padding", "longest", "-21"},
     {"input.file", "other.csv", "-22"},
     {"input.field", "other", "-23"},
     {"input.format", "jsonl", "-24"},
@@ -273,16 +282,64 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
       run.streams[0].speed;
   EXPECT_TRUE(batch_size == 1 && batch_tokens == 2 && threads == 4 && tokenizer_threads == 5 &&
               prefetch == 6000000);
-  const auto& [cache_dir, output, chunked, chunk_size, save, keep, final_format, fresh] = run.store;
+  const auto& [cache_dir, output, chunked, chunk_size, save, keep, final_format, quarantine, fresh,
+               overwrite] = run.store;
   EXPECT_TRUE(cache_dir == "elsewhere" && output == "other.npy" && !chunked && chunk_size == 3 &&
-              !save && keep);
+              !save && keep && quarantine == QuarantinePolicy::kDrop);
   EXPECT_EQ(final_format, (FinalFormat{.type = OutputType::kInt8, .ranges_file = "ranges.npy"}));
-  EXPECT_FALSE(fresh) << "starting over is an action of one command, not a setting";
-  const auto& [device, strict_numerics, expandable, conf, restarts] = run.hardware;
+  EXPECT_FALSE(fresh || overwrite) << "these are actions of one command, not settings";
+  const auto& [device, devices, strict_numerics, expandable, conf, synchronous, restarts,
+               worker_chunks, memory_limit, memory_pressure] = run.hardware;
+  EXPECT_EQ(devices, std::vector<std::string>{"cuda:1"});
+  EXPECT_TRUE(memory_limit == 1'500'000'000 && memory_pressure == 70);
   EXPECT_TRUE(device == "cuda:1" && strict_numerics && !expandable &&
-              conf == "max_split_size_mb:64" && restarts == 7);
+              conf == "max_split_size_mb:64" && synchronous && restarts == 7 && worker_chunks == 6);
+  EXPECT_EQ(run.padding, PaddingPolicy::kLongest);
   const auto& [level, file, json, progress] = run.log;
   EXPECT_TRUE(level == "debug" && file == "other.log" && json && !progress);
+}
+
+TEST(Keys, AutoLeavesTheNumberToTheRun) {
+  const LoadedConfig config = load_text(R"(
+semantic: {model: m, batch_size: auto, batch_tokens: auto, chunk_size: auto}
+data:
+  streams: {b: {batch_size: 8}, c: {batch_tokens: 4096}}
+  splits: {s: {a: a.txt, b: b.txt, c: {file: c.txt, batch_size: auto}}}
+)");
+  const std::vector<StreamConfig>& streams = config.run.streams;
+  EXPECT_EQ(streams[0].speed.batch_size, kAutoBatch);
+  EXPECT_EQ(streams[0].speed.batch_tokens, kAutoBatch);
+  EXPECT_EQ(streams[1].speed.batch_size, 8);
+  EXPECT_EQ(streams[1].speed.batch_tokens, kAutoBatch);
+  EXPECT_EQ(streams[2].speed.batch_size, kAutoBatch);
+  EXPECT_EQ(streams[2].speed.batch_tokens, 4096);
+  EXPECT_EQ(config.run.store.chunk_size, kAutoChunkRows);
+  expect_round_trip(config);
+}
+
+TEST(Devices, AreAListOrAllAndExcludeAnotherDevice) {
+  const std::string base = "semantic: {model: m}\ninput: {file: a.csv, field: f}\n";
+  const auto devices = [&base](const std::string& hardware, const std::vector<Override>& flags) {
+    return load_text(base + "hardware: {" + hardware + "}\n", flags).run.hardware.devices;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(devices("devices: [cpu, cpu]", {}), (Names{"cpu", "cpu"}));
+  EXPECT_EQ(devices("devices: all", {}), Names{"all"});
+  EXPECT_EQ(devices("device: cpu", {{"hardware.devices", "cuda:0,cuda:1", "--devices"}}),
+            (Names{"cuda:0", "cuda:1"}));
+  EXPECT_EQ(devices("devices: [cpu, cpu]", {{"hardware.device", "cpu", "--device"}}), Names{});
+  EXPECT_EQ(devices("device: cpu, devices: [cpu]", {}), Names{"cpu"});
+  EXPECT_EQ(devices("device: auto, devices: [cpu, cpu]", {}), (Names{"cpu", "cpu"}));
+  for (const char* wrong : {"device: cpu, devices: [cpu, cpu]", "devices: [all, cpu]"}) {
+    try {
+      devices(wrong, {});
+      ADD_FAILURE() << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code, "config.conflict") << wrong;
+      EXPECT_EQ(error.exit_code(), ExitCode::kConfig);
+    }
+  }
+  EXPECT_THROW(devices("devices: [auto, cpu]", {}), Error);
 }
 
 TEST(Print, ShowsEveryValueWithItsOrigin) {

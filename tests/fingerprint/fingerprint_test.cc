@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 
 namespace encode {
@@ -80,7 +82,13 @@ TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
 }
 
 TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
+  // The tests of this file have a case for each field.
+  const auto& [input, input_bytes, input_sha256, model_files, result, tokenizer_library] =
+      Fingerprint();
+  const auto& [name, bytes, sha256, settled_key] = FileHash();
+  ASSERT_FALSE(settled_key) << "the key is not part of the fingerprint";
   expect_each_counts({[](Fingerprint& f) { f.model_files[0].sha256 = "ce"; },
+                      [](Fingerprint& f) { f.model_files[0].bytes = 4; },
                       [](Fingerprint& f) { f.model_files[1].bytes = 4; },
                       [](Fingerprint& f) { f.model_files[1].name = "pytorch_model.bin"; },
                       [](Fingerprint& f) { f.model_files.pop_back(); },
@@ -116,6 +124,10 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
 }
 
 TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
+  const auto& [kind, path, pooling, include_prompt, in_features, out_features, bias, residual,
+               activation, tensors] = SentenceModule();
+  ASSERT_TRUE(path.empty() && tensors.empty());  // see DoesNotChangeWithPathsOfTheModel
+  ASSERT_TRUE(include_prompt && bias && !residual && in_features != 7 && out_features != 7);
   const auto module = [](const std::function<void(SentenceModule&)>& edit) {
     return [edit](Fingerprint& f) { edit(f.result.modules[0]); };
   };
@@ -164,6 +176,25 @@ TEST(Fingerprint, SaysWhetherNormsAreOneInOldTextsToo) {
   EXPECT_FALSE(says_normalized(R"({"combined":[]})"));
 }
 
+TEST(Fingerprint, ATextThatIsNotAJsonObjectIsAnError) {
+  for (const std::string text : {"", "{", "not JSON", "[]", "7", "{}x"}) {
+    std::vector<CombinedPart> parts(1);
+    parts[0].identity.fingerprint = text;
+    const std::vector<std::function<void()>> readers = {[&] { without_input(text); },
+                                                        [&] { says_normalized(text); },
+                                                        [&] { combined_fingerprint(parts); }};
+    for (const auto& read : readers) {
+      try {
+        read();
+        ADD_FAILURE() << text;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.detail().code, "store.damaged");
+        EXPECT_EQ(error.exit_code(), ExitCode::kData);
+      }
+    }
+  }
+}
+
 StreamIdentity identity_of(const Fingerprint& fingerprint) {
   return {.name = "tc", .fingerprint = to_text(fingerprint), .rows = 5, .dim = 384};
 }
@@ -173,7 +204,7 @@ TEST(Differences, NameTheFieldAndBothValues) {
   other.model_files[1].sha256 = "ee";
   other.result.max_length = 128;
   EXPECT_EQ(describe_differences(identity_of(base()), identity_of(other)),
-            "model.files.model.safetensors.sha256: cache has \"dd\", this run has \"ee\"\n"
+            "model file 'model.safetensors'.sha256: cache has \"dd\", this run has \"ee\"\n"
             "result.max_length: cache has 256, this run has 128");
   EXPECT_EQ(describe_differences(identity_of(base()), identity_of(base())), "");
 }

@@ -13,6 +13,7 @@
 #include "encode/worker_event.h"
 
 #include "base/json.h"
+#include "base/refused.h"
 
 namespace encode {
 namespace {
@@ -37,7 +38,7 @@ class Filler {
     InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
                       integer(), integer(), text(),    integer(), {}};
     for (int i = 0; i < 3; ++i)
-      scan.checkpoints.push_back({integer(), integer(), integer(), integer()});
+      scan.checkpoints.push_back({integer(), integer(), integer(), integer(), text()});
     return scan;
   }
   InputOptions input() {
@@ -63,6 +64,10 @@ class Filler {
             DenseActivation::kSelu,
             {{text(), tensor()}}};
   }
+  FileHash file_hash() {
+    return {text(), integer(), text(),
+            FileKey{integer(), integer(), integer(), integer(), integer()}};
+  }
   EffectiveResult effective() {
     return {{PoolingMode::kLastToken},
             true,
@@ -83,29 +88,65 @@ class Filler {
             scan(),
             {integer(), integer(), integer(), integer(), integer()},
             text(),
+            {file_hash(), file_hash()},
             effective(),
             integer(),
             false,
-            integer(),
-            text()};
+            text(),
+            number(),
+            number(),
+            {{text(), integer()}},
+            {set_aside(), set_aside()},
+            rows(),
+            {rows(), rows()}};
   }
+  SetAsideRow set_aside() { return {integer(), text(), text()}; }
   JobSpec job() {
-    return {text(), {text(), true, false, text(), integer()}, {unit(), unit()}, number()};
+    return {text(),
+            {text(),
+             {text(), text()},
+             true,
+             false,
+             text(),
+             true,
+             integer(),
+             integer(),
+             integer(),
+             integer()},
+            {text(), integer(), integer()},
+            {unit(), unit()},
+            number(),
+            true,
+            integer(),
+            ChunkOrigin{text(), text(), text(), integer()},
+            true};
   }
   RowRange rows() { return {integer(), integer()}; }
-  RowStats stats() { return {integer(), integer(), integer(), integer(), integer()}; }
+  RowStats stats() { return {integer(), integer(), integer(), integer(), integer(), integer()}; }
+
+  CacheCounts cache_counts() {
+    return {integer(), integer(), integer(), integer(), integer(),
+            integer(), integer(), integer(), integer(), integer()};
+  }
 
   // Returns one event of every kind.
   std::vector<WorkerEvent> events() {
-    return {ModelLoaded{integer(),
-                        {DeviceKind::kCuda, text(), text(), text(), text(), integer()},
+    return {ModelLoading{},
+            ModelLoaded{integer(),
+                        {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
                         integer(),
                         number(),
                         text(),
-                        integer()},
+                        integer(),
+                        {number(), number()}},
             UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
             ChunkStarted{integer(), integer(), rows()},
+            WindowStarted{integer(), rows()},
+            ProbeStarted{integer(), rows()},
+            ProbeDone{integer(), rows()},
             BatchDone{integer(), integer(), integer()},
+            BatchHalved{integer(), integer()},
+            RowsSetAside{integer(), {set_aside(), set_aside()}},
             ChunkDone{integer(),
                       integer(),
                       rows(),
@@ -121,10 +162,19 @@ class Filler {
                      {number(), number(), number(), number(), number(), number(), number()},
                      integer(),
                      integer()},
+            CacheUsed{integer(), cache_counts()},
+            CacheProblem{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()},
+                         false},
             ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
+            DeviceChecked{{DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
+                          text(),
+                          true},
+            DefenceTried{text(), true, text()},
             LogLine{text(), text()},
             WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
-            WorkerFinished{}};
+            WorkerFinished{},
+            WorkerRetired{text()},
+            MemoryPressure{true, number(), integer()}};
   }
 
  private:
@@ -159,7 +209,13 @@ TEST(JobProtocol, RefusesTheNamesThatUsersMayWriteInstead) {
   const std::string name = "\"bfloat16\"";
   ASSERT_NE(text.find(name), std::string::npos);
   text.replace(text.find(name), name.size(), "\"bf16\"");
-  EXPECT_THROW(job_spec_from_json(text), Error);
+  EXPECT_EQ(testing::refused([&] { job_spec_from_json(text); }).code, "job.protocol");
+}
+
+TEST(JobProtocol, RefusesAPathThatIsNotUtf8) {
+  JobSpec spec = Filler(1).job();
+  spec.cache_dir = "\xff";
+  EXPECT_EQ(testing::refused([&] { to_json(spec); }).code, "job.utf8");
 }
 
 TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
@@ -171,7 +227,10 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     // empty job.
     JobSpec empty;
     empty.units.resize(2);
-    for (JobUnit& unit : empty.units) unit.scan.checkpoints.resize(3);
+    for (JobUnit& unit : empty.units) {
+      unit.scan.checkpoints.resize(3);
+      unit.set_aside.resize(2);
+    }
     const Json read_back = Json::parse(to_json(job_spec_from_json(json)));
     EXPECT_EQ(equal_leaves(read_back, Json::parse(to_json(empty))), 0);
   }
@@ -221,7 +280,7 @@ TEST(JobProtocol, EventWithBrokenUtf8IsStillALine) {
 }
 
 TEST(JobProtocol, GarbageIsAnInternalErrorNeverACrash) {
-  const std::string good = to_json_line(Filler(1).events()[4]);
+  const std::string good = to_json_line(Filler(1).events()[9]);
   std::vector<std::string> lines = {"",
                                     "\n",
                                     "{}",
@@ -253,7 +312,7 @@ TEST(JobProtocol, GarbageIsAnInternalErrorNeverACrash) {
 
 TEST(JobProtocol, JobWithAFieldMissingIsRefusedByName) {
   const Json whole = Json::parse(to_json(Filler(3).job()));
-  for (const char* key : {"cache_dir", "hardware", "units"}) {
+  for (const char* key : {"cache_dir", "hardware", "embedding_cache", "units"}) {
     Json cut = whole;
     cut.erase(key);
     try {

@@ -2,7 +2,10 @@
 // file, or an error of this call. Every call gets every fault. After each fault the same job must
 // finish with the right bytes.
 #include <cerrno>
-#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
 #include <random>
 #include <set>
 #include <sys/stat.h>
@@ -13,6 +16,8 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "store/audit.h"
+#include "store/snapshot.h"
 #include "store/torture.h"
 #include "support/temp_dir.h"
 
@@ -25,6 +30,15 @@ FakeJob small_job(bool keep_chunks) {
   return job;
 }
 
+// Returns what the log says that is not true, or "". A record may be missing after a kill, but a
+// record never comes before its files.
+std::string record_problem(const std::string& cache, const FakeJob& job) {
+  const std::string folder = chunks_dir(cache, job.identity.name);
+  if (!std::filesystem::exists(folder + "/stream.json")) return "";
+  const ChunkFolder found = read_chunk_folder(folder);
+  return found.damaged.empty() ? "" : found.damaged[0].path + ": " + found.damaged[0].wrong;
+}
+
 // Kills a run at its k-th system call, for k = 1, 2, ..., until a run makes fewer calls than k.
 // Returns the number of calls of a run.
 int64_t sweep(FaultMode mode, const FakeJob& job) {
@@ -33,6 +47,7 @@ int64_t sweep(FaultMode mode, const FakeJob& job) {
     const std::string cache = dir.file("cache");
     const ChildResult result = run_child(cache, job, fault_plan(cache, mode, k));
     EXPECT_TRUE(result.killed || result.exit_code == 0) << "call " << k << ": " << result.message;
+    EXPECT_EQ(record_problem(cache, job), "") << "call " << k;
     EXPECT_EQ(resume_problem(cache, job, result.acked), "") << "call " << k;
     if (!result.killed) return k - 1;
   }
@@ -52,6 +67,12 @@ TEST(Crash, KillBeforeEveryCallOfTokenEmbeddings) {
   EXPECT_GT(sweep(FaultMode::kKillBefore, job), 150);
 }
 
+TEST(Crash, KillBeforeEveryCallOfAJobThatSetsRowsAside) {
+  FakeJob job = small_job(false);
+  job.set_aside = {5, 6, 29};
+  EXPECT_GT(sweep(FaultMode::kKillBefore, job), 120);
+}
+
 TEST(Crash, KillWhileStartingOverFresh) {
   for (int64_t k = 1;; ++k) {
     const TempDir dir;
@@ -69,19 +90,32 @@ TEST(Crash, KillWhileStartingOverFresh) {
   }
 }
 
-TEST(Crash, KilledTwiceAtRandom) {
-  const char* soak_round = std::getenv("STORE_SOAK");
-  std::mt19937 random(soak_round == nullptr ? 7 : static_cast<unsigned>(std::atoi(soak_round)));
-  for (int round = 0; round < 150; ++round) {
+// A job with random settings.
+FakeJob random_job(std::mt19937& random) {
+  FakeJob job = random() % 3 == 0 ? token_embeddings_job() : FakeJob();
+  job.keep_chunks = random() % 2 == 0;
+  job.chunk_rows = 1 + static_cast<int64_t>(random() % 9);
+  job.identity.rows = 20 + static_cast<int64_t>(random() % 20);
+  if (random() % 3 == 0) job.set_aside = {0, 7, 8, 19};
+  return job;
+}
+
+// Every other run is killed a second time, while it goes on.
+TEST(Crash, KilledAtRandom) {
+  std::mt19937 random(7 + soak_round());
+  const int rounds = soak_round() == 0 ? 150 : 2000;
+  int kills = 0;
+  for (int round = 0; round < rounds; ++round) {
     const TempDir dir;
     const std::string cache = dir.file("cache");
-    FakeJob job = small_job(round % 2 == 0);
-    job.chunk_rows = 1 + static_cast<int64_t>(random() % 9);
+    const FakeJob job = random_job(random);
     std::set<int64_t> acked;
-    for (int kill = 0; kill < 2; ++kill) {
-      const auto at = static_cast<int64_t>(1 + random() % 90);
-      const ChildResult result =
-          run_child(cache, job, fault_plan(cache, FaultMode::kKillBefore, at));
+    for (int kill = 0; kill < 1 + round % 2; ++kill) {
+      const auto at = static_cast<int64_t>(1 + random() % 120);
+      const FaultMode mode = random() % 2 == 0 ? FaultMode::kKillBefore : FaultMode::kKillAfter;
+      const ChildResult result = run_child(cache, job, fault_plan(cache, mode, at));
+      kills += result.killed ? 1 : 0;
+      EXPECT_EQ(record_problem(cache, job), "") << "round " << round;
       for (const int64_t index : result.acked) {
         EXPECT_TRUE(acked.insert(index).second)
             << "round " << round << ": chunk " << index << " encoded twice";
@@ -89,6 +123,7 @@ TEST(Crash, KilledTwiceAtRandom) {
     }
     EXPECT_EQ(resume_problem(cache, job, {acked.begin(), acked.end()}), "") << "round " << round;
   }
+  std::cout << fmt::format("count: {} random kills\n", kills);
 }
 
 // Shows that this test can fail: resume_problem() notices an acknowledged chunk that is lost.
@@ -152,24 +187,133 @@ TEST_P(Failure, OfAnyCallIsCleanAndResumable) {
 
 INSTANTIATE_TEST_SUITE_P(
     Errors, Failure,
-    ::testing::Values(
-        ErrnoCase{"NoSpaceOnce", ENOSPC, ExitCode::kIoError, false},
-        ErrnoCase{"NoSpaceFromThen", ENOSPC, ExitCode::kIoError, true},
-        ErrnoCase{"QuotaOnce", EDQUOT, ExitCode::kIoError, false},
-        ErrnoCase{"QuotaFromThen", EDQUOT, ExitCode::kIoError, true},
-        ErrnoCase{"IoErrorOnce", EIO, ExitCode::kIoError, false},
-        ErrnoCase{"IoErrorFromThen", EIO, ExitCode::kIoError, true},
-        ErrnoCase{"ReadOnlyOnce", EROFS, ExitCode::kNoPermission, false},
-        ErrnoCase{"ReadOnlyFromThen", EROFS, ExitCode::kNoPermission, true},
-        ErrnoCase{"DeniedOnce", EACCES, ExitCode::kNoPermission, false},
-        ErrnoCase{"DeniedFromThen", EACCES, ExitCode::kNoPermission, true},
-        ErrnoCase{"NoDescriptorsOnce", EMFILE, ExitCode::kOsError, false},
-        ErrnoCase{"NoDescriptorsFromThen", EMFILE, ExitCode::kOsError, true},
-        // Injects EINTR only once. Callers retry after EINTR, so they would retry forever.
-        ErrnoCase{"InterruptedOnce", EINTR, ExitCode::kIoError, false},
-        ErrnoCase{"ShortWriteOnce", 0, ExitCode::kOk, false},
-        ErrnoCase{"ShortWriteFromThen", 0, ExitCode::kOk, true}),
+    ::testing::Values(ErrnoCase{"NoSpaceOnce", ENOSPC, ExitCode::kIoError, false},
+                      ErrnoCase{"NoSpaceFromThen", ENOSPC, ExitCode::kIoError, true},
+                      ErrnoCase{"QuotaOnce", EDQUOT, ExitCode::kIoError, false},
+                      ErrnoCase{"QuotaFromThen", EDQUOT, ExitCode::kIoError, true},
+                      ErrnoCase{"IoErrorOnce", EIO, ExitCode::kIoError, false},
+                      ErrnoCase{"IoErrorFromThen", EIO, ExitCode::kIoError, true},
+                      ErrnoCase{"ReadOnlyOnce", EROFS, ExitCode::kNoPermission, false},
+                      ErrnoCase{"ReadOnlyFromThen", EROFS, ExitCode::kNoPermission, true},
+                      ErrnoCase{"DeniedOnce", EACCES, ExitCode::kNoPermission, false},
+                      ErrnoCase{"DeniedFromThen", EACCES, ExitCode::kNoPermission, true},
+                      ErrnoCase{"NoDescriptorsOnce", EMFILE, ExitCode::kOsError, false},
+                      ErrnoCase{"NoDescriptorsFromThen", EMFILE, ExitCode::kOsError, true},
+                      // Every interrupted call is retried. EINTR is injected only once, because the
+                      // callers would retry forever.
+                      ErrnoCase{"InterruptedOnce", EINTR, ExitCode::kOk, false},
+                      ErrnoCase{"ShortWriteOnce", 0, ExitCode::kOk, false},
+                      ErrnoCase{"ShortWriteFromThen", 0, ExitCode::kOk, true}),
     [](const auto& test) { return std::string(test.param.name); });
+
+// Runs a job again, part of which is done, with one fault in a call that only looks at files.
+ChildResult look_again(const std::string& cache, const FakeJob& job, const char* call,
+                       FaultPlan plan) {
+  std::snprintf(plan.call, sizeof plan.call, "%s", call);
+  return run_child(
+      [&](const std::function<void(int64_t)>& ack) {
+        run_fake_job(cache, job, ack);
+        ack(1000000 + fault_calls());
+      },
+      plan);
+}
+
+struct LookCase {
+  const char* call;
+  int least;  // a run makes at least this number of these calls
+};
+
+std::ostream& operator<<(std::ostream& out, const LookCase& look) { return out << look.call; }
+
+class Look : public ::testing::TestWithParam<LookCase> {
+ protected:
+  // Every chunk but one is committed, and there is no final.
+  Look() : job_(token_embeddings_job()) {
+    job_.set_aside = {5, 6};
+    run_fake_job(cache_, job_);
+    const std::string log = chunks_dir(cache_, job_.identity.name) + "/chunks.log";
+    const std::string text = read_bytes(log);
+    write_bytes(log, text.substr(0, text.rfind('\n', text.size() - 2) + 1));
+    const std::string final_path = job_.final_path(cache_);
+    for (const std::string& path : {final_path, manifest_path(final_path), ledger_path(final_path),
+                                    offsets_path(final_path), set_aside_path(final_path)})
+      std::filesystem::remove(path);
+    committed_ = take_snapshot(cache_);
+  }
+
+  // Fails the k-th call, and all later ones if `persistent`. Returns the number of calls of a run
+  // that had no fault, or 0 after a fault.
+  int64_t run(int64_t k, int error, bool persistent) {
+    SCOPED_TRACE(
+        fmt::format("call {}, {}{}", k, std::strerror(error), persistent ? ", always" : ""));
+    restore_snapshot(cache_, committed_);
+    FaultPlan plan = fault_plan(cache_, FaultMode::kErrno, k);
+    plan.error = error;
+    plan.persistent = persistent;
+    ChildResult result = look_again(cache_, job_, GetParam().call, plan);
+    EXPECT_EQ(result.signal, 0);
+    if (result.exit_code == 0) {
+      const int64_t calls = result.acked.back() - 1000000;
+      result.acked.pop_back();
+      EXPECT_LE(result.acked.size(), 1U) << "a good chunk was encoded again";
+      EXPECT_EQ(read_bytes(job_.final_path(cache_)), expected_final(job_));
+      if (calls < k) return calls;
+    } else {
+      ++failed_;
+      EXPECT_EQ(result.exit_code, exit_code_of(error)) << result.message;
+      EXPECT_NE(result.message.find(std::strerror(error)), std::string::npos) << result.message;
+    }
+    EXPECT_EQ(resume_problem(cache_, job_, result.acked), "");
+    return 0;
+  }
+
+  static int exit_code_of(int error) {
+    return static_cast<int>(error == EACCES ? ExitCode::kNoPermission : ExitCode::kIoError);
+  }
+
+  const TempDir dir_;
+  const std::string cache_ = dir_.file("cache");
+  FakeJob job_;
+  Snapshot committed_;
+  int failed_ = 0;
+};
+
+// An error is not the absence of a file and not a damaged file.
+TEST_P(Look, ErrorOfAnyIsCleanAndResumable) {
+  const std::vector<int> errors = soak_round() == 0
+                                      ? std::vector<int>{EIO}
+                                      : std::vector<int>{EIO, EACCES, ESTALE, ENXIO, ETIMEDOUT};
+  for (const int error : errors) {
+    for (const bool persistent : {false, true}) {
+      int64_t calls = 0;
+      failed_ = 0;
+      for (int64_t k = 1; calls == 0; ++k) calls = run(k, error, persistent);
+      EXPECT_GE(calls, GetParam().least);
+      EXPECT_GE(failed_, GetParam().least);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, Look,
+                         ::testing::Values(LookCase{"pread", 20}, LookCase{"stat", 5},
+                                           LookCase{"fstat", 20}, LookCase{"open_read", 20},
+                                           LookCase{"readdir", 2}),
+                         [](const auto& test) { return std::string(test.param.call); });
+
+TEST(Failure, InterruptedReadIsRetried) {
+  FakeJob job = small_job(true);
+  const TempDir dir;
+  const std::string cache = dir.file("cache");
+  run_fake_job(cache, job);
+  for (int64_t k = 1;; ++k) {
+    ::unlink(job.final_path(cache).c_str());
+    FaultPlan plan = fault_plan(cache, FaultMode::kErrno, k);
+    plan.error = EINTR;
+    const ChildResult result = look_again(cache, job, "pread", plan);
+    ASSERT_EQ(result.exit_code, 0) << "read " << k << ": " << result.message;
+    if (result.acked.back() - 1000000 < k) break;
+  }
+}
 
 // A write() stores half of the bytes and reports that it has stored all of them. The checksums must
 // find the bad file before it is used.

@@ -23,10 +23,13 @@ using ::testing::IsEmpty;
 // A job of two chunks and one final. The files are so small that every bit can be tried.
 class Damage : public ::testing::Test {
  protected:
-  Damage() {
+  Damage() : Damage(FakeJob()) {}
+
+  explicit Damage(const FakeJob& job) : job_(job) {
     job_.identity.rows = 4;
     job_.identity.dim = 2;
     job_.chunk_rows = 2;
+    job_.set_aside = {2};  // row 0 is truncated, so each chunk has one kind of ledger
     run_fake_job(cache_, job_);
     folder_ = chunks_dir(cache_, job_.identity.name);
     final_ = job_.final_path(cache_);
@@ -35,6 +38,8 @@ class Damage : public ::testing::Test {
     unfinished_.erase("train_tc_embeddings.npy");
     unfinished_.erase("train_tc_embeddings.npy.manifest.json");
     unfinished_.erase("train_tc_embeddings.truncated.jsonl");
+    unfinished_.erase("train_tc_embeddings.set_aside.jsonl");
+    unfinished_.erase("train_tc_embeddings.offsets.npy");
   }
 
   // Resumes the job. Returns the chunks that it encodes again, or nullopt if it refuses to run. If
@@ -44,10 +49,12 @@ class Damage : public ::testing::Test {
       std::vector<int64_t> encoded = run_fake_job(cache_, job_);
       EXPECT_EQ(read_bytes(final_), expected_final(job_));
       EXPECT_EQ(read_bytes(ledger_path(final_)), expected_ledger(job_));
+      EXPECT_EQ(read_bytes(set_aside_path(final_)), expected_set_aside(job_));
       return encoded;
     } catch (const Error& error) {
       EXPECT_TRUE(error.exit_code() == ExitCode::kData || error.exit_code() == ExitCode::kConfig)
           << error.what();
+      error_ = error.what();
       return std::nullopt;
     }
   }
@@ -72,6 +79,7 @@ class Damage : public ::testing::Test {
     }
   }
 
+  std::string error_;  // of the last resume() that refused to run
   const TempDir dir_;
   const std::string cache_ = dir_.path();
   FakeJob job_;
@@ -84,6 +92,9 @@ class Damage : public ::testing::Test {
 constexpr const char* kChunk = "train_tc_chunks/chunk_0001.npy";
 constexpr const char* kLog = "train_tc_chunks/chunks.log";
 constexpr const char* kStream = "train_tc_chunks/stream.json";
+constexpr const char* kTruncated = "train_tc_chunks/chunk_0000.truncated.jsonl";
+constexpr const char* kSetAside = "train_tc_chunks/chunk_0001.set_aside.jsonl";
+constexpr const char* kOffsets = "train_tc_chunks/chunk_0001.offsets.npy";
 
 TEST_F(Damage, NoneMeansNothingIsEncodedAgain) {
   restore_snapshot(cache_, unfinished_);
@@ -92,6 +103,11 @@ TEST_F(Damage, NoneMeansNothingIsEncodedAgain) {
 
 TEST_F(Damage, AnyBitOfAChunkCostsThatChunkOnly) {
   with_each_bit_flipped(kChunk, [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
+}
+
+TEST_F(Damage, AnyBitOfALedgerOfAChunkCostsThatChunkOnly) {
+  with_each_bit_flipped(kTruncated, [this] { EXPECT_THAT(resume().value(), ElementsAre(0)); });
+  with_each_bit_flipped(kSetAside, [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
 }
 
 TEST_F(Damage, AnyBitOfTheLogCostsTheRecordsItTouches) {
@@ -108,11 +124,14 @@ TEST_F(Damage, AnyBitOfTheStreamFileIsRepairedFromTheRecords) {
 
 TEST_F(Damage, StreamFileIsNotRepairedForAnotherRun) {
   job_.identity.fingerprint = R"({"seed":2})";
-  with(kStream, "{}", [this] { EXPECT_EQ(resume(), std::nullopt); });
+  with(kStream, "{}", [this] {
+    EXPECT_EQ(resume(), std::nullopt);
+    EXPECT_THAT(error_, ::testing::HasSubstr("--fresh"));
+  });
 }
 
 TEST_F(Damage, CutAtAnyLengthOrWithBytesAdded) {
-  for (const char* name : {kChunk, kLog, kStream}) {
+  for (const char* name : {kChunk, kLog, kStream, kTruncated, kSetAside}) {
     const std::string whole = unfinished_.at(name);
     for (size_t size = 0; size < whole.size(); ++size) {
       SCOPED_TRACE(fmt::format("{} cut to {}", name, size));
@@ -166,7 +185,7 @@ TEST_F(Damage, DroppedThingsAreToldInWords) {
   bytes[130] = static_cast<char>(bytes[130] ^ 1);
   with(kChunk, bytes, [this] {
     const auto store = ChunkStore::open(cache_, job_.identity, job_.chunk_rows, job_.open);
-    ASSERT_EQ(store->dropped().size(), 2U);
+    ASSERT_EQ(store->dropped().size(), 3U) << "the record, the chunk and its ledger";
     EXPECT_EQ(
         store->dropped()[0],
         folder_ +
@@ -185,25 +204,59 @@ TEST_F(Damage, ChunkDamagedAfterOpenIsFoundByAssembly) {
   EXPECT_FALSE(std::filesystem::exists(final_));
 }
 
-TEST_F(Damage, AnyBitOfAFinalOrItsManifestMakesItInvalid) {
-  for (const std::string& path : {final_, manifest_path(final_)}) {
+// Damages the final and the files beside it. None of them may pass as valid.
+void expect_each_damage_is_seen(const std::string& final_path, const FakeJob& job,
+                                const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
     const std::string whole = read_bytes(path);
+    ASSERT_FALSE(whole.empty()) << path;
     std::string bytes = whole;
     for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
       bytes[bit / 8] = static_cast<char>(whole[bit / 8] ^ static_cast<char>(1 << (bit % 8)));
       write_bytes(path, bytes);
-      EXPECT_NE(final_state(final_, job_.identity, true), FinalState::kValid)
+      EXPECT_NE(final_state(final_path, job.identity, true), FinalState::kValid)
           << path << " bit " << bit;
       bytes[bit / 8] = whole[bit / 8];
     }
     for (size_t size = 0; size < whole.size(); ++size) {
       write_bytes(path, whole.substr(0, size));
-      EXPECT_NE(final_state(final_, job_.identity, true), FinalState::kValid)
+      EXPECT_NE(final_state(final_path, job.identity, true), FinalState::kValid)
           << path << " cut to " << size;
     }
     write_bytes(path, whole);
-    EXPECT_EQ(final_state(final_, job_.identity, true), FinalState::kValid);
+    EXPECT_EQ(final_state(final_path, job.identity, true), FinalState::kValid);
   }
+}
+
+TEST_F(Damage, AnyBitOfAFinalOrAFileBesideItMakesItInvalid) {
+  expect_each_damage_is_seen(
+      final_, job_, {final_, manifest_path(final_), ledger_path(final_), set_aside_path(final_)});
+}
+
+class DamageOfTokens : public Damage {
+ protected:
+  DamageOfTokens() : Damage(token_embeddings_job()) {}
+};
+
+TEST_F(DamageOfTokens, AnyBitOfTheOffsetsIsFound) {
+  expect_each_damage_is_seen(final_, job_, {offsets_path(final_)});
+  with_each_bit_flipped(kOffsets, [this] { EXPECT_THAT(resume().value(), ElementsAre(1)); });
+}
+
+// Users keep chunks on another disk in this way. The link stays, because the store did not make it.
+TEST(ChunkFolder, MayBeALink) {
+  const TempDir dir;
+  const std::string cache = dir.file("cache");
+  FakeJob job;
+  job.keep_chunks = false;
+  std::filesystem::create_directories(dir.file("elsewhere"));
+  std::filesystem::create_directories(cache);
+  const std::string link = chunks_dir(cache, job.identity.name);
+  std::filesystem::create_symlink(dir.file("elsewhere"), link);
+  run_fake_job(cache, job);
+  EXPECT_EQ(read_bytes(job.final_path(cache)), expected_final(job));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_empty(dir.file("elsewhere")));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "store/fake_job.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -80,25 +81,62 @@ std::vector<TruncatedRow> fake_truncated(RowRange rows) {
   return truncated;
 }
 
+namespace {
+
+bool is_set_aside(const FakeJob& job, int64_t row) {
+  return std::binary_search(job.set_aside.begin(), job.set_aside.end(), row);
+}
+
+SetAsideRow set_aside_row(int64_t row) {
+  return {.row = row, .code = "device.cuda", .message = "illegal address"};
+}
+
+std::vector<int32_t> lengths_of(const FakeJob& job, RowRange rows) {
+  std::vector<int32_t> lengths = fake_lengths(rows);
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    if (is_set_aside(job, row)) lengths[static_cast<size_t>(row - rows.begin)] = 0;
+  }
+  return lengths;
+}
+
+// The vectors of one row. A row that is set aside has zeros, or no vector of tokens.
+std::vector<float> vectors_of(const FakeJob& job, RowRange row) {
+  const bool aside = is_set_aside(job, row.begin);
+  const int64_t dim = job.identity.dim;
+  if (job.identity.token_embeddings) return aside ? std::vector<float>() : fake_vectors(row, dim);
+  return aside ? std::vector<float>(static_cast<size_t>(dim)) : fake_rows(row, dim);
+}
+
+}  // namespace
+
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim) {
   return commit_chunk(store, index,
                       StreamIdentity{.name = "", .fingerprint = "", .rows = 0, .dim = dim});
 }
 
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity& identity) {
+  FakeJob job;
+  job.identity = identity;
+  return commit_chunk(store, index, job);
+}
+
+ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const FakeJob& job) {
   const auto writer = store.begin(index);
   const RowRange rows = store.chunk(index);
-  RowStats stats = fake_stats(rows);
-  if (identity.token_embeddings) stats.tokens = 0;
+  RowStats stats;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const RowRange one = {.begin = row, .end = row + 1};
-    if (identity.token_embeddings) {
-      writer->append(fake_vectors(one, identity.dim));
-      writer->append_lengths(fake_lengths(one));
-      stats.tokens += fake_lengths(one).front();
-    } else {
-      writer->append(fake_rows(one, identity.dim));
+    writer->append(vectors_of(job, one));
+    if (job.identity.token_embeddings) writer->append_lengths(lengths_of(job, one));
+    if (is_set_aside(job, row)) {
+      const SetAsideRow aside = set_aside_row(row);
+      writer->append_set_aside({&aside, 1});
+      ++stats.set_aside_rows;
+      continue;
     }
+    RowStats row_stats = fake_stats(one);
+    if (job.identity.token_embeddings) row_stats.tokens = fake_lengths(one).front();
+    stats.add(row_stats);
     writer->append_truncated(fake_truncated(one));
   }
   return writer->commit(stats, {.device = "cpu"});
@@ -112,30 +150,38 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
   if (final_state(final_path, job.identity, /*check_hash=*/true) != FinalState::kValid) {
     const auto store = ChunkStore::open(cache_dir, job.identity, job.chunk_rows, job.open);
     for (const int64_t index : store->pending()) {
-      commit_chunk(*store, index, job.identity);
+      commit_chunk(*store, index, job);
       encoded.push_back(index);
       if (on_commit) on_commit(index);
     }
-    store->assemble(final_path, {}, {});
+    FinalContent content;
+    content.set_aside = store->set_aside();
+    if (!content.set_aside.empty()) content.quarantine = QuarantinePolicy::kZeros;
+    store->assemble(final_path, content, {});
   }
   if (!job.keep_chunks) remove_chunks(cache_dir, job.identity.name);
   return encoded;
 }
 
-std::string expected_final(const FakeJob& job) {
-  const RowRange rows = {.begin = 0, .end = job.identity.rows};
-  const std::vector<float> values = job.identity.token_embeddings
-                                        ? fake_vectors(rows, job.identity.dim)
-                                        : fake_rows(rows, job.identity.dim);
+std::string expected_matrix(const FakeJob& job, RowRange rows) {
+  std::vector<float> values;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const std::vector<float> vectors = vectors_of(job, {row, row + 1});
+    values.insert(values.end(), vectors.begin(), vectors.end());
+  }
   std::string bytes = make_npy_header(static_cast<int64_t>(values.size()) / job.identity.dim,
                                       job.identity.dim, "<f4");
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
   return bytes;
 }
 
+std::string expected_final(const FakeJob& job) {
+  return expected_matrix(job, {.begin = 0, .end = job.identity.rows});
+}
+
 std::string expected_offsets(const FakeJob& job) {
   std::vector<int64_t> offsets = {0};
-  for (const int32_t length : fake_lengths({.begin = 0, .end = job.identity.rows}))
+  for (const int32_t length : lengths_of(job, {.begin = 0, .end = job.identity.rows}))
     offsets.push_back(offsets.back() + length);
   // Makes the header that numpy.save (NumPy 2.2) writes for an int64 vector.
   std::string bytes("\x93NUMPY\x01\x00\x76\x00", 10);
@@ -150,7 +196,18 @@ std::string expected_offsets(const FakeJob& job) {
 std::string expected_ledger(const FakeJob& job) {
   std::string lines;
   for (const TruncatedRow& row : fake_truncated({.begin = 0, .end = job.identity.rows})) {
+    if (is_set_aside(job, row.row)) continue;
     lines += fmt::format("{{\"row\":{},\"tokens\":7,\"lost_tokens\":{}}}\n", row.row, row.row + 1);
+  }
+  return lines;
+}
+
+std::string expected_set_aside(const FakeJob& job) {
+  std::string lines;
+  for (const int64_t row : job.set_aside) {
+    lines += fmt::format(R"({{"code":"device.cuda","message":"illegal address","row":{}}})"
+                         "\n",
+                         row);
   }
   return lines;
 }

@@ -17,6 +17,8 @@ struct FakeJob {
   int64_t chunk_rows = 4;
   bool keep_chunks = true;
   ChunkStore::Open open = ChunkStore::Open::kResume;
+  // The rows that the job sets aside, ascending. The final has zeros in their place.
+  std::vector<int64_t> set_aside = {};
 
   std::string final_path(const std::string& cache_dir) const;
 };
@@ -34,9 +36,10 @@ RowStats fake_stats(RowRange rows);
 // Returns every ninth row, so that some chunks have a ledger and others do not.
 std::vector<TruncatedRow> fake_truncated(RowRange rows);
 
-// Both functions encode one chunk, append its rows one by one, and commit it.
+// These functions encode one chunk, append its rows one by one, and commit it.
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, int64_t dim);
 ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity& identity);
+ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const FakeJob& job);
 
 // Locks the cache, opens the store, encodes the pending chunks, publishes the final, and removes
 // the chunks unless the job keeps them. Calls `on_commit` with the chunk's index after each commit.
@@ -44,10 +47,12 @@ ChunkRecord commit_chunk(ChunkStore& store, int64_t index, const StreamIdentity&
 std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& job,
                                   const std::function<void(int64_t)>& on_commit = {});
 
-// These functions return the content that the files of the final must have. They do not use the
-// store.
+// These functions return the content that the matrix of some rows, and the files of the final, must
+// have. They do not use the store.
+std::string expected_matrix(const FakeJob& job, RowRange rows);
 std::string expected_final(const FakeJob& job);
 std::string expected_ledger(const FakeJob& job);
-std::string expected_offsets(const FakeJob& job);  // for a job of token embeddings
+std::string expected_set_aside(const FakeJob& job);  // "" if the job sets no row aside
+std::string expected_offsets(const FakeJob& job);    // for a job of token embeddings
 
 }  // namespace encode::testing

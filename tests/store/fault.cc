@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/stat.h>
@@ -17,6 +19,8 @@
 // This file replaces open(), write() and other functions. So it calls the kernel with syscall(2).
 namespace encode::testing {
 namespace {
+
+constexpr unsigned kDelayMicroseconds = 5000;
 
 FaultPlan plan;
 std::atomic<int64_t> calls{0};
@@ -34,18 +38,19 @@ bool under_root(const char* path) {
          (path[size] == '/' || path[size] == '\0');
 }
 
-bool fd_under_root(int fd) {
-  if (plan.root[0] == '\0') return false;
+// The path of an open file; its bytes are valid until the next call of this thread.
+const char* path_of(int fd) {
+  thread_local char target[512];
   const int saved = errno;
   char link[64];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  char target[512];
   const ssize_t size = ::readlink(link, target, sizeof target - 1);
   errno = saved;
-  if (size <= 0) return false;
-  target[size] = '\0';
-  return under_root(target);
+  target[size > 0 ? size : 0] = '\0';
+  return target;
 }
+
+bool fd_under_root(int fd) { return plan.root[0] != '\0' && under_root(path_of(fd)); }
 
 bool is_lock_file(const char* path) {
   const std::string_view name(path);
@@ -64,9 +69,13 @@ bool count_hit(const char* name) {
   return plan.at == 0 || count == plan.at || (plan.persistent && count >= plan.at);
 }
 
+int get_status(int fd, struct stat& info) {
+  return static_cast<int>(::syscall(SYS_newfstatat, fd, "", &info, AT_EMPTY_PATH));
+}
+
 void note_failed_sync(int fd) {
   struct stat info = {};
-  if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) return;
+  if (get_status(fd, info) != 0 || S_ISDIR(info.st_mode)) return;
   const size_t slot = failed_sync_count++;
   if (slot < failed_syncs.size())
     failed_syncs[slot] = {.device = info.st_dev, .inode = info.st_ino};
@@ -74,11 +83,37 @@ void note_failed_sync(int fd) {
 
 void refuse_second_sync(int fd) {
   struct stat info = {};
-  if (failed_sync_count == 0 || ::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) return;
+  if (failed_sync_count == 0 || get_status(fd, info) != 0 || S_ISDIR(info.st_mode)) return;
   for (size_t i = 0; i < failed_sync_count && i < failed_syncs.size(); ++i) {
     if (failed_syncs[i].device == info.st_dev && failed_syncs[i].inode == info.st_ino)
       ::_exit(kSyncedAgainStatus);
   }
+}
+
+// Reports a change by a call with this result.
+void note(int64_t result, const Change& change) {
+  if (result >= 0 && plan.on_change != nullptr) plan.on_change(change);
+}
+
+// The same for a change of an open file.
+void note_file(int64_t result, int fd, Change change) {
+  if (result < 0 || plan.on_change == nullptr || !fd_under_root(fd)) return;
+  struct stat info = {};
+  get_status(fd, info);
+  change.inode = info.st_ino;
+  change.path = path_of(fd);
+  if (change.kind == Change::Kind::kResize) change.size = info.st_size;
+  plan.on_change(change);
+}
+
+// The same for `written` bytes at `offset`.
+void note_write(int64_t written, int fd, const void* data, int64_t offset) {
+  if (written <= 0) return;
+  note_file(written, fd,
+            {.kind = Change::Kind::kWrite,
+             .path = {},
+             .offset = offset,
+             .bytes = {static_cast<const char*>(data), static_cast<size_t>(written)}});
 }
 
 template <typename Call>
@@ -90,6 +125,7 @@ auto interpose(const char* name, bool counted, const Call& call) -> decltype(cal
   }
   const bool hit = count_hit(name);
   if (hit && plan.mode == FaultMode::kKillBefore) kill_self();
+  if (hit && plan.mode == FaultMode::kDelay) ::usleep(kDelayMicroseconds);
   if (hit && plan.mode == FaultMode::kErrno) {
     // Closes the descriptor anyway, because a close() that fails does so on Linux.
     if (std::strcmp(name, "close") == 0) call();
@@ -102,19 +138,26 @@ auto interpose(const char* name, bool counted, const Call& call) -> decltype(cal
   return result;
 }
 
+// Makes a call that looks at a file. It is counted only if the plan names it.
+template <typename Call>
+auto look(const char* name, bool below_root, const Call& call) -> decltype(call()) {
+  return interpose(name, below_root && std::strcmp(plan.call, name) == 0, call);
+}
+
 int do_sync(const char* name, int fd, long number, bool dropped) {
   const bool counted = fd_under_root(fd);
   if (counted) refuse_second_sync(fd);
   const int result = interpose(name, counted, [&] {
     return counted && dropped ? 0 : static_cast<int>(::syscall(number, fd));
   });
-  if (counted && result != 0) note_failed_sync(fd);
+  if (counted && result != 0 && errno != EINTR) note_failed_sync(fd);
+  if (!dropped) note_file(result, fd, {.kind = Change::Kind::kSync, .path = {}});
   return result;
 }
 
 bool is_directory(int fd) {
   struct stat info = {};
-  return ::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
+  return get_status(fd, info) == 0 && S_ISDIR(info.st_mode);
 }
 
 FaultMode mode_named(std::string_view name) {
@@ -124,7 +167,9 @@ FaultMode mode_named(std::string_view name) {
   if (name == "short_write") return FaultMode::kShortWrite;
   if (name == "drop_file_sync") return FaultMode::kDropFileSync;
   if (name == "drop_dir_sync") return FaultMode::kDropDirSync;
+  if (name == "drop_lock") return FaultMode::kDropLock;
   if (name == "drop_data_sync") return FaultMode::kDropDataSync;
+  if (name == "delay") return FaultMode::kDelay;
   return FaultMode::kNone;
 }
 
@@ -161,9 +206,14 @@ int64_t fault_calls() { return calls; }
 
 }  // namespace encode::testing
 
+using encode::testing::Change;
 using encode::testing::FaultMode;
 using encode::testing::fd_under_root;
 using encode::testing::interpose;
+using encode::testing::look;
+using encode::testing::note;
+using encode::testing::note_file;
+using encode::testing::note_write;
 using encode::testing::plan;
 using encode::testing::under_root;
 
@@ -177,13 +227,17 @@ int open(const char* path, int flags, ...) {
     mode = va_arg(arguments, mode_t);
     va_end(arguments);
   }
-  return interpose("open", (flags & O_CREAT) != 0 && under_root(path), [&] {
+  const auto call = [&] {
     return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-  });
+  };
+  if ((flags & O_CREAT) == 0) return look("open_read", under_root(path), call);
+  const int fd = interpose("open", under_root(path), call);
+  note_file(fd, fd, {.kind = Change::Kind::kCreate, .path = {}});
+  return fd;
 }
 
 ssize_t write(int fd, const void* data, size_t size) {
-  return interpose("write", fd_under_root(fd), [&]() -> ssize_t {
+  const ssize_t result = interpose("write", fd_under_root(fd), [&]() -> ssize_t {
     const bool halve =
         (plan.mode == FaultMode::kShortWrite || plan.mode == FaultMode::kLyingWrite) && size > 1 &&
         fd_under_root(fd) &&
@@ -193,11 +247,48 @@ ssize_t write(int fd, const void* data, size_t size) {
     const bool lie = halve && written >= 0 && plan.mode == FaultMode::kLyingWrite;
     return lie ? static_cast<ssize_t>(size) : written;
   });
+  if (result > 0) note_write(result, fd, data, ::syscall(SYS_lseek, fd, 0, SEEK_CUR) - result);
+  return result;
 }
 
 ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
-  return interpose("pwrite", fd_under_root(fd),
-                   [&]() -> ssize_t { return ::syscall(SYS_pwrite64, fd, data, size, offset); });
+  const ssize_t result = interpose("pwrite", fd_under_root(fd), [&]() -> ssize_t {
+    return ::syscall(SYS_pwrite64, fd, data, size, offset);
+  });
+  note_write(result, fd, data, offset);
+  return result;
+}
+
+ssize_t pread(int fd, void* data, size_t size, off_t offset) {
+  return look("pread", fd_under_root(fd),
+              [&]() -> ssize_t { return ::syscall(SYS_pread64, fd, data, size, offset); });
+}
+
+int stat(const char* path, struct stat* info) noexcept {
+  return look("stat", under_root(path),
+              [&] { return static_cast<int>(::syscall(SYS_newfstatat, AT_FDCWD, path, info, 0)); });
+}
+
+int lstat(const char* path, struct stat* info) noexcept {
+  return look("stat", under_root(path), [&] {
+    return static_cast<int>(::syscall(SYS_newfstatat, AT_FDCWD, path, info, AT_SYMLINK_NOFOLLOW));
+  });
+}
+
+int fstat(int fd, struct stat* info) noexcept {
+  return look("fstat", fd_under_root(fd), [&] {
+    return static_cast<int>(::syscall(SYS_newfstatat, fd, "", info, AT_EMPTY_PATH));
+  });
+}
+
+dirent* readdir(DIR* directory) {
+  dirent* entry = nullptr;
+  look("readdir", fd_under_root(::dirfd(directory)), [&] {
+    using Function = dirent*(DIR*);
+    entry = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, "readdir"))(directory);
+    return 0;
+  });
+  return entry;
 }
 
 int fsync(int fd) {
@@ -214,35 +305,62 @@ int fdatasync(int fd) {
 int rename(const char* from, const char* to) noexcept {
   if (encode::testing::is_lock_file(from) || encode::testing::is_lock_file(to))
     ::_exit(encode::testing::kLockRemovedStatus);
-  return interpose("rename", under_root(to),
-                   [&] { return static_cast<int>(::syscall(SYS_rename, from, to)); });
+  const bool counted = under_root(to);
+  const int result = interpose("rename", counted,
+                               [&] { return static_cast<int>(::syscall(SYS_rename, from, to)); });
+  if (counted) note(result, {.kind = Change::Kind::kRename, .path = from, .new_path = to});
+  return result;
+}
+
+int link(const char* from, const char* to) noexcept {
+  return interpose("link", under_root(to),
+                   [&] { return static_cast<int>(::syscall(SYS_link, from, to)); });
+}
+
+int fchmod(int fd, mode_t mode) noexcept {
+  return interpose("fchmod", fd_under_root(fd),
+                   [&] { return static_cast<int>(::syscall(SYS_fchmod, fd, mode)); });
 }
 
 int unlink(const char* path) noexcept {
   if (encode::testing::is_lock_file(path)) ::_exit(encode::testing::kLockRemovedStatus);
-  return interpose("unlink", under_root(path),
-                   [&] { return static_cast<int>(::syscall(SYS_unlink, path)); });
+  const bool counted = under_root(path);
+  const int result =
+      interpose("unlink", counted, [&] { return static_cast<int>(::syscall(SYS_unlink, path)); });
+  if (counted) note(result, {.kind = Change::Kind::kUnlink, .path = path});
+  return result;
 }
 
 int rmdir(const char* path) noexcept {
-  return interpose("rmdir", under_root(path),
-                   [&] { return static_cast<int>(::syscall(SYS_rmdir, path)); });
+  const bool counted = under_root(path);
+  const int result =
+      interpose("rmdir", counted, [&] { return static_cast<int>(::syscall(SYS_rmdir, path)); });
+  if (counted) note(result, {.kind = Change::Kind::kUnlink, .path = path});
+  return result;
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  return interpose("mkdir", under_root(path),
-                   [&] { return static_cast<int>(::syscall(SYS_mkdir, path, mode)); });
+  const bool counted = under_root(path);
+  const int result = interpose("mkdir", counted,
+                               [&] { return static_cast<int>(::syscall(SYS_mkdir, path, mode)); });
+  if (counted) note(result, {.kind = Change::Kind::kMakeDirectory, .path = path});
+  return result;
 }
 
 int ftruncate(int fd, off_t size) noexcept {
-  return interpose("ftruncate", fd_under_root(fd),
-                   [&] { return static_cast<int>(::syscall(SYS_ftruncate, fd, size)); });
+  const int result = interpose("ftruncate", fd_under_root(fd), [&] {
+    return static_cast<int>(::syscall(SYS_ftruncate, fd, size));
+  });
+  note_file(result, fd, {.kind = Change::Kind::kResize, .path = {}});
+  return result;
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t size) {
-  return interpose("fallocate", fd_under_root(fd), [&] {
+  const int result = interpose("fallocate", fd_under_root(fd), [&] {
     return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, size));
   });
+  note_file(result, fd, {.kind = Change::Kind::kResize, .path = {}});
+  return result;
 }
 
 int close(int fd) {
@@ -260,8 +378,23 @@ int fcntl(int fd, int command, ...) {
   va_end(arguments);
   const auto call = [&] { return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument)); };
   if (command != F_OFD_SETLK || !fd_under_root(fd)) return call();
-  if (plan.mode == FaultMode::kDropLock) return 0;
-  return interpose("lock", true, call);
+  const bool takes = static_cast<const struct flock*>(argument)->l_type != F_UNLCK;
+  return plan.mode == FaultMode::kDropLock && takes ? 0 : interpose("lock", true, call);
 }
+
+// With 64-bit offsets these functions have a second name.
+int stat64(const char* path, struct stat64* info) noexcept {
+  return stat(path, reinterpret_cast<struct stat*>(info));
+}
+
+int lstat64(const char* path, struct stat64* info) noexcept {
+  return lstat(path, reinterpret_cast<struct stat*>(info));
+}
+
+int fstat64(int fd, struct stat64* info) noexcept {
+  return fstat(fd, reinterpret_cast<struct stat*>(info));
+}
+
+dirent64* readdir64(DIR* directory) { return reinterpret_cast<dirent64*>(readdir(directory)); }
 
 }  // extern "C"

@@ -1,12 +1,16 @@
 // Injects faults into system calls. The library replaces the calls that change files (open with
 // O_CREAT, write, fsync, rename, ...) and the call that takes an OFD lock, and counts the calls on
-// paths under `root`. All threads share one counter. (strace is not used, because its `when=`
-// counts for each thread.) The library can be linked into a test, or loaded into any program:
+// paths under `root`. If FaultPlan::call names a call that only looks at files ("pread", "stat",
+// "fstat", "open_read", "readdir"), it counts this call instead. All threads share one counter.
+// (strace is not used, because its `when=` counts for each thread.) The library can be linked into
+// a test, or loaded into any program:
 //
 //   FAULT_ROOT=/tmp/cache FAULT_MODE=kill_before FAULT_AT=17 LD_PRELOAD=libencode_fault.so encode
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <sys/types.h>
 
 namespace encode::testing {
 
@@ -20,7 +24,21 @@ enum class FaultMode {
   kDropFileSync,  // fsync of a file does nothing
   kDropDirSync,   // fsync of a directory does nothing
   kDropDataSync,  // fdatasync does nothing
-  kDropLock,      // locking always succeeds, as on a broken network file system
+  kDropLock,      // locking without waiting always succeeds, as on a broken network file system
+  kDelay,         // the call comes 5 ms late
+};
+
+// What a counted call has done to a file or a directory.
+struct Change {
+  enum class Kind { kCreate, kWrite, kResize, kSync, kRename, kUnlink, kMakeDirectory };
+
+  Kind kind;
+  std::string_view path;           // kRename: the old path
+  std::string_view new_path = {};  // kRename
+  ino_t inode = 0;                 // kCreate, kWrite, kResize, kSync
+  int64_t offset = 0;              // kWrite
+  std::string_view bytes = {};     // kWrite
+  int64_t size = 0;                // kResize: the new size
 };
 
 struct FaultPlan {
@@ -31,6 +49,9 @@ struct FaultPlan {
   bool persistent = false;  // true if all calls after the at-th have the fault, too
   int error = 0;            // the errno for kErrno
   void (*after_call)(int64_t count) = nullptr;  // called after each counted call
+  // Called after each counted call that has changed or synced something. rmdir() counts as
+  // kUnlink.
+  void (*on_change)(const Change& change) = nullptr;
 };
 
 // Sets the plan and resets the counter.

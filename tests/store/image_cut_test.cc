@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iostream>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -85,28 +86,6 @@ pid_t start_writer(const std::string& cache, const FakeJob& job, FaultPlan plan)
   } catch (const Error& error) {
     ::_exit(static_cast<int>(error.exit_code()));
   }
-}
-
-// Returns "torn PATH" if a published file does not have all its bytes, or "" if all files are
-// whole.
-std::string torn_file(const std::string& cache, const FakeJob& job) {
-  const std::string final_bytes = expected_final(job);
-  const std::string final_path = job.final_path(cache);
-  if (fs::exists(final_path) && read_bytes(final_path) != final_bytes) return "torn " + final_path;
-  for (int64_t index = 0; index * job.chunk_rows < job.identity.rows; ++index) {
-    const std::string path =
-        fmt::format("{}/chunk_{:04}.npy", chunks_dir(cache, job.identity.name), index);
-    FakeJob chunk = job;
-    chunk.identity.rows =
-        std::min(job.identity.rows, (index + 1) * job.chunk_rows) - index * job.chunk_rows;
-    const auto row_bytes = static_cast<size_t>(job.identity.dim) * sizeof(float);
-    const std::string rows =
-        final_bytes.substr(128 + static_cast<size_t>(index * job.chunk_rows) * row_bytes,
-                           static_cast<size_t>(chunk.identity.rows) * row_bytes);
-    if (fs::exists(path) && read_bytes(path) != expected_final(chunk).substr(0, 128) + rows)
-      return "torn " + path;
-  }
-  return "";
 }
 
 struct CutPlan {
@@ -202,12 +181,10 @@ class ImageCut : public ::testing::Test {
   int64_t cuts_ = 0;
 };
 
-const bool soak = std::getenv("STORE_SOAK") != nullptr;
-
 CutPlan usual_plan(bool keep_chunks) {
   CutPlan plan;
   plan.job.keep_chunks = keep_chunks;
-  plan.every_calls = soak ? 1 : 7;
+  plan.every_calls = soak_round() == 0 ? 7 : 1;
   return plan;
 }
 
@@ -215,6 +192,7 @@ TEST_F(ImageCut, NoAcknowledgedChunkIsLostAndNoFileIsTorn) {
   for (const bool keep_chunks : {true, false}) {
     EXPECT_EQ(run(usual_plan(keep_chunks)), std::vector<std::string>());
     EXPECT_GT(cuts(), 20);
+    std::cout << fmt::format("count: {} image cuts\n", cuts());
   }
 }
 
@@ -222,6 +200,7 @@ TEST_F(ImageCut, NorWithoutOrderedData) {
   CutPlan plan = usual_plan(true);
   plan.mount_options += ",data=writeback,noauto_da_alloc";
   EXPECT_EQ(run(plan), std::vector<std::string>());
+  std::cout << fmt::format("count: {} image cuts\n", cuts());
 }
 
 // Shows that the test can fail: a store without one of its syncs must fail it.

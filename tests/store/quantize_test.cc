@@ -139,7 +139,7 @@ class FinalTypes : public ::testing::Test {
   }
   void assemble(const FinalFormat& format) const {
     ChunkStore::open(dir_.path(), job_.identity, job_.chunk_rows, ChunkStore::Open::kResume)
-        ->assemble(path_, format, {});
+        ->assemble(path_, {.format = format}, {});
   }
   // Returns the values of the final, quantized from all rows in one call.
   std::string expected(OutputType type) const {
@@ -214,7 +214,7 @@ TEST_F(FinalTypes, CombinedColumnsAreOfOneType) {
     const FinalFormat format = {.type = type, .ranges_file = ""};
     assemble(format);
     ChunkStore::open(dir_.path(), other.identity, 4, ChunkStore::Open::kResume)
-        ->assemble(parts[1], format, {});
+        ->assemble(parts[1], {.format = format}, {});
     combine_finals(parts, combined, "combined");
     const int64_t columns = output_columns(type, 4) + output_columns(type, 11);
     EXPECT_EQ(read_npy_header(combined).cols, columns);

@@ -19,10 +19,13 @@ Snapshot take_snapshot(const std::string& directory) {
 
 void restore_snapshot(const std::string& directory, const Snapshot& snapshot) {
   std::error_code ignored;
-  for (const auto& [name, content] : take_snapshot(directory)) {
+  const Snapshot present = take_snapshot(directory);
+  for (const auto& [name, content] : present) {
     if (!snapshot.contains(name)) fs::remove(fs::path(directory) / name, ignored);
   }
   for (const auto& [name, content] : snapshot) {
+    if (const auto same = present.find(name); same != present.end() && same->second == content)
+      continue;
     const std::string path = (fs::path(directory) / name).string();
     fs::create_directories(fs::path(path).parent_path());
     write_bytes(path, content);

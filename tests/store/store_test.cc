@@ -220,14 +220,14 @@ TEST(Store, UncommittedChunkLeavesNothing) {
 TEST(Store, ForeignFingerprintIsRefusedWithTheFieldsThatDiffer) {
   const TempDir dir;
   FakeJob job;
-  job.identity.fingerprint = R"({"model":{"files":[{"sha256":"ab"}]},"normalize":true})";
+  job.identity.fingerprint = R"({"model":{"files":{"w":{"sha256":"ab"}}},"normalize":true})";
   commit_chunk(*open_store(dir.path(), job), 0, job.identity.dim);
   FakeJob other = job;
-  other.identity.fingerprint = R"({"model":{"files":[{"sha256":"cd"}]},"normalize":true})";
+  other.identity.fingerprint = R"({"model":{"files":{"w":{"sha256":"cd"}}},"normalize":true})";
   const ErrorDetail error = error_of([&] { open_store(dir.path(), other); });
   EXPECT_EQ(error.exit_code, ExitCode::kConfig);
   EXPECT_EQ(error.code, "store.foreign");
-  EXPECT_EQ(error.found, "model.files.0.sha256: cache has \"ab\", this run has \"cd\"");
+  EXPECT_EQ(error.found, "model file 'w'.sha256: cache has \"ab\", this run has \"cd\"");
   EXPECT_EQ(open_store(dir.path(), job)->committed().size(), 1U) << "the refusal deleted nothing";
 }
 
@@ -258,7 +258,11 @@ TEST(Store, NonFiniteValueIsRefusedNamingTheRow) {
       const ErrorDetail error = error_of([&] { writer->append(rows); });
       EXPECT_EQ(error.code, "store.nonfinite");
       EXPECT_EQ(error.exit_code, ExitCode::kData);
-      EXPECT_EQ(error.where, "row 6");
+      EXPECT_EQ(error.where, dir.path() + "/train_tc_chunks/chunk_0001.npy: row 6");
+      EXPECT_EQ(error.expected, "finite numbers");
+      EXPECT_EQ(error.hint,
+                "the file was not stored; look at the text of this row and at the weights of the "
+                "model, because some number overflows or is not finite");
     }
   }
 }

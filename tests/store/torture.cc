@@ -1,6 +1,7 @@
 #include "store/torture.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 
 #include "encode/error.h"
 
+#include "store/audit.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -41,6 +43,11 @@ void tell(int fd, const std::string& text) {
 }
 
 }  // namespace
+
+uint32_t soak_round() {
+  const char* round = std::getenv("STORE_SOAK");
+  return round == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(round, nullptr, 10));
+}
 
 FaultPlan fault_plan(const std::string& root, FaultMode mode, int64_t at) {
   FaultPlan plan;
@@ -84,8 +91,27 @@ ChildResult run_child(const std::string& cache_dir, const FakeJob& job, const Fa
       [&](const std::function<void(int64_t)>& ack) { run_fake_job(cache_dir, job, ack); }, plan);
 }
 
+std::string torn_file(const std::string& cache_dir, const FakeJob& job) {
+  const auto torn = [](const std::string& path, const std::string& whole) {
+    return std::filesystem::exists(path) && read_bytes(path) != whole;
+  };
+  const std::string final_path = job.final_path(cache_dir);
+  if (torn(final_path, expected_final(job))) return "torn " + final_path;
+  for (int64_t index = 0; index * job.chunk_rows < job.identity.rows; ++index) {
+    const std::string path =
+        fmt::format("{}/chunk_{:04}.npy", chunks_dir(cache_dir, job.identity.name), index);
+    const RowRange rows = {.begin = index * job.chunk_rows,
+                           .end = std::min(job.identity.rows, (index + 1) * job.chunk_rows)};
+    if (torn(path, expected_matrix(job, rows))) return "torn " + path;
+  }
+  return "";
+}
+
 std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
                            const std::vector<int64_t>& acked) {
+  const std::string path = job.final_path(cache_dir);
+  if (const std::string foreign = foreign_final_file(path); !foreign.empty())
+    return "a file of the final is not known as one of encode: " + foreign;
   try {
     for (const int64_t index : run_fake_job(cache_dir, job)) {
       const bool was_acked = std::find(acked.begin(), acked.end(), index) != acked.end();
@@ -94,10 +120,11 @@ std::string resume_problem(const std::string& cache_dir, const FakeJob& job,
   } catch (const Error& error) {
     return error.what();
   }
-  const std::string path = job.final_path(cache_dir);
   if (!std::filesystem::exists(path)) return "the final is missing";
   if (read_bytes(path) != expected_final(job)) return "the final differs";
   if (read_bytes(ledger_path(path)) != expected_ledger(job)) return "the ledger differs";
+  if (!job.set_aside.empty() && read_bytes(set_aside_path(path)) != expected_set_aside(job))
+    return "the ledger of rows set aside differs";
   if (job.identity.token_embeddings && read_bytes(offsets_path(path)) != expected_offsets(job))
     return "the offsets differ";
   if (final_state(path, job.identity, true) != FinalState::kValid)

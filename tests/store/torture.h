@@ -1,6 +1,7 @@
 // Runs fake jobs in child processes under a fault plan and reports how they ended.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "store/fault.h"
 
 namespace encode::testing {
+
+// The number of the round of scripts/soak/store.sh, in which the tests do more; 0: a usual run.
+uint32_t soak_round();
 
 struct ChildResult {
   bool killed = false;         // true if SIGKILL ended the child
@@ -26,6 +30,10 @@ ChildResult run_child(const std::string& cache_dir, const FakeJob& job, const Fa
 // code.
 ChildResult run_child(const std::function<void(const std::function<void(int64_t)>& ack)>& action,
                       const FaultPlan& plan);
+
+// Returns "torn PATH" if a file with the name of a final or of a chunk does not have all its bytes,
+// or "".
+std::string torn_file(const std::string& cache_dir, const FakeJob& job);
 
 // Runs the job without faults and returns what is wrong with the result. Returns "" if every byte
 // of the final is right and no chunk of `acked` (the committed chunks) was encoded again.

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/refused.h"
 #include "reading.h"
 #include "support/temp_dir.h"
 
@@ -50,6 +51,16 @@ TEST_F(Input, CompressedFilesMayHaveSeveralMembersAndFrames) {
   EXPECT_THAT(texts_of(file("a.txt.zst", zstd("a\nb") + zstd("") + zstd("c\n"))),
               ElementsAre("a", "bc"));
   EXPECT_THAT(texts_of(file("b.txt.gz", gzip("a\n") + std::string(1000, '\0'))), ElementsAre("a"));
+}
+
+// The size of this file is 0, and every read of it fails.
+TEST_F(Input, ErrorInReadingIsNotTheEndOfTheFile) {
+  InputOptions options;
+  options.path = "/proc/self/mem";
+  options.format = TextFormat::kLines;
+  const ErrorDetail error = refused([&] { scan_texts(options, {}); });
+  EXPECT_EQ(error.code, "io.read");
+  EXPECT_EQ(error.exit_code, ExitCode::kIoError);
 }
 
 TEST_F(Input, EveryTruncationOfACompressedFileIsAnError) {
@@ -169,17 +180,22 @@ TEST_F(Input, MaxRowBytesIsChecked) {
   for (const int64_t bad : {int64_t{0}, int64_t{-1}, (int64_t{64} << 20) + 1}) {
     options.max_row_bytes = bad;
     EXPECT_EQ(error_of(options).exit_code, ExitCode::kConfig);
+    EXPECT_EQ(error_of(options).code, "text.max_row_bytes");
   }
 }
 
-TEST_F(Input, SeekRefusesAnotherFileAndRowsThatAreNotThere) {
+TEST_F(Input, LinesHaveNoFields) {
+  InputOptions options = file("a.txt", "a\n");
+  options.field = "text";
+  EXPECT_EQ(error_of(options).code, "text.field");
+}
+
+TEST_F(Input, SeekRefusesRowsThatAreNotThere) {
   const InputOptions options = file("a.txt", "a\nb\n");
   const InputScan scan = scan_texts(options, {});
-  const auto reader = open_texts(options);
-  EXPECT_THROW(reader->seek(3, scan), Error);
-  EXPECT_THROW(reader->seek(-1, scan), Error);
-  const auto other = open_texts(file("b.txt", "a\nb\nc\n"));
-  EXPECT_THROW(other->seek(1, scan), Error);
+  const auto reader = open_scanned_texts(options, scan);
+  EXPECT_EQ(refused([&] { reader->seek(3); }).code, "text.seek");
+  EXPECT_EQ(refused([&] { reader->seek(-1); }).code, "text.seek");
 }
 
 // Makes `path` the standard input until the end of a scope.

@@ -73,6 +73,42 @@ TEST_F(Jsonl, AnArrayOfIntegersIsARowOfTokenIds) {
   }
 }
 
+// A number that wraps around at 32 or 64 bits would be another, valid id.
+TEST_F(Jsonl, NoIntegerOverThirtyOneBitsIsATokenId) {
+  std::vector<std::string> numbers;
+  std::string zeros;
+  for (int digits = 0; digits < 60; ++digits, zeros += '0')
+    for (const char* lead : {"4294967297", "18446744073709551616", "36893488147419103233", "5"})
+      numbers.push_back(lead + zeros);
+  // 2^64, 2^65, 2^128 and a few thousand numbers of 20 digits that begin with 1, which simdjson
+  // must tell from the largest numbers of 64 bits.
+  numbers.emplace_back("340282366920938463463374607431768211461");
+  for (uint64_t i = 0; i < 5000; ++i)
+    numbers.push_back("1" + std::to_string(8'446'744'073'709'551'616U + i * 310'000'000'000'007));
+  std::string content;
+  int64_t lines = 0;
+  for (const std::string& number : numbers) {
+    if (number.size() < 10) continue;
+    content += "{\"text\":[1," + number + ",2]}\n{\"text\":[-" + number + "]}\n";
+    lines += 2;
+  }
+  const InputOptions options = lenient(file(content + "{\"text\":[7]}\n"));
+  const InputScan scan = scan_texts(options, {});
+  EXPECT_EQ(scan.rejected, lines);
+  EXPECT_EQ(scan.rows, 1);
+  for (const std::string& reason : rejections_of(options))
+    EXPECT_THAT(reason, HasSubstr("not a list of token ids: "));
+}
+
+TEST_F(Jsonl, AnIntegerTooLongForJsonIsRefusedWithItsRow) {
+  const ErrorDetail error = error_of(file("{\"text\":[1]}\n{\"text\":[3,18446744073709551616]}\n"));
+  EXPECT_EQ(error.code, "jsonl.input_ids");
+  EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
+  EXPECT_EQ(error.expected, "integers in [0, 2147483648)");
+  EXPECT_EQ(error.found, "an integer of more than 18 digits as entry 1");
+  EXPECT_EQ(error.exit_code, ExitCode::kData);
+}
+
 TEST_F(Jsonl, RefusesAFieldThatIsNoPointer) {
   EXPECT_EQ(error_of(file("{}", "")).exit_code, ExitCode::kConfig);
   EXPECT_EQ(code_of("{}", "/a~2"), "jsonl.pointer");
@@ -98,6 +134,34 @@ TEST_F(Jsonl, TheFieldTwiceIsABadRowAndAnotherKeyTwiceIsNot) {
   EXPECT_EQ(code_of(R"({"text":"a","te\u0078t":"b"})"), "jsonl.duplicate");
   EXPECT_EQ(code_of(R"({"a":{"text":"x"},"a":{"text":"y"}})", "/a/text"), "jsonl.duplicate");
   EXPECT_THAT(texts_of(file(R"({"id":1,"text":"a","id":2})")), ElementsAre("a"));
+}
+
+TEST_F(Jsonl, SaysWhatIsWrongWithALineAndInWhichColumn) {
+  const std::vector<std::pair<std::string, std::string>> lines = {
+      {R"({"text":"a","b":NaN})", "NaN, which JSON does not have, at column 17"},
+      {R"({"text":"a","b":-Infinity})", "-Infinity, which JSON does not have, at column 17"},
+      {R"({"text":"a","b":Infinity})", "Infinity, which JSON does not have, at column 17"},
+      {"\xEF\xBB\xBF{\"text\":\"a\"}", "a byte order mark, which JSON does not have, at column 1"},
+      {R"({"text":"a"} x)", "text after the end of the document, at column 14"},
+      {R"({"text":"a"} "x y")", "text after the end of the document, at column 14"},
+      {R"({"text":"a"}{"text":"b"})", "text after the end of the document, at column 13"},
+      {R"({"text":"a")", "the end of the text inside the document, at column 12"},
+      {R"({"text":"a)", "the end of the text inside the document, at column 11"},
+      {R"({"text":"a",})", "unexpected text: }, at column 13"},
+      {R"({'text':'a'})", "unexpected text: 'text':'a'}, at column 2"},
+      {"{\"text\":\"a\tb\"}",
+       R"(the control character \x09, which JSON spells \u0009, at column 11)"},
+      {R"({"text":"a","b":1e400})", "a number that is out of range, at column 21"},
+  };
+  for (const auto& [line, found] : lines) {
+    const ErrorDetail error = error_of(file("{\"text\":\"\"}\n" + line + "\n"));
+    EXPECT_EQ(error.code, "jsonl.syntax");
+    EXPECT_EQ(error.what, "the line is not a JSON document");
+    EXPECT_THAT(error.where, ::testing::EndsWith("in.jsonl:2"));
+    EXPECT_EQ(error.expected, "one JSON document (RFC 8259)");
+    EXPECT_EQ(error.found, found) << line;
+    EXPECT_EQ(error.hint, "correct the row, or drop such rows with bad_row: reject");
+  }
 }
 
 TEST_F(Jsonl, MalformedJsonIsABadRowAlsoBehindTheField) {

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "reading.h"
 #include "support/temp_dir.h"
+#include "text/scanned_reader.h"
 
 namespace encode::testing {
 namespace {
@@ -164,8 +165,8 @@ TEST_F(Property, WhatIsWrittenAsCsvIsReadBack) {
   EXPECT_EQ(texts_of(options, 64), texts);
 }
 
-// Returns 3,500 rows with 500 rejected records between them. A scan then has checkpoints at rows 0,
-// 1000, 2000 and 3000.
+// Returns 3,500 rows with 500 rejected records between them. A scan then has blocks that begin at
+// rows 0, 1000, 2000 and 3000.
 std::string many_records(TextFormat format) {
   std::string bytes = format == TextFormat::kCsv ? "id,text\n" : "";
   for (int i = 0; i < 4000; ++i) {
@@ -191,18 +192,48 @@ TEST_F(Property, SeekEqualsReadingFromTheStart) {
       ASSERT_EQ(scan.rows, 3500);
       ASSERT_EQ(scan.checkpoints.size(), 4U);
       const std::vector<std::string> rows = rows_of(options);
-      RowReader reader(options, RowReader::Purpose::kRead, 512);
+      ScannedReader reader(options, scan, 512);
       for (const int64_t row : {0, 1, 999, 1000, 1001, 3499, 2500, 3000, 0, 1999}) {
-        reader.seek(row, scan);
+        reader.seek(row);
         Text text;
         ASSERT_TRUE(reader.next(text));
         EXPECT_EQ(text.row, row);
         EXPECT_EQ(fmt::format("line {}: {}", text.line, text.utf8), rows[static_cast<size_t>(row)])
             << name << suffix;
       }
-      reader.seek(3500, scan);
+      reader.seek(3500);
       Text text;
       EXPECT_FALSE(reader.next(text));
+    }
+  }
+}
+
+// A small archive can have any number of rows. Their blocks grow with the number of rows, and each
+// row is still found.
+TEST_F(Property, BlocksOfManyShortRowsGrow) {
+  const auto text_of = [](int64_t row) {
+    return row % 1'000'003 == 0 ? fmt::to_string(row) : std::string();
+  };
+  constexpr int64_t kBlocks = InputScan::kBlocksOfOneSize;
+  constexpr int64_t kRows = 3 * kBlocks * InputScan::kBlockRows + 5000;
+  std::string bytes;
+  for (int64_t row = 0; row < kRows; ++row) bytes += text_of(row) + "\n";
+  InputOptions options;
+  options.path = dir_.write("in.txt", bytes);
+  const InputScan scan = scan_texts(options, {});
+  EXPECT_EQ(scan.rows, kRows);
+  EXPECT_EQ(std::ssize(scan.checkpoints), 2 * kBlocks + 2);
+  EXPECT_EQ(scan.checkpoints[1].row, InputScan::kBlockRows);
+  EXPECT_EQ(scan.checkpoints.back().row - scan.checkpoints[2 * kBlocks].row,
+            4 * InputScan::kBlockRows);
+  const auto reader = open_scanned_texts(options, scan);
+  for (int64_t row = 0; row < kRows; row += 1'000'003) {
+    for (const int64_t near : {row, row + 1}) {
+      reader->seek(near);
+      Text text;
+      ASSERT_TRUE(reader->next(text));
+      EXPECT_EQ(text.utf8, text_of(near));
+      EXPECT_EQ(text.line, near + 1);
     }
   }
 }

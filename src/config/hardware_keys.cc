@@ -1,0 +1,130 @@
+#include "config/hardware_keys.h"
+
+#include <fmt/format.h>
+#include <string>
+
+#include "base/names.h"
+#include "base/units.h"
+#include "config/key_values.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMinMemory = 16'000'000;
+constexpr int64_t kMaxMemory = 1'000'000'000'000'000;
+
+}  // namespace
+
+std::vector<KeySpec> hardware_keys() {
+  return {
+      {.sections = {"hardware"},
+       .name = "device",
+       .value = device_value(),
+       .default_text = "auto",
+       .help = "The device that computes. auto: the first GPU, or the CPU if there is no GPU.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.device = text(v); }},
+      {.sections = {"hardware"},
+       .name = "devices",
+       .value = devices_value(),
+       .default_text = "[]",
+       .help =
+           "Devices of one kind that encode at the same time, each with a worker process of its "
+           "own. all: every GPU, or the CPU if there is no GPU; [cpu, cpu]: two workers that share "
+           "the processors; []: only `device`. The matrices have the same bytes as with one "
+           "device.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             r.hardware.devices = std::get<std::vector<std::string>>(v);
+           }},
+      {.sections = {"hardware"},
+       .name = "strict_numerics",
+       .value = boolean_value(),
+       .default_text = "false",
+       .help = "What a run does if the cache has chunks from another kind of device, or from "
+               "another version of LibTorch or of the driver. true: it stops with an error; false: "
+               "it warns.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.strict_numerics = boolean(v); }},
+      {.sections = {"hardware"},
+       .name = "threads",
+       .value = integer_of(0, kMaxThreads),
+       .default_text = "0",
+       .help = "The number of compute threads on a CPU; 0: as many as the container may use.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.threads = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "tokenizer_threads",
+       .value = integer_of(0, kMaxThreads),
+       .default_text = "0",
+       .help = "The number of threads that tokenize ahead; 0: chosen by the program.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.speed.tokenizer_threads = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "prefetch_bytes",
+       .value = integer_of(1 << 20, int64_t{1} << 40),
+       .default_text = "268435456",
+       .help =
+           "Host memory for texts and token ids that are read ahead. Above the default, windows "
+           "have more rows, too. The memory limit of the run applies if it is smaller.",
+       .set_stream = [](StreamConfig& s, const Value& v) { s.speed.prefetch_bytes = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "memory_limit",
+       .value = or_null(size_of_bytes(kMinMemory, kMaxMemory)),
+       .default_text = "null",
+       .help = "The most host memory of the run, as in 600MB or 4GiB; null: the limit of the "
+               "container or the machine. A smaller limit of the container applies in any case.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             const auto size = optional<std::string>(v);
+             r.hardware.memory_limit_bytes = size ? parse_bytes(*size).value_or(0) : 0;
+           }},
+      {.sections = {"hardware"},
+       .name = "memory_pressure_percent",
+       .value = integer_of(0, 99),
+       .default_text = "85",
+       .help = "The part of the memory limit that the run tries to stay below: its windows are "
+               "sized for it, and above it the run reads no further ahead and makes the windows "
+               "smaller. 0: the limit of the memory is not regarded.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.hardware.memory_pressure_percent = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "max_restarts",
+       .value = integer_of(0, 1000),
+       .default_text = "5",
+       .help = "The most restarts of the worker without progress between them.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.max_restarts = integer(v); }},
+      {.sections = {"hardware"},
+       .name = "worker_chunks",
+       .value = or_null(integer_of(0, 1'000'000'000)),
+       .default_text = "null",
+       .help =
+           "A new worker replaces the worker after this number of chunks, so that nothing piles "
+           "up in it; 0: never; null: 50 on a GPU, never on a CPU.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.hardware.worker_chunks = optional<int64_t>(v); }},
+      {.sections = {"hardware.allocator"},
+       .name = "expandable_segments",
+       .value = boolean_value(),
+       .default_text = "true",
+       .help = "Let the CUDA allocator extend its segments, which reduces fragmentation.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.hardware.expandable_segments = boolean(v); }},
+      {.sections = {"hardware.allocator"},
+       .name = "conf",
+       .value = text_of(0),
+       .default_text = "",
+       .help = "More settings in the syntax of PYTORCH_ALLOC_CONF. They override that variable and "
+               "expandable_segments.",
+       .set_run = [](RunConfig& r, const Value& v) { r.hardware.allocator_conf = text(v); }},
+      {.sections = {"hardware"},
+       .name = "synchronous_launches",
+       .value = boolean_value(),
+       .default_text = "false",
+       .help =
+           "End every CUDA kernel before the next one starts, so that an error names its cause; "
+           "slower, with the same results.",
+       .set_run = [](RunConfig& r,
+                     const Value& v) { r.hardware.synchronous_launches = boolean(v); }},
+  };
+}
+
+}  // namespace encode

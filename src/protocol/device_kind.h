@@ -1,0 +1,15 @@
+// The kind of a device: devices of one kind give equal rows equal bits.
+#pragma once
+
+#include <string>
+
+#include "encode/device.h"
+#include "encode/store.h"
+
+namespace encode {
+
+ChunkOrigin origin_of(const DeviceFacts& device);  // without ChunkOrigin::batch_tokens
+// Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06".
+std::string describe(const ChunkOrigin& origin);
+
+}  // namespace encode

@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+#include "store/audit.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kCode = "store.final";
+constexpr int64_t kMaxManifestBytes = 16 << 20;  // as in read_manifest()
+
+// Returns the first bytes of a file, fewer than `size` if the file is shorter.
+std::string first_bytes(const std::string& path, int64_t size) {
+  const UniqueFd fd = open_for_reading(path, kCode);
+  std::string bytes(static_cast<size_t>(std::min(size, file_size(fd, path))), '\0');
+  pread_all(fd, bytes, 0, path);
+  return bytes;
+}
+
+// A damaged manifest still counts as one if it has one of these texts. Damage of one place leaves
+// at least one of them.
+bool looks_like_manifest(const std::string& path) {
+  const std::string text = first_bytes(path, kMaxManifestBytes);
+  return text.starts_with(R"({"checksum":")") || text.find(R"("fingerprint")") != std::string::npos;
+}
+
+bool is_own_matrix(const std::string& path) {
+  std::optional<Manifest> manifest;
+  try {
+    manifest = read_manifest(path);
+  } catch (const Error& error) {
+    if (error.detail().code == "store.format") return true;
+    if (error.exit_code() != ExitCode::kData) throw;
+  }
+  if (!manifest) {
+    constexpr std::string_view kMagic = "\x93NUMPY";
+    return first_bytes(path, std::ssize(kMagic)) == kMagic &&
+           looks_like_manifest(manifest_path(path));
+  }
+  const std::string header =
+      make_npy_header(manifest->vectors(), manifest->columns, npy_type(manifest->type));
+  return header.starts_with(first_bytes(path, std::ssize(header)));
+}
+
+// Recognises a ledger without its manifest, because people delete a matrix and its manifest to make
+// them again.
+bool is_own_ledger(const std::string& path) {
+  constexpr int64_t kLineBytes = 128;  // more than a line has
+  const std::string head = first_bytes(path, kLineBytes);
+  const bool has_line =
+      head.starts_with(R"({"row":)") && head.find(R"("lost_tokens":)") != std::string::npos;
+  return head.empty() || has_line;
+}
+
+}  // namespace
+
+std::string foreign_final_file(const std::string& matrix_path) {
+  if (const std::string mark = publishing_path(matrix_path); entry_exists(mark, kCode))
+    return looks_like_manifest(mark) ? "" : mark;
+  const std::string manifest = manifest_path(matrix_path);
+  if (entry_exists(manifest, kCode)) {
+    if (entry_exists(matrix_path, kCode)) return is_own_matrix(matrix_path) ? "" : matrix_path;
+    return looks_like_manifest(manifest) ? "" : manifest;
+  }
+  for (const std::string& path : {matrix_path, ranges_path(matrix_path), ledger_path(matrix_path),
+                                  offsets_path(matrix_path), set_aside_path(matrix_path)}) {
+    const bool ledger = path == ledger_path(matrix_path);
+    if (entry_exists(path, kCode) && !(ledger && is_own_ledger(path))) return path;
+  }
+  return "";
+}
+
+}  // namespace encode

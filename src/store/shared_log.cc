@@ -1,0 +1,125 @@
+#include "store/shared_log.h"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/system_call.h"
+
+namespace encode {
+namespace {
+
+// The byte that a process locks while it appends, and the byte of chunk 0. No log is so long.
+constexpr int64_t kAppendByte = (int64_t{1} << 40) - 1;
+constexpr int64_t kFirstClaim = int64_t{1} << 40;
+constexpr size_t kReadBytes = 64 << 10;
+
+struct flock one_byte(short type, int64_t byte) {
+  struct flock region = {};
+  region.l_type = type;
+  region.l_whence = SEEK_SET;
+  region.l_start = byte;
+  region.l_len = 1;
+  return region;
+}
+
+// Holds the lock on appends. It is held for one write, so waiting for it is short.
+class AppendLock {
+ public:
+  AppendLock(int fd, const std::string& path) : fd_(fd) {
+    struct flock region = one_byte(F_WRLCK, kAppendByte);
+    if (retried([&] { return ::fcntl(fd_, F_OFD_SETLKW, &region); }) != 0)
+      throw log_error("lock", path);
+  }
+  AppendLock(const AppendLock&) = delete;
+  AppendLock& operator=(const AppendLock&) = delete;
+  ~AppendLock() {
+    struct flock region = one_byte(F_UNLCK, kAppendByte);
+    ::fcntl(fd_, F_OFD_SETLK, &region);
+  }
+
+ private:
+  const int fd_;
+};
+
+// Returns the number of bytes read, which is 0 at the end of the file.
+size_t read_at(const UniqueFd& fd, std::array<char, kReadBytes>& block, int64_t offset,
+               const std::string& path) {
+  const ssize_t n = retried([&] { return ::pread(fd.get(), block.data(), block.size(), offset); });
+  if (n < 0) throw log_error("read", path);
+  return static_cast<size_t>(n);
+}
+
+}  // namespace
+
+Error log_error(const char* action, const std::string& path) {
+  ErrorDetail detail = system_error("store.log", action, path, errno).detail();
+  if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kIoError;
+  return Error(std::move(detail));
+}
+
+std::optional<SharedLog> SharedLog::open(const std::string& path) {
+  constexpr int kFlags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags); }));
+  if (fd) return SharedLog(std::move(fd), path);
+  if (errno == ENOENT) return std::nullopt;
+  throw log_error("open", path);
+}
+
+std::vector<LogRecord> SharedLog::read_new() {
+  std::vector<LogRecord> records;
+  std::string line;
+  std::array<char, kReadBytes> block = {};
+  int64_t offset = read_bytes_;
+  while (const size_t n = read_at(fd_, block, offset, path_)) {
+    for (size_t i = 0; i < n; ++i, ++offset) {
+      if (block.at(i) != '\n') {
+        if (line.size() <= kMaxLogLineBytes) line += block.at(i);
+        continue;
+      }
+      try {
+        records.push_back(parse_log_line(line, path_));
+      } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the next run reports the line
+      }
+      line.clear();
+      read_bytes_ = offset + 1;
+    }
+  }
+  return records;
+}
+
+bool SharedLog::claim(int64_t index) {
+  struct flock region = one_byte(F_WRLCK, kFirstClaim + index);
+  if (retried([&] { return ::fcntl(fd_.get(), F_OFD_SETLK, &region); }) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  throw log_error("claim a chunk in", path_);
+}
+
+void SharedLog::append(const std::string& line) {
+  {
+    const AppendLock lock(fd_.get(), path_);
+    cut_unfinished_line();
+    write_all(fd_, line.data(), line.size(), path_);
+  }
+  if (retried([&] { return ::fdatasync(fd_.get()); }) != 0) throw log_error("sync", path_);
+}
+
+void SharedLog::cut_unfinished_line() const {
+  int64_t end = file_size(fd_, path_);
+  char last = '\n';
+  while (end > 0) {
+    if (retried([&] { return ::pread(fd_.get(), &last, 1, end - 1); }) != 1)
+      throw log_error("read", path_);
+    if (last == '\n') break;
+    --end;
+  }
+  if (end == file_size(fd_, path_)) return;
+  if (retried([&] { return ::ftruncate(fd_.get(), end); }) != 0) throw log_error("cut", path_);
+}
+
+}  // namespace encode

@@ -1,0 +1,48 @@
+// chunks.log while several workers write to it: appends that cannot mix, and claims on chunks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "store/records.h"
+
+namespace encode {
+
+// All locks are open-file-description locks on bytes of the log far beyond its end, so the kernel
+// frees them when the process ends, however it ends. Two SharedLogs of one log exclude each other,
+// also in one process. Not thread-safe. All functions throw Error kIoError "store.log".
+class SharedLog {
+ public:
+  // Returns nullopt if the log does not exist.
+  static std::optional<SharedLog> open(const std::string& path);
+
+  // Returns the records that were appended since the last call. Leaves out damaged lines and an
+  // unfinished last line.
+  std::vector<LogRecord> read_new();
+  // Takes a chunk until this object is destroyed. Returns false if another SharedLog has it. The
+  // other one may have committed the chunk before, so read_new() must be called after this.
+  bool claim(int64_t index);
+  // Appends a line and syncs the log. If an earlier writer has left half a line at the end, as on a
+  // full disk, cuts it off first.
+  void append(const std::string& line);
+
+ private:
+  SharedLog(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  void cut_unfinished_line() const;
+
+  UniqueFd fd_;
+  std::string path_;
+  int64_t read_bytes_ = 0;  // the log up to here was returned; a line begins here
+};
+
+// Returns the Error "store.log" for a system call on the log that has just failed (errno). A log
+// that is missing is kIoError, because it was there.
+Error log_error(const char* action, const std::string& path);
+
+}  // namespace encode

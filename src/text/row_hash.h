@@ -1,0 +1,33 @@
+// The hash of the rows of a block, by which a later pass recognises the rows of the scan.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+
+namespace encode {
+
+// Two blocks of rows have equal hashes only if their rows are equal, one by one: the hash also
+// takes the kind and the size of each row. Not thread-safe.
+class RowHash {
+ public:
+  void add(std::string_view utf8) { add('t', utf8.data(), utf8.size()); }
+  void add(std::span<const int32_t> input_ids) {
+    add('i', input_ids.data(), input_ids.size_bytes());
+  }
+  std::string hex() const { return hash_.hex(); }  // of all rows so far
+
+ private:
+  void add(char kind, const void* data, uint64_t size) {
+    hash_.update(&kind, sizeof kind);
+    hash_.update(&size, sizeof size);
+    hash_.update(data, size);
+  }
+
+  Xxh3 hash_;
+};
+
+}  // namespace encode

@@ -1,0 +1,101 @@
+#include "text/scanned_reader.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "text/row_hash.h"
+
+namespace encode {
+namespace {
+
+// Returns true if the scan would have ended with this error too. Such an error in a later pass
+// means that the input is another one now.
+bool is_of_content(ExitCode code) {
+  return code == ExitCode::kData || code == ExitCode::kConfig || code == ExitCode::kNoInput;
+}
+
+}  // namespace
+
+ScannedReader::ScannedReader(const InputOptions& options, const InputScan& scan, size_t block_bytes)
+    : options_(options), scan_(scan), block_bytes_(block_bytes) {}
+
+bool ScannedReader::next(Text& text) {
+  if (row_ == scan_.rows) return false;
+  if (row_ < first_unread_ || row_ >= block_end_) load_block(block_of(row_));
+  std::swap(text, block_[static_cast<size_t>(row_ - block_begin_)]);
+  first_unread_ = ++row_;
+  return true;
+}
+
+void ScannedReader::seek(int64_t row) {
+  if (row < 0 || row > scan_.rows) {
+    throw Error({.exit_code = ExitCode::kInternal,
+                 .code = "text.seek",
+                 .what = "no such row",
+                 .where = options_.path,
+                 .expected = fmt::format("0 to {}", scan_.rows),
+                 .found = fmt::to_string(row),
+                 .hint = "this is a defect of encode; please report it"});
+  }
+  row_ = row;
+}
+
+size_t ScannedReader::block_of(int64_t row) const {
+  const auto next = std::upper_bound(
+      scan_.checkpoints.begin(), scan_.checkpoints.end(), row,
+      [](int64_t r, const InputScan::Checkpoint& checkpoint) { return r < checkpoint.row; });
+  return static_cast<size_t>(next - scan_.checkpoints.begin()) - 1;
+}
+
+void ScannedReader::load_block(size_t index) {
+  try {
+    read_block(index);
+  } catch (const Error& error) {
+    const ErrorDetail& detail = error.detail();
+    if (!is_of_content(detail.exit_code)) throw;
+    throw changed(detail.what, detail.expected, detail.found);
+  }
+}
+
+void ScannedReader::read_block(size_t index) {
+  const InputScan::Checkpoint& begin = scan_.checkpoints[index];
+  const bool is_last = index + 1 == scan_.checkpoints.size();
+  const int64_t end = is_last ? scan_.rows : scan_.checkpoints[index + 1].row;
+  block_end_ = 0;  // if this function throws, no row of the block is returned
+  block_.resize(static_cast<size_t>(end - begin.row));
+  if (!reader_) reader_.emplace(options_, RowReader::Purpose::kRead, block_bytes_);
+  if (index != next_block_) reader_->go_to(begin);
+  next_block_ = scan_.checkpoints.size();
+  RowHash hash;
+  for (Text& text : block_) {
+    if (!reader_->next(text)) {
+      throw changed("the input has fewer rows than when the run began",
+                    fmt::format("{} rows", scan_.rows), "fewer rows");
+    }
+    text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
+  }
+  if (hash.hex() != begin.xxh3_128) {
+    throw changed("the input is not the one that was read when the run began",
+                  fmt::format("rows {} to {} with the hash {}", begin.row, end - 1, begin.xxh3_128),
+                  hash.hex());
+  }
+  next_block_ = index + 1;
+  block_begin_ = first_unread_ = begin.row;
+  block_end_ = end;
+}
+
+Error ScannedReader::changed(std::string what, std::string expected, std::string found) const {
+  return Error({.exit_code = ExitCode::kIoError,
+                .code = "text.changed",
+                .what = std::move(what),
+                .where = options_.path,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "do not change an input during a run. Put the old input back to go on, or "
+                        "start over with --fresh"});
+}
+
+}  // namespace encode
