@@ -1,0 +1,35 @@
+// The GPUs that `encode plan --gpu NAME` knows without having one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace encode {
+
+// A card as its data sheet describes it.
+struct GpuCard {
+  std::string_view name;   // "A100-80GB"
+  int64_t memory_mib = 0;  // what the driver shows as total memory, which is below the name's GB
+  // Dense products without sparsity, in TFLOP/s: float32 on the CUDA cores, TensorFloat-32, and
+  // float16 or bfloat16.
+  double float32_tflops = 0;
+  double tf32_tflops = 0;  // 0: the card has no TensorFloat-32
+  double half_tflops = 0;
+  bool bfloat16 = true;  // compute capability 8.0 or above
+
+  int64_t memory_bytes() const { return memory_mib << 20; }
+};
+
+std::span<const GpuCard> gpu_cards();  // sorted by memory; lives as long as the process
+
+// Returns the card with this name. Upper case, spaces, dashes and the words "NVIDIA" and "GeForce"
+// do not count, so that the name that the driver gives is found too. Returns nullptr if no card has
+// the name.
+const GpuCard* find_card(std::string_view name);
+
+// As find_card(), but throws Error kUsage "plan.card" that lists the known cards.
+const GpuCard& require_card(const std::string& name);
+
+}  // namespace encode

@@ -1,0 +1,28 @@
+// How fast a device computes: measured, or assumed from its data sheet.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "encode/model_directory.h"
+
+#include "memory/cards.h"
+
+namespace encode {
+
+// Multiplications and additions a second.
+struct ComputeRate {
+  double flops_per_second = 0;  // 0: not known
+  bool measured = false;        // by `encode plan --profile`
+  std::string source = {};      // "measured: 0.42 TFLOP/s", "assumed: 40 % of 989 TFLOP/s ..."
+};
+ComputeRate measured_rate(double flops_per_second);
+// `card` may be null; the rate is then not known.
+ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effective);
+ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads);
+
+// "cpu (avx512bf16)", as engine/device_facts.cc names the CPU of this machine.
+std::string cpu_name();
+
+}  // namespace encode

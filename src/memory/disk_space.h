@@ -1,0 +1,55 @@
+// The disk space of a whole experiment: chunks, finals and combined matrices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+namespace encode {
+
+struct StreamDisk {
+  std::string name = {};
+  int64_t vectors = 0;        // rows, or tokens with token embeddings
+  int64_t largest_chunk = 0;  // vectors of the largest chunk; 0: the stream has no chunk files
+  int64_t dim = 0;
+  int64_t existing_bytes = 0;  // of its chunks and its final that are on the disk already
+};
+
+// `streams` are indices into the list of streams.
+struct CombinedDisk {
+  std::string name = {};
+  std::vector<size_t> streams = {};
+};
+
+struct DiskNeed {
+  int64_t chunk_bytes = 0;     // of all streams together
+  int64_t final_bytes = 0;     // of all streams together
+  int64_t combined_bytes = 0;  // of all splits together
+  // The most that is on the disk at once: a stream's chunks are deleted after its final is
+  // published, unless StoreOptions::keep_chunk_cache. What exists already does not count.
+  int64_t peak_bytes = 0;
+  int64_t largest_file_bytes = 0;
+  std::string largest_file = {};  // in words: "the final of train_tc"
+};
+DiskNeed disk_need(const std::vector<StreamDisk>& streams,
+                   const std::vector<CombinedDisk>& combined, const StoreOptions& store);
+
+// A file system, and the limits of this process.
+struct DiskSpace {
+  std::string path = {};         // the nearest existing directory
+  int64_t free_bytes = 0;        // with the blocks that only the superuser may use
+  int64_t usable_bytes = 0;      // without them
+  uint64_t file_system = 0;      // tells one file system from another
+  int64_t file_limit_bytes = 0;  // RLIMIT_FSIZE; 0: no limit
+};
+// Asks for the file system that `directory` is or would be on. Throws Error "io.statvfs" with the
+// exit code of the system error.
+DiskSpace disk_space_at(const std::string& directory);
+
+// Throws Error if the need certainly does not fit: kConfig "limit.file_size" for a file over the
+// limit of the process, kIoError "limit.disk" for more bytes than the file system has free.
+void require_disk(const DiskNeed& need, const DiskSpace& space);
+
+}  // namespace encode

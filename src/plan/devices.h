@@ -1,0 +1,43 @@
+// The devices that a plan is for: those of this machine, or a card that is not there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+#include "memory/cards.h"
+#include "memory/compute_rate.h"
+#include "memory/planned_batch.h"
+#include "memory/profiles.h"
+
+namespace encode {
+
+// Which device to plan for. All empty: those that hardware.device names on this machine.
+struct DeviceWish {
+  std::string gpu = {};      // a name of the table of cards
+  int64_t memory_bytes = 0;  // a card with this memory
+  double safety_margin = kSafetyMargin;
+};
+
+struct PlannedDevice {
+  std::string name = {};   // "cpu (avx512bf16)", "NVIDIA H200", "a GPU with 24.0 GB"
+  std::string place = {};  // "cpu", "cuda:0"; "" for a card that is not there
+  MemoryRoom room;
+  const GpuCard* card = nullptr;        // if it is in the table
+  std::vector<std::string> users = {};  // who uses the rest: "1.2 GB by python (process 4711)"
+  std::vector<std::string> notes = {};
+};
+
+// Throws Error kUsage "plan.card" for a card that is not in the table, kUnavailable "device.absent"
+// if `hardware.device` names a GPU and there is none, and "nvml.failed".
+std::vector<PlannedDevice> planned_devices(const HardwareOptions& hardware, int64_t threads,
+                                           const DeviceWish& wish);
+
+// The measured rate if there is one, else an assumed one.
+ComputeRate compute_rate(const PlannedDevice& device, const EffectiveResult& effective,
+                         std::optional<double> measured);
+
+}  // namespace encode

@@ -1,0 +1,318 @@
+#include "plan/experiment_plan.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/tokenizer.h"
+
+#include "base/units.h"
+#include "memory/refusal.h"
+#include "plan/prices.h"
+#include "supervisor/plan/fit_check.h"
+
+namespace encode {
+namespace {
+
+// The rate for chunk_size if the device's rate is not known.
+constexpr double kUnknownRowsPerSecond = 100;
+
+// A stream before a device is chosen.
+struct SurveyedStream {
+  const StreamConfig* config = nullptr;
+  std::string model_path;
+  MemoryRequest request;
+  TextSurvey survey;
+};
+
+class Surveys {
+ public:
+  explicit Surveys(const PlanRequest& request) : request_(request) {}
+
+  SurveyedStream survey(const StreamConfig& stream) {
+    refuse_standard_input(stream);
+    const std::string path = resolve_model(stream.result.model, stream.result.revision);
+    if (!models_.contains(path)) models_.emplace(path, open_model_directory(path));
+    const ModelDirectory& directory = models_.at(path);
+    SurveyedStream found;
+    found.config = &stream;
+    found.model_path = path;
+    const EffectiveResult effective = effective_result(directory, stream.result);
+    found.request = memory_request(directory, effective);
+    found.request.prefetch_bytes = stream.speed.prefetch_bytes;
+    found.survey =
+        survey_texts(stream.input, {.tokenizer = tokenizer_of(path, directory),
+                                    .tokenize = {.max_length = effective.max_length,
+                                                 .add_special_tokens = directory.add_special_tokens,
+                                                 .count_lost_tokens = false},
+                                    .prompt = effective.prompt});
+    if (request_.rows > 0) scale(found.survey.facts);
+    found.request.texts = found.survey.facts;
+    return found;
+  }
+
+  const ModelDirectory& model(const std::string& path) const { return models_.at(path); }
+
+ private:
+  static void refuse_standard_input(const StreamConfig& stream) {
+    if (stream.input.path != "-") return;
+    throw Error({.exit_code = ExitCode::kUsage,
+                 .code = "plan.stdin",
+                 .what = "a plan reads the input before the run does, and standard input can be "
+                         "read only once",
+                 .where = stream.name(),
+                 .expected = "an input file",
+                 .found = "-",
+                 .hint = "write the rows to a file first"});
+  }
+
+  void scale(TextFacts& facts) const {
+    const double factor =
+        static_cast<double>(request_.rows) / static_cast<double>(std::max<int64_t>(1, facts.rows));
+    const auto scaled = [factor](int64_t n) {
+      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(n) * factor));
+    };
+    facts = {.rows = request_.rows,
+             .tokens = scaled(facts.tokens),
+             .text_bytes = scaled(facts.text_bytes),
+             .longest_row_tokens = facts.longest_row_tokens};
+  }
+
+  // Returns nullptr if the directory has no tokenizer: then every row must be token ids.
+  const Tokenizer* tokenizer_of(const std::string& path, const ModelDirectory& directory) {
+    const auto known = tokenizers_.find(path);
+    if (known != tokenizers_.end()) return known->second.get();
+    TokenizerSource source = read_tokenizer_source(directory);
+    std::unique_ptr<Tokenizer> loaded;
+    if (!source.path.empty()) loaded = load_tokenizer_from(std::move(source));
+    return tokenizers_.emplace(path, std::move(loaded)).first->second.get();
+  }
+
+  const PlanRequest& request_;
+  std::map<std::string, ModelDirectory> models_;
+  std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers_;
+};
+
+MemoryLimit limit_of(const PlannedDevice& device) {
+  if (device.room.kind == DeviceKind::kCpu) return host_limit();
+  return {.kind = DeviceKind::kCuda,
+          .name = device.name,
+          .total_bytes = device.room.total_bytes,
+          .free_bytes = device.room.free_bytes};
+}
+
+MicroBatches micro_batches(int64_t rows, const PlannedBatch& planned, int64_t max_length) {
+  if (rows <= 0) return {};
+  const int64_t fits =
+      std::max<int64_t>(1, planned.batches.budget_tokens / std::max<int64_t>(1, max_length));
+  const int64_t batches = (rows + fits - 1) / fits;
+  return {.rows = rows, .batches = batches, .batch_rows = (rows + batches - 1) / batches};
+}
+
+[[noreturn]] void refuse_device(const PlannedStream& stream, const PlannedDevice& device) {
+  const MemoryRoom& room = device.room;
+  throw Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "plan.no_fit",
+       .what = fmt::format("{} does not fit into the free memory of {}", stream.name, device.name),
+       .where = stream.model_path,
+       .expected = fmt::format("{}: {:.0f} % of {} free", format_bytes(room.usable_bytes()),
+                               100 * room.safety_margin, format_bytes(room.free_bytes)),
+       .found = fmt::format("{} with the smallest batch, {} of it for weights and tables",
+                            format_bytes(stream.planned.memory.total_bytes()),
+                            format_bytes(stream.planned.memory.bytes_of(MemoryKind::kWeights) +
+                                         stream.planned.memory.bytes_of(MemoryKind::kTables))),
+       .hint = "free some memory, raise --safety-margin, or use dtype bfloat16"});
+}
+
+class Planner {
+ public:
+  explicit Planner(const PlanRequest& request) : request_(request), profiles_(profiles_path()) {}
+
+  ExperimentPlan plan();
+
+ private:
+  DevicePlan plan_device(PlannedDevice device, const std::vector<SurveyedStream>& streams);
+  PlannedStream plan_stream(const SurveyedStream& surveyed, const PlannedDevice& device);
+  BatchPlan own_batches(const SurveyedStream& surveyed, const PlannedDevice& device) const;
+  void refuse_own_batch(const SurveyedStream& surveyed, const PlannedDevice& device) const;
+  void choose_batches(const SurveyedStream& surveyed, const PlannedDevice& device,
+                      PlannedStream& stream) const;
+  void plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPlan& plan) const;
+  std::vector<PlannedSetting> settings(const DevicePlan& plan) const;
+
+  const PlanRequest& request_;
+  Profiles profiles_;
+};
+
+BatchPlan Planner::own_batches(const SurveyedStream& surveyed, const PlannedDevice& device) const {
+  SpeedOptions speed = surveyed.config->speed;
+  if (speed.batch_size == kAutoBatch) speed.batch_size = 0;
+  if (speed.batch_tokens == kAutoBatch) speed.batch_tokens = 0;
+  const EffectiveResult& effective = surveyed.request.effective;
+  return plan_batches(speed, effective.launch_tokens, effective.max_length,
+                      {.kind = device.room.kind, .threads = device.room.threads});
+}
+
+// The batch that the user asks for is refused even if these texts would not fill it.
+void Planner::refuse_own_batch(const SurveyedStream& surveyed, const PlannedDevice& device) const {
+  if (!request_.own_batches || device.room.kind == DeviceKind::kCpu) return;
+  MemoryRequest request = surveyed.request;
+  request.texts = {};
+  request.batches = own_batches(surveyed, device);
+  require_batch(request, limit_of(device));
+}
+
+void Planner::choose_batches(const SurveyedStream& surveyed, const PlannedDevice& device,
+                             PlannedStream& stream) const {
+  if (request_.fixed_batches) {
+    stream.request.batches = own_batches(surveyed, device);
+    stream.planned = fixed_batch(stream.request, device.room);
+  } else {
+    stream.planned = plan_batch(stream.request, device.room);
+  }
+  if (stream.planned.limit == BatchLimit::kNothingFits) refuse_device(stream, device);
+  stream.request.batches = stream.planned.batches;
+  stream.seconds = stream_seconds(stream.request, stream.rate);
+}
+
+PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const PlannedDevice& device) {
+  PlannedStream stream;
+  stream.name = surveyed.config->name();
+  stream.model_path = surveyed.model_path;
+  stream.request = surveyed.request;
+  stream.survey = surveyed.survey;
+  const EffectiveResult& effective = stream.request.effective;
+  stream.dtype = to_string(effective.dtype);
+  require_memory(stream.request, limit_of(device), stream.model_path);
+  refuse_own_batch(surveyed, device);
+  stream.rate =
+      compute_rate(device, effective,
+                   profiles_.flops_per_second({.device = device.name,
+                                               .dtype = stream.dtype,
+                                               .model_type = stream.request.shape.model_type,
+                                               .hidden_size = stream.request.shape.hidden_size}));
+  choose_batches(surveyed, device, stream);
+  const double rows = static_cast<double>(stream.request.texts.rows);
+  stream.chunk_rows = chunk_rows_for(
+      stream.seconds > 0 ? rows / stream.seconds : kUnknownRowsPerSecond, kUsualCommitSeconds);
+  stream.request.chunk_rows = stream.chunk_rows;
+  choose_batches(surveyed, device, stream);  // the chunks decide what a window has
+  stream.padding =
+      padding_cost(stream.survey.sample, stream.planned.batch_size, effective.max_length);
+  stream.micro =
+      micro_batches(request_.target_effective_batch, stream.planned, effective.max_length);
+  stream.prices = prices_of(stream, device.room);
+  return stream;
+}
+
+DevicePlan Planner::plan_device(PlannedDevice device, const std::vector<SurveyedStream>& streams) {
+  DevicePlan plan;
+  device.room.correction = profiles_.correction(device.name, request_.version);
+  plan.device = std::move(device);
+  bool known = true;
+  for (const SurveyedStream& surveyed : streams) {
+    plan.streams.push_back(plan_stream(surveyed, plan.device));
+    const PlannedStream& stream = plan.streams.back();
+    plan.seconds += stream.seconds;
+    known = known && stream.seconds > 0;
+    if (plan.device.room.kind == DeviceKind::kCuda)
+      plan.host_bytes =
+          std::max(plan.host_bytes, estimate_host_of_cuda(stream.request).total_bytes());
+  }
+  if (!known) plan.seconds = 0;
+  return plan;
+}
+
+void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPlan& plan) const {
+  RunConfig config = request_.config;
+  config.store.chunk_size = plan.devices.front().streams.front().chunk_rows;
+  std::vector<StreamDisk> disks;
+  for (const SurveyedStream& stream : streams) {
+    const EffectiveResult& effective = stream.request.effective;
+    const TextFacts& texts = stream.request.texts;
+    disks.push_back(stream_disk(config, stream.config->name(),
+                                effective.token_embeddings() ? texts.tokens : texts.rows,
+                                effective));
+  }
+  const ExperimentDisk checked = check_experiment_disk(config, std::move(disks));
+  plan.disk = checked.need;
+  plan.space = checked.space;
+  if (plan.disk.peak_bytes > plan.space.usable_bytes)
+    plan.notes.push_back(fmt::format("the disk may be too small: {} has {} free", plan.space.path,
+                                     format_bytes(plan.space.usable_bytes)));
+}
+
+// Streams with the same numbers share the settings of the whole config. If the streams differ, the
+// smallest batch fits all of them.
+std::vector<PlannedSetting> Planner::settings(const DevicePlan& plan) const {
+  int64_t tokens = plan.streams.front().planned.batches.budget_tokens;
+  int64_t rows = 0;
+  int64_t chunk = plan.streams.front().chunk_rows;
+  int64_t threads = plan.streams.front().planned.threads;
+  for (const PlannedStream& stream : plan.streams) {
+    tokens = std::min(tokens, stream.planned.batches.budget_tokens);
+    rows = std::max(
+        rows, stream.micro.batch_rows > 0 ? stream.micro.batch_rows : stream.planned.batch_size);
+    chunk = std::min(chunk, stream.chunk_rows);
+    threads = std::min(threads, stream.planned.threads);
+  }
+  const PlannedSetting chunks = {.key = "semantic.chunk_size", .value = fmt::to_string(chunk)};
+  // A batch on a CPU is small whatever the settings allow. Its numbers in a config would slow down
+  // a later run on a GPU.
+  if (plan.device.room.kind == DeviceKind::kCpu)
+    return {chunks, {.key = "hardware.threads", .value = fmt::to_string(threads)}};
+  return {{.key = "semantic.batch_size", .value = fmt::to_string(rows)},
+          {.key = "semantic.batch_tokens", .value = fmt::to_string(tokens)},
+          chunks};
+}
+
+ExperimentPlan Planner::plan() {
+  std::vector<PlannedDevice> devices = planned_devices(
+      request_.config.hardware, request_.config.streams.front().speed.threads, request_.wish);
+  Surveys surveys(request_);
+  std::vector<SurveyedStream> streams;
+  ExperimentPlan plan;
+  for (const StreamConfig& stream : request_.config.streams) {
+    const std::string path = resolve_model(stream.result.model, stream.result.revision);
+    // Before the texts are read, because that may take a while.
+    const ModelDirectory directory = open_model_directory(path);
+    for (const PlannedDevice& device : devices)
+      require_memory(memory_request(directory, effective_result(directory, stream.result)),
+                     limit_of(device), path);
+    streams.push_back(surveys.survey(stream));
+    for (const std::string& warning : surveys.model(path).warnings) {
+      if (std::find(plan.notes.begin(), plan.notes.end(), warning) == plan.notes.end())
+        plan.notes.push_back(warning);
+    }
+  }
+  if (!profiles_.note().empty()) plan.notes.push_back(profiles_.note());
+  double rate = 0;
+  bool known = true;
+  for (PlannedDevice& device : devices) {
+    plan.devices.push_back(plan_device(std::move(device), streams));
+    const double seconds = plan.devices.back().seconds;
+    known = known && seconds > 0;
+    if (seconds > 0) rate += 1 / seconds;
+  }
+  plan.seconds = known ? 1 / rate : 0;
+  plan_disk(streams, plan);
+  plan.settings = settings(plan.devices.front());
+  return plan;
+}
+
+}  // namespace
+
+const PlannedStream& DevicePlan::largest() const {
+  return *std::max_element(streams.begin(), streams.end(),
+                           [](const PlannedStream& a, const PlannedStream& b) {
+                             return a.planned.memory.total_bytes() < b.planned.memory.total_bytes();
+                           });
+}
+
+ExperimentPlan plan_experiment(const PlanRequest& request) { return Planner(request).plan(); }
+
+}  // namespace encode

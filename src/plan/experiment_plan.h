@@ -1,0 +1,91 @@
+// `encode plan`: the best settings for an experiment on a device, and what they cost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+#include "memory/disk_space.h"
+#include "plan/devices.h"
+#include "plan/padding.h"
+#include "plan/text_survey.h"
+
+namespace encode {
+
+struct PlanRequest {
+  RunConfig config;
+  // The user has set batch_size or batch_tokens. A batch of this size is refused if it cannot fit.
+  bool own_batches = false;
+  bool fixed_batches = false;  // the plan is for the batches that `config` has, and finds no others
+  DeviceWish wish = {};
+  int64_t target_effective_batch = 0;  // rows of one step; 0: none
+  int64_t rows = 0;          // plans for this number of rows of each stream; 0: as they are
+  std::string version = {};  // of encode, for the profiles
+};
+
+// Another choice than the planned one, and what it would cost.
+struct Price {
+  std::string choice = {};   // "batch_tokens 32,768 (half)"
+  int64_t memory_bytes = 0;  // of the device
+  double seconds = 0;        // for the stream; 0: not known
+  std::string note = {};     // "does not fit", or ""
+};
+
+// A step of `rows` rows in `batches` batches of at most `batch_rows` rows of max_length tokens.
+struct MicroBatches {
+  int64_t rows = 0;
+  int64_t batches = 0;
+  int64_t batch_rows = 0;
+};
+
+struct PlannedStream {
+  std::string name = {};
+  std::string model_path = {};
+  std::string dtype = {};
+  MemoryRequest request;  // with the planned batches
+  PlannedBatch planned;
+  ComputeRate rate;
+  double seconds = 0;  // 0: not known
+  int64_t chunk_rows = 0;
+  TextSurvey survey;
+  PaddingCost padding;
+  MicroBatches micro;
+  std::vector<Price> prices = {};
+};
+
+struct DevicePlan {
+  PlannedDevice device;
+  std::vector<PlannedStream> streams = {};
+  double seconds = 0;      // for all streams; 0: not known
+  int64_t host_bytes = 0;  // the host's memory beside a GPU; 0 on a CPU
+
+  // The stream with the largest memory, which decides whether the experiment fits.
+  const PlannedStream& largest() const;
+};
+
+// A setting that the plan would write into the config.
+struct PlannedSetting {
+  std::string key = {};  // "semantic.batch_tokens"
+  std::string value = {};
+
+  bool operator==(const PlannedSetting&) const = default;
+};
+
+struct ExperimentPlan {
+  std::vector<DevicePlan> devices = {};
+  double seconds = 0;  // with all devices together; 0: not known
+  DiskNeed disk;
+  DiskSpace space;
+  std::vector<PlannedSetting> settings = {};  // for the first device
+  std::vector<std::string> notes = {};
+};
+
+// Opens the models, reads all inputs and plans. Throws what open_model_directory(),
+// effective_result(), planned_devices(), survey_texts(), require_memory(), require_batch() and
+// require_disk() throw, Error kUsage "plan.stdin" for standard input, and kConfig "plan.no_fit" if
+// not even the smallest batch fits into the memory that is free.
+ExperimentPlan plan_experiment(const PlanRequest& request);
+
+}  // namespace encode

@@ -1,0 +1,160 @@
+#include "plan/plan_report.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string percent(int64_t part, int64_t whole) {
+  return whole <= 0 ? "" : percent(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string time_text(double seconds) {
+  return seconds > 0 ? format_duration(seconds) : "not known";
+}
+
+std::string line(const std::string& name, const std::string& value) {
+  return fmt::format("  {:<18} {}\n", name, value);
+}
+
+std::string render_device(const PlannedDevice& device) {
+  const MemoryRoom& room = device.room;
+  std::string text =
+      fmt::format("{}{}: {} of memory, {} free\n", device.name,
+                  device.place.empty() || device.place == "cpu" ? "" : " (" + device.place + ")",
+                  format_bytes(room.total_bytes), format_bytes(room.free_bytes));
+  for (const std::string& user : device.users) text += line("in use", user);
+  for (const std::string& note : device.notes) text += line("note", note);
+  if (room.correction != 1)
+    text += line("correction",
+                 fmt::format("estimates x {:.2f}, measured by --profile", room.correction));
+  return text;
+}
+
+std::string render_memory(const PlannedStream& stream, const MemoryRoom& room) {
+  std::string text = fmt::format("  where the memory goes ({})\n  {:<22}{:>12}{:>9}\n", stream.name,
+                                 "part", "bytes", "share");
+  for (const MemoryPart& part : stream.planned.memory.parts) {
+    if (part.bytes == 0) continue;
+    text += fmt::format("  {:<22}{:>12}{:>9}  {}\n", to_string(part.kind), format_bytes(part.bytes),
+                        percent(part.bytes, room.total_bytes), part.why);
+  }
+  const int64_t total = stream.planned.memory.total_bytes();
+  text += fmt::format("  {:<22}{:>12}{:>9}  of {}\n", "total", format_bytes(total),
+                      percent(stream.planned.share), format_bytes(room.total_bytes));
+  text +=
+      fmt::format("  {:<22}{:>12}{:>9}  {:.0f} % of the {} that are free\n", "limit",
+                  format_bytes(room.usable_bytes()), percent(room.usable_bytes(), room.total_bytes),
+                  100 * room.safety_margin, format_bytes(room.free_bytes));
+  return text;
+}
+
+std::string render_prices(const PlannedStream& stream) {
+  std::string text = fmt::format("  other choices{:>31}{:>13}\n", "memory", "time");
+  for (const Price& price : stream.prices) {
+    text +=
+        fmt::format("  {:<32}{:>12}{:>13}  {}\n", price.choice, format_bytes(price.memory_bytes),
+                    price.seconds > 0 ? format_duration(price.seconds) : "", price.note);
+  }
+  return text;
+}
+
+std::string render_texts(const PlannedStream& stream) {
+  const TextFacts& texts = stream.request.texts;
+  std::string text = fmt::format("{} rows, about {} tokens ({} a row), longest {}",
+                                 format_count(texts.rows), format_count(texts.tokens),
+                                 format_count(texts.tokens / std::max<int64_t>(1, texts.rows)),
+                                 format_count(stream.request.longest_row_tokens()));
+  if (stream.survey.stride > 1)
+    text += fmt::format("; {} rows were tokenized", format_count(std::ssize(stream.survey.sample)));
+  if (stream.survey.truncated_share > 0)
+    text += fmt::format("; {} are cut", percent(stream.survey.truncated_share));
+  return line("texts", text);
+}
+
+std::string render_settings(const PlannedStream& stream, const MemoryRoom& room) {
+  const PlannedBatch& planned = stream.planned;
+  std::string text = line("batch_tokens", fmt::format("{}  ({})", planned.batches.budget_tokens,
+                                                      to_string(planned.limit)));
+  text += line("batch_size", fmt::format("{}  (rows of {} tokens)", planned.batch_size,
+                                         format_count(stream.request.effective.max_length)));
+  if (stream.micro.batches > 0) {
+    text +=
+        line("a step of " + format_count(stream.micro.rows),
+             fmt::format("{} micro-batches of at most {} rows", format_count(stream.micro.batches),
+                         format_count(stream.micro.batch_rows)));
+  }
+  text += line("chunk_size", fmt::to_string(stream.chunk_rows));
+  if (room.kind == DeviceKind::kCpu) text += line("threads", fmt::to_string(planned.threads));
+  text += line("padding",
+               fmt::format("none: 0 % waste; longest would compute {:.2f} times as many tokens, "
+                           "max_length {:.2f} times",
+                           stream.padding.longest, stream.padding.max_length));
+  return text + line("time", fmt::format("{} ({})", time_text(stream.seconds),
+                                         stream.rate.source.empty()
+                                             ? "--profile or --gpu NAME would tell the rate"
+                                             : stream.rate.source));
+}
+
+std::string render(const DevicePlan& plan) {
+  std::string text = render_device(plan.device);
+  for (const PlannedStream& stream : plan.streams) {
+    text += fmt::format("\n{} with {}, {}\n", stream.name, preview(stream.model_path, 200),
+                        stream.dtype);
+    text += render_texts(stream) + render_settings(stream, plan.device.room);
+  }
+  const PlannedStream& largest = plan.largest();
+  text += "\n" + render_memory(largest, plan.device.room);
+  if (plan.host_bytes > 0) text += line("host memory", format_bytes(plan.host_bytes));
+  return text + "\n" + render_prices(largest) + "\n";
+}
+
+}  // namespace
+
+std::string render(const ExperimentPlan& plan) {
+  std::string text;
+  for (const DevicePlan& device : plan.devices) text += render(device);
+  text += "experiment\n";
+  if (plan.devices.size() > 1) {
+    int64_t bytes = 0;
+    for (const DevicePlan& device : plan.devices)
+      bytes += device.largest().planned.memory.total_bytes();
+    text += line("all devices", fmt::format("{} devices, {} of their memory", plan.devices.size(),
+                                            format_bytes(bytes)));
+  }
+  text += line("time", time_text(plan.seconds) +
+                           (plan.devices.size() > 1 ? " on all devices together" : ""));
+  text +=
+      line("disk",
+           fmt::format("{} at once: chunks {}, finals {}, combined {}; {} free in {}",
+                       format_bytes(plan.disk.peak_bytes), format_bytes(plan.disk.chunk_bytes),
+                       format_bytes(plan.disk.final_bytes), format_bytes(plan.disk.combined_bytes),
+                       format_bytes(plan.space.usable_bytes), preview(plan.space.path, 200)));
+  for (const PlannedSetting& setting : plan.settings) text += line(setting.key, setting.value);
+  for (const std::string& note : plan.notes) text += line("note", note);
+  return text;
+}
+
+std::string render(const ProfileResult& profile) {
+  const double ratio = static_cast<double>(profile.measured_bytes) /
+                       static_cast<double>(std::max<int64_t>(1, profile.estimated_bytes));
+  std::string text =
+      fmt::format("\nprofile: {} rows, {} tokens on {}\n", format_count(profile.rows),
+                  format_count(profile.tokens), profile.device);
+  text += line("memory", fmt::format("estimated {}, measured {} ({:+.1f} %)",
+                                     format_bytes(profile.estimated_bytes),
+                                     format_bytes(profile.measured_bytes), 100 * (ratio - 1)));
+  constexpr double kTera = 1e12;
+  text += line("rate",
+               fmt::format("{} tokens/s, {:.3f} TFLOP/s", format_rate(profile.tokens_per_second),
+                           profile.flops_per_second / kTera));
+  if (!profile.stored.empty()) text += line("kept in", profile.stored);
+  return text;
+}
+
+}  // namespace encode

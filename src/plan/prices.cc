@@ -1,0 +1,113 @@
+#include "plan/prices.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+Price priced(std::string choice, const MemoryRequest& request, const PlannedStream& stream,
+             const MemoryRoom& room) {
+  Price price;
+  price.choice = std::move(choice);
+  price.memory_bytes = corrected_estimate(request, room).total_bytes();
+  price.seconds = stream_seconds(request, stream.rate);
+  if (price.memory_bytes > room.free_bytes) {
+    price.note = "does not fit";
+  } else if (price.memory_bytes > room.usable_bytes()) {
+    price.note = "above the safety margin";
+  }
+  return price;
+}
+
+std::string times(int64_t value, const char* key, const char* word) {
+  return fmt::format("{} {} ({})", key, format_count(value), word);
+}
+
+void add_batches(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
+  const int64_t launch = std::max<int64_t>(1, stream.request.batches.launch_tokens);
+  const int64_t budget = stream.planned.batches.budget_tokens;
+  for (const auto& [tokens, word] :
+       {std::pair{budget / 2, "half"}, std::pair{budget * 2, "twice"}}) {
+    const int64_t whole = tokens / launch * launch;
+    if (whole < launch) continue;
+    MemoryRequest other = stream.request;
+    other.batches.budget_tokens = whole;
+    prices.push_back(priced(times(whole, "batch_tokens", word), other, stream, room));
+    const LargestWindow window = largest_window(other);
+    if (prices.back().note.empty() && stream.request.texts.tokens > 0 && whole > window.tokens)
+      prices.back().note = "these texts do not fill it";
+  }
+}
+
+void add_threads(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
+  const int64_t threads = stream.planned.threads;
+  for (const auto& [count, word] :
+       {std::pair{threads / 2, "half"}, std::pair{threads * 2, "twice"}}) {
+    if (count < 1) continue;
+    MemoryRequest other = stream.request;
+    other.batches.batches_at_once = count;
+    Price price = priced(times(count, "threads", word), other, stream, room);
+    const double speed =
+        std::min(1.0, static_cast<double>(count) / static_cast<double>(room.threads));
+    price.seconds /= speed;
+    if (price.note.empty() && count > room.threads)
+      price.note = fmt::format("no gain: {} processors", room.threads);
+    prices.push_back(std::move(price));
+  }
+}
+
+void add_chunks(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
+  const double row_seconds =
+      stream.seconds / static_cast<double>(std::max<int64_t>(1, stream.request.texts.rows));
+  for (const auto& [rows, word] :
+       {std::pair{stream.chunk_rows / 2, "half"}, std::pair{stream.chunk_rows * 2, "twice"}}) {
+    if (rows < 1) continue;
+    MemoryRequest other = stream.request;
+    other.chunk_rows = rows;
+    prices.push_back(priced(times(rows, "chunk_size", word), other, stream, room));
+    if (row_seconds > 0)
+      prices.back().note = fmt::format(
+          "a kill costs up to {}", format_duration(2 * row_seconds * static_cast<double>(rows)));
+  }
+}
+
+void add_type(const PlannedStream& stream, const MemoryRoom& room, std::vector<Price>& prices) {
+  MemoryRequest other = stream.request;
+  const bool wide = other.effective.dtype == ComputeType::kFloat32;
+  other.effective.dtype = wide ? ComputeType::kBFloat16 : ComputeType::kFloat32;
+  Price price =
+      priced(fmt::format("dtype {}", to_string(other.effective.dtype)), other, stream, room);
+  price.seconds = 0;
+  if (price.note.empty()) price.note = "other numbers";
+  prices.push_back(std::move(price));
+}
+
+}  // namespace
+
+double stream_seconds(const MemoryRequest& request, const ComputeRate& rate) {
+  if (rate.flops_per_second <= 0 || request.texts.tokens == 0) return 0;
+  constexpr double kBatchSeconds = 5e-4;  // launches, copies and waits that do not overlap
+  const auto tokens = static_cast<double>(request.texts.tokens);
+  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.rows));
+  const double batches =
+      tokens / static_cast<double>(std::max<int64_t>(1, request.batches.budget_tokens));
+  return tokens * request.shape.flops_per_token(mean) / rate.flops_per_second +
+         batches * kBatchSeconds / static_cast<double>(request.batches.batches_at_once);
+}
+
+std::vector<Price> prices_of(const PlannedStream& stream, const MemoryRoom& room) {
+  std::vector<Price> prices;
+  if (room.kind == DeviceKind::kCuda) {
+    add_batches(stream, room, prices);
+  } else {
+    add_threads(stream, room, prices);
+  }
+  add_chunks(stream, room, prices);
+  add_type(stream, room, prices);
+  return prices;
+}
+
+}  // namespace encode

@@ -1,0 +1,121 @@
+#include "plan/text_survey.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "encode/error.h"
+#include "encode/text.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kMostRows = 16'384;
+constexpr int64_t kMostBytes = 32 << 20;
+
+int64_t bytes_of(const Text& text) {
+  return static_cast<int64_t>(text.utf8.size() + text.input_ids.size() * sizeof(int32_t));
+}
+
+// Rows spread evenly over an input whose number of rows is not known yet.
+class Sample {
+ public:
+  explicit Sample(const SurveyOptions& options) : options_(options) {}
+
+  bool wants(int64_t row) const { return row % stride_ == 0; }
+
+  void add(Text& text, const std::string& path) {
+    rows_.clear();
+    int64_t tokens = 0;
+    bool cut = false;
+    const int64_t limit = options_.tokenize.max_length;
+    if (text.tokenized) {
+      const auto all = static_cast<int64_t>(text.input_ids.size());
+      tokens = std::min(all, limit);
+      cut = all > limit;
+    } else {
+      text.utf8.insert(0, options_.prompt);
+      try {
+        options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
+      } catch (const Error& error) {
+        throw naming_row(error, fmt::format("{}:{}", path, text.line));
+      }
+      tokens = static_cast<int64_t>(rows_.ids.size());
+      cut = rows_.lost_tokens.front() > 0;
+    }
+    taken_.push_back({static_cast<int32_t>(tokens), cut, bytes_of(text)});
+    bytes_ += taken_.back().bytes;
+    while (taken_.size() > kMostRows || (bytes_ > kMostBytes && taken_.size() > 1)) thin_out();
+  }
+
+  TextSurvey finish(int64_t rows, int64_t text_bytes) const {
+    TextSurvey survey;
+    survey.stride = stride_;
+    int64_t tokens = 0;
+    int64_t cut = 0;
+    for (const Row& row : taken_) {
+      survey.sample.push_back(row.tokens);
+      tokens += row.tokens;
+      cut += row.cut ? 1 : 0;
+      survey.facts.longest_row_tokens =
+          std::max<int64_t>(survey.facts.longest_row_tokens, row.tokens);
+    }
+    const auto sampled = static_cast<double>(taken_.size());
+    survey.truncated_share = static_cast<double>(cut) / sampled;
+    survey.facts.rows = rows;
+    survey.facts.text_bytes = text_bytes;
+    survey.facts.tokens = std::max<int64_t>(
+        1, static_cast<int64_t>(static_cast<double>(tokens) / sampled * static_cast<double>(rows)));
+    // A row outside the sample may be longer than all rows in it.
+    if (stride_ > 1) survey.facts.longest_row_tokens = options_.tokenize.max_length;
+    return survey;
+  }
+
+ private:
+  struct Row {
+    int32_t tokens;
+    bool cut;
+    int64_t bytes;
+  };
+
+  // Drops every second row of the sample.
+  void thin_out() {
+    std::vector<Row> kept;
+    bytes_ = 0;
+    for (size_t i = 0; i < taken_.size(); i += 2) {
+      kept.push_back(taken_[i]);
+      bytes_ += taken_[i].bytes;
+    }
+    taken_ = std::move(kept);
+    stride_ *= 2;
+  }
+
+  const SurveyOptions& options_;
+  TokenizedRows rows_;
+  std::vector<Row> taken_;
+  int64_t bytes_ = 0;
+  int64_t stride_ = 1;
+};
+
+}  // namespace
+
+TextSurvey survey_texts(const InputOptions& input, const SurveyOptions& options) {
+  const std::unique_ptr<TextReader> reader = open_texts(input);
+  Sample sample(options);
+  int64_t rows = 0;
+  int64_t bytes = 0;
+  for (Text text; reader->next(text); ++rows) {
+    bytes += bytes_of(text);
+    if (sample.wants(text.row)) sample.add(text, input.path);
+  }
+  if (rows > 0) return sample.finish(rows, bytes);
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "plan.rows",
+               .what = "the input has no rows to plan for",
+               .where = input.path,
+               .expected = "at least one row",
+               .found = "no rows",
+               .hint = "choose an input with rows"});
+}
+
+}  // namespace encode

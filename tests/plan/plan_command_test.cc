@@ -1,0 +1,166 @@
+// Tests `encode plan` with whole commands.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "supervisor/program.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kBertBase =
+    R"({"model_type":"bert","hidden_size":768,"num_hidden_layers":12,"num_attention_heads":12,
+        "intermediate_size":3072,"vocab_size":30522,"max_position_embeddings":512})";
+
+class PlanCommand : public ::testing::Test {
+ protected:
+  PlanCommand() {
+    dir_.write("model/config.json", kBertBase);
+    dir_.write("model/model.safetensors", read_bytes(test_data("models/bert/model.safetensors")));
+    std::string ids = "7";
+    for (int i = 1; i < 512; ++i) ids += ",7";
+    std::string rows;
+    for (int i = 0; i < 7; ++i) rows += "{\"text\":[" + ids + "]}\n";
+    rows += "{\"text\":[5,6]}\n";
+    dir_.write("ids.jsonl", rows);
+    dir_.write("c.yaml", config());
+  }
+
+  std::string config() const {
+    return "# an experiment\nsemantic:\n  model: " + dir_.file("model") +
+           "   # a model\n  dtype: bfloat16\n  cache_dir: " + dir_.file("cache") +
+           "\n  batch_size: 8  # a guess\ndata:\n  streams:\n    tc: {field: text}\n  splits:\n"
+           "    train:\n      tc: " +
+           dir_.file("ids.jsonl") + "\n";
+  }
+
+  ProgramEnd plan(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"plan", "--config", dir_.file("c.yaml")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Program(dir_.path(), arguments, environment_).wait();
+  }
+  Json plan_json(std::vector<std::string> more) {
+    more.emplace_back("--json");
+    const ProgramEnd end = plan(more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.exit_code == 0 ? Json::parse(end.out) : Json();
+  }
+
+  TempDir dir_;
+  Program::Environment environment_ = {{"XDG_CACHE_HOME", dir_.file("home")}};
+};
+
+TEST_F(PlanCommand, FindsABatchThatFillsMostOfTheCard) {
+  const Json json = plan_json({"--gpu-memory", "24GB", "--rows", "100000"});
+  const Json& stream = json["devices"][0]["streams"][0];
+  EXPECT_GE(stream["memory_share"], 0.80);
+  EXPECT_LE(stream["memory_share"], 0.85);
+  EXPECT_EQ(stream["batch_tokens"].get<int64_t>() % 8192, 0) << "whole launches";
+  EXPECT_EQ(stream["rows"], 100'000);
+  EXPECT_GE(stream["prices"].size(), 4U);
+  EXPECT_GT(json["disk"]["final_bytes"], 0);
+  EXPECT_GT(stream["padding"]["longest"], 1);
+  EXPECT_TRUE(json["seconds"].is_null()) << "the rate of a card without a name is not known";
+}
+
+TEST_F(PlanCommand, ANamedCardHasATime) {
+  const Json json = plan_json({"--gpu", "a100 80gb", "--rows", "100000"});
+  EXPECT_GT(json["seconds"], 0);
+  EXPECT_THAT(json["devices"][0]["streams"][0]["rate"]["source"].get<std::string>(),
+              HasSubstr("assumed"));
+}
+
+TEST_F(PlanCommand, TheSafetyMarginLimitsTheShare) {
+  const Json json =
+      plan_json({"--gpu-memory", "24GB", "--rows", "100000", "--safety-margin", "0.5"});
+  EXPECT_LE(json["devices"][0]["streams"][0]["memory_share"], 0.5);
+}
+
+TEST_F(PlanCommand, ALargeStepIsMadeOfMicroBatches) {
+  const Json json =
+      plan_json({"--gpu-memory", "16GB", "--rows", "100000", "--target-effective-batch", "100000"});
+  const Json& micro = json["devices"][0]["streams"][0]["micro_batches"];
+  EXPECT_GT(micro["batches"], 1);
+  EXPECT_GE(micro["batches"].get<int64_t>() * micro["batch_rows"].get<int64_t>(), 100'000);
+}
+
+TEST_F(PlanCommand, TheReportShowsWhereTheMemoryGoes) {
+  const ProgramEnd end = plan({"--gpu", "H100"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  for (const char* part : {"weights", "activations", "attention workspace", "CUDA context",
+                           "batch data", "85 % of", "batch_tokens", "padding", "disk", "(half)"})
+    EXPECT_THAT(end.out, HasSubstr(part));
+}
+
+TEST_F(PlanCommand, PlansForTheCpu) {
+  const Json json = plan_json({"--device", "cpu"});
+  const Json& device = json["devices"][0];
+  EXPECT_EQ(device["place"], "cpu");
+  EXPECT_EQ(device["streams"][0]["batch_tokens"], 512);
+  EXPECT_GE(device["streams"][0]["threads"], 1);
+  EXPECT_FALSE(json["settings"].contains("semantic.batch_size")) << "a GPU may run this config";
+  EXPECT_TRUE(json["settings"].contains("hardware.threads"));
+}
+
+// The stand-in for the driver has GPUs of which other processes use a part.
+TEST_F(PlanCommand, GoesByTheFreeMemoryOfEveryGpuOfThisMachine) {
+  environment_["LD_LIBRARY_PATH"] = NVML_STAND_IN_DIR;
+  environment_["NVML_GPUS"] = "2";
+  environment_["NVML_MEMORY_USED"] = "40000000000|500000000";
+  environment_["NVML_PROCESSES"] = "1";
+  const Json json = plan_json({"--auto", "--device", "auto"});
+  ASSERT_GE(json["devices"].size(), 1U);
+  for (const Json& device : json["devices"]) {
+    EXPECT_THAT(device["place"].get<std::string>(), HasSubstr("cuda:"));
+    EXPECT_LT(device["free_bytes"], device["total_bytes"]);
+    EXPECT_FALSE(device["in_use"].empty());
+    EXPECT_LE(device["streams"][0]["memory"]["total_bytes"], device["usable_bytes"]);
+  }
+}
+
+TEST_F(PlanCommand, ApplyChangesOnlyTheNumbersAndUndoBringsEveryByteBack) {
+  const std::string before = read_bytes(dir_.file("c.yaml"));
+  const ProgramEnd applied = plan({"--gpu-memory", "24GB", "--rows", "100000", "--apply"});
+  ASSERT_EQ(applied.exit_code, 0) << applied.err;
+  const std::string after = read_bytes(dir_.file("c.yaml"));
+  EXPECT_NE(after, before);
+  for (const char* kept : {"# an experiment", "# a model", "# a guess", "dtype: bfloat16"})
+    EXPECT_THAT(after, HasSubstr(kept));
+  EXPECT_THAT(applied.err, HasSubstr("-  batch_size: 8  # a guess"));
+  const ProgramEnd undone = plan({"--undo"});
+  ASSERT_EQ(undone.exit_code, 0) << undone.err;
+  EXPECT_EQ(read_bytes(dir_.file("c.yaml")), before);
+}
+
+TEST_F(PlanCommand, RefusesWhatItCannotDo) {
+  for (const auto& [arguments, code] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--gpu-memory", "24GB", "--profile"}, "plan.profile"},
+           {{"--device", "cuda:7"}, "device.absent"},
+           {{"--undo"}, "config.undo"}}) {
+    const ProgramEnd end = plan(arguments);
+    EXPECT_NE(end.exit_code, 0);
+    EXPECT_THAT(end.err, HasSubstr("error[" + code + "]"));
+  }
+  const ProgramEnd end =
+      Program(dir_.path(), {"plan", "--model", dir_.file("model"), "--input", "-", "--format",
+                            "lines", "--output", dir_.file("o.npy")})
+          .wait();
+  EXPECT_THAT(end.err, HasSubstr("error[plan.stdin]"));
+}
+
+TEST_F(PlanCommand, ADamagedFileOfProfilesIsANote) {
+  dir_.write("home/encode/memory_profiles.json", "{");
+  const ProgramEnd end = plan({"--gpu-memory", "24GB"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_THAT(end.out, HasSubstr("earlier profiles are not used"));
+}
+
+}  // namespace
+}  // namespace encode::testing
