@@ -1,0 +1,37 @@
+// What the checks know about the models and the streams of an experiment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "encode/tokenizer.h"
+
+#include "supervisor/plan/plan_steps.h"
+
+namespace encode {
+
+struct CheckedModel {
+  OpenedModel opened;
+  std::unique_ptr<Tokenizer> tokenizer;  // null if the directory has none that can be used
+};
+
+struct CheckedStream {
+  StreamPlan plan;  // `scan` and `identity` are complete only if `whole` is true
+  const CheckedModel* model = nullptr;
+  bool whole = false;         // every row was read
+  int64_t rows = 0;           // an estimate if `whole` is false
+  double tokens_per_row = 0;  // of the rows that were tokenized
+};
+
+// What could be opened; everything else has a red finding.
+struct CheckedExperiment {
+  std::map<std::string, std::unique_ptr<CheckedModel>> models;  // by path
+  std::vector<CheckedStream> streams;
+
+  int64_t largest_model_bytes() const;
+};
+
+}  // namespace encode

@@ -1,0 +1,117 @@
+#include "preflight/findings.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/json.h"
+#include "base/names.h"
+#include "base/units.h"
+#include "base/utf8.h"
+
+namespace encode {
+namespace {
+
+constexpr NameTable<Grade, 3> kGrades = {
+    {{"green", Grade::kGreen}, {"yellow", Grade::kYellow}, {"red", Grade::kRed}}};
+
+// The columns before the text of a finding.
+constexpr size_t kGradeColumns = 8;
+constexpr size_t kCheckColumns = 18;
+
+// Text of several lines is aligned below its first line.
+std::string aligned(const std::string& text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    result += c;
+    if (c == '\n') result.append(kGradeColumns + kCheckColumns, ' ');
+  }
+  return result;
+}
+
+}  // namespace
+
+void Findings::green(std::string check, std::string found) {
+  all_.push_back({.grade = Grade::kGreen,
+                  .check = std::move(check),
+                  .found = std::move(found),
+                  .next = "",
+                  .code = ""});
+}
+
+void Findings::yellow(std::string check, std::string found, std::string next) {
+  all_.push_back({.grade = Grade::kYellow,
+                  .check = std::move(check),
+                  .found = std::move(found),
+                  .next = std::move(next),
+                  .code = ""});
+}
+
+void Findings::red(std::string check, const ErrorDetail& error) {
+  std::string found = error.what;
+  if (!error.where.empty()) found += ": " + error.where;
+  if (!error.expected.empty()) found += "\nexpected " + error.expected;
+  if (!error.found.empty()) found += "\nfound " + error.found;
+  const bool known = std::any_of(all_.begin(), all_.end(), [&](const Finding& other) {
+    return other.code == error.code && other.found == found;
+  });
+  if (known) return;
+  all_.push_back({.grade = Grade::kRed,
+                  .check = std::move(check),
+                  .found = std::move(found),
+                  .next = error.hint,
+                  .code = error.code,
+                  .exit_code = error.exit_code});
+}
+
+int64_t Findings::count(Grade grade) const {
+  return std::count_if(all_.begin(), all_.end(),
+                       [grade](const Finding& finding) { return finding.grade == grade; });
+}
+
+ExitCode Findings::exit_code() const {
+  ExitCode code = ExitCode::kOk;
+  for (const Finding& finding : all_) {
+    if (finding.grade != Grade::kRed) continue;
+    if (finding.exit_code != ExitCode::kTempFail) return finding.exit_code;
+    code = ExitCode::kTempFail;
+  }
+  return code;
+}
+
+std::string render_text(const Findings& findings, double seconds) {
+  std::string text;
+  for (const Finding& finding : findings.all()) {
+    const std::string code = finding.code.empty() ? "" : fmt::format("[{}] ", finding.code);
+    text +=
+        fmt::format("{:<{}}{:<{}}{}{}\n", name_of(kGrades, finding.grade), kGradeColumns,
+                    printable(finding.check) + "  ", kCheckColumns, code, aligned(finding.found));
+    if (finding.next.empty()) continue;
+    text +=
+        fmt::format("{:{}}next: {}\n", "", kGradeColumns + kCheckColumns, aligned(finding.next));
+  }
+  return text + fmt::format("preflight: {} green, {} yellow, {} red in {}\n",
+                            findings.count(Grade::kGreen), findings.count(Grade::kYellow),
+                            findings.count(Grade::kRed), format_duration(seconds));
+}
+
+std::string render_json(const Findings& findings, double seconds) {
+  Json lines = Json::array();
+  for (const Finding& finding : findings.all()) {
+    lines.push_back({{"grade", name_of(kGrades, finding.grade)},
+                     {"check", finding.check},
+                     {"found", finding.found},
+                     {"next", finding.next},
+                     {"code", finding.code},
+                     {"exit_code", static_cast<int>(finding.exit_code)}});
+  }
+  const Json json = {{"findings", lines},
+                     {"green", findings.count(Grade::kGreen)},
+                     {"yellow", findings.count(Grade::kYellow)},
+                     {"red", findings.count(Grade::kRed)},
+                     {"exit_code", static_cast<int>(findings.exit_code())},
+                     {"seconds", seconds}};
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+}  // namespace encode

@@ -1,0 +1,65 @@
+// What `encode preflight` has found, and how it is shown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "encode/error.h"
+
+namespace encode {
+
+enum class Grade {
+  kGreen,   // it works
+  kYellow,  // a run works, but may be slow, may be interrupted, or gives something unexpected
+  kRed,     // a run would fail
+};
+
+struct Finding {
+  Grade grade = Grade::kGreen;
+  std::string check;  // what was looked at: "gpu 0", "input train_tc"
+  std::string found;  // one sentence
+  std::string next;   // what to do; "" if the grade is kGreen
+  // Of kRed: the error with which a run would end, or that preflight itself has.
+  std::string code;
+  ExitCode exit_code = ExitCode::kOk;
+
+  bool operator==(const Finding&) const = default;
+};
+
+// Collects findings in the order in which they are made. Not thread-safe.
+class Findings {
+ public:
+  void green(std::string check, std::string found);
+  void yellow(std::string check, std::string found, std::string next);
+  // Leaves an error out that is there already: several streams may share a broken model.
+  void red(std::string check, const ErrorDetail& error);
+
+  // Calls `look`, and turns an Error into a red finding. Returns false after an Error.
+  template <typename Look>
+  bool guard(const std::string& check, const Look& look) {
+    try {
+      look();
+      return true;
+    } catch (const Error& error) {
+      red(check, error.detail());
+      return false;
+    }
+  }
+
+  const std::vector<Finding>& all() const { return all_; }
+  int64_t count(Grade grade) const;
+  // kOk without a red finding. Otherwise the exit code of the first red finding that another start
+  // would not mend, or kTempFail if there is none.
+  ExitCode exit_code() const;
+
+ private:
+  std::vector<Finding> all_;
+};
+
+// Both escape text that comes from files. The text has a line for each finding, a line for the next
+// step of each that is not green, and a line with the totals. It ends in '\n'. The JSON is one line
+// without a newline.
+std::string render_text(const Findings& findings, double seconds);
+std::string render_json(const Findings& findings, double seconds);
+
+}  // namespace encode

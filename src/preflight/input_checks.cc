@@ -1,0 +1,200 @@
+#include "preflight/input_checks.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include "encode/text.h"
+
+#include "base/file.h"
+#include "base/input_format.h"
+#include "base/stopwatch.h"
+#include "base/units.h"
+
+namespace encode {
+namespace {
+
+// Inputs up to these sizes are read to their end, which takes less than half a second.
+constexpr int64_t kWholeBytes = 32 << 20;
+constexpr int64_t kWholeCompressedBytes = 8 << 20;
+// The rows that are tokenized, from the beginning of the input.
+constexpr int64_t kSampleRows = 2000;
+constexpr double kSampleSeconds = 0.3;
+// Above this share of truncated rows, the truncation is probably not meant.
+constexpr double kManyTruncated = 0.5;
+
+struct Sample {
+  int64_t rows = 0;
+  int64_t bytes = 0;  // of texts
+  int64_t longest_bytes = 0;
+  int64_t token_rows = 0;  // rows that are token ids
+  int64_t tokens = 0;      // of the rows that were tokenized, after the truncation
+  int64_t longest_tokens = 0;
+  int64_t truncated = 0;
+  bool ended = false;  // the input has no more rows
+};
+
+ErrorDetail foreign_id(const CheckedStream& stream, int64_t line, int32_t id) {
+  return {.exit_code = ExitCode::kData,
+          .code = "batch.token_id",
+          .what = "a token id is outside the embedding table",
+          .where = fmt::format("{}:{}", stream.plan.config.input.path, line),
+          .expected = fmt::format("0 to {}", stream.model->opened.directory.vocab_size - 1),
+          .found = fmt::to_string(id),
+          .hint =
+              "make the token ids with the tokenizer of this model, or download the model "
+              "again"};
+}
+
+void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& rows,
+                  Sample& sample) {
+  rows.clear();
+  const int64_t limit = stream.plan.effective.max_length;
+  if (text.tokenized) {
+    ++sample.token_rows;
+    const auto size = std::ssize(text.input_ids);
+    rows.ids.assign(text.input_ids.begin(), text.input_ids.begin() + std::min(size, limit));
+    rows.lost_tokens.push_back(static_cast<int32_t>(std::max<int64_t>(0, size - limit)));
+  } else if (stream.model->tokenizer != nullptr) {
+    const TokenizeOptions options = {
+        .max_length = limit,
+        .add_special_tokens = stream.model->opened.directory.add_special_tokens,
+        .count_lost_tokens = false};
+    try {
+      stream.model->tokenizer->encode(stream.plan.effective.prompt + text.utf8, options, rows);
+    } catch (const Error& error) {
+      throw naming_row(error, fmt::format("{}:{}", stream.plan.config.input.path, text.line));
+    }
+  } else {
+    return;
+  }
+  for (const int32_t id : rows.ids) {
+    if (id >= stream.model->opened.directory.vocab_size)
+      throw Error(foreign_id(stream, text.line, id));
+  }
+  const auto tokens = std::ssize(rows.ids);
+  sample.tokens += tokens;
+  sample.longest_tokens = std::max(sample.longest_tokens, tokens + rows.lost_tokens.front());
+  sample.truncated += rows.lost_tokens.front() > 0 ? 1 : 0;
+}
+
+Sample read_sample(const CheckedStream& stream) {
+  const std::unique_ptr<TextReader> reader = open_texts(stream.plan.config.input);
+  const Stopwatch watch;
+  Sample sample;
+  Text text;
+  TokenizedRows rows;
+  while (sample.rows < kSampleRows && watch.seconds() < kSampleSeconds) {
+    sample.ended = !reader->next(text);
+    if (sample.ended) break;
+    ++sample.rows;
+    const int64_t bytes = text.tokenized ? std::ssize(text.input_ids) * int64_t{4}
+                                         : static_cast<int64_t>(text.utf8.size());
+    sample.bytes += bytes;
+    sample.longest_bytes = std::max(sample.longest_bytes, bytes);
+    count_tokens(stream, text, rows, sample);
+  }
+  return sample;
+}
+
+bool is_read_whole(const InputOptions& input, int64_t file_bytes) {
+  const bool compressed = !input_format(input).compression.empty();
+  return file_bytes <= (compressed ? kWholeCompressedBytes : kWholeBytes);
+}
+
+std::string describe(const CheckedStream& stream, const Sample& sample) {
+  std::string text = fmt::format("{}{} rows in {}", stream.whole ? "" : "about ",
+                                 format_count(stream.rows), stream.plan.config.input.path);
+  if (stream.whole && stream.plan.scan.empty > 0)
+    text += fmt::format(", {} of them empty", format_count(stream.plan.scan.empty));
+  if (sample.rows == 0) return text;
+  if (sample.tokens > 0) {
+    text += fmt::format(
+        "; of the first {}: {} tokens on average, {:.1f} % longer than {}",
+        format_count(sample.rows), format_count(sample.tokens / sample.rows),
+        100.0 * static_cast<double>(sample.truncated) / static_cast<double>(sample.rows),
+        format_count(stream.plan.effective.max_length));
+  }
+  return text;
+}
+
+// Adds what a reader should know before he starts the run. Returns false if there was nothing.
+bool warn(const CheckedStream& stream, const Sample& sample, const std::string& check,
+          Findings& findings) {
+  const size_t before = findings.all().size();
+  const InputScan& scan = stream.plan.scan;
+  const std::string& path = stream.plan.config.input.path;
+  if (sample.rows == 0)
+    findings.yellow(check, fmt::format("{} has no rows", path), "check the path and the format");
+  if (sample.rows > 0 && stream.model->tokenizer == nullptr && sample.token_rows < sample.rows) {
+    findings.red(check, {.exit_code = ExitCode::kNoInput,
+                         .code = "tokenizer.file",
+                         .what = "the input has texts, but the model has no tokenizer",
+                         .where = stream.plan.model_path,
+                         .expected = "tokenizer.json, or a sentencepiece model",
+                         .found = "no such file",
+                         .hint = "download the whole model directory again"});
+  }
+  if (stream.whole && scan.rejected > 0) {
+    findings.yellow(check,
+                    fmt::format("{} of {} rows of {} are bad and would be dropped",
+                                format_count(scan.rejected), format_count(scan.rows_in), path),
+                    "the run lists them in <cache>/<stream>.rejected.jsonl");
+  }
+  if (stream.whole && scan.utf8_replaced > 0) {
+    findings.yellow(check,
+                    fmt::format("{} rows of {} have bytes that are not UTF-8; U+FFFD would replace "
+                                "them",
+                                format_count(scan.utf8_replaced), path),
+                    "set utf8: error to refuse such rows");
+  }
+  if (static_cast<double>(sample.truncated) > kManyTruncated * static_cast<double>(sample.rows)) {
+    findings.yellow(check,
+                    fmt::format("{} of the first {} rows of {} are longer than {} tokens and would "
+                                "be cut",
+                                format_count(sample.truncated), format_count(sample.rows), path,
+                                format_count(stream.plan.effective.max_length)),
+                    "raise semantic.max_length if the model allows it, or split the rows");
+  }
+  return findings.all().size() > before;
+}
+
+void check_input(CheckedStream& stream, const std::string& check, Findings& findings) {
+  InputOptions& input = stream.plan.config.input;
+  if (input.path == "-") {
+    findings.yellow(check, "standard input is read only by the run itself",
+                    "write the rows to a file to have them checked");
+    return;
+  }
+  const int64_t file_bytes = file_size(open_for_reading(input.path, "text.open"), input.path);
+  stream.whole = is_read_whole(input, file_bytes);
+  if (stream.whole) stream.plan.scan = scan_texts(input, {});
+  const Sample sample = read_sample(stream);
+  if (sample.rows > 0)
+    stream.tokens_per_row = static_cast<double>(sample.tokens) / static_cast<double>(sample.rows);
+  if (stream.whole) {
+    stream.rows = stream.plan.scan.rows;
+    finish_stream_plan(stream.plan, stream.model->opened);
+  } else {
+    // The estimate takes the text for the whole file, so it is somewhat high for JSON and CSV, and
+    // too low for compressed files.
+    stream.rows = sample.bytes > 0 ? file_bytes * sample.rows / sample.bytes : sample.rows;
+    if (input.limit_rows > 0) stream.rows = std::min(stream.rows, input.limit_rows);
+  }
+  if (!warn(stream, sample, check, findings)) findings.green(check, describe(stream, sample));
+}
+
+}  // namespace
+
+void check_inputs(CheckedExperiment& experiment, Findings& findings) {
+  std::vector<CheckedStream> usable;
+  for (CheckedStream& stream : experiment.streams) {
+    const std::string check = "input " + stream.plan.config.name();
+    if (findings.guard(check, [&] { check_input(stream, check, findings); }))
+      usable.push_back(std::move(stream));
+  }
+  experiment.streams = std::move(usable);
+}
+
+}  // namespace encode

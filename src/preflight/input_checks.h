@@ -1,0 +1,13 @@
+// Reads the inputs of an experiment: small ones to their end, and the beginning of large ones.
+#pragma once
+
+#include "preflight/experiment.h"
+#include "preflight/findings.h"
+
+namespace encode {
+
+// Fills the streams of the experiment. Removes a stream whose input cannot be used, after a red
+// finding.
+void check_inputs(CheckedExperiment& experiment, Findings& findings);
+
+}  // namespace encode

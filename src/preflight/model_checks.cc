@@ -1,0 +1,138 @@
+#include "preflight/model_checks.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include "encode/model_directory.h"
+
+#include "base/units.h"
+
+namespace encode {
+
+int64_t CheckedExperiment::largest_model_bytes() const {
+  int64_t largest = 0;
+  for (const auto& [path, model] : models) largest = std::max(largest, model->opened.bytes());
+  return largest;
+}
+
+namespace {
+
+// Letters, digits, accents and another script, so that most tokenizers have tokens for all of it.
+constexpr std::string_view kRoundTripText = "The quick brown fox (No. 42) naïve 世界";
+
+std::string folder_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+ErrorDetail tokenizer_error(const ModelDirectory& model, std::string what, std::string expected,
+                            std::string found) {
+  return {.exit_code = ExitCode::kData,
+          .code = "batch.token_id",
+          .what = std::move(what),
+          .where = model.transformer_path,
+          .expected = std::move(expected),
+          .found = std::move(found),
+          .hint = "download the whole model directory again: the tokenizer is of another model"};
+}
+
+// Tokenizes a text and asks for everything that the ids can be turned back into.
+void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer, Findings& findings) {
+  const TokenizeOptions options = {.add_special_tokens = model.add_special_tokens};
+  TokenizedRows rows;
+  tokenizer.encode(kRoundTripText, options, rows);
+  std::vector<TokenOffset> offsets;
+  tokenizer.encode_with_offsets(kRoundTripText, options, rows, offsets);
+  const bool same = std::ranges::equal(rows.row(0), rows.row(1));
+  const bool spelled = std::all_of(rows.ids.begin(), rows.ids.end(), [&tokenizer](int32_t id) {
+    return !tokenizer.token(id).empty();
+  });
+  if (!same || !spelled || rows.row(0).empty()) {
+    findings.red("tokenizer", tokenizer_error(model, "the tokenizer fails a round trip",
+                                              "ids that have a spelling, and the same ids twice",
+                                              same ? "an id without a token" : "other ids"));
+    return;
+  }
+  const int32_t largest = *std::max_element(rows.ids.begin(), rows.ids.end());
+  if (largest >= model.vocab_size) {
+    findings.red("tokenizer",
+                 tokenizer_error(model, "the tokenizer gives ids that the model does not have",
+                                 fmt::format("ids below {}", model.vocab_size),
+                                 fmt::format("id {}", largest)));
+    return;
+  }
+  if (tokenizer.vocab_size() > model.vocab_size) {
+    findings.yellow(
+        "tokenizer",
+        fmt::format("the tokenizer has {} tokens, but the model only {}; a row with "
+                    "another one is refused",
+                    format_count(tokenizer.vocab_size()), format_count(model.vocab_size)),
+        "check that the tokenizer belongs to the model");
+    return;
+  }
+  findings.green("tokenizer", fmt::format("{}; a round trip of {} tokens", tokenizer.description(),
+                                          rows.row(0).size()));
+}
+
+}  // namespace
+
+const CheckedModel* check_model(const ResultOptions& options, const std::string& hash_cache,
+                                CheckedExperiment& experiment, Findings& findings) {
+  const CheckedModel* result = nullptr;
+  findings.guard("model", [&] {
+    const std::string path = resolve_model(options.model, options.revision);
+    std::unique_ptr<CheckedModel>& known = experiment.models[path];
+    if (known != nullptr) {
+      result = known.get();
+      return;
+    }
+    auto model = std::make_unique<CheckedModel>();
+    try {
+      model->opened = open_hashed_model(path, hash_cache);
+    } catch (const Error&) {
+      experiment.models.erase(path);
+      throw;
+    }
+    const ModelDirectory& directory = model->opened.directory;
+    findings.green(
+        "model", fmt::format("{}: {}, hidden size {}, {} tensors, {}", folder_name(path),
+                             directory.model_type, directory.hidden_size, directory.tensors.size(),
+                             format_bytes(model->opened.bytes())));
+    for (const std::string& warning : directory.warnings)
+      findings.yellow("model", warning, "see docs/models.md");
+    findings.guard("tokenizer", [&] {
+      TokenizerSource source = read_tokenizer_source(directory);
+      if (source.path.empty()) {
+        findings.yellow("tokenizer", "the model directory has no tokenizer",
+                        "rows must be token ids; otherwise download the whole directory again");
+        return;
+      }
+      model->tokenizer = load_tokenizer_from(std::move(source));
+      round_trip(directory, *model->tokenizer, findings);
+    });
+    known = std::move(model);
+    result = known.get();
+  });
+  return result;
+}
+
+void check_streams(const RunConfig& config, const std::string& hash_cache,
+                   CheckedExperiment& experiment, Findings& findings) {
+  std::set<std::string> warned;
+  for (const StreamConfig& stream : config.streams) {
+    const CheckedModel* model = check_model(stream.result, hash_cache, experiment, findings);
+    if (model == nullptr) continue;
+    findings.guard("options " + stream.name(), [&] {
+      CheckedStream added{.plan = begin_stream_plan(config, stream, model->opened), .model = model};
+      for (const std::string& warning : length_warnings(model->opened.directory, stream.result)) {
+        if (warned.insert(warning).second)
+          findings.yellow("options " + stream.name(), warning, "set semantic.max_length");
+      }
+      experiment.streams.push_back(std::move(added));
+    });
+  }
+}
+
+}  // namespace encode

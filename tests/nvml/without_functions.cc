@@ -1,0 +1,2 @@
+// A library that is not NVML.
+extern "C" int nvmlNothing() { return 0; }

@@ -1,0 +1,66 @@
+#include "preflight/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+
+ErrorDetail error(ExitCode code, const std::string& where = "here") {
+  return {.exit_code = code,
+          .code = "test.error",
+          .what = "it is broken",
+          .where = where,
+          .expected = "",
+          .found = "",
+          .hint = "mend it"};
+}
+
+TEST(Findings, ExitWithTheFirstErrorThatAnotherStartWouldNotMend) {
+  Findings findings;
+  findings.green("a", "good");
+  findings.yellow("b", "slow", "wait");
+  EXPECT_EQ(findings.exit_code(), ExitCode::kOk);
+  findings.red("c", error(ExitCode::kTempFail));
+  EXPECT_EQ(findings.exit_code(), ExitCode::kTempFail);
+  findings.red("d", error(ExitCode::kConfig, "there"));
+  findings.red("e", error(ExitCode::kData, "elsewhere"));
+  EXPECT_EQ(findings.exit_code(), ExitCode::kConfig);
+}
+
+TEST(Findings, ShowTheSameErrorOnce) {
+  Findings findings;
+  for (const char* check : {"stream a", "stream b"})
+    findings.guard(check, [] { throw Error(error(ExitCode::kData)); });
+  EXPECT_EQ(findings.count(Grade::kRed), 1);
+}
+
+TEST(Findings, EachColouredLineHasANextStep) {
+  Findings findings;
+  findings.yellow("b", "slow", "wait");
+  findings.red("c", error(ExitCode::kData));
+  const std::string text = render_text(findings, 1.25);
+  EXPECT_EQ(text,
+            "yellow  b                 slow\n"
+            "                          next: wait\n"
+            "red     c                 [test.error] it is broken: here\n"
+            "                          next: mend it\n"
+            "preflight: 0 green, 1 yellow, 1 red in 1.25 s\n");
+}
+
+TEST(Findings, TextOfFilesCannotHarmATerminal) {
+  Findings findings;
+  findings.yellow("b\x1b[2J", "a\x1b]0;title", "\u202e");
+  const std::string text = render_text(findings, 0);
+  const std::string json = render_json(findings, 0);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(json.find('\x1b'), std::string::npos);
+  EXPECT_FALSE(Json::parse(json, nullptr, /*allow_exceptions=*/false).is_discarded());
+}
+
+}  // namespace
+}  // namespace encode
