@@ -1,0 +1,202 @@
+#include "cache/disk_tier.h"
+
+#include <algorithm>
+#include <bit>
+#include <ctime>
+#include <utility>
+
+#include "encode/cache_limits.h"
+
+namespace encode {
+namespace {
+
+// A change needs pages beside those that it replaces. So the content takes at most 7/8 of the file.
+constexpr int64_t kContentParts = 8;
+// A change writes at most this part of the limit, and at most kMostChangeBytes; but at least a
+// block.
+constexpr int64_t kChangeParts = 16;
+constexpr int64_t kMostChangeBytes = 64 << 20;
+// A key lies anywhere in the index, so each row of a change costs a page of the index.
+constexpr int64_t kPageBytes = 4096;
+// Freed pages can be used by the change after the next one, so space is made well before it is
+// needed: this part of the limit at a time.
+constexpr int64_t kEvictionParts = 16;
+constexpr int kAttempts = 3;
+// A use is written down again only if the one on disk is older than this.
+constexpr int64_t kUseSeconds = 60;
+
+int64_t now_seconds() { return static_cast<int64_t>(std::time(nullptr)); }
+
+CacheFolder prepared(const std::string& dir) {
+  CacheFolder folder{.path = dir};
+  prepare_folder(folder);
+  return folder;
+}
+
+int64_t content_bytes(int64_t limit_bytes) { return limit_bytes - limit_bytes / kContentParts; }
+
+// Returns the row of a place, or nullopt if something about it is wrong. A small block may lie at
+// an odd address, so its record is copied to `aligned` first.
+std::optional<CachedRow> row_at(const LmdbStore::Reading& reading, const EmbeddingKey& key,
+                                const RecordPlace& place, std::vector<std::byte>& aligned) {
+  const auto block = reading.block(place.block);
+  if (!block || place.offset > block->size() || place.bytes > block->size() - place.offset)
+    return std::nullopt;
+  std::span<const std::byte> record = block->subspan(place.offset, place.bytes);
+  if (std::bit_cast<uintptr_t>(record.data()) % alignof(uint64_t) != 0) {
+    aligned.assign(record.begin(), record.end());
+    record = aligned;
+  }
+  const std::optional<CachedRow> row = read_record(record);
+  return row && row->key == key ? row : std::nullopt;
+}
+
+// The blocks, the one with the oldest use first.
+std::vector<std::pair<int64_t, uint64_t>> blocks_by_use(LmdbStore& store) {
+  const LmdbStore::Reading reading(store);
+  std::vector<std::pair<int64_t, uint64_t>> blocks;
+  auto use = reading.next_use(0);
+  while (use) {
+    blocks.emplace_back(use->second, use->first);
+    use = reading.next_use(use->first + 1);
+  }
+  std::sort(blocks.begin(), blocks.end());
+  return blocks;
+}
+
+// Returns the most bytes that a change writes to add the block.
+int64_t cost_of(std::span<const std::byte> block) {
+  int64_t cost = std::ssize(block);
+  visit_records(
+      block, [&](size_t /*offset*/, std::span<const std::byte> /*record*/) { cost += kPageBytes; });
+  return cost;
+}
+
+// Returns the number of rows that were deleted.
+int64_t remove_block(uint64_t block, LmdbStore::Writing& writing) {
+  std::vector<EmbeddingKey> keys;
+  if (const auto records = writing.reading().block(block)) {
+    visit_records(*records, [&](size_t /*offset*/, std::span<const std::byte> record) {
+      keys.push_back(key_of(record));
+    });
+  }
+  for (const EmbeddingKey& key : keys) {
+    const auto place = writing.reading().place(key);
+    if (place && place->block == block) writing.remove_place(key);
+  }
+  writing.remove_block(block);
+  return std::ssize(keys);
+}
+
+}  // namespace
+
+int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
+  const auto blocks = blocks_by_use(store);
+  int64_t deleted = 0;
+  try {
+    while (deleted < std::ssize(blocks)) {
+      LmdbStore::Writing writing(store);
+      const int64_t live = writing.reading().live_bytes();
+      if (live <= bytes) break;
+      int64_t cost = 0;
+      int64_t next = deleted;
+      while (next < std::ssize(blocks) && cost <= live / (2 * kChangeParts) &&
+             writing.reading().live_bytes() > bytes)
+        cost += kPageBytes * remove_block(blocks[static_cast<size_t>(next++)].second, writing);
+      writing.commit();
+      deleted = next;
+    }
+  } catch (const StoreFull&) {
+    return deleted;  // there is no room for the change that would make room
+  }
+  return deleted;
+}
+
+DiskTier::DiskTier(const std::string& dir, int64_t limit_bytes)
+    : limit_bytes_(std::max(limit_bytes, kLeastDiskBytes)),
+      folder_(prepared(dir)),
+      hold_(hold_folder(folder_, FolderUse::kShared)),
+      store_(folder_, limit_bytes_, LmdbStore::Access::kWrite) {}
+
+std::vector<DiskTier::Outcome> DiskTier::find(
+    std::span<const EmbeddingKey> keys,
+    const std::function<void(size_t, const CachedRow&)>& found) {
+  std::vector<Outcome> outcomes(keys.size(), Outcome::kMissing);
+  std::vector<uint64_t> used;
+  std::vector<std::byte> aligned;
+  {
+    const LmdbStore::Reading reading(store_);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto place = reading.place(keys[i]);
+      if (!place) continue;
+      const auto row = row_at(reading, keys[i], *place, aligned);
+      outcomes[i] = row ? Outcome::kFound : Outcome::kDamaged;
+      if (!row) continue;
+      found(i, *row);
+      used.push_back(place->block);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  used_.insert(used.begin(), used.end());
+  return outcomes;
+}
+
+void DiskTier::add(std::span<const std::span<const std::byte>> blocks) {
+  const int64_t most = std::min(kMostChangeBytes, limit_bytes_ / kChangeParts);
+  while (!blocks.empty()) {
+    size_t count = 0;
+    int64_t bytes = 0;
+    do {
+      bytes += cost_of(blocks[count++]);
+    } while (count < blocks.size() && bytes + cost_of(blocks[count]) <= most);
+    for (int attempt = 1; attempt <= kAttempts && !try_add(blocks.first(count)); ++attempt)
+      evict_blocks(store_, content_bytes(limit_bytes_) - attempt * (limit_bytes_ / kEvictionParts));
+    blocks = blocks.subspan(count);
+  }
+}
+
+// Returns false if there is no room.
+bool DiskTier::try_add(std::span<const std::span<const std::byte>> blocks) {
+  try {
+    LmdbStore::Writing writing(store_);
+    if (writing.reading().live_bytes() > content_bytes(limit_bytes_)) return false;
+    for (const std::span<const std::byte> block : blocks) {
+      const uint64_t number = writing.add_block(block);
+      visit_records(block, [&](size_t offset, std::span<const std::byte> record) {
+        writing.set_place(key_of(record), {.block = number,
+                                           .offset = static_cast<uint32_t>(offset),
+                                           .bytes = static_cast<uint32_t>(record.size())});
+      });
+      writing.set_use(number, now_seconds());
+    }
+    writing.commit();
+    return true;
+  } catch (const StoreFull&) {
+    return false;
+  }
+}
+
+void DiskTier::write_uses() {
+  std::unordered_set<uint64_t> used;
+  {
+    const std::lock_guard lock(mutex_);
+    used.swap(used_);
+  }
+  if (used.empty()) return;
+  const int64_t now = now_seconds();
+  try {
+    LmdbStore::Writing writing(store_);
+    bool changed = false;
+    for (const uint64_t block : used) {
+      const auto use = writing.reading().next_use(block);
+      if (!use || use->first != block || use->second + kUseSeconds > now) continue;
+      writing.set_use(block, now);
+      changed = true;
+    }
+    if (changed) writing.commit();
+  } catch (const StoreFull&) {
+    return;  // the order of eviction is only approximate
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,62 @@
+// The tier of the embedding cache on disk (L3), which several runs and processes share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "cache/lmdb_store.h"
+#include "cache/record.h"
+
+namespace encode {
+
+// The bytes of a block on disk. Rows that are written together share a block. A block is the unit
+// of eviction, and its last use is known; so a table of uses stays small.
+inline constexpr size_t kBlockBytes = size_t{256} << 10;
+
+// Its file never grows beyond the limit: the rows that were not used for the longest time make
+// room, block by block. find() and add() may be called at the same time, each by one thread.
+class DiskTier {
+ public:
+  // Makes the folder if it is missing. The limit is at least kLeastDiskBytes. Throws the errors of
+  // prepare_folder() and LmdbStore.
+  DiskTier(const std::string& dir, int64_t limit_bytes);
+
+  enum class Outcome { kMissing, kFound, kDamaged };
+  // Looks for each key. Calls `found` with the number of the key and its row; the row is valid
+  // during the call. A record that is damaged, or a place without a record, is kDamaged.
+  // Throws the errors of LmdbStore::Reading.
+  std::vector<Outcome> find(std::span<const EmbeddingKey> keys,
+                            const std::function<void(size_t, const CachedRow&)>& found);
+
+  // Adds blocks of records and makes them durable. A row that is there already is replaced. Throws
+  // the errors of LmdbStore::Writing. Blocks for which there is no room even after the eviction of
+  // others are left out.
+  void add(std::span<const std::span<const std::byte>> blocks);
+  // Writes down which blocks find() has used. Throws the errors of LmdbStore::Writing.
+  void write_uses();
+
+  int64_t file_bytes() const { return store_.file_bytes(); }
+
+ private:
+  bool try_add(std::span<const std::span<const std::byte>> blocks);
+
+  const int64_t limit_bytes_;
+  const CacheFolder folder_;
+  const UniqueFd hold_;
+  LmdbStore store_;
+  std::mutex mutex_;
+  std::unordered_set<uint64_t> used_;  // guarded by mutex_
+};
+
+// Deletes blocks, those first that were not used for the longest time, until all pages in use take
+// at most `bytes`, or until the store has no room for a change. Returns the number of deleted
+// blocks. Throws the errors of LmdbStore.
+int64_t evict_blocks(LmdbStore& store, int64_t bytes);
+
+}  // namespace encode

@@ -1,0 +1,72 @@
+// The embedding cache: vectors by what decides their bits, in two tiers in memory and one on disk.
+// docs/embedding-cache.md describes it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encode/cache_counts.h"
+#include "encode/config.h"
+#include "encode/shrinkable.h"
+
+#include "cache/disk_tier.h"
+#include "cache/embedding_key.h"
+#include "cache/memory_tiers.h"
+
+namespace encode {
+
+// One question to the cache.
+struct CacheRequest {
+  EmbeddingKey key;
+  std::span<float> values;  // gets the values, if the row has exactly this number of them
+  bool found = false;
+  bool redone = false;  // see CachedRow
+};
+
+// Any number of threads may call find(), put(), counts() and shrink_to(). One thread at a time may
+// call write().
+class EmbeddingCache : public Shrinkable {
+ public:
+  // Opens the cache in EmbeddingCacheOptions::dir, and makes it if there is none. Throws the errors
+  // of DiskTier.
+  explicit EmbeddingCache(const EmbeddingCacheOptions& options);
+
+  // Answers each request. Throws the errors of DiskTier::find(); some requests may be answered
+  // then.
+  void find(std::span<CacheRequest> requests);
+
+  // Adds a row. find() finds it from now on. The row is on disk after the next write().
+  void put(const CachedRow& row);
+  // The bytes of rows that wait for write(). They count beside the limit of the memory tiers, so
+  // they must be written when they are many.
+  int64_t unwritten_bytes() const;
+  // Writes the rows that wait, durably. Throws the errors of DiskTier::add(); the rows are dropped
+  // then.
+  void write();
+
+  // What was counted since the last call.
+  CacheCounts take_counts();
+
+  // Limits the tiers in memory, to at most the configured number.
+  int64_t shrink_to(int64_t bytes) override;
+
+ private:
+  bool find_in_memory(CacheRequest& request);
+  void find_on_disk(std::span<CacheRequest> requests, std::span<const size_t> missing);
+  void set_limits(int64_t bytes);
+
+  const int64_t memory_bytes_;
+  mutable std::mutex mutex_;  // guards everything but disk_
+  RecordTier compact_;
+  RowTier rows_;
+  RecordTier unwritten_;
+  std::optional<RecordTier> writing_;  // what write() is writing
+  CacheCounts counts_;
+  DiskTier disk_;
+};
+
+}  // namespace encode

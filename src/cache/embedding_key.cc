@@ -1,0 +1,36 @@
+#include "cache/embedding_key.h"
+
+#include "base/hash.h"
+#include "base/json.h"
+
+namespace encode {
+namespace {
+
+constexpr size_t kRulesBytes = sizeof(EmbeddingKey::bytes);
+
+// The structured binding names every field. So if a field is added, this file does not compile
+// until the field is part of the key.
+std::string to_text(const KeyRules& rules) {
+  const auto& [fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, self_test] =
+      rules;
+  return Json::array(
+             {fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, self_test})
+      .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+KeyMaker::KeyMaker(const KeyRules& rules) {
+  const std::string text = to_text(rules);
+  const std::array<std::byte, kRulesBytes> hash = sha256_bytes(std::as_bytes(std::span(text)));
+  text_.assign(hash.begin(), hash.end());
+}
+
+EmbeddingKey KeyMaker::key(std::span<const int32_t> ids) {
+  const std::span<const std::byte> bytes = std::as_bytes(ids);
+  text_.resize(kRulesBytes);
+  text_.insert(text_.end(), bytes.begin(), bytes.end());
+  return {.bytes = sha256_bytes(text_)};
+}
+
+}  // namespace encode

@@ -1,0 +1,59 @@
+// The key under which a vector is cached: a hash of everything that decides its bits.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace encode {
+
+// A SHA-256. A weaker hash would not do, because a text could then be made that has the key of
+// another text.
+struct EmbeddingKey {
+  std::array<std::byte, 32> bytes = {};
+
+  bool operator==(const EmbeddingKey&) const = default;
+};
+
+struct EmbeddingKeyHash {
+  size_t operator()(const EmbeddingKey& key) const {
+    size_t hash = 0;  // any bytes of a SHA-256 are spread evenly
+    std::memcpy(&hash, key.bytes.data(), sizeof hash);
+    return hash;
+  }
+};
+
+// What decides the vectors of a stream's rows, apart from their token ids.
+struct KeyRules {
+  // The model, the result options and the tokenizer: the fingerprint of the stream without its
+  // input.
+  std::string fingerprint;
+  int64_t numerics_version = 0;  // Fingerprint::kNumericsVersion
+  int64_t prompt_tokens = 0;     // PackedBatch::prompt_tokens, which pooling leaves out
+  // The kind of device: ChunkOrigin::same_kind().
+  std::string device;
+  std::string libtorch;
+  std::string driver;
+  // A hash of the vectors that the loaded model gives to fixed texts. It differs where the program
+  // computes other bits and none of the fields above says so.
+  std::string self_test;
+};
+
+// Makes the keys of a stream's rows. Not thread-safe.
+class KeyMaker {
+ public:
+  explicit KeyMaker(const KeyRules& rules);
+
+  // Returns the key of a row with these token ids. Positions always count from 0, so they are no
+  // part of it. Throws Error kInternal "internal.sha256".
+  EmbeddingKey key(std::span<const int32_t> ids);
+
+ private:
+  std::vector<std::byte> text_;  // the hash of the rules, then the ids of a row
+};
+
+}  // namespace encode

@@ -1,0 +1,119 @@
+// The tables of the embedding cache in LMDB. This is the only file that knows LMDB's handles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cache/embedding_key.h"
+#include "cache/folder.h"
+
+struct MDB_env;
+struct MDB_txn;
+
+namespace encode {
+
+// Where the record of a key is.
+struct RecordPlace {
+  uint64_t block = 0;
+  uint32_t offset = 0;  // in the block, in bytes
+  uint32_t bytes = 0;
+};
+
+// Thrown when the store has reached its size limit in the middle of a change.
+struct StoreFull {};
+
+// One LMDB environment with the tables
+//   blocks  number of a block -> its records,
+//   index   key -> RecordPlace,
+//   uses    number of a block -> the time of its last use, in seconds since 1970.
+// Any number of processes may open it, but each process only once. All functions that read or write
+// throw Error "cache.store" with the exit code of exit_code_for_errno(), or kData "cache.damaged".
+class LmdbStore {
+ public:
+  enum class Access { kRead, kWrite };
+  // The caller holds the folder. `limit_bytes` bounds the file; a file that is larger already keeps
+  // its size. 0: as the file says.
+  LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access);
+  LmdbStore(const LmdbStore&) = delete;
+  LmdbStore& operator=(const LmdbStore&) = delete;
+  ~LmdbStore();
+
+  // A view of the store at one moment. Spans that it returns are valid as long as it lives. An open
+  // one keeps writers from using freed space again, so it must be short. One thread at a time.
+  class Reading {
+   public:
+    explicit Reading(LmdbStore& store);
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    ~Reading();
+
+    std::optional<RecordPlace> place(const EmbeddingKey& key) const;
+    std::optional<std::span<const std::byte>> block(uint64_t number) const;
+    // These two return the entry with the least key that is at least (block), or above (index),
+    // the given one.
+    std::optional<std::pair<uint64_t, std::span<const std::byte>>> next_block(
+        uint64_t number) const;
+    std::optional<std::pair<EmbeddingKey, RecordPlace>> next_place(
+        const std::optional<EmbeddingKey>& after) const;
+    std::optional<std::pair<uint64_t, int64_t>> next_use(uint64_t number) const;
+
+    int64_t rows() const;
+    int64_t blocks() const;
+    int64_t live_bytes() const;  // of all pages in use, without pages that can be used again
+
+   private:
+    friend class LmdbStore;
+    Reading(LmdbStore& store, MDB_txn* transaction) : store_(store), transaction_(transaction) {}
+    LmdbStore& store_;
+    MDB_txn* transaction_;
+  };
+
+  // A change that appears as a whole with commit(), or not at all. It may read too. One process at
+  // a time has one; the others wait.
+  class Writing {
+   public:
+    explicit Writing(LmdbStore& store);
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing();
+
+    const Reading& reading() const { return reading_; }
+    // These throw StoreFull too.
+    uint64_t add_block(std::span<const std::byte> records);  // returns its number
+    void set_place(const EmbeddingKey& key, const RecordPlace& place);
+    void set_use(uint64_t block, int64_t seconds);
+    void remove_place(const EmbeddingKey& key);
+    void remove_block(uint64_t number);  // and its use
+    void commit();
+
+   private:
+    void check(int result, const char* action) const;
+    LmdbStore& store_;
+    MDB_txn* transaction_;
+    Reading reading_;
+    bool open_ = true;
+  };
+
+  int64_t file_bytes() const;  // the size of the file
+  const CacheFolder& folder() const { return folder_; }
+  // Writes a copy without unused pages to CacheFolder::compacted() and syncs it.
+  void write_compacted();
+
+ private:
+  struct Tables;
+  MDB_txn* begin(unsigned int flags);
+  void open_environment(int64_t limit_bytes, Access access);
+  void open_tables(Access access);
+  [[noreturn]] void fail(int result, const char* action) const;
+
+  const CacheFolder folder_;
+  MDB_env* environment_ = nullptr;
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace encode

@@ -1,0 +1,50 @@
+// What `encode cache` does to an embedding cache on disk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace encode {
+
+// All functions throw Error kNoInput "cache.missing" if there is no cache in the directory, and the
+// errors of check_folder(), hold_folder() and LmdbStore. A store that is badly damaged may end the
+// process by a signal: call them in run_isolated().
+
+struct CacheContent {
+  int64_t rows = 0;
+  int64_t blocks = 0;
+  int64_t live_bytes = 0;  // of all pages in use
+  int64_t file_bytes = 0;  // of the file on disk; the difference can be used again
+  int64_t oldest_use = 0;  // of a block, in seconds since 1970; 0 if the cache is empty
+  int64_t newest_use = 0;
+};
+// Runs may use the cache meanwhile.
+CacheContent read_cache_content(const std::string& dir);
+
+struct CacheAudit {
+  int64_t records = 0;          // of all blocks
+  int64_t damaged_records = 0;  // with a wrong checksum or size
+  int64_t damaged_blocks = 0;   // that do not consist of records
+  int64_t rows = 0;             // entries of the index
+  int64_t lost_rows = 0;        // entries whose record is damaged, absent or of another key
+  bool damaged() const { return damaged_records + damaged_blocks + lost_rows > 0; }
+};
+// Computes every checksum again. Runs may use the cache meanwhile; rows that they add or delete may
+// or may not be counted.
+CacheAudit audit_cache(const std::string& dir);
+
+struct PruneResult {
+  int64_t deleted_blocks = 0;
+  int64_t rows = 0;        // that are left
+  int64_t file_bytes = 0;  // of the new file
+};
+// Deletes the blocks that were not used for the longest time until the file takes at most `bytes`.
+// Throws Error kTempFail "cache.in_use" if a run uses the cache.
+PruneResult prune_cache(const std::string& dir, int64_t bytes);
+
+// Deletes all rows, and no file that is not of the cache. The folder stays an empty cache. Returns
+// the bytes that are free again. Throws Error kTempFail "cache.in_use" if a run uses the cache.
+// Works on a damaged store too.
+int64_t clear_cache(const std::string& dir);
+
+}  // namespace encode

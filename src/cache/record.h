@@ -1,0 +1,52 @@
+// The form in which a row is kept in the compact memory tier and on disk.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "cache/embedding_key.h"
+
+namespace encode {
+
+// A row of the cache: one vector, or with token embeddings the vectors of all its tokens. It
+// borrows the values.
+struct CachedRow {
+  EmbeddingKey key;
+  std::span<const float> values;
+  bool redone = false;  // RowStats::redone_rows counts the row
+};
+
+// The bytes before the values of a record, little-endian.
+struct RecordHeader {
+  std::array<std::byte, 16> checksum = {};  // XXH3-128 of all bytes of the record behind this field
+  EmbeddingKey key;
+  uint32_t values = 0;  // the number of float32 values
+  uint32_t redone = 0;  // 0 or 1
+  uint64_t unused = 0;
+};
+static_assert(sizeof(RecordHeader) == 64);
+
+// Several records one after the other are a block. A record takes a multiple of eight bytes.
+size_t record_bytes(size_t values);
+
+// Writes the record of a row to `to`, which has record_bytes() bytes.
+void write_record(std::span<std::byte> to, const CachedRow& row);
+
+// Returns the row of the record at the start of `bytes`, or nullopt if the checksum, the key or a
+// size is wrong. The result borrows `bytes`, which must be aligned to eight bytes.
+std::optional<CachedRow> read_record(std::span<const std::byte> bytes);
+
+// Calls `visit` with the offset and the bytes of each record of a block. Stops and returns false at
+// a record whose size cannot be right. Does not look at checksums.
+bool visit_records(
+    std::span<const std::byte> block,
+    const std::function<void(size_t offset, std::span<const std::byte> record)>& visit);
+
+// Returns the key that a record names, without a look at its checksum.
+EmbeddingKey key_of(std::span<const std::byte> record);
+
+}  // namespace encode

@@ -1,0 +1,72 @@
+// Tests that everything that decides a vector decides its key.
+#include "cache/embedding_key.h"
+
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace encode {
+namespace {
+
+const std::vector<int32_t> kIds = {101, 7, 8, 102};
+
+KeyRules rules() {
+  return {.fingerprint = R"({"model":1})",
+          .numerics_version = 1,
+          .prompt_tokens = 2,
+          .device = "cpu (amx)",
+          .libtorch = "2.11.0",
+          .driver = "580.65",
+          .self_test = "ab"};
+}
+
+std::array<std::byte, 32> key(const KeyRules& rules, const std::vector<int32_t>& ids = kIds) {
+  return KeyMaker(rules).key(ids).bytes;
+}
+
+TEST(EmbeddingKey, ChangesWithEveryRule) {
+  std::set<std::array<std::byte, 32>> keys = {key(rules())};
+  size_t expected = 1;
+  const auto changed = [&](const auto& change) {
+    KeyRules other = rules();
+    change(other);
+    keys.insert(key(other));
+    EXPECT_EQ(keys.size(), ++expected);
+  };
+  // A new field does not compile here until it has a line.
+  const auto& [fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, self_test] =
+      rules();
+  changed([&](KeyRules& r) { r.fingerprint = fingerprint + " "; });
+  changed([&](KeyRules& r) { r.numerics_version = numerics_version + 1; });
+  changed([&](KeyRules& r) { r.prompt_tokens = prompt_tokens + 1; });
+  changed([&](KeyRules& r) { r.device = device + "x"; });
+  changed([&](KeyRules& r) { r.libtorch = libtorch + "x"; });
+  changed([&](KeyRules& r) { r.driver = driver + "x"; });
+  changed([&](KeyRules& r) { r.self_test = self_test + "x"; });
+}
+
+TEST(EmbeddingKey, TellsWhichRuleATextBelongsTo) {
+  KeyRules other = rules();
+  other.libtorch = rules().libtorch + rules().driver;
+  other.driver = "";
+  EXPECT_NE(key(other), key(rules()));
+}
+
+TEST(EmbeddingKey, ChangesWithTheTokenIds) {
+  std::set<std::array<std::byte, 32>> keys = {key(rules())};
+  keys.insert(key(rules(), {101, 7, 8}));
+  keys.insert(key(rules(), {101, 7, 8, 102, 0}));
+  keys.insert(key(rules(), {101, 8, 7, 102}));
+  keys.insert(key(rules(), {101, 7, 8, 103}));
+  EXPECT_EQ(keys.size(), 5U);
+}
+
+TEST(EmbeddingKey, IsTheSameForTheSameRow) {
+  KeyMaker maker(rules());
+  maker.key(std::vector<int32_t>(500, 3));
+  EXPECT_EQ(maker.key(kIds).bytes, key(rules()));
+}
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,128 @@
+// Tests what `encode cache` does, and that a store that cannot be read ends no caller.
+#include "cache/maintenance.h"
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "cache/isolated.h"
+#include "known_rows.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+constexpr int64_t kDim = 384;
+
+EmbeddingCacheOptions options(const TempDir& dir) {
+  return {.dir = dir.file("cache"), .memory_bytes = 0, .disk_bytes = 100'000'000};
+}
+
+void fill(const TempDir& dir, int64_t rows) {
+  EmbeddingCache cache(options(dir));
+  for (int64_t row = 0; row < rows; row += 1000) add_rows(cache, row, row + 1000, kDim);
+}
+
+std::string code_of(const std::function<void()>& attempt) {
+  try {
+    attempt();
+  } catch (const Error& error) {
+    return error.detail().code;
+  }
+  return "";
+}
+
+TEST(Maintenance, CountsWhatIsThere) {
+  const TempDir dir;
+  fill(dir, 5000);
+  const CacheContent content = read_cache_content(dir.file("cache"));
+  EXPECT_EQ(content.rows, 5000);
+  EXPECT_GT(content.live_bytes, 5000 * kDim * 4);
+  EXPECT_GE(content.file_bytes, content.live_bytes);
+  EXPECT_GT(content.oldest_use, 0);
+  const CacheAudit audit = audit_cache(dir.file("cache"));
+  EXPECT_EQ(audit.records, 5000);
+  EXPECT_EQ(audit.rows, 5000);
+  EXPECT_FALSE(audit.damaged());
+}
+
+TEST(Maintenance, AuditFindsAChangedByte) {
+  const TempDir dir;
+  fill(dir, 1000);
+  std::string bytes = read_bytes(dir.file("cache/data.mdb"));
+  const float value = known_values(50, kDim)[7];
+  const size_t place = bytes.find(std::string(reinterpret_cast<const char*>(&value), 4));
+  ASSERT_NE(place, std::string::npos);
+  bytes[place] = static_cast<char>(bytes[place] ^ 1);
+  write_bytes(dir.file("cache/data.mdb"), bytes);
+  const CacheAudit audit = audit_cache(dir.file("cache"));
+  EXPECT_EQ(audit.damaged_records, 1);
+  EXPECT_EQ(audit.lost_rows, 1);
+}
+
+TEST(Maintenance, PruneMakesTheFileSmallerAndKeepsGoodRows) {
+  const TempDir dir;
+  fill(dir, 10'000);
+  const PruneResult result = prune_cache(dir.file("cache"), 5'000'000);
+  EXPECT_GT(result.deleted_blocks, 0);
+  EXPECT_GT(result.rows, 2000);
+  EXPECT_LE(std::filesystem::file_size(dir.file("cache/data.mdb")), 5'000'000U);
+  const CacheAudit audit = audit_cache(dir.file("cache"));
+  EXPECT_EQ(audit.rows, result.rows);
+  EXPECT_FALSE(audit.damaged());
+  EmbeddingCache cache(options(dir));
+  add_rows(cache, 0, 100, kDim);
+  EXPECT_EQ(ask(cache, 0, kDim), Answer::kRight);
+}
+
+TEST(Maintenance, ClearDeletesOnlyFilesOfTheCache) {
+  const TempDir dir;
+  fill(dir, 1000);
+  dir.write("cache/notes.txt", "mine");
+  EXPECT_GT(clear_cache(dir.file("cache")), 1'000'000);
+  EXPECT_EQ(read_bytes(dir.file("cache/notes.txt")), "mine");
+  EXPECT_EQ(read_cache_content(dir.file("cache")).rows, 0);
+  fill(dir, 1000);
+  EXPECT_EQ(read_cache_content(dir.file("cache")).rows, 1000);
+}
+
+TEST(Maintenance, PruneAndClearWaitForNobodyAndChangeNothingInUse) {
+  const TempDir dir;
+  fill(dir, 1000);
+  EmbeddingCache cache(options(dir));
+  EXPECT_EQ(code_of([&] { prune_cache(dir.file("cache"), 0); }), "cache.in_use");
+  EXPECT_EQ(code_of([&] { clear_cache(dir.file("cache")); }), "cache.in_use");
+  EXPECT_EQ(ask(cache, 500, kDim), Answer::kRight);
+}
+
+TEST(Maintenance, RefusesAFolderWithoutAMarker) {
+  const TempDir dir;
+  dir.write("other/data.mdb", "of another program");
+  EXPECT_EQ(code_of([&] { clear_cache(dir.file("other")); }), "cache.missing");
+  EXPECT_EQ(read_bytes(dir.file("other/data.mdb")), "of another program");
+}
+
+TEST(Isolated, ReturnsWhatTheWorkReturnsOrThrows) {
+  EXPECT_EQ(run_isolated("dir", [] { return std::string(100'000, 'x'); }).size(), 100'000U);
+  const auto fails = []() -> std::string { throw system_error("cache.store", "read", "x", EIO); };
+  EXPECT_EQ(code_of([&] { run_isolated("dir", fails); }), "cache.store");
+}
+
+TEST(Isolated, TurnsASignalIntoAnError) {
+  EXPECT_EQ(code_of([] {
+              run_isolated("dir", []() -> std::string {
+                ::signal(SIGSEGV, SIG_DFL);
+                ::raise(SIGSEGV);
+                return "";
+              });
+            }),
+            "cache.damaged");
+}
+
+}  // namespace
+}  // namespace encode::testing
