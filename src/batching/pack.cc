@@ -56,11 +56,12 @@ std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
 }
 
 std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
-                              int32_t prompt_tokens) {
+                              int32_t prompt_tokens, std::span<const DuplicateRow> left_out) {
   std::vector<int64_t> lengths;
   lengths.reserve(static_cast<size_t>(rows.size()));
   for (int64_t row = 0; row < rows.size(); ++row)
     lengths.push_back(static_cast<int64_t>(rows.row(row).size()));
+  for (const DuplicateRow& duplicate : left_out) lengths[static_cast<size_t>(duplicate.row)] = 0;
   std::vector<PackedBatch> batches;
   for (const std::vector<int64_t>& members : best_fit(lengths, capacity_tokens)) {
     batches.push_back(make_batch(rows, members, prompt_tokens));

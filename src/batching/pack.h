@@ -8,6 +8,8 @@
 #include "encode/batch.h"
 #include "encode/tokenizer.h"
 
+#include "batching/duplicates.h"
+
 namespace encode {
 
 // Distributes sequences over batches of at most `capacity_tokens`, by best-fit decreasing bin
@@ -19,10 +21,11 @@ namespace encode {
 std::vector<std::vector<int64_t>> best_fit(std::span<const int64_t> lengths,
                                            int64_t capacity_tokens);
 
-// Packs the rows of a window into batches. Rows without tokens are in no batch. `prompt_tokens`
+// Packs the rows of a window into batches. Rows without tokens and the rows of `left_out` are in no
+// batch. `prompt_tokens`
 // becomes PackedBatch::prompt_tokens. A batch must have fewer than 2^31 tokens. Does not throw
 // Error.
 std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens,
-                              int32_t prompt_tokens);
+                              int32_t prompt_tokens, std::span<const DuplicateRow> left_out = {});
 
 }  // namespace encode

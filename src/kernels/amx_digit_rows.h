@@ -65,6 +65,7 @@ inline bool needs_four_digits(const RowMeasure& row, int64_t n) {
 template <int64_t digits>
 RowScale scale_of(float largest) {
   constexpr float kFirstPlace = 1 << 8 * (digits - 1);
+  static_assert(Scheme<digits>::kLargest / kLeastScaled < __FLT_MAX__);
   RowScale scale = fixed_point_scale(largest, Scheme<digits>::kLargest);
   scale.from_digits *= kFirstPlace;
   return scale;

@@ -43,11 +43,14 @@ struct RowScale {
   float from_digits;  // the fixed-point number times this is x; NaN for a row that is not finite
 };
 
+// A row whose largest magnitude is smaller is scaled as if it had this one. It needs no precision,
+// and the largest fixed-point number divided by this one must be finite.
+inline constexpr float kLeastScaled = 1e-29F;
+
 // Returns the scale with which the magnitude `largest` becomes the fixed-point number `most`.
 inline RowScale fixed_point_scale(float largest, float most) {
   if (largest != largest) return {.to_digits = 0, .from_digits = largest};
-  constexpr float kTiny = 1e-30F;  // smaller rows need no precision, and zero cannot be a divisor
-  if (largest < kTiny) largest = kTiny;
+  if (largest < kLeastScaled) largest = kLeastScaled;
   return {.to_digits = most / largest, .from_digits = largest / most};
 }
 

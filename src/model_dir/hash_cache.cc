@@ -1,15 +1,13 @@
 #include "model_dir/hash_cache.h"
 
-#include <algorithm>
-#include <ctime>
 #include <exception>
-#include <unistd.h>
 #include <utility>
 
 #include "encode/error.h"
 
 #include "base/file.h"
 #include "base/json.h"
+#include "model_dir/file_key.h"
 
 namespace encode {
 namespace {
@@ -18,10 +16,6 @@ constexpr int64_t kVersion = 1;
 constexpr JsonLimits kLimits = {.max_bytes = 4 << 20, .max_depth = 4};
 constexpr size_t kMaxEntries = 10'000;  // about 2 MB; a full cache is emptied
 
-int64_t nanoseconds(const timespec& time) {
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 std::map<FileKey, std::string> read_entries(const std::string& path) {
   std::map<FileKey, std::string> hashes;
   const Json json = read_json_file(path, kLimits, "model.hash_cache");
@@ -29,8 +23,8 @@ std::map<FileKey, std::string> read_entries(const std::string& path) {
   if (fields.integer("version", 0, INT64_MAX) != kVersion) return hashes;
   for (const Json& entry : fields.array("entries")) {
     const JsonFields e(entry, path, "model.hash_cache");
-    const FileKey key = {.device = static_cast<uint64_t>(e.integer("dev", 0, INT64_MAX)),
-                         .inode = static_cast<uint64_t>(e.integer("ino", 0, INT64_MAX)),
+    const FileKey key = {.device = e.integer("dev", INT64_MIN, INT64_MAX),
+                         .inode = e.integer("ino", INT64_MIN, INT64_MAX),
                          .size = e.integer("size", 0, INT64_MAX),
                          .mtime_ns = e.integer("mtime_ns", INT64_MIN, INT64_MAX),
                          .ctime_ns = e.integer("ctime_ns", INT64_MIN, INT64_MAX)};
@@ -42,40 +36,24 @@ std::map<FileKey, std::string> read_entries(const std::string& path) {
 
 }  // namespace
 
-FileKey file_key(const struct stat& info) {
-  return {.device = info.st_dev,
-          .inode = info.st_ino,
-          .size = info.st_size,
-          .mtime_ns = nanoseconds(info.st_mtim),
-          .ctime_ns = nanoseconds(info.st_ctim)};
-}
-
 HashCache::HashCache(std::string path, int64_t min_age_ns)
     : path_(std::move(path)), min_age_ns_(min_age_ns) {
-  if (path_.empty() || ::access(path_.c_str(), F_OK) != 0) return;
+  if (path_.empty()) return;
   try {
     hashes_ = read_entries(path_);
   } catch (const Error&) {
-    hashes_.clear();  // a damaged cache is an empty cache, which save() replaces
+    hashes_.clear();  // without a file, or with a damaged one, nothing is known; save() replaces it
   }
-}
-
-bool HashCache::is_settled(const FileKey& key) const {
-  timespec now = {};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  // A file with a time stamp in the future has a negative age, so its hash is not cached. The clock
-  // was set back, and the same time may occur again.
-  return nanoseconds(now) - std::max(key.mtime_ns, key.ctime_ns) >= min_age_ns_;
 }
 
 std::optional<std::string> HashCache::find(const FileKey& key) const {
   const auto found = hashes_.find(key);
-  if (found == hashes_.end() || !is_settled(key)) return std::nullopt;
+  if (found == hashes_.end() || !is_settled(key, min_age_ns_)) return std::nullopt;
   return found->second;
 }
 
 void HashCache::store(const FileKey& key, const std::string& sha256) {
-  if (path_.empty() || !is_settled(key)) return;
+  if (path_.empty() || !is_settled(key, min_age_ns_)) return;
   if (hashes_.size() >= kMaxEntries) hashes_.clear();
   // Removes the older states of the same file, because no lookup can match them again.
   std::erase_if(hashes_, [&key](const auto& e) {

@@ -22,12 +22,10 @@ namespace {
 
 // Opens the files of the tokenizer, so that ModelFolder checks and records them.
 void visit_tokenizer_files(const ModelFolder& folder) {
-  static constexpr std::array<const char*, 6> kBeside = {"tokenizer_config.json",
-                                                         "special_tokens_map.json",
-                                                         "added_tokens.json",
-                                                         "vocab.txt",
-                                                         "vocab.json",
-                                                         "merges.txt"};
+  static constexpr std::array<const char*, 6> kBeside = {
+      kTokenizerConfigFile, "special_tokens_map.json",
+      "added_tokens.json",  "vocab.txt",
+      "vocab.json",         "merges.txt"};
   const auto visit = [&folder](const char* name) {
     if (folder.has(name)) folder.open_file(name);
   };
@@ -125,10 +123,14 @@ void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& 
   directory.truncate_dim = settings.truncate_dim;
 }
 
-}  // namespace
+// Opens the folder of a path that describe() has found: the directory itself, or a folder in it.
+ModelFolder transformer_folder(const ModelDirectory& directory) {
+  ModelFolder root = ModelFolder::open(directory.path, directory.opened);
+  if (directory.transformer_path == directory.path) return root;
+  return root.subfolder(directory.transformer_path.substr(directory.path.size() + 1));
+}
 
-ModelDirectory open_model_directory(const std::string& path) {
-  const ModelFolder root = ModelFolder::open(path);
+ModelDirectory describe(const ModelFolder& root) {
   std::optional<ModuleList> list = read_modules(root);
   const bool plain = !list;
   const bool is_static = list && list->is_static;
@@ -149,8 +151,36 @@ ModelDirectory open_model_directory(const std::string& path) {
   }
   output_dim(directory.modules, directory.hidden_size, root.path());
   visit_tokenizer_files(folder);
-  directory.files = root.opened_files();
+  directory.files = root.opened()->files();
+  directory.opened = root.opened();
   return directory;
+}
+
+}  // namespace
+
+ModelDirectory open_model_directory(const std::string& path) {
+  return describe(ModelFolder::open(path, nullptr));
+}
+
+ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected) {
+  return describe(ModelFolder::open(path, std::make_shared<OpenedFiles>(std::move(expected))));
+}
+
+TokenizerSource read_tokenizer_source(const ModelDirectory& directory) {
+  const ModelFolder folder = transformer_folder(directory);
+  TokenizerSource source;
+  source.folder = folder.path();
+  const auto* const file = std::find_if(kTokenizerFiles.begin(), kTokenizerFiles.end(),
+                                        [&](const char* name) { return folder.has(name); });
+  if (file == kTokenizerFiles.end()) return source;
+  source.path = folder.path_of(*file);
+  source.content = folder.read_text(*file, kMaxTokenizerBytes, "tokenizer.file");
+  // sentence-transformers reads only the tokenizer.json of a StaticEmbedding.
+  if (directory.model_type == kStaticEmbedding) return source;
+  source.config_path = folder.path_of(kTokenizerConfigFile);
+  if (folder.has(kTokenizerConfigFile))
+    source.config = folder.read_text(kTokenizerConfigFile, kMaxTokenizerBytes, "tokenizer.file");
+  return source;
 }
 
 }  // namespace encode

@@ -13,6 +13,7 @@
 
 #include "encode/error.h"
 
+#include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
@@ -23,14 +24,22 @@ namespace {
 constexpr int kOpenFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr size_t kMaxNameBytes = 255;
 
+Error open_error(std::string_view action, const std::string& path, int error_number) {
+  return system_error("model.open", action, path, error_number);
+}
+
 bool is_alphanumeric(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-// Returns "" if `path` cannot be resolved.
+// Returns "" if there is nothing of this name. Throws Error "model.open" if the path cannot be
+// resolved for another reason.
 std::string real_path(const std::string& path) {
   char* resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return "";
+  if (resolved == nullptr) {
+    if (means_absent(errno)) return "";
+    throw open_error("resolve", path, errno);
+  }
   std::string result = resolved;
   std::free(resolved);  // NOLINT(cppcoreguidelines-no-malloc): realpath's contract
   return result;
@@ -107,7 +116,7 @@ bool is_safe_name(std::string_view name) {
                      [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
-ModelFolder ModelFolder::open(const std::string& path) {
+ModelFolder ModelFolder::open(const std::string& path, std::shared_ptr<OpenedFiles> opened) {
   ModelFolder folder;
   folder.path_ = real_path(path);
   if (folder.path_.empty()) {
@@ -115,15 +124,15 @@ ModelFolder ModelFolder::open(const std::string& path) {
                    .what = "the model directory cannot be opened",
                    .where = path,
                    .expected = "a directory",
-                   .found = errno == EACCES ? "no permission" : "nothing under this name",
+                   .found = "nothing under this name",
                    .hint = "check the path; relative paths start at the current directory",
-                   .exit_code = exit_code_for_errno(errno)});
+                   .exit_code = ExitCode::kNoInput});
   }
   folder.fd_ =
       std::make_shared<UniqueFd>(::open(folder.path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!*folder.fd_) throw system_error("model.missing", "open the model directory", path, errno);
+  if (!*folder.fd_) throw open_error("open the model directory", path, errno);
   folder.link_root_ = cache_repository(folder.path_);
-  folder.record_ = std::make_shared<Record>();
+  folder.opened_ = opened ? std::move(opened) : std::make_shared<OpenedFiles>(std::nullopt);
   return folder;
 }
 
@@ -140,20 +149,22 @@ ModelFolder ModelFolder::subfolder(const std::string& name) const {
         S_ISLNK(info.st_mode)) {
       throw bad_link(folder.path_, "", "");
     }
-    if (error == ENOENT || error == ENOTDIR)
-      throw missing(folder.path_, "modules.json names this folder");
-    throw system_error("model.missing", "open", folder.path_, error);
+    if (means_absent(error)) throw missing(folder.path_, "modules.json names this folder");
+    throw open_error("open", folder.path_, error);
   }
   folder.prefix_ = fmt::format("{}{}/", prefix_, name);
   folder.link_root_ = link_root_;
-  folder.record_ = record_;
+  folder.opened_ = opened_;
   return folder;
 }
 
 bool ModelFolder::has(const std::string& name) const {
   require_safe_name(name, path_);
+  if (const std::optional<bool> known = opened_->has(prefix_ + name)) return *known;
   struct stat info = {};
-  return ::fstatat(fd_->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+  if (::fstatat(fd_->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (means_absent(errno)) return false;
+  throw open_error("look for", path_of(name), errno);
 }
 
 UniqueFd ModelFolder::open_link(const std::string& name) const {
@@ -163,7 +174,7 @@ UniqueFd ModelFolder::open_link(const std::string& name) const {
   if (target.empty()) throw missing(path, "the link points to nothing: the download is incomplete");
   if (target.rfind(link_root_ + "/", 0) != 0) throw bad_link(path, target, link_root_);
   UniqueFd fd(::open(target.c_str(), kOpenFlags));
-  if (!fd) throw system_error("model.missing", "open", path, errno);
+  if (!fd) throw open_error("open", path, errno);
   return fd;
 }
 
@@ -172,18 +183,25 @@ UniqueFd ModelFolder::open_file(const std::string& name) const {
   const std::string path = path_of(name);
   struct stat info = {};
   if (::fstatat(fd_->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) throw missing(path, "the copy or download of the model may be incomplete");
-    throw system_error("model.missing", "stat", path, errno);
+    if (means_absent(errno)) {
+      opened_->add_missing({.name = prefix_ + name, .path = path});
+      throw missing(path, "the copy or download of the model may be incomplete");
+    }
+    throw open_error("look for", path, errno);
   }
   const bool link = S_ISLNK(info.st_mode);
   // The check comes before open(), because opening a device can have side effects.
   if (!link) require_regular(info.st_mode, path);
   UniqueFd fd = link ? open_link(name) : UniqueFd(::openat(fd_->get(), name.c_str(), kOpenFlags));
-  if (!fd) throw system_error("model.missing", "open", path, errno);
-  if (::fstat(fd.get(), &info) != 0) throw system_error("model.missing", "stat", path, errno);
+  if (!fd) throw open_error("open", path, errno);
+  if (::fstat(fd.get(), &info) != 0) throw open_error("look at", path, errno);
   require_regular(info.st_mode, path);
-  (*record_)[prefix_ + name] = {.name = prefix_ + name, .path = path, .bytes = info.st_size};
+  opened_->add({.name = prefix_ + name, .path = path, .bytes = info.st_size});
   return fd;
+}
+
+const UniqueFd& ModelFolder::open_weights(const std::string& name) const {
+  return opened_->keep(prefix_ + name, open_file(name));
 }
 
 std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
@@ -200,6 +218,7 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
   }
   std::string text(static_cast<size_t>(size), '\0');
   pread_all(fd, text, 0, path_of(name));
+  opened_->check_content(prefix_ + name, text);
   return text;
 }
 
@@ -214,23 +233,24 @@ std::vector<std::string> ModelFolder::list() const {
   const int fd = ::openat(fd_->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = fd < 0 ? nullptr : ::fdopendir(fd);
   if (dir == nullptr) {
+    const int error = errno;
     if (fd >= 0) ::close(fd);
-    return names;
+    throw open_error("list", path_, error);
   }
-  while (const dirent* entry = ::readdir(dir)) {
+  int error = 0;
+  while (static_cast<int64_t>(names.size()) < kMaxFolderEntries) {
+    errno = 0;
+    const dirent* entry = ::readdir(dir);
+    if (entry == nullptr) {
+      error = errno;  // 0 at the end of the directory
+      break;
+    }
     names.emplace_back(entry->d_name);
-    if (static_cast<int64_t>(names.size()) >= kMaxFolderEntries) break;
   }
   ::closedir(dir);
+  if (error != 0) throw open_error("list", path_, error);
   std::sort(names.begin(), names.end());
   return names;
-}
-
-std::vector<ModelFile> ModelFolder::opened_files() const {
-  std::vector<ModelFile> files;
-  files.reserve(record_->size());
-  for (const auto& [name, file] : *record_) files.push_back(file);
-  return files;
 }
 
 }  // namespace encode

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "model_dir/opened_files.h"
 
 namespace encode {
 
@@ -24,39 +24,43 @@ bool is_safe_name(std::string_view name);
 // files. In a snapshot of the Hugging Face cache, <cache>/models--org--name/snapshots/<commit>, a
 // link is followed if its target is below models--org--name.
 //
-// Every file that is opened is recorded, because every file that is read can change a result.
-// Copies share the record. One thread at a time may use a folder and its copies and subfolders. All
-// errors but "model.missing" and "model.not_a_file" (kNoInput) are kConfig. A failed system call
-// gives "model.missing" with the exit code of exit_code_for_errno().
+// Every file that is opened is recorded in an OpenedFiles, because every file that is read can
+// change a result. If the OpenedFiles knows the content that the files must have, the folder has no
+// other files, and the functions that read also throw its Error "model.changed". Copies share the
+// record. One thread at a time may use a folder and its copies and subfolders. All errors but
+// "model.missing" and "model.not_a_file" (kNoInput) are kConfig. A failed system call gives
+// "model.open" with the exit code of exit_code_for_errno().
 class ModelFolder {
  public:
-  // Throws Error "model.missing" if `path` is not a directory that can be opened: kNoInput,
-  // kNoPermission, or another exit code of exit_code_for_errno().
-  static ModelFolder open(const std::string& path);
+  // Without `opened` the folder makes a record of its own. Throws Error "model.missing" if there is
+  // no such directory, and "model.open" if it cannot be opened.
+  static ModelFolder open(const std::string& path, std::shared_ptr<OpenedFiles> opened);
 
   // Throws Error: "model.name" if the name is not safe, "model.missing" if the folder does not
   // exist, "model.symlink" if it is a symbolic link.
   ModelFolder subfolder(const std::string& name) const;
 
-  // Returns true also for a link without a target, so that open_file() can refuse it. Returns false
-  // if the file system does not let it look. Throws Error "model.name".
+  // Returns true also for a link without a target, so that open_file() can refuse it. Throws Error
+  // "model.name", and "model.open" if the file system does not say whether the name exists.
   bool has(const std::string& name) const;
   // Throws Error: "model.missing", "model.name", "model.symlink", "model.not_a_file".
   UniqueFd open_file(const std::string& name) const;
+  // Opens a file of weights, which stays open as long as the OpenedFiles exists. Throws what
+  // open_file() throws.
+  const UniqueFd& open_weights(const std::string& name) const;
   // These functions read a whole file. read_json() parses it as strict JSON. Both throw what
   // open_file() throws, and Error `code` if the file is too large or not valid JSON.
   Json read_json(const std::string& name, const JsonLimits& limits, std::string_view code) const;
   std::string read_text(const std::string& name, int64_t max_bytes, std::string_view code) const;
 
-  // Returns the names in the folder, sorted, at most kMaxFolderEntries of them. Throws no Error: if
-  // the folder cannot be read, the list is empty or ends early.
+  // Returns the names in the folder, sorted, at most kMaxFolderEntries of them. Throws Error
+  // "model.open" if the folder cannot be read.
   std::vector<std::string> list() const;
   const std::string& path() const { return path_; }  // absolute, links resolved
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
-  std::vector<ModelFile> opened_files() const;  // of this folder and its subfolders, sorted by name
+  const std::shared_ptr<OpenedFiles>& opened() const { return opened_; }
 
  private:
-  using Record = std::map<std::string, ModelFile>;
   ModelFolder() = default;
   UniqueFd open_link(const std::string& name) const;
 
@@ -64,7 +68,7 @@ class ModelFolder {
   std::string prefix_;     // "" or "1_Pooling/"
   std::string link_root_;  // targets of links must be below this directory; empty: no links
   std::shared_ptr<UniqueFd> fd_;
-  std::shared_ptr<Record> record_;
+  std::shared_ptr<OpenedFiles> opened_;
 };
 
 }  // namespace encode

@@ -2,11 +2,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "encode/model_directory.h"
 
 #include "base/file.h"
+#include "base/path_kind.h"
 #include "base/units.h"
 #include "model_dir/model_folder.h"
 #include "model_dir/refusal.h"
@@ -15,6 +18,15 @@ namespace encode {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kOpenCode = "model.open";
+
+std::string resolved(const std::string& path) {
+  std::error_code error;
+  const fs::path result = fs::canonical(path, error);
+  if (error) throw system_error(kOpenCode, "resolve", path, error.value());
+  return result.string();
+}
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
@@ -61,9 +73,8 @@ bool is_commit(const std::string& revision) {
 // does not have it.
 std::string commit_of(const std::string& repository, const std::string& revision) {
   if (is_commit(revision)) return revision;
-  std::error_code error;
   const std::string ref = fmt::format("{}/refs/{}", repository, revision);
-  if (!fs::is_regular_file(ref, error)) return "";
+  if (path_kind(ref, kOpenCode) != PathKind::kFile) return "";
   std::string commit = read_file(ref, 256, "model.not_found");
   while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
   return is_commit(commit) ? commit : "";
@@ -83,9 +94,9 @@ Error not_found(const std::string& model, std::string expected, std::string foun
 }  // namespace
 
 std::string resolve_model(const std::string& model, const std::optional<std::string>& revision) {
-  std::error_code error;
-  if (fs::is_directory(model, error)) {
-    if (!revision) return fs::canonical(model, error).string();
+  const PathKind kind = path_kind(model, kOpenCode);
+  if (kind == PathKind::kDirectory) {
+    if (!revision) return resolved(model);
     throw refusal({.code = "model.revision",
                    .what = "a revision belongs to a hub id, not to a directory",
                    .where = model,
@@ -99,7 +110,7 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
     throw not_found(
         model,
         "a directory, or a hub id 'org/name' with a revision of letters, digits, '.', '_', '-'",
-        fs::exists(model, error) ? "a file" : "no such directory, and not a hub id",
+        kind != PathKind::kAbsent ? "a file" : "no such directory, and not a hub id",
         "check the path; relative paths start at the current directory");
   }
   std::vector<std::string> repositories = {fmt::format("models--{}", fmt::join(id, "--"))};
@@ -113,8 +124,8 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
       const std::string commit = commit_of((cache / repository).string(), ref);
       const fs::path snapshot =
           cache / repository / "snapshots" / (commit.empty() ? unknown_commit : commit);
-      if (!commit.empty() && fs::is_directory(snapshot, error))
-        return fs::canonical(snapshot, error).string();
+      if (!commit.empty() && path_kind(snapshot.string(), kOpenCode) == PathKind::kDirectory)
+        return resolved(snapshot.string());
       searched.append("\n").append(snapshot.string());
     }
   }

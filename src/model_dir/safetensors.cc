@@ -50,7 +50,8 @@ std::string shape_text(std::span<const int64_t> shape) {
 // ten times the memory. Refuses everything that is not in the format.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
-  explicit HeaderReader(const std::string& file) : file_(file) {}
+  // Both must outlive the reader.
+  HeaderReader(const std::string& file, std::string_view header) : file_(file), header_(header) {}
 
   std::map<std::string, HeaderTensor> take() { return std::move(tensors_); }
 
@@ -124,12 +125,16 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
   bool parse_error(size_t position, const std::string& /*token*/,
                    const Json::exception& /*error*/) override {
-    throw refusal({.code = "model.header",
-                   .what = "the header of the safetensors file is malformed JSON",
-                   .where = file_,
-                   .expected = "JSON (RFC 8259)",
-                   .found = fmt::format("a syntax error at byte {} of the header", position),
-                   .hint = "download the file again, because it is damaged"});
+    const std::optional<JsonFault> fault = find_json_fault(header_);
+    throw refusal(
+        {.code = "model.header",
+         .what = "the header of the safetensors file is malformed JSON",
+         .where = file_,
+         .expected = "JSON (RFC 8259)",
+         .found = fault ? fmt::format("{}, at byte {} of the header", fault->reason, fault->offset)
+                        : fmt::format("a syntax error at byte {} of the header", position),
+         .hint = "save the model in the safetensors format again, or compare the file "
+                 "with the original"});
   }
 
  private:
@@ -188,6 +193,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
   const std::string& file_;
+  std::string_view header_;
   State state_ = State::kStart;
   std::string name_;   // the key of the current entry
   std::string field_;  // the key inside the current tensor
@@ -312,7 +318,7 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
   if (header.find('\0') != std::string_view::npos) {
     throw refuse("the header of the safetensors file is not a JSON object", "a NUL byte");
   }
-  HeaderReader reader(file);
+  HeaderReader reader(file, header);
   Json::sax_parse(header.begin(), header.end(), &reader);
 
   const int64_t data_begin = kLengthBytes + static_cast<int64_t>(header.size());

@@ -110,12 +110,32 @@ std::vector<PoolingMode> pooling_modes(const Json& config, const JsonFields& fie
   return modes;
 }
 
+// Refuses a switch that is on and that sentence-transformers 6 does not have: another version
+// pools in a way that this code does not know.
+void refuse_unknown_switches(const Json& config, const JsonFields& fields) {
+  static constexpr std::array<std::string_view, 10> kKnown = {"pooling_mode",
+                                                              "pooling_mode_cls_token",
+                                                              "pooling_mode_max_tokens",
+                                                              "pooling_mode_mean_tokens",
+                                                              "pooling_mode_mean_sqrt_len_tokens",
+                                                              "pooling_mode_weightedmean_tokens",
+                                                              "pooling_mode_lasttoken",
+                                                              "include_prompt",
+                                                              "embedding_dimension",
+                                                              "word_embedding_dimension"};
+  for (const auto& [key, value] : config.items()) {
+    if (value == true && std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end())
+      fields.refuse(key, "false, or a key of sentence-transformers 6", "true");
+  }
+}
+
 SentenceModule read_pooling(const ModelFolder& folder) {
   const std::string where = folder.path_of(kModuleConfigFile);
   const Json config = folder.read_json(kModuleConfigFile, kConfigJson, "model.pooling");
   const JsonFields fields(config, where, "model.pooling");
   SentenceModule module;
   module.kind = SentenceModule::Kind::kPooling;
+  refuse_unknown_switches(config, fields);
   module.pooling = pooling_modes(config, fields, where);
   module.include_prompt = fields.boolean_or("include_prompt", true);
   const char* width =

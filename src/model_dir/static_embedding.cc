@@ -23,8 +23,6 @@ std::optional<int64_t> stated_truncation(const ModelFolder& folder) {
   if (!fields.has("truncation")) return std::nullopt;
   const JsonFields truncation(fields.object("truncation"), fmt::format("{}, truncation", where),
                               "model.tokenizer");
-  if (const std::string side = truncation.string_or("direction", "Right"); side != "Right")
-    truncation.refuse("direction", "Right", fmt::format("'{}'", preview(side)));
   return truncation.integer("max_length", 1, kMaxPositions);
 }
 

@@ -17,7 +17,6 @@ namespace encode {
 namespace {
 
 constexpr const char* kConfigFile = "config.json";
-constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
 
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {

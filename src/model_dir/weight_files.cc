@@ -92,7 +92,7 @@ TensorMap read_shards(const ModelFolder& folder) {
   for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
   TensorMap tensors;
   for (const std::string& shard : shards) {
-    for (auto& [name, info] : read_safetensors(folder.open_file(shard), folder.path_of(shard))) {
+    for (auto& [name, info] : read_safetensors(folder.open_weights(shard), folder.path_of(shard))) {
       const auto listed = shard_of.find(name);
       if (listed == shard_of.end() || listed->second != shard) {
         throw bad_index(
@@ -117,7 +117,7 @@ TensorMap read_shards(const ModelFolder& folder) {
 
 TensorMap read_weights(const ModelFolder& folder) {
   if (folder.has(kSingleFile))
-    return read_safetensors(folder.open_file(kSingleFile), folder.path_of(kSingleFile));
+    return read_safetensors(folder.open_weights(kSingleFile), folder.path_of(kSingleFile));
   if (folder.has(kIndexFile)) return read_shards(folder);
   refuse_no_weights(folder);
 }

@@ -104,7 +104,7 @@ TensorMap read_module_weights(const ModelFolder& folder, std::string_view module
                            "python -c \"from sentence_transformers import SentenceTransformer; "
                            "SentenceTransformer('DIR').save('NEW_DIR')\""});
   }
-  return read_safetensors(folder.open_file(kWeightsFile), folder.path_of(kWeightsFile));
+  return read_safetensors(folder.open_weights(kWeightsFile), folder.path_of(kWeightsFile));
 }
 
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings) {

@@ -15,6 +15,7 @@
 // modeling_mpnet.py of Hugging Face transformers.
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
@@ -192,7 +193,7 @@ std::vector<std::string> pretraining_heads(const char* prefix) {
 void require_absolute_positions(const JsonFields& config) {
   const std::string type = config.string_or("position_embedding_type", "absolute");
   if (type != "absolute")
-    config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", type));
+    config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", preview(type)));
 }
 
 Dim embedding_size(const JsonFields& config) {

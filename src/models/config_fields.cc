@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/units.h"
 #include "model_dir/limits.h"
 
 namespace encode {
@@ -42,7 +43,7 @@ auto look_up(const Table& table, const JsonFields& fields, const std::string& ke
     std::vector<std::string_view> names;
     for (const auto& entry : table) names.push_back(entry.first);
     fields.refuse(key, fmt::format("one of: {}", fmt::join(names, ", ")),
-                  fmt::format("'{}'", name));
+                  fmt::format("'{}'", preview(name)));
   }
   return found->second;
 }
@@ -161,7 +162,7 @@ std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_la
     const auto& type = types[i].get_ref<const std::string&>();
     if (type != "full_attention" && type != "sliding_attention") {
       config.refuse("layer_types", "full_attention or sliding_attention",
-                    fmt::format("'{}'", type));
+                    fmt::format("'{}'", preview(type)));
     }
     sliding.push_back(type == "sliding_attention");
   }

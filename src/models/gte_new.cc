@@ -5,6 +5,7 @@
 
 #include <ATen/ops/cat.h>
 
+#include "base/units.h"
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
@@ -83,11 +84,11 @@ class GteNew : public Model {
 void refuse_variants(const JsonFields& json) {
   if (json.string_or("position_embedding_type", "rope") != "rope") {
     json.refuse("position_embedding_type", "rope",
-                fmt::format("'{}'", json.string("position_embedding_type")));
+                fmt::format("'{}'", preview(json.string("position_embedding_type"))));
   }
   if (json.string_or("layer_norm_type", "layer_norm") != "layer_norm")
     json.refuse("layer_norm_type", "layer_norm",
-                fmt::format("'{}'", json.string("layer_norm_type")));
+                fmt::format("'{}'", preview(json.string("layer_norm_type"))));
   for (const char* key : {"logn_attention_scale", "logn_attention_clip1"}) {
     if (json.boolean_or(key, false)) json.refuse(key, "false", "true");
   }

@@ -3,6 +3,7 @@
 // the weights.
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "models/architectures.h"
 #include "models/bert_embeddings.h"
 #include "models/layers.h"
@@ -56,7 +57,7 @@ JinaLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
 Activation gate_of(const JsonFields& json) {
   const std::string type = json.string_or("feed_forward_type", "original");
   if (type != "geglu" && type != "reglu")
-    json.refuse("feed_forward_type", "geglu or reglu", fmt::format("'{}'", type));
+    json.refuse("feed_forward_type", "geglu or reglu", fmt::format("'{}'", preview(type)));
   return type == "geglu" ? Activation::kGelu : Activation::kRelu;
 }
 

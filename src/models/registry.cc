@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/units.h"
 #include "models/architectures.h"
 
 namespace encode {
@@ -64,7 +65,7 @@ std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSour
        .what = "encode does not support this architecture",
        .where = "config.json: model_type",
        .expected = fmt::format("one of: {}", fmt::join(supported_model_types(), ", ")),
-       .found = fmt::format("'{}'", model_type),
+       .found = fmt::format("'{}'", preview(model_type)),
        .hint = "'encode models' describes them; docs/adding-a-model.md shows how to add one"});
 }
 

@@ -86,7 +86,7 @@ class AlignedEncoder {
 
   void push(int32_t id, CodePoints origin, std::string_view spelling) {
     tokens_.push_back({id, origin});
-    if (!parts_.special_tokens.trims.empty()) count_spaces(spelling, tokens_.back());
+    if (!parts_.row_form.special.trims.empty()) count_spaces(spelling, tokens_.back());
   }
 
   const PipelineParts& parts_;
@@ -114,18 +114,21 @@ std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelinePa
   return AlignedEncoder(parts, scratch).encode(utf8);
 }
 
-void append_offsets(const AlignedRow& row, const SpecialTokens& special,
-                    std::vector<TokenOffset>& offsets) {
+void append_offsets(const AlignedRow& row, const RowForm& form, std::vector<TokenOffset>& offsets) {
+  const SpecialTokens& special = form.special;
   const size_t row_begin = offsets.size();
   const size_t prefix = row.has_special_tokens ? special.prefix.size() : 0;
   const size_t suffix = row.has_special_tokens ? special.suffix.size() : 0;
   const size_t kept = row.size - std::min(row.size, prefix + suffix);
   offsets.resize(row_begin + std::min(prefix, row.size));
+  const size_t lost =
+      form.truncation == TruncationSide::kLeft ? row.tokens.size() - kept : size_t{0};
   for (size_t i = 0; i < kept; ++i) {
-    CodePoints origin = row.tokens[i].origin;
+    const AlignedToken& token = row.tokens[lost + i];
+    CodePoints origin = token.origin;
     for (const OffsetTrim& trim : special.trims) {
       const bool first = i == 0 && !(trim.after_prefix && row.has_special_tokens);
-      origin = trimmed(row.tokens[i], origin, first, trim);
+      origin = trimmed(token, origin, first, trim);
     }
     offsets.push_back({static_cast<int32_t>(origin.begin), static_cast<int32_t>(origin.end)});
   }

@@ -14,9 +14,8 @@
 namespace encode {
 namespace {
 
-// The pipeline counts bytes with 32 bits. Replacing invalid bytes by U+FFFD makes a text at most 3
-// times as long, and a normalizer makes it at most 18 times as long.
-static_assert(kMaxTextBytes * 3 * 18 <= UINT32_MAX);
+// The pipeline counts bytes with 32 bits.
+static_assert(RewriteBudget::kMaxTextBytes <= UINT32_MAX);
 // The number of bytes for each token of max_length that encode_beginning() tries first.
 constexpr size_t kLikelyTokenBytes = 6;
 // The memory that each buffer of a scratch keeps after a long row.
@@ -66,9 +65,10 @@ class Pipeline final : public Tokenizer {
     std::string repaired;
     utf8 = check_text(utf8, kMaxTextBytes, repaired);
     const auto scratch = borrow();
+    scratch->budget.start(utf8.size());
     if (options.count_lost_tokens || !encode_beginning(utf8, options, *scratch))
       encode_text(utf8, *scratch);
-    append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
+    append_row(scratch->ids.view(), parts_.row_form, options, rows);
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
 
@@ -77,16 +77,17 @@ class Pipeline final : public Tokenizer {
     std::string repaired;
     utf8 = check_text(utf8, kMaxAlignedBytes, repaired);
     const auto scratch = borrow();
+    scratch->budget.start(utf8.size());
+    encode_text(utf8, *scratch);  // first, because encode_aligned() has no budget
     const std::vector<AlignedToken> tokens = encode_aligned(utf8, parts_, *scratch->model);
-    encode_text(utf8, *scratch);
     // Refuses the text if the two passes give different tokens, because the offsets would be wrong.
     if (!std::ranges::equal(scratch->ids.view(), tokens, {}, {}, &AlignedToken::id))
       refuse_offsets();
-    append_row(scratch->ids.view(), parts_.special_tokens, options, rows);
+    append_row(scratch->ids.view(), parts_.row_form, options, rows);
     append_offsets({.tokens = tokens,
                     .size = rows.row(rows.size() - 1).size(),
                     .has_special_tokens = options.add_special_tokens},
-                   parts_.special_tokens, offsets);
+                   parts_.row_form, offsets);
     if (utf8.size() > kKeptBytes / sizeof(int32_t)) scratch->shrink();
   }
 
@@ -109,6 +110,7 @@ class Pipeline final : public Tokenizer {
     }
 
     std::vector<AddedTokenFinder::Section> raw, sections;
+    RewriteBudget budget;
     TextBuffer normalized;
     PreTokenizedText pre_tokenized;
     IdBuffer ids;
@@ -124,7 +126,8 @@ class Pipeline final : public Tokenizer {
   // must be tokenized.
   bool encode_beginning(std::string_view utf8, const TokenizeOptions& options,
                         Scratch& scratch) const {
-    if (options.max_length <= 0) return false;
+    if (options.max_length <= 0 || parts_.row_form.truncation == TruncationSide::kLeft)
+      return false;
     const auto wanted = static_cast<size_t>(options.max_length);
     for (size_t bytes = (wanted + 1) * kLikelyTokenBytes; bytes < utf8.size() / 2; bytes *= 4) {
       const size_t cut = prefix_cut_.find(utf8, bytes);
@@ -149,7 +152,7 @@ class Pipeline final : public Tokenizer {
   }
 
   void encode_raw(std::string_view text, bool at_origin, Scratch& scratch) const {
-    scratch.normalized.reset(text, at_origin);
+    scratch.normalized.reset(text, at_origin, &scratch.budget);
     if (parts_.normalizer != nullptr) parts_.normalizer->normalize(scratch.normalized);
     const std::string_view normalized = scratch.normalized.view();
     scratch.sections.clear();
@@ -166,7 +169,7 @@ class Pipeline final : public Tokenizer {
 
   void encode_normalized(std::string_view text, bool at_origin, Scratch& scratch) const {
     PreTokenizedText& pre_tokenized = scratch.pre_tokenized;
-    pre_tokenized.text.reset(text, at_origin);
+    pre_tokenized.text.reset(text, at_origin, &scratch.budget);
     pre_tokenized.start();
     if (parts_.pre_tokenizer != nullptr) parts_.pre_tokenizer->pre_tokenize(pre_tokenized);
     const std::string_view view = pre_tokenized.text.view();
@@ -178,7 +181,7 @@ class Pipeline final : public Tokenizer {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.offsets",
                  .what = "the offsets of a text cannot be determined",
-                 .where = "a row of the input",
+                 .where = std::string(kUnnamedRow),
                  .expected = "the offsets of the row's tokens",
                  .found = "the offsets of other tokens",
                  .hint = "run without --offsets; the ids are not affected"});
@@ -197,7 +200,7 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
         {.exit_code = ExitCode::kData,
          .code = "tokenizer.too_long",
          .what = "a text is too long to be tokenized",
-         .where = "a row of the input",
+         .where = std::string(kUnnamedRow),
          .expected = fmt::format("at most {} bytes", max_bytes),
          .found = fmt::format("{} bytes", utf8.size()),
          .hint = "split the row, or drop it with a smaller max_row_bytes and bad_row: reject"});
@@ -208,8 +211,9 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
   return repaired;
 }
 
-void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
-                const TokenizeOptions& options, TokenizedRows& rows) {
+void append_row(std::span<const int32_t> ids, const RowForm& form, const TokenizeOptions& options,
+                TokenizedRows& rows) {
+  const SpecialTokens& special = form.special;
   const std::span<const int32_t> none;
   const std::span<const int32_t> prefix = options.add_special_tokens ? special.prefix : none;
   const std::span<const int32_t> suffix = options.add_special_tokens ? special.suffix : none;
@@ -219,12 +223,19 @@ void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
   const size_t kept = all <= room ? ids.size() : room - std::min(room, special_size);
   const size_t row_begin = rows.ids.size();
   rows.ids.insert(rows.ids.end(), prefix.begin(), prefix.end());
-  rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(kept));
+  const auto kept_ids = form.truncation == TruncationSide::kLeft ? ids.last(kept) : ids.first(kept);
+  rows.ids.insert(rows.ids.end(), kept_ids.begin(), kept_ids.end());
   rows.ids.insert(rows.ids.end(), suffix.begin(), suffix.end());
   // If max_length is smaller than the number of special tokens, some of these are cut off too.
   if (rows.ids.size() - row_begin > room) rows.ids.resize(row_begin + room);
   rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
   rows.lost_tokens.push_back(static_cast<int32_t>(all - (rows.ids.size() - row_begin)));
+}
+
+Error naming_row(const Error& error, const std::string& place) {
+  ErrorDetail detail = error.detail();
+  if (detail.where == kUnnamedRow) detail.where = place;
+  return Error(std::move(detail));
 }
 
 std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts) {

@@ -40,10 +40,19 @@ struct SpecialTokens {
   bool split = false;
 };
 
-// Appends one row: the special tokens, and between them as many of `ids` as fit in max_length.
-// Throws no Error.
-void append_row(std::span<const int32_t> ids, const SpecialTokens& special,
-                const TokenizeOptions& options, TokenizedRows& rows);
+// The side of a text from which max_length removes tokens.
+enum class TruncationSide { kRight, kLeft };
+
+// What makes a row from the ids of a text.
+struct RowForm {
+  SpecialTokens special;
+  TruncationSide truncation = TruncationSide::kRight;
+};
+
+// Appends one row: the special tokens, and between them as many of `ids` as fit in max_length: the
+// first ones, or the last ones if the truncation is on the left. Throws no Error.
+void append_row(std::span<const int32_t> ids, const RowForm& form, const TokenizeOptions& options,
+                TokenizedRows& rows);
 
 // The largest texts that encode() and encode_with_offsets() accept, in bytes. With offsets, a text
 // takes up to 25 times its size in memory, and more if normalizers make it longer.
@@ -60,7 +69,7 @@ struct PipelineParts {
   std::unique_ptr<Normalizer> normalizer;       // may be null
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // may be null
   std::unique_ptr<Model> model;                 // never null
-  SpecialTokens special_tokens;
+  RowForm row_form;
   AddedTokenFinder raw_tokens;         // searched for before normalization
   AddedTokenFinder normalized_tokens;  // searched for after normalization
   TokenSpellings tokens;               // "" for an id without a token

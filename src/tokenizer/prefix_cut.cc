@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "encode/error.h"
+
 #include "tokenizer/pipeline.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -31,9 +33,14 @@ NormalizedBorder normalize_border(const Normalizer* normalizer, char letter) {
   if (normalizer == nullptr) return {letter, WordBorder::kSpace};
   if (!normalizer->is_local()) return {};
   const std::string sample = {'m', letter, ' ', 'n'};
+  RewriteBudget budget(sample.size());
   TextBuffer text;
-  text.reset(sample, true);
-  normalizer->normalize(text);
+  text.reset(sample, true, &budget);
+  try {
+    normalizer->normalize(text);
+  } catch (const Error&) {
+    return {};  // a row with this letter fails in the same way
+  }
   std::string_view view = text.view();
   if (view.empty() || !is_letter(view.back())) return {};
   view.remove_suffix(1);

@@ -17,7 +17,8 @@ void refuse_format(std::string what, const std::string& where, std::string expec
                .where = where,
                .expected = std::move(expected),
                .found = std::move(found),
-               .hint = "download the model again, because the file may be damaged"});
+               .hint = "correct the file, or choose another model; if it was copied or downloaded, "
+                       "compare it with the original"});
 }
 
 void refuse_unsupported(std::string what, const std::string& where, Unsupported part) {
@@ -32,9 +33,7 @@ void refuse_unsupported(std::string what, const std::string& where, Unsupported 
 
 std::string quoted_token(std::string_view token) {
   constexpr size_t kShownBytes = 40;
-  const std::string shown = preview(token, kShownBytes);
-  return token.size() <= kShownBytes ? fmt::format("'{}'", shown)
-                                     : fmt::format("'{}' ({} bytes)", shown, token.size());
+  return fmt::format("'{}'", preview(token, kShownBytes));
 }
 
 }  // namespace encode

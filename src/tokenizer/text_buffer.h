@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tokenizer/rewrite_budget.h"
+
 namespace encode {
 
 // There are two buffers: a step reads view() and writes the other buffer. Once both buffers have
@@ -14,9 +16,12 @@ namespace encode {
 // Not thread-safe.
 class TextBuffer {
  public:
-  void reset(std::string_view text, bool at_origin) {
+  // `budget` limits what the steps may write, and must be valid while they do. Without one there is
+  // no limit: the caller knows that the steps end.
+  void reset(std::string_view text, bool at_origin, RewriteBudget* budget = nullptr) {
     view_ = text;
     at_origin_ = at_origin;
+    budget_ = budget;
   }
   std::string_view view() const { return view_; }
 
@@ -25,6 +30,17 @@ class TextBuffer {
   bool at_origin() const { return at_origin_; }
   void leave_origin() { at_origin_ = false; }
 
+  // Begins a step that an error shall name. The view must outlive the step. This function,
+  // check_growth() and commit() throw what RewriteBudget::check() throws.
+  void enter(std::string_view step) {
+    if (budget_ != nullptr) budget_->enter(step, view_.size());
+  }
+  // Checks the buffer that spare() has returned while a step writes it. A step that can make a text
+  // many times as long must call it.
+  void check_growth() const {
+    if (budget_ != nullptr) budget_->check(buffers_[spare_].size());
+  }
+
   // Empties the buffer that view() does not use, and returns it.
   std::string& spare() {
     buffers_[spare_].clear();
@@ -32,6 +48,7 @@ class TextBuffer {
   }
   // Makes view() a view of the buffer that spare() has returned.
   void commit() {
+    if (budget_ != nullptr) budget_->spend(buffers_[spare_].size());
     view_ = buffers_[spare_];
     spare_ = 1 - spare_;
   }
@@ -50,6 +67,7 @@ class TextBuffer {
   std::string buffers_[2];
   int spare_ = 0;
   bool at_origin_ = true;
+  RewriteBudget* budget_ = nullptr;
 };
 
 }  // namespace encode

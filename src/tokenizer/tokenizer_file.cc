@@ -1,14 +1,13 @@
 #include "encode/tokenizer_file.h"
 
-#include <filesystem>
+#include "base/path_kind.h"
 
 namespace encode {
 
 std::string find_tokenizer_file(const std::string& model_dir) {
-  namespace fs = std::filesystem;
   for (const char* name : kTokenizerFiles) {
-    const fs::path path = fs::path(model_dir) / name;
-    if (fs::exists(path)) return path.string();
+    const std::string path = model_dir + "/" + name;
+    if (path_exists(path, "tokenizer.file")) return path;
   }
   return "";
 }

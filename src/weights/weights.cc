@@ -12,6 +12,8 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/mapped_memory.h"
+#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -56,12 +58,21 @@ at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
        .hint = "quantized checkpoints are not supported; save the model in float32 or bfloat16"});
 }
 
-at::Tensor map_tensor(const std::string& name, const TensorInfo& info) {
-  const auto range = std::make_shared<const MappedRange>(info.file, info.offset_bytes,
-                                                         info.size_bytes, "model.open");
+at::Tensor map_tensor(const OpenedFiles& files, const std::string& name, const TensorInfo& info) {
+  const auto range = std::make_shared<const MappedRange>(
+      files.weights(info.file), info.offset_bytes, info.size_bytes, info.file);
   return at::from_blob(
       range->data(), info.shape, [range](void*) {},
       at::TensorOptions().dtype(scalar_type_of(name, info)));
+}
+
+// Converts a tensor into memory that goes back to the kernel as soon as the tensor is packed.
+at::Tensor converted(const at::Tensor& mapped, at::ScalarType dtype) {
+  const auto bytes = static_cast<size_t>(mapped.numel()) * c10::elementSize(dtype);
+  const std::shared_ptr<std::byte> room = map_memory(std::max<size_t>(bytes, 1));
+  at::Tensor copy = at::from_blob(
+      room.get(), mapped.sizes(), [room](void*) {}, at::TensorOptions().dtype(dtype));
+  return copy.copy_(mapped);
 }
 
 }  // namespace
@@ -71,17 +82,24 @@ bool WeightScope::has(const std::string& name) const {
 }
 
 at::Tensor WeightScope::take(const std::string& name, const std::vector<Dim>& shape) const {
-  const at::Tensor mapped = map_tensor(prefix_ + name, weights_->find(prefix_ + name, shape));
+  const at::Tensor mapped =
+      map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape));
   return mapped.to(weights_->dtype(), /*non_blocking=*/false, /*copy=*/true);
 }
 
 at::Tensor WeightScope::view(const std::string& name, const std::vector<Dim>& shape) const {
-  return map_tensor(prefix_ + name, weights_->find(prefix_ + name, shape)).to(weights_->dtype());
+  const at::Tensor mapped =
+      map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape));
+  return mapped.scalar_type() == weights_->dtype() ? mapped : converted(mapped, weights_->dtype());
 }
 
-Weights::Weights(const std::map<std::string, TensorInfo>& tensors, at::ScalarType dtype,
-                 std::string origin)
-    : tensors_(tensors), dtype_(dtype), origin_(std::move(origin)) {}
+Weights::Weights(const std::map<std::string, TensorInfo>& tensors, const OpenedFiles& files,
+                 WeightOptions options)
+    : tensors_(tensors),
+      files_(files),
+      dtype_(options.dtype),
+      origin_(std::move(options.origin)),
+      alive_(std::move(options.alive)) {}
 
 WeightScope Weights::root(const std::string& probe, const std::vector<std::string>& prefixes) {
   std::vector<std::string> tried;
@@ -124,6 +142,7 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
                  .hint = "check that config.json belongs to this checkpoint"});
   }
   taken_.insert(name);
+  alive_();
   return found->second;
 }
 
@@ -136,7 +155,7 @@ void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const 
         std::any_of(ignorable.begin(), ignorable.end(),
                     [&n = name](const std::string& pattern) { return matches(n, pattern); });
     if (taken_.contains(name) || ignored) continue;
-    if (++count <= kMostNamed) unknown.push_back(fmt::format("'{}'", name));
+    if (++count <= kMostNamed) unknown.push_back(fmt::format("'{}'", preview(name)));
   }
   if (count == 0) return;
   throw Error(

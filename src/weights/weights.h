@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +16,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "encode/model_directory.h"
+
+#include "model_dir/opened_files.h"
 
 namespace encode {
 
@@ -51,14 +54,21 @@ class WeightScope {
   std::string prefix_;
 };
 
+struct WeightOptions {
+  at::ScalarType dtype = at::kFloat;  // the compute type, in which tensors are returned
+  std::string origin;                 // names the model in error messages
+  // Is called for each tensor that is read, as in EncoderOptions.
+  std::function<void()> alive = [] {};
+};
+
 // The tensors of a model, which are loaded one by one. So at most one tensor exists twice in host
 // memory at any time. Only one thread may use it.
 class Weights {
  public:
-  // `tensors` must outlive this object. `dtype` is the compute type, in which tensors are returned.
-  // `origin` names the model in error messages.
-  Weights(const std::map<std::string, TensorInfo>& tensors, at::ScalarType dtype,
-          std::string origin);
+  // `tensors`, and `files` that has their files open, must outlive this object. The caller checks
+  // the content of the files, see OpenedFiles::check_weights().
+  Weights(const std::map<std::string, TensorInfo>& tensors, const OpenedFiles& files,
+          WeightOptions options);
 
   // Returns the scope for the first of `prefixes` with which the tensor `probe` exists. Every
   // checkpoint of the architecture must have `probe`. Many checkpoints have a prefix such as
@@ -76,12 +86,14 @@ class Weights {
 
  private:
   friend class WeightScope;
-  // Checks the name and the shape of a tensor and marks it as read.
+  // Checks the name and the shape of a tensor, marks it as read, and calls `alive`.
   const TensorInfo& find(const std::string& name, const std::vector<Dim>& shape);
 
   const std::map<std::string, TensorInfo>& tensors_;
+  const OpenedFiles& files_;
   at::ScalarType dtype_;
   std::string origin_;
+  std::function<void()> alive_;
   std::set<std::string> taken_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "model_dir/file_key.h"
 #include "model_dir/hash_cache.h"
 #include "tiny_model.h"
 
@@ -35,11 +36,7 @@ bool has_sha256(const std::vector<FileHash>& files, const std::string& sha256) {
                      [&](const FileHash& file) { return file.sha256 == sha256; });
 }
 
-FileKey key_of(const std::string& path) {
-  struct stat info = {};
-  EXPECT_EQ(::stat(path.c_str(), &info), 0);
-  return file_key(info);
-}
+FileKey key_of(const std::string& path) { return key_of(open_for_reading(path, "test"), path); }
 
 void set_times(const std::string& path, const FileKey& like) {
   const timespec mtime = {.tv_sec = like.mtime_ns / 1'000'000'000,
@@ -165,15 +162,15 @@ TEST_F(HashCacheTest, FileReplacedByAnotherIsDetected) {
 
 TEST_F(HashCacheTest, YoungFileIsNeitherStoredNorFound) {
   const FileKey key = key_of(file_);  // written milliseconds ago
-  HashCache young(cache_, HashCache::kMinAgeNs);
+  HashCache young(cache_, kMinAgeNs);
   young.store(key, kPlanted);
   young.save();
   EXPECT_FALSE(fs::exists(cache_));
   plant();
-  EXPECT_EQ(HashCache(cache_, HashCache::kMinAgeNs).find(key), std::nullopt);
+  EXPECT_EQ(HashCache(cache_, kMinAgeNs).find(key), std::nullopt);
   FileKey old = key;
-  old.mtime_ns -= 2 * HashCache::kMinAgeNs;
-  old.ctime_ns -= 2 * HashCache::kMinAgeNs;
+  old.mtime_ns -= 2 * kMinAgeNs;
+  old.ctime_ns -= 2 * kMinAgeNs;
   young.store(old, kPlanted);
   EXPECT_EQ(young.find(old), kPlanted);  // an old key is found
 }
@@ -207,7 +204,7 @@ TEST_F(HashCacheTest, OlderStateOfAFileIsForgotten) {
 TEST_F(HashCacheTest, IsUsedByHashModelFiles) {
   const TinyModel model;
   const FileKey key = key_of(model.file("model.safetensors"));
-  const auto deadline = key.ctime_ns + HashCache::kMinAgeNs;
+  const auto deadline = key.ctime_ns + kMinAgeNs;
   for (timespec now = {}; now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec <= deadline;
        ::clock_gettime(CLOCK_REALTIME, &now)) {
     ::usleep(50'000);

@@ -105,16 +105,20 @@ std::vector<Attack> syntax_attacks() {
        {"model.header", "not a JSON object", "'{'", "' {"}},
       {"CutJson",
        [] { return safetensors_raw("{" + kGood, kData); },
-       {"model.header", "malformed JSON", "JSON", "syntax error at byte"}},
+       {"model.header", "malformed JSON", "JSON",
+        "the end of the text inside the document, at byte "}},
+      {"NotANumber",
+       [] { return safetensors_raw(R"({"a":NaN})", kData); },
+       {"model.header", "malformed JSON", "JSON", "NaN, which JSON does not have, at byte 5 of"}},
       {"TextAfterTheObject",
        [] { return safetensors_raw("{" + kGood + "}x", kData); },
-       {"model.header", "malformed", "JSON", "syntax error"}},
+       {"model.header", "malformed", "JSON", "text after the end of the document, at byte "}},
       {"NulAfterTheObject",
        [] { return safetensors_raw("{" + kGood + "}" + std::string(1, '\0') + "PK", kData); },
        {"model.header", "not a JSON object", "", "NUL"}},
       {"InvalidUtf8",
        [] { return safetensors_raw("{\"\xff\":1}", kData); },
-       {"model.header", "malformed JSON", "JSON", "syntax error"}},
+       {"model.header", "malformed JSON", "JSON", R"(unexpected text: \xff)"}},
   };
 }
 

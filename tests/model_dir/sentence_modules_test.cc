@@ -96,6 +96,23 @@ TEST(Pooling, UnknownModeListsTheValidOnes) {
   expect_open_refused(model, {"config.value", "unknown pooling mode", "weightedmean", "'median'"});
 }
 
+TEST(Pooling, AnUnknownSwitchThatIsOnIsRefusedByName) {
+  const TinyModel model;
+  const auto write = [&model](const std::string& field) {
+    model.write("1_Pooling/config.json",
+                R"({"embedding_dimension": 4, "pooling_mode": "mean", )" + field + "}");
+  };
+  for (const char* harmless : {R"("pooling_mode_new": false)", R"("pooling_mode_new": null)"}) {
+    write(harmless);
+    EXPECT_NO_THROW(model.open()) << harmless;
+  }
+  write(R"("pooling_mode_new": true)");
+  expect_open_refused(model, {"model.pooling", "bad value for 'pooling_mode_new'",
+                              "false, or a key of sentence-transformers 6", "true"});
+  write(R"("a\u001b[31mb": true)");
+  expect_open_refused(model, {"model.pooling", R"('a\x1b[31mb')", "false", "true"});
+}
+
 TEST(Pooling, WidthMustBeTheTransformers) {
   const TinyModel model;
   model.write("1_Pooling/config.json", R"({"embedding_dimension": 8, "pooling_mode": "mean"})");
@@ -347,8 +364,13 @@ TEST_F(StaticModule, TruncatesAsItsTokenizerWasSaved) {
   EXPECT_GT(*model_.open().max_seq_length, 100'000);
   model_.write("tokenizer.json", R"({"truncation": {"max_length": 12, "direction": "Right"}})");
   EXPECT_EQ(model_.open().max_seq_length, 12);
-  model_.write("tokenizer.json", R"({"truncation": {"max_length": 12, "direction": "Left"}})");
-  expect_open_refused(model_, {"model.tokenizer", "'direction'", "Right", "'Left'"});
+  model_.write("tokenizer.json", R"({"truncation": {"max_length": 13, "direction": "Left"}})");
+  EXPECT_EQ(model_.open().max_seq_length, 13);  // the tokenizer keeps the last 13 tokens
+}
+
+TEST_F(StaticModule, ATruncationWithoutALengthIsRefused) {
+  model_.write("tokenizer.json", R"({"truncation": {"max_length": 0}})");
+  expect_open_refused(model_, {"model.tokenizer", "", "", "0"});
 }
 
 TEST_F(StaticModule, OtherTensorsAreRefused) {

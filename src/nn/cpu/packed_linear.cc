@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
 #include <new>
-#include <sys/mman.h>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
+#include "base/mapped_memory.h"
+#include "kernels/kernel_choice.h"
 #include "nn/cpu/rows.h"
 #include "nn/layers/linear.h"
 
@@ -38,17 +38,13 @@ class Scratch {
   int64_t size_ = 0;
 };
 
-// Allocates memory for a packed weight, in huge pages if it is large enough. A huge page needs one
-// page fault for 2 MB instead of one for every 4 kB.
+// Allocates memory for a packed weight. A small one is not worth a page of its own.
 std::shared_ptr<std::byte> allocate_packed(int64_t size) {
-  constexpr size_t kHugePageBytes = size_t{2} << 20;
+  constexpr size_t kWorthPages = size_t{64} << 10;
   const auto bytes = static_cast<size_t>(size);
-  const auto alignment = bytes >= kHugePageBytes ? std::align_val_t{kHugePageBytes} : kAlignment;
-  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(::operator new(bytes, alignment)),
-                                    [alignment](std::byte* p) { ::operator delete(p, alignment); });
-  // This is only a hint to the operating system, so a failure is ignored.
-  if (bytes >= kHugePageBytes) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
-  return memory;
+  if (bytes >= kWorthPages) return map_memory(bytes);
+  return {static_cast<std::byte*>(::operator new(bytes, kAlignment)),
+          [](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
 
 // Returns the weights as matrices that can be packed one by one, with the packed forms one after
@@ -92,14 +88,6 @@ kernels::Epilogue epilogue_for(Activation activation) {
   return kernels::Epilogue::kNone;
 }
 
-// Returns the first kernel of the list that this processor can run, or nullopt.
-std::optional<kernels::LinearKernel> first_usable(
-    std::initializer_list<kernels::LinearKernel> wanted) {
-  for (const kernels::LinearKernel kernel : wanted)
-    if (kernels::usable(kernel)) return kernel;
-  return std::nullopt;
-}
-
 // Calls body(T{}). T is the element type of the linear kernels for tensors of `type`.
 template <typename Body>
 void with_linear_type(at::ScalarType type, const Body& body) {
@@ -111,18 +99,18 @@ void with_linear_type(at::ScalarType type, const Body& body) {
 }  // namespace
 
 std::optional<kernels::LinearKernel> linear_kernel(ProductFormat format) {
-  using enum kernels::LinearKernel;
+  using kernels::kernel_for;
   switch (format) {
     case ProductFormat::kFloat32:
-      return first_usable({kThreeDigitTiles, kFloat32Vectors});
+      return kernel_for(ComputeType::kFloat32, MatmulPrecision::kHighest);
     case ProductFormat::kFloat32High:
-      return first_usable({kTwoDigitTiles, kFloat32Vectors});
+      return kernel_for(ComputeType::kFloat32, MatmulPrecision::kHigh);
     case ProductFormat::kBFloat16:
-      return first_usable({kBFloat16Tiles, kBFloat16Vectors});
+      return kernel_for(ComputeType::kBFloat16, MatmulPrecision::kHighest);
     case ProductFormat::kFloat16:
-      return first_usable({kFloat16Vectors});
+      return kernel_for(ComputeType::kFloat16, MatmulPrecision::kHighest);
     case ProductFormat::kInt8:
-      return first_usable({kOneDigitTiles, kInt8Vectors});
+      return kernel_for(ComputeType::kInt8, MatmulPrecision::kHighest);
     case ProductFormat::kFp8:
       break;
   }

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
@@ -15,7 +15,11 @@
 
 #include "encode/error.h"
 
+#include "base/allocator_conf.h"
+#include "base/cuda_ordinal.h"
+#include "base/units.h"
 #include "nn/cuda/plugin.h"
+#include "nn/cuda/product_settings.h"
 
 namespace encode {
 namespace {
@@ -79,12 +83,6 @@ std::optional<std::string> open_plugin() {
   return reasons;
 }
 
-int64_t requested_ordinal(const HardwareOptions& options) {
-  const size_t colon = options.device.find(':');
-  return colon == std::string::npos ? 0
-                                    : std::strtoll(options.device.c_str() + colon + 1, nullptr, 10);
-}
-
 EncodeCudaDevice ask_device(c10::Device device) {
   EncodeCudaDevice properties = {};
   constexpr int kNotOpened = -1;
@@ -109,34 +107,35 @@ const EncodeCudaDevice& query_device(c10::Device device) {
   return properties;
 }
 
+// LibTorch and the driver read these variables when their libraries are opened. Some settings
+// ("backend") cannot be changed later. No other thread may use the environment at the same time.
+void prepare_environment(const HardwareOptions& options, const std::string& settings) {
+  ::setenv("PYTORCH_CUDA_ALLOC_CONF", settings.c_str(), /*replace=*/1);
+  ::setenv("PYTORCH_ALLOC_CONF", settings.c_str(), /*replace=*/1);
+  if (options.synchronous_launches) ::setenv("CUDA_LAUNCH_BLOCKING", "1", /*replace=*/1);
+  set_product_environment();
+}
+
+// LibTorch checks the ranges of the settings that merge_allocator_conf() does not know.
+void apply_allocator_settings(const std::string& settings) {
+  try {
+    c10::CachingAllocator::setAllocatorSettings(settings);
+  } catch (const std::exception& error) {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "config.allocator",
+                 .what = "LibTorch refuses the settings of the CUDA allocator",
+                 .where = "hardware.allocator.conf, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF",
+                 .expected = "settings that LibTorch accepts",
+                 .found = fmt::format("{}: {}", settings, preview(error.what(), 300)),
+                 .hint = "correct the setting that the message names"});
+  }
+}
+
 c10::DeviceAllocator& allocator(c10::Device device) {
   return *c10::getDeviceAllocator(device.type());
 }
 
 }  // namespace
-
-std::string allocator_settings(const HardwareOptions& options) {
-  std::string settings;
-  std::set<std::string> seen;
-  // Keeps only the first mention of each key, so earlier sources take precedence. LibTorch itself
-  // would use the last mention.
-  const auto take = [&](const std::string& source) {
-    for (size_t begin = 0; begin < source.size();) {
-      const size_t end = std::min(source.find(',', begin), source.size());
-      const std::string item = source.substr(begin, end - begin);
-      if (!item.empty() && seen.insert(item.substr(0, item.find(':'))).second) {
-        settings += (settings.empty() ? "" : ",") + item;
-      }
-      begin = end + 1;
-    }
-  };
-  take(options.allocator_conf);
-  for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
-    if (const char* value = std::getenv(name)) take(value);
-  }
-  take(options.expandable_segments ? "expandable_segments:True" : "expandable_segments:False");
-  return settings;
-}
 
 OpenedDevice open_device(const HardwareOptions& options) {
   const c10::Device cpu(c10::kCPU);
@@ -150,6 +149,8 @@ OpenedDevice open_device(const HardwareOptions& options) {
                                    found, hint)};
   };
 
+  const std::string settings = allocator_settings(options);
+  prepare_environment(options, settings);
   // The address of any function of libtorch_cpu.so tells in which folder LibTorch is.
   const std::string torch = directory_of(reinterpret_cast<const void*>(&at::globalContext));
   if (const auto reason = open_library(torch + "/libtorch_cuda.so")) {
@@ -157,7 +158,7 @@ OpenedDevice open_device(const HardwareOptions& options) {
                   std::filesystem::exists("/proc/driver/nvidia/version"));
   }
   const c10::DeviceIndex count = at::detail::getCUDAHooks().deviceCount();
-  const int64_t ordinal = requested_ordinal(options);
+  const int64_t ordinal = cuda_ordinal(options.device);
   if (count <= ordinal) {
     return absent(fmt::format("{} CUDA devices", count),
                   count == 0 ? "check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES"
@@ -169,12 +170,15 @@ OpenedDevice open_device(const HardwareOptions& options) {
                   "build on a machine with nvcc; scripts/build.sh prints whether it found one",
                   /*has_gpu=*/true);
   }
+  apply_allocator_settings(settings);
   at::globalContext().lazyInitDevice(c10::kCUDA);
-  c10::CachingAllocator::setAllocatorSettings(allocator_settings(options));
+  set_product_options();
   const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(ordinal));
   c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(device);
   return {.device = device, .warning = ""};
 }
+
+int64_t visible_devices() { return at::detail::getCUDAHooks().deviceCount(); }
 
 std::string device_description(c10::Device device) {
   return device.is_cpu() ? "cpu" : query_device(device).name;

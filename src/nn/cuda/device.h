@@ -2,6 +2,7 @@
 // own plugin are opened at run time, so one build runs with and without CUDA.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <c10/core/Device.h>
@@ -19,12 +20,17 @@ struct OpenedDevice {
 };
 
 // Returns the device for "auto", "cpu", "cuda" or "cuda:N", ready for use. For a CUDA device it
-// opens LibTorch's CUDA libraries and the plugin, and applies the allocator settings before the
-// first allocation. If a library or the device is missing, "auto" returns the CPU, and "cuda"
-// throws Error kUnavailable, which says what is missing. Call it once in a process, before any
-// other CUDA call.
+// opens LibTorch's CUDA libraries and the plugin. If a library or the device is missing, "auto"
+// returns the CPU, and "cuda" throws Error kUnavailable, which says what is missing. Except for
+// "cpu", it first writes the allocator settings, product_environment(), and CUDA_LAUNCH_BLOCKING=1
+// for options.synchronous_launches, into the environment of the process, and throws what
+// allocator_settings() throws. Call it once in a process, before any other CUDA call, and while no
+// other thread uses the environment.
 OpenedDevice open_device(const HardwareOptions& options);
 
+// Returns the number of CUDA devices that the process sees (CUDA_VISIBLE_DEVICES), after
+// open_device() has opened one of them.
+int64_t visible_devices();
 std::string device_description(c10::Device device);  // "NVIDIA H100 80GB HBM3"; "cpu"
 std::string compute_capability(c10::Device device);  // "9.0"; "" on CPU
 bool supports_flash_attention(c10::Device device);   // true if the compute capability is >= 8.0
@@ -40,10 +46,5 @@ void synchronize(c10::Device device);
 // Returns the allocator's unused memory to the device. Ignores errors.
 void release_cached_memory(c10::Device device) noexcept;
 DeviceMemory device_memory(c10::Device device);  // all zero on CPU
-
-// Returns the allocator settings in the syntax of PYTORCH_ALLOC_CONF. If several sources set a key,
-// the first of these wins: options.allocator_conf, the environment variables
-// PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF, options.expandable_segments.
-std::string allocator_settings(const HardwareOptions& options);
 
 }  // namespace encode

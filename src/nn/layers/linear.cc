@@ -1,5 +1,6 @@
 #include "nn/layers/linear.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -89,6 +90,10 @@ class HighPrecision {
   ~HighPrecision() { at::globalContext().setFloat32MatmulPrecision("highest"); }
 };
 
+std::unique_ptr<HighPrecision> high_precision(ProductFormat format) {
+  return format == ProductFormat::kFloat32High ? std::make_unique<HighPrecision>() : nullptr;
+}
+
 void note(const ProductOptions& options, const Linear& linear, const LinearInput& x,
           TracedProduct::Call call) {
   if (options.trace != nullptr) options.trace->note(linear, x, call);
@@ -126,8 +131,7 @@ Linear::Linear(const std::vector<at::Tensor>& weights, at::Tensor bias, Activati
 at::Tensor Linear::product(const LinearInput& input) const {
   note(options_, *this, input, TracedProduct::Call::kWhole);
   if (fp8_) return activate_product((*fp8_)(input, options_.launch_rows), activation_);
-  if (options_.format != ProductFormat::kFloat32High) return plain_product(input.rows);
-  const HighPrecision precision;
+  const auto precision = high_precision(options_.format);
   return plain_product(input.rows);
 }
 
@@ -156,6 +160,15 @@ void Linear::launch(const at::Tensor& x, at::Tensor& out) const {
   } else {
     at::addmm_out(out, bias_, x, weight_.t());
   }
+}
+
+// Makes the residual the matrix C of cuBLAS's D = A B + C, with D in the same memory. LibTorch has
+// no call for a product with both C and a bias.
+void Linear::add_in_place(const at::Tensor& x, const at::Tensor& residual) const {
+  const auto precision = high_precision(options_.format);
+  for_each_launch(x.size(0), options_.launch_rows, [&](int64_t begin, int64_t rows) {
+    residual.narrow(0, begin, rows).addmm_(x.narrow(0, begin, rows), weight_.t());
+  });
 }
 
 at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const {
@@ -213,7 +226,10 @@ LinearInput Linear::operator()(const LinearInput& x, const Linear& next) const {
 
 ResidualSum Linear::add(const LinearInput& x, const at::Tensor& residual) const {
   if (is_on_cpu(x)) return {blocks(x.rows, residual)};
-  return {.sum = residual, .term = product(x)};
+  if (fp8_ || bias_.defined()) return {.sum = residual, .term = product(x)};
+  note(options_, *this, x, TracedProduct::Call::kWhole);
+  add_in_place(x.rows, residual);
+  return {residual};
 }
 
 }  // namespace encode

@@ -5,9 +5,9 @@
 
 namespace encode {
 
-// The value sum + term. On CPU a product adds the residual itself, so there is no term. On CUDA the
-// last product stays in `term` until the kernel of the next norm adds it. This kernel reads both
-// tensors in any case. Not thread-safe.
+// The value sum + term. If the product has added the residual itself, there is no term. On CUDA a
+// product with a bias or in 8-bit floats cannot do so: it stays in `term` until the kernel of the
+// next norm adds it. Not thread-safe.
 struct ResidualSum {
   at::Tensor sum;        // [T, hidden_size]
   at::Tensor term = {};  // the same shape, with no other owner; undefined if there is no term

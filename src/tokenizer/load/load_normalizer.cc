@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,6 +100,24 @@ std::unique_ptr<Normalizer> make_form() {
   return make_unicode_normalizer(kForm);
 }
 
+// A normalizer with its place in the file, for errors.
+class NamedNormalizer final : public Normalizer {
+ public:
+  NamedNormalizer(std::string place, std::unique_ptr<Normalizer> normalizer)
+      : place_(std::move(place)), normalizer_(std::move(normalizer)) {}
+
+  void normalize(TextBuffer& text) const override {
+    text.enter(place_);
+    normalizer_->normalize(text);
+  }
+  void normalize_aligned(AlignedText& text) const override { normalizer_->normalize_aligned(text); }
+  bool is_local() const override { return normalizer_->is_local(); }
+
+ private:
+  std::string place_;
+  std::unique_ptr<Normalizer> normalizer_;
+};
+
 }  // namespace
 
 std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
@@ -126,10 +143,11 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
     refuse_unsupported(
         fmt::format("normalizer type {} is not supported", quoted_token(component.type())),
         component.where(),
-        {.expected = fmt::format("one of: {}", fmt::join(std::views::keys(kLoaders), ", ")),
+        {.expected = fmt::format("one of: {}", joined_names(kLoaders)),
          .found = quoted_token(component.type())});
   }
-  return found->second(component);
+  return std::make_unique<NamedNormalizer>(
+      fmt::format("{}.{}", component.where(), component.type()), found->second(component));
 }
 
 }  // namespace encode

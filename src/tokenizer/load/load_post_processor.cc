@@ -39,6 +39,17 @@ std::vector<OffsetTrim> load_trims(const Component& component) {
   return {{.add_prefix_space = component.fields().boolean_or("add_prefix_space", true)}};
 }
 
+// Each row gets all these tokens. Published tokenizers have at most four.
+constexpr size_t kMaxSpecialTokens = 256;
+
+void check_count(const SpecialTokens& special, const Component& component) {
+  const size_t count = special.prefix.size() + special.suffix.size();
+  if (count > kMaxSpecialTokens) {
+    refuse_format("the post-processor adds too many special tokens", component.where(),
+                  fmt::format("at most {}", kMaxSpecialTokens), fmt::format("at least {}", count));
+  }
+}
+
 std::vector<int32_t> load_special_token(const Component& component, const std::string& name) {
   const Json& tokens = component.fields().object("special_tokens");
   if (!tokens.contains(name)) {
@@ -69,6 +80,7 @@ SpecialTokens load_template(const Component& component) {
       std::vector<int32_t>& side = seen_text ? special.suffix : special.prefix;
       const std::vector<int32_t> ids = load_special_token(component, id);
       side.insert(side.end(), ids.begin(), ids.end());
+      check_count(special, component);
     } else if (kind == "Sequence" && id == "A" && !seen_text) {
       seen_text = true;
     } else {
@@ -98,6 +110,7 @@ SpecialTokens load_sequence(const Component& component) {
     }
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
+    check_count(all, component);
     for (OffsetTrim trim : outer.trims) {
       trim.after_prefix = trim.after_prefix || all.joined;
       all.trims.push_back(trim);

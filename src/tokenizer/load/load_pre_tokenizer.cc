@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <map>
-#include <ranges>
 #include <utility>
 
 #include "tokenizer/load/component.h"
@@ -94,6 +93,26 @@ std::unique_ptr<PreTokenizer> load_plain(const Component& component) {
   return kMake();
 }
 
+// A pre-tokenizer with its place in the file, for errors.
+class NamedPreTokenizer final : public PreTokenizer {
+ public:
+  NamedPreTokenizer(const Component& component, std::unique_ptr<PreTokenizer> pre_tokenizer)
+      : place_(fmt::format("{}.{}", component.where(), component.type())),
+        pre_tokenizer_(std::move(pre_tokenizer)) {}
+
+  void pre_tokenize(PreTokenizedText& text) const override {
+    text.text.enter(place_);
+    pre_tokenizer_->pre_tokenize(text);
+  }
+  WordBorder word_border(char letter, WordBorder border) const override {
+    return pre_tokenizer_->word_border(letter, border);
+  }
+
+ private:
+  std::string place_;
+  std::unique_ptr<PreTokenizer> pre_tokenizer_;
+};
+
 using Steps = std::vector<std::unique_ptr<PreTokenizer>>;
 
 // Appends the pre-tokenizers of `component` to `steps`. A "Sequence" adds the steps of its
@@ -127,7 +146,8 @@ void load_steps(const Component& component, Steps& steps, bool& ends_with_alphab
   if (ends_with_alphabet) {
     component.allow({"add_prefix_space", "trim_offsets", "use_regex"});
     const bool use_regex = component.fields().boolean_or("use_regex", true);
-    steps.push_back(make_byte_level_split(component.boolean("add_prefix_space"), use_regex));
+    steps.push_back(std::make_unique<NamedPreTokenizer>(
+        component, make_byte_level_split(component.boolean("add_prefix_space"), use_regex)));
     return;
   }
   const auto found = kLoaders.find(component.type());
@@ -135,11 +155,10 @@ void load_steps(const Component& component, Steps& steps, bool& ends_with_alphab
     refuse_unsupported(
         fmt::format("pre-tokenizer type {} is not supported", quoted_token(component.type())),
         component.where(),
-        {.expected = fmt::format("one of: {}, ByteLevel, Sequence",
-                                 fmt::join(std::views::keys(kLoaders), ", ")),
+        {.expected = fmt::format("one of: {}, ByteLevel, Sequence", joined_names(kLoaders)),
          .found = quoted_token(component.type())});
   }
-  steps.push_back(found->second(component));
+  steps.push_back(std::make_unique<NamedPreTokenizer>(component, found->second(component)));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "tokenizer/load/component.h"
+#include "tokenizer/load/load_added_tokens.h"
 #include "tokenizer/load/load_model.h"
 #include "tokenizer/load/load_normalizer.h"
 #include "tokenizer/load/load_post_processor.h"
@@ -42,6 +43,7 @@ class Reader {
         throw std::bad_alloc();
       for (const auto [name, value] : parser.parse(text.data(), text.size(), false).get_object()) {
         const std::string key(name);
+        place_ = key;
         if (parts_.contains(key) || (key == "model" && has_model_))
           refuse_format("duplicate key", where_, "each key once", quoted_token(key));
         if (key == "model") {
@@ -51,7 +53,7 @@ class Reader {
         }
       }
     } catch (const simdjson::simdjson_error& error) {
-      refuse_format("malformed JSON", where_, "a tokenizer.json", error.what());
+      refuse_document(text, error);
     }
     if (!has_model_)
       refuse_format("the file has no model", where_, "a key 'model'", "other keys only");
@@ -66,6 +68,23 @@ class Reader {
   const ModelJson& model() const { return model_; }
 
  private:
+  // Refuses a text that is not JSON, or a value at place_ that has another type than expected.
+  [[noreturn]] void refuse_document(std::string_view text,
+                                    const simdjson::simdjson_error& error) const {
+    if (const auto fault = find_json_fault(text)) {
+      refuse_format("malformed JSON", where_, "JSON (RFC 8259)",
+                    fmt::format("{}, at byte {}", fault->reason, fault->offset));
+    }
+    if (error.error() == simdjson::DEPTH_ERROR) {
+      refuse_format("the JSON is nested too deeply", where_,
+                    fmt::format("at most {} levels", kLimits.max_depth), "more levels");
+    }
+    refuse_format("a value has another type than in a tokenizer.json",
+                  place_.empty() ? where_ : fmt::format("{}: {}", where_, preview(place_)),
+                  "the type that Hugging Face tokenizers writes",
+                  error.error() == simdjson::INCORRECT_TYPE ? "another type" : error.what());
+  }
+
   Json parse_small(dom::element value, const std::string& key) {
     return parse_json(simdjson::minify(value), kLimits, where_ + ": " + key, kTokenizerFormat);
   }
@@ -75,6 +94,7 @@ class Reader {
     dom::element merges;
     for (const auto [name, value] : object) {
       const std::string key(name);
+      place_ = "model." + key;
       const bool is_new = key == "vocab"    ? !model_.has_vocabulary
                           : key == "merges" ? !model_.has_merges
                                             : !model_.options.contains(key);
@@ -89,6 +109,7 @@ class Reader {
         model_.options[key] = parse_small(value, "model." + key);
       }
     }
+    place_ = "model.merges";
     if (model_.has_merges) read_merges(merges);  // read last, because it uses the other fields
   }
 
@@ -115,7 +136,15 @@ class Reader {
     if (value.is_object()) {
       const dom::object tokens = value;
       model_.vocabulary.reserve(tokens.size());
-      for (const auto [token, id] : tokens) add_token(token, id.get_int64());
+      for (const auto [token, id] : tokens) {
+        int64_t number = 0;
+        if (id.get_int64().get(number) != simdjson::SUCCESS) {
+          refuse_format(
+              "bad entry of the vocabulary", where_ + ": model.vocab", "an integer",
+              fmt::format("{} for {}", preview(simdjson::minify(id)), quoted_token(token)));
+        }
+        add_token(token, number);
+      }
       return;
     }
     const dom::array pieces = value;  // a Unigram model has [[token, score], ..]
@@ -167,100 +196,12 @@ class Reader {
   }
 
   std::string where_;
+  std::string place_;  // the key that is being read: "model.vocab"
   std::map<std::string, Json> parts_;
   ModelJson model_;
   bool has_model_ = false;
   size_t vocabulary_bytes_ = 0;
 };
-
-AddedToken load_added_token(const Json& json, const std::string& where) {
-  const JsonFields fields(json, where, std::string(kTokenizerFormat));
-  static const std::set<std::string, std::less<>> kFlags = {"single_word", "lstrip", "rstrip",
-                                                            "normalized", "special"};
-  for (const auto& [key, value] : json.items()) {
-    const bool is_flag = kFlags.contains(key);
-    if (!is_flag && key != "id" && key != "content") {
-      refuse_unsupported(
-          fmt::format("key {} of an added token is not supported", quoted_token(key)), where,
-          {.expected = fmt::format("only the keys: id, content, {}", fmt::join(kFlags, ", ")),
-           .found = quoted_token(key)});
-    }
-    if (is_flag && !value.is_boolean()) fields.refuse(key, "true or false", preview(value.dump()));
-  }
-  AddedToken token;
-  token.id = static_cast<int32_t>(fields.integer("id", 0, kMaxTokens - 1));
-  token.content = fields.string("content");
-  if (token.content.empty() || token.content.size() > kMaxSearchedTokenBytes) {
-    fields.refuse("content", fmt::format("1 to {} bytes", kMaxSearchedTokenBytes),
-                  quoted_token(token.content));
-  }
-  token.single_word = fields.boolean_or("single_word", false);
-  token.lstrip = fields.boolean_or("lstrip", false);
-  token.rstrip = fields.boolean_or("rstrip", false);
-  token.normalized = fields.boolean_or("normalized", true);
-  token.special = fields.boolean_or("special", false);
-  return token;
-}
-
-// Hugging Face `tokenizers` gives an added token the id of the same token in the vocabulary, or
-// else the next free id. A file that states another id is refused, because it cannot be known
-// which id the model was trained with.
-void check_id(const AddedToken& token, const Vocabulary& vocabulary, int32_t& next_id,
-              const std::string& where) {
-  const int32_t known = vocabulary.find(token.content);
-  const int32_t id = known >= 0 ? known : next_id++;
-  if (id != token.id) {
-    refuse_format(fmt::format("added token {} has a wrong id", quoted_token(token.content)), where,
-                  fmt::to_string(id), fmt::to_string(token.id));
-  }
-}
-
-struct AddedTokens {
-  std::vector<AddedToken> list;
-  AddedTokenFinder raw, normalized;
-};
-
-AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
-                              const Vocabulary& vocabulary, const std::string& where) {
-  AddedTokens result;
-  if (json == nullptr) return result;
-  if (!json->is_array())
-    refuse_format("bad value for 'added_tokens'", where, "an array", json->type_name());
-  std::vector<std::pair<std::string, AddedToken>> raw;
-  std::vector<std::pair<std::string, AddedToken>> normalized;
-  std::set<std::string> raw_patterns;
-  std::set<std::string> normalized_patterns;
-  auto next_id = static_cast<int32_t>(vocabulary.size());
-  for (const Json& entry : *json) {
-    const std::string entry_where = fmt::format("{}: added_tokens[{}]", where, result.list.size());
-    AddedToken token = load_added_token(entry, entry_where);
-    check_id(token, vocabulary, next_id, entry_where);
-    std::string pattern = token.content;
-    if (token.normalized && normalizer != nullptr) {
-      TextBuffer text;
-      text.reset(token.content, true);
-      normalizer->normalize(text);
-      pattern = text.view();
-    }
-    if (pattern.size() > kMaxSearchedTokenBytes) {
-      refuse_format(fmt::format("added token {} is too long after normalization",
-                                quoted_token(token.content)),
-                    entry_where, fmt::format("at most {} bytes", kMaxSearchedTokenBytes),
-                    fmt::format("{} bytes", pattern.size()));
-    }
-    if (pattern.empty() ||
-        !(token.normalized ? normalized_patterns : raw_patterns).insert(pattern).second) {
-      refuse_format(fmt::format("added token {} is empty or not unique after normalization",
-                                quoted_token(token.content)),
-                    entry_where, "distinct added tokens", quoted_token(pattern));
-    }
-    (token.normalized ? normalized : raw).emplace_back(std::move(pattern), token);
-    result.list.push_back(std::move(token));
-  }
-  result.raw = AddedTokenFinder(std::move(raw));
-  result.normalized = AddedTokenFinder(std::move(normalized));
-  return result;
-}
 
 // Returns the spelling of each id. Throws Error (kConfig) if two tokens have the same id.
 TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<AddedToken>& added,
@@ -294,6 +235,16 @@ void check_special_ids(const SpecialTokens& special, size_t vocab_size, const st
   }
 }
 
+// Returns the "direction" of the truncation that the file states. Its other fields do not count.
+TruncationSide stated_truncation_side(const Json* json, const std::string& where) {
+  if (json == nullptr) return TruncationSide::kRight;
+  const JsonFields fields(*json, where + ": truncation", std::string(kTokenizerFormat));
+  const auto direction = json->find("direction");
+  if (direction == json->end() || *direction == "Right") return TruncationSide::kRight;
+  if (*direction == "Left") return TruncationSide::kLeft;
+  fields.refuse("direction", "\"Left\" or \"Right\"", preview(direction->dump()));
+}
+
 std::string part_type(const Json* part) {
   return part == nullptr ? std::string("none") : part->value("type", "");
 }
@@ -317,8 +268,8 @@ PipelineParts build_parts(const Reader& reader, const std::string& where) {
   parts.normalized_tokens = std::move(added.normalized);
   parts.tokens = list_tokens(reader.model().vocabulary, added.list, where);
   if (const Json* json = reader.part("post_processor"); json != nullptr) {
-    parts.special_tokens = load_post_processor({*json, where + ": post_processor"});
-    check_special_ids(parts.special_tokens, parts.tokens.size(), where + ": post_processor");
+    parts.row_form.special = load_post_processor({*json, where + ": post_processor"});
+    check_special_ids(parts.row_form.special, parts.tokens.size(), where + ": post_processor");
   }
   parts.description = fmt::format(
       "{}, {} tokens, normalizer {}, pre-tokenizer {}, post-processor {}", parts.model->name(),
@@ -329,7 +280,8 @@ PipelineParts build_parts(const Reader& reader, const std::string& where) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where) {
+std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where,
+                                               std::optional<TruncationSide> side) {
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   Reader reader(where);
   reader.read(text);
@@ -351,7 +303,13 @@ std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::stri
         fmt::format("tokenizer.json version {} is not supported", preview(version->dump())), where,
         {.expected = "version \"1.0\"", .found = preview(version->dump())});
   }
-  return make_pipeline(build_parts(reader, where));
+  // The file's own side is checked even if it does not count, as in transformers.
+  const TruncationSide stated = stated_truncation_side(reader.part("truncation"), where);
+  PipelineParts parts = build_parts(reader, where);
+  parts.row_form.truncation = side.value_or(stated);
+  if (parts.row_form.truncation == TruncationSide::kLeft)
+    parts.description += ", truncation on the left";
+  return make_pipeline(std::move(parts));
 }
 
 }  // namespace encode

@@ -11,21 +11,28 @@
 #include "encode/error.h"
 #include "encode/tokenizer_file.h"
 
-#include "base/json.h"
 #include "tokenizer/aligned_encoder.h"
 #include "tokenizer/models/sentencepiece_bpe.h"
 #include "tokenizer/models/sentencepiece_model.h"
 #include "tokenizer/pipeline.h"
 #include "tokenizer/refusal.h"
+#include "tokenizer/rewrite_budget.h"
 
 namespace encode {
 namespace {
 
+// The charsmaps of published models have replacements of up to 33 bytes.
+constexpr size_t kGrowthFactor = 64;
+
 class SentencePiece final : public Tokenizer {
  public:
-  SentencePiece(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor,
-                SpecialTokens special, std::unique_ptr<Tokenizer> own)
-      : processor_(std::move(processor)), special_(std::move(special)), own_(std::move(own)) {}
+  // `longest_replacement` is the result of longest_replacement() for the model.
+  SentencePiece(std::unique_ptr<sentencepiece::SentencePieceProcessor> processor, RowForm form,
+                size_t longest_replacement, std::unique_ptr<Tokenizer> own)
+      : processor_(std::move(processor)),
+        form_(std::move(form)),
+        longest_replacement_(longest_replacement),
+        own_(std::move(own)) {}
 
   void encode(std::string_view utf8, const TokenizeOptions& options,
               TokenizedRows& rows) const override {
@@ -33,14 +40,16 @@ class SentencePiece final : public Tokenizer {
     std::string repaired;
     utf8 = check_text(utf8, kMaxTextBytes, repaired);
     std::vector<int> ids;
+    check_growth(utf8.size());
     check(processor_->Encode({utf8.data(), utf8.size()}, &ids));
-    append_row(std::span<const int32_t>(ids.data(), ids.size()), special_, options, rows);
+    append_row(std::span<const int32_t>(ids.data(), ids.size()), form_, options, rows);
   }
 
   void encode_with_offsets(std::string_view utf8, const TokenizeOptions& options,
                            TokenizedRows& rows, std::vector<TokenOffset>& offsets) const override {
     std::string repaired;
     utf8 = check_text(utf8, kMaxAlignedBytes, repaired);
+    check_growth(utf8.size());
     sentencepiece::ImmutableSentencePieceText text;
     check(processor_->Encode({utf8.data(), utf8.size()}, text.mutable_proto()));
     const AlignedText row(utf8);
@@ -52,11 +61,11 @@ class SentencePiece final : public Tokenizer {
       tokens.push_back(
           {ids.back(), covered(row.origins(), byte(piece.begin()), byte(piece.end()))});
     }
-    append_row(ids, special_, options, rows);
+    append_row(ids, form_, options, rows);
     append_offsets({.tokens = tokens,
                     .size = rows.row(rows.size() - 1).size(),
                     .has_special_tokens = options.add_special_tokens},
-                   special_, offsets);
+                   form_, offsets);
   }
 
   int64_t vocab_size() const override { return processor_->GetPieceSize(); }
@@ -70,19 +79,35 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
+  // The library has no limit for the normalized text, so it gets only texts that cannot exceed one.
+  void check_growth(size_t bytes) const {
+    const size_t most = RewriteBudget::kSlackBytes + kGrowthFactor * bytes;
+    if (longest_replacement_ * bytes <= most) return;
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = std::string(kTokenizerGrowth),
+         .what = "the tokenizer could make a text far too long",
+         .where = std::string(kUnnamedRow),
+         .expected = fmt::format("at most {} bytes for a text of {} bytes", most, bytes),
+         .found = fmt::format("a charsmap with a replacement of {} bytes", longest_replacement_),
+         .hint = "choose another model, or download this one again: no published charsmap "
+                 "has such a rule"});
+  }
+
   static void check(const sentencepiece::util::Status& status) {
     if (status.ok()) return;
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.sentencepiece",
                  .what = "sentencepiece cannot tokenize a text",
-                 .where = "a row of the input",
+                 .where = std::string(kUnnamedRow),
                  .expected = "a text that the sentencepiece model can tokenize",
                  .found = status.ToString(),
                  .hint = "remove the row from the input"});
   }
 
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
-  SpecialTokens special_;
+  RowForm form_;
+  size_t longest_replacement_;  // in bytes, of the charsmap
   // encode's own tokenizer, which gives the same ids as the library and is faster. It is null if
   // this module does not support the model.
   std::unique_ptr<Tokenizer> own_;
@@ -114,31 +139,22 @@ void check_pieces(std::string_view model, const std::string& where) {
 
 }  // namespace
 
-SentencePieceOptions read_sentencepiece_options(const std::string& tokenizer_config_file) {
-  const Json json = read_json_file(tokenizer_config_file, {.max_bytes = 16 << 20, .max_depth = 32},
-                                   kTokenizerFormat);
-  const JsonFields fields(json, tokenizer_config_file, std::string(kTokenizerFormat));
-  // Checks the type of the field `legacy` and ignores its value. The field says how text next to
-  // special tokens is tokenized, but this tokenizer does not search for special tokens in a text.
-  static_cast<void>(fields.boolean_or("legacy", true));
-  return {.add_bos = fields.boolean_or("add_bos_token", false),
-          .add_eos = fields.boolean_or("add_eos_token", false)};
-}
-
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
-                                              const SentencePieceOptions& options) {
+                                              const TokenizerConfig& config) {
   check_pieces(model, where);
   auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
   const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
   if (!status.ok())
     refuse_format("not a sentencepiece model", where, "a .model file", status.ToString());
-  SpecialTokens special;
-  if (options.add_bos) special.prefix.push_back(require_id(processor->bos_id(), "BOS", where));
-  if (options.add_eos) special.suffix.push_back(require_id(processor->eos_id(), "EOS", where));
+  RowForm form;
+  form.truncation = config.truncation_side.value_or(TruncationSide::kRight);
+  if (config.add_bos) form.special.prefix.push_back(require_id(processor->bos_id(), "BOS", where));
+  if (config.add_eos) form.special.suffix.push_back(require_id(processor->eos_id(), "EOS", where));
   const auto parsed = parse_sentencepiece_model(model);
   std::unique_ptr<Tokenizer> own;
-  if (parsed.has_value()) own = make_sentencepiece_bpe(*parsed, special);
-  return std::make_unique<SentencePiece>(std::move(processor), std::move(special), std::move(own));
+  if (parsed.has_value()) own = make_sentencepiece_bpe(*parsed, form);
+  return std::make_unique<SentencePiece>(std::move(processor), std::move(form),
+                                         longest_replacement(model), std::move(own));
 }
 
 }  // namespace encode

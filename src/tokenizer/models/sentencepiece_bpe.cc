@@ -60,7 +60,7 @@ class Builder {
            add_merges();
   }
 
-  PipelineParts parts(const SpecialTokens& special) {
+  PipelineParts parts(const RowForm& form) {
     PipelineParts parts;
     std::vector<std::unique_ptr<Normalizer>> steps;
     if (model_.add_dummy_prefix)
@@ -68,7 +68,7 @@ class Builder {
     steps.push_back(make_replace_byte_normalizer(' ', std::string(kVisibleSpace)));
     parts.normalizer = make_normalizer_sequence(std::move(steps));
     parts.model = make_bpe(vocabulary_, merges_, std::move(options_));
-    parts.special_tokens = special;
+    parts.row_form = form;
     parts.normalized_tokens = AddedTokenFinder(std::move(user_defined_));
     std::vector<std::string_view> spellings;
     for (const Entry& entry : model_.entries) spellings.push_back(entry.piece);
@@ -159,13 +159,13 @@ class Builder {
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
-                                                  const SpecialTokens& special) {
+                                                  const RowForm& form) {
   const bool spaces_only = !model.has_charsmap && !model.remove_extra_whitespaces &&
                            model.escape_whitespaces && !model.whitespace_as_suffix;
   if (model.kind != SentencePieceModel::Kind::kBpe || !spaces_only) return nullptr;
   Builder builder(model);
   if (!builder.build()) return nullptr;
-  PipelineParts parts = builder.parts(special);
+  PipelineParts parts = builder.parts(form);
   parts.description = fmt::format("sentencepiece BPE, {} tokens", model.entries.size());
   return make_pipeline(std::move(parts));
 }

@@ -15,6 +15,6 @@ namespace encode {
 // charsmap or unused pieces. The tokenizer copies what it needs of `model` and the file behind it.
 // Does not throw Error.
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
-                                                  const SpecialTokens& special);
+                                                  const RowForm& form);
 
 }  // namespace encode

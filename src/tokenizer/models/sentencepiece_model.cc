@@ -153,6 +153,31 @@ std::optional<PieceBytes> measure_pieces(std::string_view file) {
   return bytes;
 }
 
+size_t longest_replacement(std::string_view file) {
+  size_t longest = 0;
+  Fields fields(file);
+  while (fields.next()) {
+    std::string_view message;
+    if (fields.number() != 3 || !fields.read(message)) continue;
+    Fields normalizer(message);
+    while (normalizer.next()) {
+      std::string_view charsmap;
+      if (normalizer.number() != 2 || !normalizer.read(charsmap)) continue;
+      // The size of the trie (4 bytes), the trie, and texts that end with a NUL.
+      uint32_t trie_bytes = 0;
+      if (charsmap.size() >= sizeof trie_bytes)
+        std::memcpy(&trie_bytes, charsmap.data(), sizeof trie_bytes);
+      charsmap.remove_prefix(std::min<size_t>(charsmap.size(), sizeof trie_bytes + trie_bytes));
+      for (size_t at = 0; at < charsmap.size();) {
+        const size_t end = std::min(charsmap.find('\0', at), charsmap.size());
+        longest = std::max(longest, end - at);
+        at = end + 1;
+      }
+    }
+  }
+  return longest;
+}
+
 std::optional<SentencePieceModel> parse_sentencepiece_model(std::string_view file) {
   SentencePieceModel model;
   Fields fields(file);

@@ -86,11 +86,12 @@ class Precompiled final : public Normalizer {
       if (cluster.size() <= kMaxClusterBytes) {
         if (const auto replacement = find(cluster); replacement.has_value()) {
           out += *replacement;
+          text.check_growth();
           changed = true;
           continue;
         }
       }
-      changed = replace_characters(cluster, out) || changed;
+      changed = replace_characters(cluster, text, out) || changed;
     }
     if (changed) text.commit();
   }
@@ -149,13 +150,16 @@ class Precompiled final : public Normalizer {
     return rest.substr(0, rest.find('\0'));
   }
 
-  bool replace_characters(std::string_view cluster, std::string& out) const {
+  // Appends the replacements to `out`, which is text.spare().
+  bool replace_characters(std::string_view cluster, const TextBuffer& text,
+                          std::string& out) const {
     bool changed = false;
     const char* end = cluster.data() + cluster.size();
     for (const char* p = cluster.data(); p < end;) {
       const std::string_view character(p, unicode::decode(p, end).size);
       const auto replacement = find(character);
       out += replacement.value_or(character);
+      text.check_growth();
       changed = changed || replacement.has_value();
       p += character.size();
     }

@@ -148,6 +148,7 @@ class Replace final : public Normalizer {
     for (const Match& match : matches) {
       const std::string_view part = in.substr(match.begin, match.end - match.begin);
       out += match.is_match ? std::string_view(content_) : part;
+      text.check_growth();
     }
     const Match& first = matches.front();
     const bool one_code_point =
@@ -188,6 +189,7 @@ class ReplaceByte final : public Normalizer {
     for (; at != std::string_view::npos; at = in.find(from_, done)) {
       out.append(in, done, at - done);
       out += content_;
+      text.check_growth();
       done = at + 1;
     }
     out.append(in, done, in.size() - done);

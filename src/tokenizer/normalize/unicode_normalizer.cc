@@ -190,6 +190,7 @@ class UnicodeNormalizer final : public Normalizer {
       for (const Mark& mark : marks) {
         if (mark.code_point != kComposedAway) unicode::append_utf8(out, mark.code_point);
       }
+      text.check_growth();
       done = stretch.end;
       stretch = next_stretch(in, done);
     }

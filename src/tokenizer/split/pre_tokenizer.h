@@ -119,6 +119,7 @@ class PreTokenizedText {
     for (Piece& piece : pieces) {
       const auto begin = static_cast<uint32_t>(out.size());
       rewrite(view.substr(piece.begin, piece.end - piece.begin), at_origin, writer);
+      text.check_growth();
       at_origin = false;
       piece = {begin, static_cast<uint32_t>(out.size())};
     }
@@ -132,9 +133,9 @@ class PreTokenizedText {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  // Any number of threads may call it, each with its own text. Throws Error kData "tokenizer.regex"
-  // if the pattern of a Split needs too many steps; the text is then undefined. No other
-  // pre-tokenizer throws Error.
+  // Any number of threads may call it, each with its own text. Throws Error kData, and the text is
+  // then undefined: "tokenizer.regex" if the pattern of a Split needs too many steps,
+  // "tokenizer.growth" if the text exceeds its RewriteBudget.
   virtual void pre_tokenize(PreTokenizedText& text) const = 0;
 
   // Returns what this step makes of the border between `letter` (an ASCII letter) and a space

@@ -6,7 +6,9 @@
 #include <pcre2.h>
 
 #include "encode/error.h"
+#include "encode/tokenizer.h"
 
+#include "base/units.h"
 #include "tokenizer/refusal.h"
 #include "tokenizer/split/regex_translation.h"
 #include "tokenizer/unicode/unicode.h"
@@ -63,25 +65,27 @@ class Pcre2Pattern final : public TextPattern {
   bool is_local() const override { return regex_ == " {2,}"; }
 
   Pcre2Pattern(const std::string& regex, const std::string& where) : regex_(regex) {
-    const std::string translated = translate_regex(regex, where);
+    const TranslatedRegex translated = translate_regex(regex, where);
     int error = 0;
     PCRE2_SIZE offset = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                              PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset,
-                              nullptr));
+    code_.reset(pcre2_compile(
+        reinterpret_cast<PCRE2_SPTR>(translated.pattern.data()), translated.pattern.size(),
+        PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr));
     if (code_ == nullptr) {
       refuse_format("malformed regular expression", where, "a regular expression",
-                    fmt::format("{} in '{}'", message_of(error), regex));
+                    fmt::format("'{}': {} at offset {}", preview(regex), message_of(error),
+                                offset < translated.origins.size() ? translated.origins[offset]
+                                                                   : regex.size()));
     }
     uint32_t matches_empty = 0;
     pcre2_pattern_info(code_.get(), PCRE2_INFO_MATCHEMPTY, &matches_empty);
     if (matches_empty != 0) {
       refuse_unsupported(
           fmt::format("regular expression '{}' is not supported: it can match the empty string",
-                      regex),
+                      preview(regex)),
           where,
           {.expected = "a regular expression that matches at least one character",
-           .found = fmt::format("'{}'", regex)});
+           .found = fmt::format("'{}'", preview(regex))});
     }
     // A failure is ignored, because PCRE2 then interprets the pattern and finds the same matches.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
@@ -119,10 +123,11 @@ class Pcre2Pattern final : public TextPattern {
     throw Error({.exit_code = ExitCode::kData,
                  .code = "tokenizer.regex",
                  .what = "the tokenizer's regular expression fails on a text",
-                 .where = "a row of the input",
-                 .expected = regex_,
+                 .where = std::string(kUnnamedRow),
+                 .expected = preview(regex_),
                  .found = message_of(error),
-                 .hint = "shorten the text"});
+                 .hint = "split or shorten the row, or choose another model: the pattern needs too "
+                         "many steps for this text"});
   }
 
   std::string regex_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "tokenizer/refusal.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -32,7 +33,7 @@ class Translator {
  public:
   Translator(std::string_view regex, const std::string& where) : regex_(regex), where_(where) {}
 
-  std::string translate() {
+  TranslatedRegex translate() {
     while (at_ < regex_.size()) {
       const char c = regex_[at_];
       if (c == '(') {
@@ -49,18 +50,25 @@ class Translator {
         copy(1);  // a literal, or one of | ) .
       }
     }
-    return std::move(out_);
+    return {.pattern = std::move(out_), .origins = std::move(origins_)};
   }
 
  private:
   std::string_view rest() const { return regex_.substr(at_); }
   void copy(size_t size) {
     out_ += rest().substr(0, size);
-    at_ += size;
+    for (; size > 0; --size) origins_.push_back(at_++);
+  }
+  // Puts `text` in the place of an escape of two characters.
+  void put(std::string_view text) {
+    out_ += text;
+    origins_.resize(out_.size(), at_);
+    at_ += 2;
   }
   [[noreturn]] void refuse(const std::string& what) const {
     refuse_unsupported(
-        fmt::format("regular expression '{}' is not supported: {} at offset {}", regex_, what, at_),
+        fmt::format("regular expression '{}' is not supported: {} at offset {}", preview(regex_),
+                    what, at_),
         where_,
         {.expected = "a regular expression in the syntax that encode supports", .found = what});
   }
@@ -103,11 +111,9 @@ class Translator {
     const char c = regex_[at_ + 1];
     if (c == 's' || c == 'S') {
       const std::string_view set = c == 's' ? kSpace : kNotSpace;
-      out_ += in_brackets ? std::string(set) : fmt::format("[{}]", set);
-      at_ += 2;
+      put(in_brackets ? std::string(set) : fmt::format("[{}]", set));
     } else if (c == 'd') {
-      out_ += R"(\p{Nd})";
-      at_ += 2;
+      put(R"(\p{Nd})");
     } else if (c == 'p' || c == 'P') {
       property();
     } else if (c == 'r' || c == 'n' || c == 't' ||
@@ -115,7 +121,7 @@ class Translator {
                    std::string_view::npos) {
       copy(2);
     } else {
-      refuse(fmt::format("\\{}", c));
+      refuse(fmt::format("\\{}", preview({&c, 1})));
     }
   }
 
@@ -125,7 +131,7 @@ class Translator {
       refuse("this property");
     const std::string_view name = regex_.substr(at_ + 3, close - at_ - 3);
     if (std::find(kCategories.begin(), kCategories.end(), name) == kCategories.end()) {
-      refuse(fmt::format("property '{}'", name));
+      refuse(fmt::format("property '{}'", preview(name)));
     }
     copy(close + 1 - at_);
   }
@@ -151,11 +157,12 @@ class Translator {
   const std::string& where_;
   size_t at_ = 0;
   std::string out_;
+  std::vector<size_t> origins_;
 };
 
 }  // namespace
 
-std::string translate_regex(std::string_view regex, const std::string& where) {
+TranslatedRegex translate_regex(std::string_view regex, const std::string& where) {
   return Translator(regex, where).translate();
 }
 

@@ -1,8 +1,5 @@
-// Tests the plugin's kernels on a GPU. If the environment variable ENCODE_TEST_DEVICE names a
-// device, such as "cuda:1", the tests fail without this device. Otherwise they are skipped if there
-// is no GPU.
+// Tests the plugin's kernels on a GPU.
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 
@@ -15,40 +12,28 @@
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
-#include "encode/error.h"
-
-#include "nn/cuda/device.h"
 #include "nn/cuda/kernel_checks.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
 #include "nn/layers/pooling.h"
+#include "on_gpu.h"
 
 namespace encode {
 namespace {
 
 constexpr at::ScalarType kTypes[] = {at::kFloat, at::kHalf, at::kBFloat16};
 
-class GpuKernels : public ::testing::Test {
+class GpuKernels : public testing::OnGpu {
  protected:
   void SetUp() override {
-    const char* asked = std::getenv("ENCODE_TEST_DEVICE");
-    try {
-      HardwareOptions options;
-      options.device = asked != nullptr ? asked : "cuda";
-      static const at::Device opened = open_device(options).device;
-      device_ = opened;
-    } catch (const Error& error) {
-      if (asked != nullptr || error.exit_code() != ExitCode::kUnavailable) throw;
-      GTEST_SKIP() << "no GPU: " << error.detail().found;
-    }
+    OnGpu::SetUp();
+    if (IsSkipped()) return;
     for (const at::ScalarType type : kTypes) open_cuda_kernels(device_, type);
   }
 
   at::Tensor random(at::IntArrayRef shape, at::ScalarType type) const {
     return at::randn(shape, at::TensorOptions().dtype(at::kFloat)).to(device_, type);
   }
-
-  at::Device device_ = at::kCPU;
 };
 
 TEST_F(GpuKernels, DifferFromLibTorchByRoundingAlone) {

@@ -90,7 +90,7 @@ std::vector<Refusal> file_refusals() {
       {"TextAfterTheEnd", kFormat, "malformed JSON", [] { return bpe().dump() + "x"; }},
       {"BadUtf8", kFormat, "malformed JSON", [] { return "{\"model\": \"\xFF\"}"; }},
       {"NoModel", kFormat, "no model", [] { return std::string("{}"); }},
-      {"TooDeep", kFormat, "malformed JSON", [] { return deep_normalizer(40); }},
+      {"TooDeep", kFormat, "nested too deeply", [] { return deep_normalizer(40); }},
       {"DuplicateToken", kFormat, "'a'",
        [] { return std::string(R"({"model":{"type":"BPE","vocab":{"a":0,"a":1},"merges":[]}})"); }},
       {"DuplicateKey", kFormat, "duplicate key",
@@ -145,7 +145,7 @@ std::vector<Refusal> vocabulary_refusals() {
   return {
       {"NegativeId", kFormat, "-1", edited([](Json& j) { j["model"]["vocab"]["a"] = -1; })},
       {"HugeId", kFormat, "4000000", edited([](Json& j) { j["model"]["vocab"]["a"] = 4000000; })},
-      {"FractionalId", kFormat, "malformed JSON",
+      {"FractionalId", kFormat, "0.5 for 'a'",
        edited([](Json& j) { j["model"]["vocab"]["a"] = 0.5; })},
       {"SharedId", kFormat, "share an id", edited([](Json& j) { j["model"]["vocab"]["a"] = 1; })},
       {"LongUnigramToken", kFormat, "(4097 bytes)", edited([](Json& j) {

@@ -1,0 +1,23 @@
+// Distributes the sequences of batches over other batches.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "encode/batch.h"
+
+namespace encode {
+
+// Packs the sequences of `batches` again, into batches of at most `capacity_tokens`; see pack().
+// Leaves out the sequences whose row `leave_out` returns true for. Each sequence keeps its row and
+// its token offset. Does not throw Error.
+std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t capacity_tokens,
+                                const std::function<bool(int64_t)>& leave_out);
+
+// The same, with a batch for each sequence.
+std::vector<PackedBatch> one_by_one(std::span<const PackedBatch> batches,
+                                    const std::function<bool(int64_t)>& leave_out);
+
+}  // namespace encode

@@ -1,0 +1,34 @@
+// Fixes how cuBLAS computes matrix products on a GPU. The bits of a row must not depend on its
+// place in the product, nor on the environment of the process.
+#pragma once
+
+#include <vector>
+
+namespace encode {
+
+// An environment variable that changes which kernel cuBLAS or LibTorch runs for a product.
+struct ProductVariable {
+  const char* name;
+  const char* value;  // what the process must have; null: the variable must not be set
+};
+
+// Returns all of these variables. They fix the workspace of cuBLAS at 32 MiB, because cuBLAS
+// chooses a kernel that fits the workspace.
+const std::vector<ProductVariable>& product_environment();
+
+// Gives the variables the values of product_environment(), whatever they were before. cuBLAS reads
+// them when LibTorch's CUDA library is opened and at the first product, so call it before. No other
+// thread may use the environment at the same time.
+void set_product_environment();
+
+// Sets LibTorch's options for products of the whole process, after LibTorch's CUDA library is open:
+// - cuBLASLt computes all products. LibTorch can forbid split sums only there.
+// - 16-bit products add in float32, and no sum is split between blocks of a kernel (split-K).
+// - float32 products are not rounded to TF32 (except inside Linear with kFloat32High).
+// LibTorch has no such option for the split sums of float32 products. A split sum itself does not
+// break the promise, because every row of a product is split alike. Kernels that split only some
+// rows (stream-K) would break it, and no option forbids them by name:
+// tests/nn/cuda/products_test.cc checks on a GPU that equal rows get equal bits at every place.
+void set_product_options();
+
+}  // namespace encode

@@ -1,0 +1,25 @@
+#include "tokenizer/rewrite_budget.h"
+
+#include <fmt/format.h>
+
+#include "encode/error.h"
+#include "encode/tokenizer.h"
+
+namespace encode {
+
+void RewriteBudget::refuse() const {
+  throw Error(
+      {.exit_code = ExitCode::kData,
+       .code = std::string(kTokenizerGrowth),
+       .what = "the tokenizer makes a text far too long",
+       .where = std::string(kUnnamedRow),
+       .expected = fmt::format("at most {} bytes for a text of {} bytes, and at most {} bytes for "
+                               "all its steps together",
+                               std::min(kMaxTextBytes, kSlackBytes + kTextFactor * row_bytes_),
+                               row_bytes_, kSlackBytes + kWorkFactor * row_bytes_),
+       .found = fmt::format("more, in {}", step_.empty() ? "the tokenizer" : step_),
+       .hint = "choose another model, or download this one again: no published tokenizer does "
+               "this"});
+}
+
+}  // namespace encode

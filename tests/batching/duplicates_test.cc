@@ -1,0 +1,46 @@
+// Tests which rows of a window are duplicates, and that packing leaves them out.
+#include "batching/duplicates.h"
+
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "batching/pack.h"
+
+namespace encode {
+namespace {
+
+TokenizedRows rows_of(const std::vector<std::vector<int32_t>>& ids) {
+  TokenizedRows rows;
+  for (const std::vector<int32_t>& row : ids) {
+    rows.ids.insert(rows.ids.end(), row.begin(), row.end());
+    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+    rows.lost_tokens.push_back(0);
+  }
+  return rows;
+}
+
+const TokenizedRows kRows = rows_of({{1, 2}, {}, {3}, {1, 2}, {2, 1}, {}, {1, 2}, {1}});
+
+TEST(Duplicates, NameTheFirstEqualRowAndTheirTokens) {
+  const std::vector<DuplicateRow> found = find_duplicates(kRows);
+  ASSERT_EQ(found.size(), 2U) << "rows without tokens are none";
+  EXPECT_EQ(found[0].row, 3);
+  EXPECT_EQ(found[0].first, 0);
+  EXPECT_EQ(found[0].tokens, 2);
+  EXPECT_EQ(found[0].token_offset, 3);
+  EXPECT_EQ(found[0].first_token_offset, 0);
+  EXPECT_EQ(found[1].row, 6);
+  EXPECT_EQ(found[1].token_offset, 7);
+}
+
+TEST(Duplicates, AreInNoBatch) {
+  std::multiset<int64_t> packed;
+  for (const PackedBatch& batch : pack(kRows, 4, 0, find_duplicates(kRows)))
+    packed.insert(batch.rows.begin(), batch.rows.end());
+  EXPECT_EQ(packed, (std::multiset<int64_t>{0, 2, 4, 7}));
+}
+
+}  // namespace
+}  // namespace encode

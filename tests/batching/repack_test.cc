@@ -1,0 +1,78 @@
+#include "batching/repack.h"
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/tokenizer.h"
+
+#include "batching/pack.h"
+
+namespace encode {
+namespace {
+
+// Rows of 0 to 12 tokens. Each token id is the number of its row.
+TokenizedRows random_rows(int64_t count) {
+  std::mt19937_64 random(3);
+  TokenizedRows rows;
+  for (int64_t row = 0; row < count; ++row) {
+    rows.ids.insert(rows.ids.end(), random() % 13, static_cast<int32_t>(row));
+    rows.offsets.push_back(static_cast<int64_t>(rows.ids.size()));
+    rows.lost_tokens.push_back(0);
+  }
+  return rows;
+}
+
+// Checks that each sequence is that of its row, and returns how often each row occurs.
+std::map<int64_t, int> rows_in(const std::vector<PackedBatch>& batches, const TokenizedRows& rows) {
+  std::map<int64_t, int> count;
+  for (const PackedBatch& batch : batches) {
+    EXPECT_EQ(batch.prompt_tokens, 2);
+    for (size_t b = 0; b < batch.rows.size(); ++b) {
+      const int64_t row = batch.rows[b];
+      ++count[row];
+      const std::vector<int32_t> ids(batch.input_ids.begin() + batch.cu_seqlens[b],
+                                     batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
+      EXPECT_THAT(ids, ::testing::ElementsAreArray(rows.row(row)));
+      EXPECT_EQ(batch.token_offsets[b], rows.offsets[static_cast<size_t>(row)]);
+      EXPECT_EQ(batch.position_ids[static_cast<size_t>(batch.cu_seqlens[b])], 0);
+    }
+  }
+  return count;
+}
+
+TEST(Repack, KeepsEverySequenceInSmallerBatches) {
+  const TokenizedRows rows = random_rows(100);
+  const std::vector<PackedBatch> batches = pack(rows, 64, 2);
+  const auto expected = rows_in(batches, rows);
+  for (const int64_t capacity : {32, 12, 1}) {
+    const auto smaller = repack(batches, capacity, [](int64_t /*row*/) { return false; });
+    EXPECT_EQ(rows_in(smaller, rows), expected);
+    for (const PackedBatch& batch : smaller)
+      EXPECT_LE(batch.tokens(), std::max<int64_t>(capacity, batch.max_seqlen + capacity - 1));
+  }
+}
+
+TEST(Repack, LeavesRowsOut) {
+  const TokenizedRows rows = random_rows(100);
+  const std::vector<PackedBatch> batches = pack(rows, 64, 2);
+  auto expected = rows_in(batches, rows);
+  std::erase_if(expected, [](const auto& entry) { return entry.first % 3 == 0; });
+  EXPECT_EQ(rows_in(repack(batches, 20, [](int64_t row) { return row % 3 == 0; }), rows), expected);
+}
+
+TEST(OneByOne, GivesEachSequenceABatch) {
+  const TokenizedRows rows = random_rows(100);
+  const std::vector<PackedBatch> batches = pack(rows, 64, 2);
+  const auto alone = one_by_one(batches, [](int64_t row) { return row == 7; });
+  auto expected = rows_in(batches, rows);
+  expected.erase(7);
+  EXPECT_EQ(rows_in(alone, rows), expected);
+  for (const PackedBatch& batch : alone) EXPECT_EQ(batch.sequences(), 1);
+}
+
+}  // namespace
+}  // namespace encode
