@@ -12,12 +12,14 @@
 #include "encode/job.h"
 
 #include "base/host.h"
+#include "base/scratch_folder.h"
 #include "base/stopwatch.h"
 #include "base/units.h"
 #include "bench/bench_report.h"
 #include "bench/length_counts.h"
 #include "bench/product_session.h"
-#include "bench/scratch_folder.h"
+#include "supervisor/plan/devices.h"
+#include "supervisor/plan/job_unit.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/plan/resume.h"
 #include "supervisor/report/run_log.h"
@@ -37,6 +39,13 @@ double processor_seconds() {
       sum += static_cast<double>(time.tv_sec) + kMicro * static_cast<double>(time.tv_usec);
   }
   return sum;
+}
+
+// A benchmark times one device.
+HardwareOptions one_device(HardwareOptions hardware) {
+  hardware.device = devices_of(hardware).front();
+  hardware.devices.clear();
+  return hardware;
 }
 
 // A config that is ready to be timed.
@@ -62,7 +71,7 @@ class Bench {
         environment_(environment),
         err_(err),
         stop_(*environment.stop),
-        scratch_(first.store.cache_dir),
+        scratch_(first.store.cache_dir, "bench"),
         log_(first.log) {}
 
   BenchReport report(const std::vector<RunConfig>& configs);
@@ -76,7 +85,7 @@ class Bench {
   ProductSession time_case(size_t number, const JobSpec& job);
   ProductRates products(size_t number);
   BenchTurn turn(size_t number);
-  BenchTurn run(const Case& timed, std::vector<StreamTimes>& streams);
+  BenchTurn run(Case& timed, std::vector<StreamTimes>& streams);
   void tell(const Case& timed) const;
   double whole_seconds(const Case& timed, const BenchTurn& turn,
                        const std::vector<StreamTimes>& streams) const;
@@ -125,6 +134,8 @@ void Bench::tell(const Case& timed) const {
 RunConfig Bench::timed_config(RunConfig config) const {
   config.store.cache_dir = scratch_.path();
   config.store.output.clear();
+  config.hardware = one_device(config.hardware);
+  config.embedding_cache = {};       // rows from the cache would not be timed
   config.hardware.max_restarts = 0;  // the time of a run with a second worker would be misleading
   config.log = {.level = "warning", .file = "", .json = false, .progress = false};
   for (StreamConfig& stream : config.streams) {
@@ -152,20 +163,13 @@ void Bench::add_case(const RunConfig& config) {
   RunLog log(quiet, err_, out);
   added.plan = make_plan(added.config, PlanPurpose::kAudit, log);
   added.products = {.cache_dir = scratch_.path(),
-                    .hardware = config.hardware,
+                    .hardware = one_device(config.hardware),
                     .units = {},
                     .product_seconds = options_.product_seconds};
-  for (const StreamPlan& stream : added.plan.streams) {
-    JobUnit& unit = added.products.units.emplace_back();
-    unit.identity = stream.identity;
-    unit.input = stream.config.input;
-    unit.scan = stream.scan;
-    unit.speed = stream.config.speed;
-    unit.model_path = stream.model_path;
-    unit.effective = stream.effective;
-  }
+  for (const StreamPlan& stream : added.plan.streams)
+    added.products.units.push_back(job_unit(stream));
   added.result.dtype = to_string(added.plan.streams.front().effective.dtype);
-  added.result.batch_tokens = config.streams.front().speed.batch_tokens;
+  added.result.batch_tokens = added.plan.streams.front().config.speed.batch_tokens;
   cases_.push_back(std::move(added));
 }
 
@@ -241,7 +245,7 @@ ProductRates mean(const ProductRates& a, const ProductRates& b) {
 }
 
 BenchTurn Bench::turn(size_t number) {
-  const Case& timed = cases_[number];
+  Case& timed = cases_[number];
   const ProductRates before = measured_ == number ? products_ : products(number);
   std::vector<StreamTimes> streams(timed.plan.streams.size());
   BenchTurn done = run(timed, streams);
@@ -250,12 +254,17 @@ BenchTurn Bench::turn(size_t number) {
   return done;
 }
 
-BenchTurn Bench::run(const Case& timed, std::vector<StreamTimes>& streams) {
+BenchTurn Bench::run(Case& timed, std::vector<StreamTimes>& streams) {
   BenchTurn turn;
   Stopwatch since_commit;
   RunEnvironment environment = environment_;
   environment.stop = &stop_;
+  environment.measure_refused = options_.measure_refused;
   environment.on_event = [&](const WorkerEvent& event) {
+    if (const auto* const loaded = std::get_if<ModelLoaded>(&event)) {
+      Parity& lowest = timed.result.parity;
+      if (loaded->parity.cosine < lowest.cosine) lowest = loaded->parity;
+    }
     const auto* const done = std::get_if<UnitDone>(&event);
     if (done == nullptr || done->unit < 0 || done->unit >= static_cast<int64_t>(streams.size()))
       return;

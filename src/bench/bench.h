@@ -11,6 +11,7 @@
 #include "encode/device.h"
 #include "encode/product_rates.h"
 #include "encode/stage_seconds.h"
+#include "encode/worker_event.h"
 
 #include "supervisor/report/terminal.h"
 #include "supervisor/run.h"
@@ -21,6 +22,9 @@ struct BenchOptions {
   int64_t rows = 1000;         // the first rows of each stream, which are timed
   int64_t runs = 3;            // the number of runs of each config
   double product_seconds = 2;  // to time the matrix products alone, before and after each run
+  // Measures a quantized type although `encode run` refuses it for the model. The report then says
+  // so.
+  bool measure_refused = false;
 };
 
 // A stream and the plan of its batches.
@@ -53,6 +57,7 @@ struct BenchResult {
   std::string dtype;
   int64_t batch_tokens = 0;            // from the config; 0: encode chooses a size for the device
   std::vector<StreamBatches> batches;  // as the worker planned them
+  Parity parity = {};                  // the lowest of all models
   std::vector<BenchTurn> turns;
 };
 

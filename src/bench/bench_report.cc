@@ -197,6 +197,15 @@ void add_stages(const BenchReport& report, Table& table) {
   for (auto& line : lines) table.add(std::move(line));
 }
 
+// Says what the figures of a type are worth that `encode run` refuses; "" for any other type.
+std::string refusal(const BenchResult& result) {
+  if (!result.parity.refused()) return "";
+  return fmt::format(
+      "REFUSED: `encode run` refuses {} for this model, because the vectors of fixed texts have a "
+      "cosine of {:.6f} to the exact ones, and {} is the least. The figures show only its speed.\n",
+      result.dtype, result.parity.cosine, result.parity.least);
+}
+
 std::string estimate(const BenchReport& report, const BenchResult& result) {
   const Summary whole = *whole_seconds(result);
   std::string range;
@@ -240,6 +249,7 @@ std::string render(const BenchReport& report) {
       text += fmt::format("{}, {}: {}.\n", name_of(result), batches.stream, describe(batches.plan));
   }
   for (const std::string& note : report.notes) text += note + "\n";
+  for (const BenchResult& result : report.results) text += refusal(result);
   for (const BenchResult& result : report.results) text += estimate(report, result);
   return text;
 }
@@ -262,6 +272,8 @@ Json to_json(const BenchReport& report) {
               {"tokens", first.tokens},
               {"truncated_rows", first.truncated_rows},
               {"flops_per_token", first.products.flops_per_token},
+              {"parity_cosine", result.parity.cosine},
+              {"refused", result.parity.refused()},
               {"whole_seconds", json_of(whole_seconds(result))}};
     for (const StreamBatches& batches : result.batches) {
       object["batches"][batches.stream] = {{"budget_tokens", batches.plan.budget_tokens},

@@ -53,7 +53,8 @@ DeviceFacts device_facts(c10::Device device, int64_t threads) {
           .place = device.str(),
           .libtorch = libtorch_version(),
           .driver = driver_version(),
-          .threads = threads};
+          .threads = threads,
+          .places = visible_devices()};
 }
 
 }  // namespace encode

@@ -18,12 +18,13 @@ constexpr double kLayerNormEps = 1e-5;
 
 class Dense {
  public:
-  Dense(const SentenceModule& module, at::Device device, ProductTrace* trace)
-      : linear_(load(module, device, trace)),
+  Dense(const SentenceModule& module, const OpenedFiles& files, at::Device device,
+        ProductTrace* trace)
+      : linear_(load(module, files, device, trace)),
         activation_(module.activation),
         residual_(module.residual) {
     if (!residual_ || module.in_features == module.out_features) return;
-    Weights weights(module.tensors, at::kFloat, module.path);
+    Weights weights(module.tensors, files, {.dtype = at::kFloat, .origin = module.path});
     const WeightScope root(weights, "");
     const at::Tensor weight = root.take("residual.weight", {{"out_features", module.out_features},
                                                             {"in_features", module.in_features}});
@@ -42,8 +43,9 @@ class Dense {
     return {weight, bias, Activation::kNone, {.format = ProductFormat::kFloat32, .trace = trace}};
   }
 
-  static Linear load(const SentenceModule& module, at::Device device, ProductTrace* trace) {
-    Weights weights(module.tensors, at::kFloat, module.path);
+  static Linear load(const SentenceModule& module, const OpenedFiles& files, at::Device device,
+                     ProductTrace* trace) {
+    Weights weights(module.tensors, files, {.dtype = at::kFloat, .origin = module.path});
     const WeightScope root(weights, "");
     const Dim out = {"out_features", module.out_features};
     const at::Tensor weight =
@@ -58,8 +60,9 @@ class Dense {
   std::optional<Linear> projection_;  // for the residual, if the widths differ
 };
 
-LayerNorm load_layer_norm(const SentenceModule& module, at::Device device) {
-  Weights weights(module.tensors, at::kFloat, module.path);
+LayerNorm load_layer_norm(const SentenceModule& module, const OpenedFiles& files,
+                          at::Device device) {
+  Weights weights(module.tensors, files, {.dtype = at::kFloat, .origin = module.path});
   const WeightScope root(weights, "");
   const Dim width = {"dimension", module.in_features};
   return {root.take("norm.weight", {width}).to(device), root.take("norm.bias", {width}).to(device),
@@ -73,12 +76,13 @@ at::Tensor normalize(const at::Tensor& x) {
 }
 
 std::function<at::Tensor(const at::Tensor&)> load_step(const SentenceModule& module,
-                                                       at::Device device, ProductTrace* trace) {
+                                                       const OpenedFiles& files, at::Device device,
+                                                       ProductTrace* trace) {
   switch (module.kind) {
     case Kind::kDense:
-      return Dense(module, device, trace);
+      return Dense(module, files, device, trace);
     case Kind::kLayerNorm:
-      return load_layer_norm(module, device);
+      return load_layer_norm(module, files, device);
     case Kind::kTruncate:
       return [width = module.out_features](const at::Tensor& x) {
         return x.narrow(1, 0, width).contiguous();
@@ -96,14 +100,14 @@ bool has_weights(const SentenceModule& module) {
 
 }  // namespace
 
-EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, at::Device device,
-                             ProductTrace* trace)
+EmbeddingHead::EmbeddingHead(const EffectiveResult& effective, const OpenedFiles& files,
+                             at::Device device, ProductTrace* trace)
     : pooling_(effective.pooling) {
   size_t first_on_host = effective.modules.size();
   while (first_on_host > 1 && !has_weights(effective.modules[first_on_host - 1])) --first_on_host;
   for (size_t i = 1; i < effective.modules.size(); ++i) {
     std::vector<Step>& steps = i < first_on_host ? on_device_ : on_host_;
-    steps.push_back(load_step(effective.modules[i], device, trace));
+    steps.push_back(load_step(effective.modules[i], files, device, trace));
   }
 }
 

@@ -18,9 +18,10 @@ namespace encode {
 class EmbeddingHead {
  public:
   // The weights and the products of the modules are float32, even if the model has another type.
-  // They are small, and their output is the result. `trace` records the products and must outlive
-  // the head. Throws what WeightScope::take() throws.
-  EmbeddingHead(const EffectiveResult& effective, at::Device device, ProductTrace* trace);
+  // They are small, and their output is the result. `files` has the files of the weights open.
+  // `trace` records the products and must outlive the head. Throws what WeightScope::take() throws.
+  EmbeddingHead(const EffectiveResult& effective, const OpenedFiles& files, at::Device device,
+                ProductTrace* trace);
 
   const std::vector<PoolingMode>& pooling() const { return pooling_; }
 

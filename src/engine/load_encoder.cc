@@ -8,7 +8,7 @@ namespace encode {
 
 LoadedEncoder load_encoder(const ModelDirectory& directory, const EffectiveResult& effective,
                            const EncoderOptions& options) {
-  LoadedTransformer loaded = load_transformer(directory, effective, options.hardware);
+  LoadedTransformer loaded = load_transformer(directory, effective, options);
   Transformer& transformer = loaded.transformer;
   return {.encoder = transformer.device.is_cpu()
                          ? make_cpu_encoder(std::move(transformer), options.threads)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ namespace encode {
 struct EncoderOptions {
   HardwareOptions hardware;
   int64_t threads = 0;  // CPU threads that compute; 0 stands for the container's CPU quota
+  // The loading thread calls it after each step: a device that was opened, a tensor that was read,
+  // a check that has ended. Loading may take minutes, and these calls show that it makes progress.
+  std::function<void()> alive = [] {};
 };
 
 // A message for the log about the loading of a model.
@@ -31,7 +35,7 @@ struct LoadedEncoder {
 // Loads the weights to the device. `effective` was made for `directory`. Throws what load_model()
 // throws if the files do not fit config.json. Throws Error (ExitCode::kUnavailable) if the machine
 // does not have the device, or the device does not support the type. The encoder keeps no reference
-// to the arguments.
+// to the arguments. Throws Error kIoError "model.changed" as open_model_directory() does.
 LoadedEncoder load_encoder(const ModelDirectory& directory, const EffectiveResult& effective,
                            const EncoderOptions& options);
 

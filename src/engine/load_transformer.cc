@@ -69,25 +69,30 @@ void note_fp8(const Fp8Counts& products, Notes& notes) {
                                           products.kept, products.quantized + products.kept)});
 }
 
-}  // namespace
-
-LoadedTransformer load_transformer(const ModelDirectory& directory,
-                                   const EffectiveResult& effective,
-                                   const HardwareOptions& hardware) {
-  const OpenedDevice opened = open_device(hardware);
+LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResult& effective,
+                            const EncoderOptions& options) {
+  const OpenedDevice opened = open_device(options.hardware);
+  options.alive();
   const at::Device device = opened.device;
   const ProductFormat format = product_format(effective, device);
   Notes notes;
   if (!opened.warning.empty()) notes.push_back({"warning", opened.warning});
-  if (compute_type(format) == at::kBFloat16) require_bfloat16(device);
-  if (device.is_cuda()) open_kernels(device, effective.dtype, format, notes);
   const bool fp8 = format == ProductFormat::kFp8;
-  if (fp8) require_fp8(device);
+  if (fp8) {
+    require_fp8(device);
+  } else if (compute_type(format) == at::kBFloat16) {
+    require_bfloat16(device);
+  }
+  if (device.is_cuda()) open_kernels(device, effective.dtype, format, notes);
+  options.alive();
 
   const std::string config_path = directory.transformer_path + "/config.json";
   const Json config = parse_json(directory.config_json, {}, config_path, "model.config");
   const JsonFields fields(config, config_path, "model.config");
-  Weights weights(directory.tensors, compute_type(format), directory.transformer_path);
+  Weights weights(directory.tensors, *directory.opened,
+                  {.dtype = compute_type(format),
+                   .origin = directory.transformer_path,
+                   .alive = options.alive});
   auto trace = std::make_unique<ProductTrace>();
   Fp8Counts fp8_counts;
   auto model = load_model(
@@ -100,7 +105,8 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
        .max_positions = effective.max_length,
        .causal = effective.causal});
   if (fp8) note_fp8(fp8_counts, notes);
-  EmbeddingHead head(effective, device, trace.get());
+  EmbeddingHead head(effective, *directory.opened, device, trace.get());
+  options.alive();
   return {.transformer = {.trace = std::move(trace),
                           .model = std::move(model),
                           .head = std::move(head),
@@ -109,6 +115,35 @@ LoadedTransformer load_transformer(const ModelDirectory& directory,
                           .effective = effective,
                           .vocab_size = directory.vocab_size},
           .notes = std::move(notes)};
+}
+
+}  // namespace
+
+LoadedTransformer load_transformer(const ModelDirectory& directory,
+                                   const EffectiveResult& effective,
+                                   const EncoderOptions& options) {
+  constexpr int kMostLoads = 3;
+  OpenedFiles& files = *directory.opened;
+  for (int load = 0; load < kMostLoads; ++load) {
+    const std::vector<FileKey> before = files.check_weights();
+    options.alive();
+    try {
+      LoadedTransformer loaded = load_once(directory, effective, options);
+      // Another key with the same content: someone has touched or replaced a file, or has written
+      // to it and back. The tensors may be from in between, so they are loaded again.
+      if (files.check_weights() == before) return loaded;
+    } catch (const Error&) {
+      files.check_weights();  // throws "model.changed" if that is the cause
+      throw;
+    }
+  }
+  throw Error({.exit_code = ExitCode::kIoError,
+               .code = "model.changed",
+               .what = "the weights were written to each time they were loaded",
+               .where = directory.path,
+               .expected = "files that nothing writes to",
+               .found = fmt::format("other time stamps after {} loads", kMostLoads),
+               .hint = "wait until the model's download or copy has finished"});
 }
 
 }  // namespace encode

@@ -16,9 +16,10 @@ struct LoadedTransformer {
   std::vector<LoadNote> notes;
 };
 
-// Loads the model of `directory` onto the device. Throws what load_encoder() throws.
+// Loads the model of `directory` onto the device. Proves that the tensors are those of the files
+// that were hashed, if the directory was opened with their hashes. Throws what load_encoder()
+// throws.
 LoadedTransformer load_transformer(const ModelDirectory& directory,
-                                   const EffectiveResult& effective,
-                                   const HardwareOptions& hardware);
+                                   const EffectiveResult& effective, const EncoderOptions& options);
 
 }  // namespace encode

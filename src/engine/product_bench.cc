@@ -9,7 +9,7 @@ namespace encode {
 
 ProductBench::ProductBench(const ModelDirectory& directory, const EffectiveResult& effective,
                            const EncoderOptions& options)
-    : loaded_(load_transformer(directory, effective, options.hardware)),
+    : loaded_(load_transformer(directory, effective, options)),
       pool_(compute_threads(loaded_.transformer.device, options.threads),
             [] { at::set_num_threads(1); }),
       device_(device_facts(loaded_.transformer.device, pool_.threads())) {}

@@ -1,6 +1,10 @@
 #include "job/commit_thread.h"
 
+#include <chrono>
+#include <fmt/format.h>
 #include <utility>
+
+#include "encode/error.h"
 
 #include "base/host.h"
 #include "base/stopwatch.h"
@@ -26,6 +30,7 @@ class ChunkSink : public RowSink {
   void begin(const ChunkTask& chunk) override { writer_ = store_.begin(chunk.index); }
   void append(const WindowPart& part, std::span<const float> values) override {
     append_to(*writer_, part, values);
+    writer_->append_set_aside(part.set_aside);
   }
   ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
     const ChunkRecord record = writer_->commit(stats, origin);
@@ -49,6 +54,7 @@ class FinalSink : public RowSink {
     writer_ = begin_final(unit_.final_path, unit_.identity);
   }
   void append(const WindowPart& part, std::span<const float> values) override {
+    if (!part.set_aside.empty()) throw refusal(part.set_aside.front());
     append_to(*writer_, part, values);
   }
   ChunkDone commit(const RowStats& stats, const ChunkOrigin& origin) override {
@@ -60,6 +66,19 @@ class FinalSink : public RowSink {
   }
 
  private:
+  // Without chunk files there is no place for the vectors of the other rows.
+  Error refusal(const SetAsideRow& row) const {
+    return Error(
+        {.exit_code = ExitCode::kData,
+         .code = "run.row_failed",
+         .what = fmt::format("row {} of {} cannot be encoded", row.row, unit_.identity.name),
+         .where = unit_.input.path,
+         .expected = "a row that can be encoded",
+         .found = fmt::format("{}: {}", row.code, row.message),
+         .hint = "encode in chunks (use_chunked_encoding: true): then all other rows are "
+                 "encoded, and semantic.quarantine says what becomes of this row"});
+  }
+
   const JobUnit& unit_;
   std::unique_ptr<FinalWriter> writer_;
 };
@@ -87,6 +106,11 @@ void CommitThread::push(EncodedWindow window) {
   if (!queue_.push(std::move(window))) rethrow_failure();
 }
 
+void CommitThread::drain() {
+  while (!queue_.await_empty(std::chrono::hours(1))) {
+  }
+}
+
 void CommitThread::finish() {
   queue_.finish();
   thread_.join();
@@ -99,10 +123,12 @@ void CommitThread::rethrow_failure() {
 
 void CommitThread::run() {
   try {
-    while (const auto window = queue_.pop()) {
+    // The window stays in the queue until it is durable, so that push() waits for it.
+    while (const EncodedWindow* window = queue_.front()) {
       Stopwatch watch;
       write(*window);
       seconds_ += watch.lap();
+      queue_.pop();
     }
   } catch (...) {
     failure_ = std::current_exception();
@@ -125,18 +151,20 @@ void CommitThread::write(const EncodedWindow& window) {
     values = values.subspan(size);
     chunk_stats_.add(part.stats);
     chunk_seconds_ += window.seconds * work(part) / all_work;
-    if (part.closes_chunk()) commit(part, window.memory);
+    if (part.closes_chunk()) commit(part, window);
   }
 }
 
-void CommitThread::commit(const WindowPart& last, const DeviceMemory& memory) {
-  ChunkDone done = sink_.commit(chunk_stats_, origin_);
+void CommitThread::commit(const WindowPart& last, const EncodedWindow& window) {
+  ChunkOrigin origin = origin_;
+  origin.batch_tokens = window.batch_tokens;
+  ChunkDone done = sink_.commit(chunk_stats_, origin);
   done.unit = unit_;
   done.chunk = last.chunk.index;
   done.rows = last.chunk.rows;
   done.seconds = chunk_seconds_;
   done.stats = chunk_stats_;
-  done.memory = memory;
+  done.memory = window.memory;
   done.host_rss_bytes = resident_bytes();
   events_.send(done);
 }

@@ -1,6 +1,7 @@
 // Writes and syncs the vectors of one unit on a thread while the device encodes the next rows.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <thread>
@@ -21,8 +22,9 @@ struct EncodedWindow {
   std::vector<WindowPart> parts;
   std::vector<float> values;  // [vectors of all parts, dim]
   int64_t dim = 0;
-  double seconds = 0;   // the time to encode the window
-  DeviceMemory memory;  // set if the last part closes its chunk; see ChunkDone::memory
+  double seconds = 0;        // the time to encode the window
+  int64_t batch_tokens = 0;  // see ChunkOrigin
+  DeviceMemory memory;       // set if the last part closes its chunk; see ChunkDone::memory
 };
 
 // Writes the rows of a unit to chunk files, or to the final matrix in standard mode. The calls for
@@ -44,8 +46,9 @@ class RowSink {
 std::unique_ptr<RowSink> chunk_sink(ChunkStore& store);
 std::unique_ptr<RowSink> final_sink(const JobUnit& unit);
 
-// Sends ChunkDone for every chunk that it commits. push() and finish() must be called on one
-// thread. Holds at most two windows: one that is being written and one that waits.
+// Sends ChunkDone for every chunk that it commits. push(), drain() and finish() must be called on
+// one thread. Holds one window, which is being written, so a kill costs at most this window and the
+// one that is being encoded.
 class CommitThread {
  public:
   // `sink` and `events` must outlive the CommitThread.
@@ -55,9 +58,11 @@ class CommitThread {
   // Finishes the windows that were pushed, and drops a chunk that is not complete after them.
   ~CommitThread();
 
-  // Waits until the thread has taken the previous window. Throws what writing an earlier window
-  // threw.
+  // Waits until the previous window is durable. Throws what writing an earlier window threw.
   void push(EncodedWindow window);
+  // Waits until all windows that were pushed are written, or until writing has failed. Their memory
+  // is free then.
+  void drain();
   // Returns when all windows are durable. Throws what writing a window threw.
   void finish();
   // Returns the seconds that the thread has spent on writing. Valid after finish().
@@ -66,7 +71,7 @@ class CommitThread {
  private:
   void run();
   void write(const EncodedWindow& window);
-  void commit(const WindowPart& last, const DeviceMemory& memory);
+  void commit(const WindowPart& last, const EncodedWindow& window);
   void rethrow_failure();
 
   RowSink& sink_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <new>
 #include <string>
+#include <sys/resource.h>
+#include <system_error>
 #include <utility>
 
 #include <c10/util/Exception.h>
@@ -36,7 +38,23 @@ ErrorDetail out_of_device_memory(const std::string& found) {
               "chunks are kept"};
 }
 
+// Returns true if the process may not use all memory of the machine (ulimit -v). Another worker
+// would then fail in the same way.
+bool memory_is_limited() {
+  struct rlimit limit = {};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 ErrorDetail out_of_host_memory() {
+  if (memory_is_limited()) {
+    return {.exit_code = ExitCode::kOsError,
+            .code = "os.memory",
+            .what = "out of host memory, which a limit of the process restricts",
+            .where = kWhere,
+            .expected = "memory for the model and the batches",
+            .found = "a failed allocation",
+            .hint = "raise the limit of the address space (ulimit -v); committed chunks are kept"};
+  }
   return {.exit_code = ExitCode::kTempFail,
           .code = "host.memory",
           .what = "out of host memory",
@@ -60,36 +78,67 @@ bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
-ErrorDetail describe(const c10::Error& error) {
+Failure nvml_failure(const std::string& text) {
+  ErrorDetail detail = broken_cuda_context(first_line(text));
+  detail.code = kNvmlFailure;
+  detail.what = "the CUDA allocator failed, probably because the device memory is full";
+  return {.kind = FailureKind::kNvml, .error = std::move(detail)};
+}
+
+Failure describe(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   // Before the allocator reports that it is out of memory, it asks NVML about other processes and
-  // asserts that NVML answers. If that assertion fails, the device is out of memory.
-  if (contains(text, "NVML_SUCCESS")) return out_of_device_memory(text);
+  // asserts that NVML answers.
+  if (contains(text, "NVML_SUCCESS")) return nvml_failure(text);
+  if (contains(text, "DefaultCPUAllocator"))
+    return {.kind = FailureKind::kOther, .error = out_of_host_memory()};
+  if (contains(text, "CUBLAS_STATUS_ALLOC_FAILED") || contains(text, "CUDA out of memory") ||
+      contains(text, "CUDA error: out of memory")) {
+    return {.kind = FailureKind::kOutOfDeviceMemory, .error = out_of_device_memory(text)};
+  }
   if (contains(text, "CUDA error") || contains(text, "CUBLAS_STATUS") ||
       contains(text, "cuDNN error")) {
-    return broken_cuda_context(first_line(text));
+    return {.kind = FailureKind::kDeviceLost, .error = broken_cuda_context(first_line(text))};
   }
-  return defect("internal.libtorch", "LibTorch refused an operation", text);
+  return {.kind = FailureKind::kOther,
+          .error = defect("internal.libtorch", "LibTorch refused an operation", text)};
+}
+
+Failure describe(const c10::AcceleratorError& error) {
+  constexpr int kMemoryAllocation = 2;  // cudaErrorMemoryAllocation
+  const std::string text = error.what_without_backtrace();
+  if (error.get_error_code() == kMemoryAllocation)
+    return {.kind = FailureKind::kOutOfDeviceMemory, .error = out_of_device_memory(text)};
+  return {.kind = FailureKind::kDeviceLost,
+          .error = broken_cuda_context(
+              fmt::format("CUDA error {}: {}", error.get_error_code(), first_line(text)))};
 }
 
 }  // namespace
 
-ErrorDetail describe_current_exception() {
+Failure current_failure() {
+  const auto other = [](ErrorDetail detail) {
+    return Failure{.kind = FailureKind::kOther, .error = std::move(detail)};
+  };
   try {
     throw;
   } catch (const Error& error) {
-    return error.detail();
+    return other(error.detail());
   } catch (const c10::OutOfMemoryError& error) {
-    return out_of_device_memory(error.what_without_backtrace());
+    return {.kind = FailureKind::kOutOfDeviceMemory,
+            .error = out_of_device_memory(error.what_without_backtrace())};
   } catch (const c10::AcceleratorError& error) {
-    return broken_cuda_context(fmt::format("CUDA error {}: {}", error.get_error_code(),
-                                           first_line(error.what_without_backtrace())));
+    return describe(error);
   } catch (const c10::Error& error) {
     return describe(error);
   } catch (const std::bad_alloc&) {
-    return out_of_host_memory();
+    return other(out_of_host_memory());
+  } catch (const std::system_error& error) {
+    return other(thread_error(error).detail());
   } catch (const std::exception& error) {
-    return defect("internal.exception", "unexpected failure", error.what());
+    return other(defect("internal.exception", "unexpected failure", error.what()));
+  } catch (...) {
+    return other(defect("internal.exception", "unexpected failure", "an unknown exception"));
   }
 }
 

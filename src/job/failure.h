@@ -1,4 +1,5 @@
-// Turns exceptions in the worker into errors with an exit code.
+// Finds out what an exception in the worker means: whether the worker can go on, and the error with
+// its exit code.
 #pragma once
 
 #include <exception>
@@ -7,13 +8,29 @@
 
 namespace encode {
 
+enum class FailureKind {
+  kOutOfDeviceMemory,  // the device works, and a smaller batch may fit
+  kNvml,               // the allocator could not ask NVML about the memory, which is probably full
+  kDeviceLost,         // the CUDA context cannot be used any more; only a new process has another
+  kOther,              // anything else, for example an Error
+};
+
+struct Failure {
+  FailureKind kind = FailureKind::kOther;
+  ErrorDetail error;
+};
+
 // Describes the exception that is being handled. Must be called in a catch block. The exit code is:
 //   Error                 the code of the Error
 //   out of device memory  kUnavailable
-//   other CUDA errors     kTempFail, because a new process has a new CUDA context
+//   NVML, lost device     kTempFail, because a new process has a new CUDA context
 //   std::bad_alloc        kTempFail
 //   anything else         kInternal
 // Throws nothing itself.
-ErrorDetail describe_current_exception();
+Failure current_failure();
+
+// The code of the error for FailureKind::kNvml. After it, the next worker does without expandable
+// segments, because the allocator needs NVML for them.
+inline constexpr const char* kNvmlFailure = "device.nvml";
 
 }  // namespace encode

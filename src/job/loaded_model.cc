@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "encode/error.h"
+#include "encode/tokenizer_file.h"
 
 #include "base/host.h"
 #include "base/stopwatch.h"
 #include "fingerprint/fingerprint.h"
 #include "job/self_test.h"
+#include "job/tokenize_plan.h"
 
 namespace encode {
 namespace {
@@ -35,11 +37,13 @@ EffectiveResult without_prompt(EffectiveResult effective) {
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit,
                                               const ModelDirectory& directory) {
   if (unit.scan.tokenized == unit.scan.rows) return nullptr;
-  return load_tokenizer_from_directory(directory.transformer_path);
+  return load_tokenizer_from(read_tokenizer_source(directory));
 }
 
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit) {
-  return {.hardware = context.job.hardware, .threads = unit.speed.threads};
+  return {.hardware = context.job.hardware,
+          .threads = host_threads(unit, unit.speed.threads),
+          .alive = [&events = context.events] { events.send(ModelLoading{}); }};
 }
 
 LoadedModel& ModelKeeper::model_of(int64_t unit) {
@@ -57,62 +61,72 @@ bool ModelKeeper::serves(const JobUnit& unit) const {
 void ModelKeeper::load(int64_t unit_number) {
   const JobUnit& unit = context_.unit(unit_number);
   const Stopwatch watch;
+  const EncoderOptions options = encoder_options(context_, unit);
+  options.alive();
   model_.reset();
   auto model = std::make_unique<LoadedModel>();
-  model->directory = open_model_directory(unit.model_path);
+  model->directory = open_model_directory(unit.model_path, unit.model_files);
   model->effective = unit.effective;
   model->tokenizer = load_tokenizer_for(unit, model->directory);
-  const EncoderOptions options = encoder_options(context_, unit);
+  options.alive();
   LoadedEncoder loaded = load_encoder(model->directory, model->effective, options);
   model->encoder = std::move(loaded.encoder);
   model->wider_redo = std::make_unique<WiderRedo>(model->directory, model->effective, options);
   model_ = std::move(model);
   const double seconds = watch.seconds();
   for (const LoadNote& note : loaded.notes) context_.log(note.level, note.message);
-  if (exact_type_of(unit.effective.dtype)) check_quantized(unit);
+  const Parity parity = check_quantized(unit);
+  options.alive();
   self_test(unit);
-  // The checks take seconds, so they end before the event: from then on the supervisor expects
-  // batches.
+  if (context_.wrap_encoder) model_->encoder = context_.wrap_encoder(std::move(model_->encoder));
+  // The checks may load a second model, so they end before the event: from then on the supervisor
+  // expects batches.
   context_.events.send(
       ModelLoaded{.unit = unit_number,
                   .device = model_->encoder->device(),
                   .dim = model_->encoder->dim(),
                   .seconds = seconds,
                   .tokenizer = model_->tokenizer != nullptr ? model_->tokenizer->description() : "",
-                  .host_rss_bytes = resident_bytes()});
+                  .host_rss_bytes = resident_bytes(),
+                  .parity = parity});
 }
 
-void ModelKeeper::check_quantized(const JobUnit& unit) {
+Parity ModelKeeper::check_quantized(const JobUnit& unit) {
   constexpr double kLeastCosine = 0.95;  // usual models have at least 0.98
+  const std::optional<ComputeType> exact_type = exact_type_of(unit.effective.dtype);
+  if (!exact_type) return {};
   EffectiveResult exact = unit.effective;
-  exact.dtype = *exact_type_of(unit.effective.dtype);
+  exact.dtype = *exact_type;
   const LoadedEncoder reference =
       load_encoder(model_->directory, exact, encoder_options(context_, unit));
-  const double cosine =
-      least_cosine_of_fixed_texts(*reference.encoder, *model_->encoder, model_->tokenizer.get());
+  const Parity parity = {.cosine = least_cosine_of_fixed_texts(*reference.encoder, *model_->encoder,
+                                                               model_->tokenizer.get()),
+                         .least = kLeastCosine};
   const std::string_view name = to_string(unit.effective.dtype);
   const std::string_view exact_name = to_string(exact.dtype);
-  if (cosine < kLeastCosine) {
+  if (parity.refused() && !context_.job.measure_refused) {
     throw Error({.exit_code = ExitCode::kData,
                  .code = fmt::format("{}.parity", name),
                  .what = fmt::format("{} products change the vectors of this model too much", name),
                  .where = unit.model_path,
                  .expected = fmt::format("for fixed texts, a cosine of at least {} to {}",
                                          kLeastCosine, exact_name),
-                 .found = fmt::format("{:.6f}", cosine),
+                 .found = fmt::format("{:.6f}", parity.cosine),
                  .hint = "use dtype bfloat16"});
   }
   context_.log(
       "warning",
       fmt::format("dtype {} is an approximation: the vectors of fixed texts have a cosine of "
                   "at least {:.6f} to their {} vectors",
-                  name, cosine, exact_name));
+                  name, parity.cosine, exact_name));
+  return parity;
 }
 
 void ModelKeeper::self_test(const JobUnit& unit) {
   const SelfTest test = run_self_test(*model_->encoder, model_->tokenizer.get(),
                                       without_input(unit.identity.fingerprint),
                                       context_.job.cache_dir + "/self_test.json");
+  model_->self_test_sha256 = test.vectors_sha256;
   if (test.outcome == SelfTest::Outcome::kSame) {
     context_.log("debug",
                  "self-test: the vectors of fixed texts are bit-identical to the earlier ones");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "encode/encoder.h"
 #include "encode/model_directory.h"
@@ -21,13 +22,15 @@ struct LoadedModel {
   std::unique_ptr<Tokenizer> tokenizer;  // null when every row of that unit is token ids
   std::unique_ptr<Encoder> encoder;
   std::unique_ptr<WiderRedo> wider_redo;
+  std::string self_test_sha256;  // SelfTest::vectors_sha256
 };
 
 // Returns the tokenizer of the unit's model, or null if every row of the unit is token ids. Throws
-// the errors of load_tokenizer_from_directory().
+// the errors of read_tokenizer_source() and load_tokenizer_from().
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit, const ModelDirectory& directory);
 
-// Returns the hardware options of the job with the number of threads of the unit. Throws nothing.
+// Returns the hardware options of the job with the number of threads of the unit. A load with these
+// options sends ModelLoading as its sign of life. `context.events` must outlive the options.
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit);
 
 // Holds one model at a time, because two may not fit on the device. Not thread-safe.
@@ -38,17 +41,18 @@ class ModelKeeper {
 
   // Returns the model of a unit. If the current model does not fit the unit, this function
   //   - frees that model and loads another one,
-  //   - sends ModelLoaded,
   //   - compares the model with an exact one if its matrix products are quantized,
-  //   - runs the self-test.
+  //   - runs the self-test,
+  //   - sends ModelLoaded.
+  // Sends ModelLoading after each step before ModelLoaded.
   // The reference is valid until the next call. Throws the errors of load_encoder() and
-  // load_tokenizer_from_directory(), and Error kData if the model fails a check.
+  // load_tokenizer_for(), and Error kData if the model fails a check.
   LoadedModel& model_of(int64_t unit);
 
  private:
   bool serves(const JobUnit& unit) const;
   void load(int64_t unit);
-  void check_quantized(const JobUnit& unit);
+  Parity check_quantized(const JobUnit& unit);
   void self_test(const JobUnit& unit);
 
   const WorkerContext& context_;

@@ -94,8 +94,10 @@ double least_cosine(const Vectors& a, const Vectors& b, int64_t dim) {
       norm_a += static_cast<double>(a[i]) * a[i];
       norm_b += static_cast<double>(b[i]) * b[i];
     }
-    least = std::min(least, product / std::sqrt(norm_a * norm_b));
-    if (!(least <= 1 + 1e-6)) return -1;  // `least` is NaN: a vector is zero or not finite
+    if (norm_a == 0 && norm_b == 0) continue;  // a text without known tokens
+    const double cosine = product / std::sqrt(norm_a * norm_b);
+    if (std::isnan(cosine)) return -1;  // one vector is zero, or one is not finite
+    least = std::min(least, cosine);
   }
   return least;
 }
@@ -107,6 +109,7 @@ double largest_difference(const Vectors& a, const Vectors& b) {
   return largest;
 }
 
+// Returns only `outcome` and `largest_difference`.
 SelfTest compare(const Vectors& now, const Vectors& before, const Encoder& encoder,
                  const std::string& path) {
   const size_t bytes = now.size() * sizeof(float);
@@ -144,17 +147,22 @@ double least_cosine_of_fixed_texts(Encoder& a, Encoder& b, const Tokenizer* toke
 SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::string& identity,
                        const std::string& path) {
   const Vectors vectors = fixed_vectors(encoder, tokenizer);
+  const std::string hash = sha256_hex(to_hex(vectors));
   const std::string key = xxh3_hex(identity + '\n' + encoder.device().name);
   Json entries = read_entries(path);
   const auto known = entries.find(key);
   if (known != entries.end() && known->is_object() && known->contains("vectors")) {
     const auto before = from_hex(known->at("vectors").get<std::string>(), vectors.size());
-    if (before) return compare(vectors, *before, encoder, path);
+    if (before) {
+      SelfTest test = compare(vectors, *before, encoder, path);
+      test.vectors_sha256 = hash;
+      return test;
+    }
   }
   entries[key] = {
       {"device", describe(encoder.device())}, {"dim", encoder.dim()}, {"vectors", to_hex(vectors)}};
   write_file_durably(path, seal(entries, /*indent=*/1));
-  return {};
+  return {.vectors_sha256 = hash};
 }
 
 }  // namespace encode

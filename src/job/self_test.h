@@ -17,7 +17,8 @@ struct SelfTest {
     kRounded,  // the vectors differ, but only by rounding
   };
   Outcome outcome = Outcome::kFirst;
-  double largest_difference = 0;  // the largest absolute difference of two elements
+  double largest_difference = 0;    // the largest absolute difference of two elements
+  std::string vectors_sha256 = {};  // the hash of the new vectors
 };
 
 // Encodes the fixed texts and compares the vectors with those in the file `path`. The file is
@@ -29,7 +30,7 @@ SelfTest run_self_test(Encoder& encoder, const Tokenizer* tokenizer, const std::
                        const std::string& path);
 
 // Encodes the fixed texts with two encoders of the same model. Returns the smallest cosine between
-// the two vectors of a text, or -1 if a vector is zero or not finite.
+// the two vectors of a text. It is -1 if a vector is not finite, or if only one of the two is zero.
 double least_cosine_of_fixed_texts(Encoder& a, Encoder& b, const Tokenizer* tokenizer);
 
 }  // namespace encode

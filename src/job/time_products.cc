@@ -32,7 +32,7 @@ bool time_products(const WorkerContext& context) {
   constexpr int64_t kTimedUnit = 0;
   const JobUnit& unit = context.unit(kTimedUnit);
   const Stopwatch watch;
-  const ModelDirectory directory = open_model_directory(unit.model_path);
+  const ModelDirectory directory = open_model_directory(unit.model_path, unit.model_files);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer_for(unit, directory);
   ProductBench bench(directory, unit.effective, encoder_options(context, unit));
   context.events.send(ModelLoaded{.unit = kTimedUnit,
@@ -47,7 +47,7 @@ bool time_products(const WorkerContext& context) {
     context.events.send(UnitStarted{.unit = number++, .plan = batch_plan_of(each, bench.device())});
 
   WindowProducer producer(
-      unit, {{.index = 0, .rows = {0, unit.identity.rows}}},
+      unit, std::vector<ChunkTask>{{.index = 0, .rows = {0, unit.identity.rows}}},
       plan_tokenizing(unit, directory, tokenizer.get(), batch_plan_of(unit, bench.device())));
   std::vector<PackedBatch> batches;
   if (const auto window = producer.next()) batches = spread(window->batches, kTimedBatches);

@@ -7,34 +7,52 @@
 namespace encode {
 namespace {
 
-// The text of one window gets 1/16 of SpeedOptions::prefetch_bytes. Four windows exist at a
-// time (one is read, two are queued, one is encoded), and each takes memory as text, as token ids
-// and as packed batches.
-constexpr int64_t kTextShares = 16;
 // The memory for the vectors of one window if every token has a vector.
 constexpr int64_t kVectorBytes = 128 << 20;
+// A row takes at least this memory while it is read ahead, even if it is empty: as Text, and with
+// its offsets in the window and the batches.
+constexpr int64_t kLeastRowBytes = 256;
+// The bytes of a token: as an id of a window, and as id and position in a batch.
+constexpr int64_t kTokenBytes = 12;
+constexpr int64_t kTokenWindows = 4;
+// Two windows of vectors exist at a time (one is encoded, one is written), and a window has up to
+// twice the rows of its largest part.
+constexpr int64_t kVectorShares = 4;
 
-int64_t window_text_bytes(const JobUnit& unit) {
-  const int64_t texts = std::max<int64_t>(unit.speed.prefetch_bytes / kTextShares, 1);
-  if (!unit.identity.token_embeddings) return texts;
+// The size that the settings of the unit ask for.
+WindowSize wanted_window(const JobUnit& unit, const BatchPlan& batches) {
+  const double read_ahead = static_cast<double>(unit.speed.prefetch_bytes) * unit.host_share;
+  const int64_t texts = std::max<int64_t>(static_cast<int64_t>(read_ahead) / kWindowTextShares, 1);
+  WindowSize window = {.rows = std::max(kWindowRows, texts / kWindowRowTextBytes),
+                       .text_bytes = texts,
+                       .tokens = window_tokens(batches)};
+  if (!unit.identity.token_embeddings) return window;
   // In usual text a token has about four bytes, the size of one float32. So kVectorBytes / dim
   // bytes of text give about kVectorBytes of vectors.
-  return std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
+  window.text_bytes = std::clamp<int64_t>(kVectorBytes / unit.identity.dim, 1, texts);
+  window.tokens =
+      std::min(window.tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
+  return window;
 }
 
-int64_t tokens_of_window(const JobUnit& unit, const BatchPlan& batches) {
-  const int64_t tokens = window_tokens(batches);
-  if (!unit.identity.token_embeddings) return tokens;
-  return std::min(tokens, kVectorBytes / (unit.identity.dim * int64_t{sizeof(float)}));
+// A smaller window would leave a thread or the GPU without a full batch. Short rows have about
+// eight tokens of four bytes.
+WindowSize least_window(const BatchPlan& batches) {
+  constexpr int64_t kShortRowTokens = 8;
+  constexpr int64_t kTokenTextBytes = 4;
+  const int64_t tokens = batches.budget_tokens * batches.batches_at_once;
+  return {.rows = std::max<int64_t>(tokens / kShortRowTokens, 1),
+          .text_bytes = tokens * kTokenTextBytes,
+          .tokens = tokens};
 }
 
 // Returns the number of tokenizing threads. On a CPU one thread tokenizes, because the model needs
 // the other cores.
-int64_t tokenizer_threads(const SpeedOptions& speed, const BatchPlan& batches) {
-  if (speed.tokenizer_threads > 0) return speed.tokenizer_threads;
-  constexpr int64_t kEnoughForAnyGpu = 8;
+int64_t tokenizer_threads(const JobUnit& unit, const BatchPlan& batches) {
   const bool on_cpu = batches.launch_tokens == 0;
-  return on_cpu ? 1 : std::clamp<int64_t>(cpu_quota() - 2, 1, kEnoughForAnyGpu);
+  if (unit.speed.tokenizer_threads > 0) return host_threads(unit, unit.speed.tokenizer_threads);
+  constexpr int64_t kEnoughForAnyGpu = 8;
+  return on_cpu ? 1 : std::clamp<int64_t>(host_threads(unit, 0) - 2, 1, kEnoughForAnyGpu);
 }
 
 // Counts the tokens that a prompt takes at the start of a sequence: its own tokens and the special
@@ -53,8 +71,57 @@ int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
 
 }  // namespace
 
+int64_t host_threads(const JobUnit& unit, int64_t threads) {
+  const int64_t all = threads > 0 ? threads : cpu_quota();
+  return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * unit.host_share));
+}
+
+WindowSize WindowSize::part(double share) const {
+  const auto of = [share](int64_t size) {
+    return std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(size) * share), 1,
+                               std::max<int64_t>(size, 1));
+  };
+  return {.rows = of(rows), .text_bytes = of(text_bytes), .tokens = tokens == 0 ? 0 : of(tokens)};
+}
+
+WindowSize TokenizePlan::next_window() const {
+  if (guard == nullptr) return window;
+  const WindowSize small = window.part(guard->window_share());
+  const auto between = [](int64_t least, int64_t size, int64_t usual) {
+    return std::min(std::max(least, size), usual);
+  };
+  return {.rows = between(least_window.rows, small.rows, window.rows),
+          .text_bytes = between(least_window.text_bytes, small.text_bytes, window.text_bytes),
+          .tokens = between(least_window.tokens, small.tokens, window.tokens)};
+}
+
+WindowSize plan_window(const JobUnit& unit, const BatchPlan& batches, const HostBudget& budget) {
+  WindowSize window = wanted_window(unit, batches);
+  const int64_t vectors = std::max<int64_t>(
+      budget.vector_bytes /
+          (kVectorShares * std::max<int64_t>(unit.identity.dim, 1) * int64_t{sizeof(float)}),
+      1);
+  const int64_t texts = std::max<int64_t>(budget.read_ahead_bytes() / kWindowTextShares, 1);
+  window.text_bytes = std::min(window.text_bytes, texts);
+  window.rows = std::clamp<int64_t>(texts / kLeastRowBytes, 1, window.rows);
+  window.tokens = std::min(window.tokens, budget.token_bytes / (kTokenBytes * kTokenWindows));
+  if (unit.identity.token_embeddings) {
+    // see wanted_window()
+    window.text_bytes = std::min(window.text_bytes, vectors * int64_t{sizeof(float)});
+    window.tokens = std::min(window.tokens, vectors);
+  } else {
+    window.rows = std::min(window.rows, vectors);
+  }
+  return window.part(unit.window_share);
+}
+
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device) {
-  return plan_batches(unit.speed, unit.effective.launch_tokens, unit.effective.max_length, device);
+  SpeedOptions speed = unit.speed;
+  if (const auto limit = unit.budget_limits.find(device.name); limit != unit.budget_limits.end()) {
+    speed.batch_tokens =
+        speed.batch_tokens > 0 ? std::min(speed.batch_tokens, limit->second) : limit->second;
+  }
+  return plan_batches(speed, unit.effective.launch_tokens, unit.effective.max_length, device);
 }
 
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
@@ -67,9 +134,10 @@ TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& director
           .prompt = effective.prompt,
           .prompt_tokens = all_pooled ? 0 : prompt_tokens(*tokenizer, effective.prompt),
           .batch_tokens = batches.budget_tokens,
-          .window_text_bytes = window_text_bytes(unit),
-          .window_tokens = tokens_of_window(unit, batches),
-          .threads = tokenizer_threads(unit.speed, batches)};
+          .window = plan_window(unit, batches, {}),
+          .least_window = least_window(batches),
+          .threads = tokenizer_threads(unit, batches),
+          .vocab_size = directory.vocab_size};
 }
 
 }  // namespace encode

@@ -9,25 +9,55 @@
 #include "encode/model_directory.h"
 #include "encode/tokenizer.h"
 
+#include "cache/embedding_key.h"
+#include "guard/host_budget.h"
+#include "guard/pressure_guard.h"
+
 namespace encode {
+
+// The size of a window. A plan has the usual size; windows are smaller while memory is short.
+struct WindowSize {
+  int64_t rows = 1;        // the most rows in a part of a window; see `tokens`
+  int64_t text_bytes = 0;  // a part of a window ends with the row that reaches this size
+  int64_t tokens = 0;      // a window with fewer tokens and rows takes another chunk; 0: none does
+
+  // Returns the size with this share of everything, in (0, 1].
+  WindowSize part(double share) const;
+  bool operator==(const WindowSize&) const = default;
+};
 
 struct TokenizePlan {
   const Tokenizer* tokenizer = nullptr;  // null if every row is token ids
   TokenizeOptions options;
-  std::string prompt;             // is put before every text
-  int32_t prompt_tokens = 0;      // see PackedBatch
-  int64_t batch_tokens = 0;       // BatchPlan::budget_tokens
-  int64_t window_text_bytes = 0;  // a part of a window ends with the row that reaches this size
-  int64_t window_tokens = 0;      // a window with fewer tokens takes another chunk
-  int64_t threads = 1;            // the number of tokenizing threads
+  std::string prompt;         // is put before every text
+  int32_t prompt_tokens = 0;  // see PackedBatch
+  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens
+  WindowSize window;
+  WindowSize least_window;         // the smallest one while memory is short
+  int64_t threads = 1;             // the number of tokenizing threads
+  int64_t vocab_size = 0;          // every token id must be below it; 0: ids are not checked
+  PressureGuard* guard = nullptr;  // says whether memory is short; may be null
+  // Makes the keys of the embedding cache, on the thread of the producer; null: there is no cache.
+  KeyMaker* keys = nullptr;
+
+  // Returns the size of the next window: `window`, or a smaller one while memory is short.
+  WindowSize next_window() const;
 };
+
+// Returns the share of `threads` that this worker may use, at least 1. 0 stands for all processors
+// of the container.
+int64_t host_threads(const JobUnit& unit, int64_t threads);
 
 // Returns the batch plan of a unit on this device. Does not throw.
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
-// Plans the tokenizing and the windows of a unit. `tokenizer` may be null, and must outlive the
-// plan.
+// Plans the tokenizing and the windows of a unit, without a limit of the host's memory. `tokenizer`
+// may be null, and must outlive the plan.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches);
+
+// Returns the size of the windows of a unit: what its settings ask for, within the budget, times
+// JobUnit::window_share.
+WindowSize plan_window(const JobUnit& unit, const BatchPlan& batches, const HostBudget& budget);
 
 }  // namespace encode

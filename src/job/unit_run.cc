@@ -1,81 +1,111 @@
 #include "job/unit_run.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "encode/error.h"
 
+#include "base/host.h"
 #include "base/stopwatch.h"
+#include "fingerprint/fingerprint.h"
+#include "protocol/device_kind.h"
 
 namespace encode {
 namespace {
 
-// Returns the part that a row belongs to. `row` counts from the start of the window, as in
-// PackedBatch.
-WindowPart& part_of(Window& window, int64_t row) {
-  auto part = window.parts.begin();
-  for (; row >= part->rows.size(); ++part) row -= part->rows.size();
-  return *part;
-}
-
-std::vector<ChunkTask> tasks_of(const ChunkStore& store) {
+// Returns the pending chunks, without those that have a row to avoid.
+std::vector<ChunkTask> tasks_of(const ChunkStore& store, const std::vector<RowRange>& avoid) {
   std::vector<ChunkTask> tasks;
-  for (const int64_t index : store.pending())
-    tasks.push_back({.index = index, .rows = store.chunk(index)});
+  for (const int64_t index : store.pending()) {
+    const RowRange rows = store.chunk(index);
+    const bool avoided = std::any_of(avoid.begin(), avoid.end(), [rows](RowRange other) {
+      return other.begin < rows.end && rows.begin < other.end;
+    });
+    if (!avoided) tasks.push_back({.index = index, .rows = rows});
+  }
   return tasks;
 }
 
 ChunkOrigin origin_of(const DeviceFacts& device, const BatchPlan& plan) {
-  return {.device = device.name,
-          .libtorch = device.libtorch,
-          .driver = device.driver,
-          .batch_tokens = plan.budget_tokens};
+  ChunkOrigin origin = origin_of(device);
+  origin.batch_tokens = plan.budget_tokens;
+  return origin;
 }
 
-std::string in_words(const ChunkOrigin& origin) {
-  return fmt::format("{}, LibTorch {}{}", origin.device,
-                     origin.libtorch.empty() ? "of unknown version" : origin.libtorch,
-                     origin.driver.empty() ? "" : ", driver " + origin.driver);
+// Returns the rows of `probe` in kProbeParts parts, as chunks that no store has.
+std::vector<ChunkTask> probe_tasks(RowRange probe) {
+  const int64_t part_rows = (probe.size() + kProbeParts - 1) / kProbeParts;
+  std::vector<ChunkTask> tasks;
+  for (int64_t begin = probe.begin; begin < probe.end; begin += part_rows) {
+    tasks.push_back({.index = std::ssize(tasks),
+                     .rows = {.begin = begin, .end = std::min(probe.end, begin + part_rows)}});
+  }
+  return tasks;
 }
 
 }  // namespace
 
-UnitRun::UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model)
+UnitRun::UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model,
+                 CacheSession& cache)
     : context_(context),
       number_(unit),
       unit_(context.unit(unit)),
       model_(model),
-      plan_(batch_plan_of(unit_, model.encoder->device())),
-      origin_(origin_of(model.encoder->device(), plan_)) {}
+      cache_(cache),
+      encoder_(context, unit, model, cache),
+      origin_(origin_of(model.encoder->device(), encoder_.plan())),
+      budget_(host_budget(context, unit_, encoder_.plan())) {}
 
-bool UnitRun::run() {
-  context_.events.send(UnitStarted{.unit = number_, .plan = plan_});
-  std::unique_ptr<ChunkStore> store;
-  std::unique_ptr<RowSink> sink;
-  std::vector<ChunkTask> tasks = {{.index = 0, .rows = {0, unit_.identity.rows}}};
-  if (unit_.chunk_files) {
-    store = ChunkStore::open(context_.job.cache_dir, unit_.identity, unit_.chunk_rows,
-                             ChunkStore::Open::kResume);
-    check_origin(*store);
-    sink = chunk_sink(*store);
-    tasks = tasks_of(*store);
-  } else {
-    sink = final_sink(unit_);
+UnitRun::End UnitRun::run(Retirement& retirement) {
+  context_.events.send(UnitStarted{.unit = number_, .plan = encoder_.plan()});
+  if (!probe()) return End::kStopped;
+  if (!unit_.chunk_files) {
     // Without rows there is no window, so the empty matrix is published here.
     if (unit_.identity.rows == 0)
       begin_final(unit_.final_path, unit_.identity)->publish({}, origin_);
+    return encode(final_sink(unit_),
+                  std::vector<ChunkTask>{{.index = 0, .rows = {0, unit_.identity.rows}}},
+                  retirement);
   }
+  const bool shared = context_.job.workers > 1;
+  const auto mode = shared ? ChunkStore::Open::kJoin : ChunkStore::Open::kResume;
+  const std::unique_ptr<ChunkStore> store =
+      ChunkStore::open(context_.job.cache_dir, unit_.identity, unit_.chunk_rows, mode);
+  if (store == nullptr) return finish();  // other workers have finished the stream
+  check_origin(*store);
+  std::unique_ptr<RowSink> sink = chunk_sink(*store);
+  std::vector<ChunkTask> tasks = tasks_of(*store, unit_.avoid);
+  if (!shared) return encode(std::move(sink), std::move(tasks), retirement);
+  const auto claim = [&store](const ChunkTask& chunk) { return store->claim(chunk.index); };
+  const Stretch stretch = stretch_of(unit_, tokenize_plan(), context_.job.workers);
+  return encode(std::move(sink), TaskQueue(std::move(tasks), claim, stretch), retirement);
+}
 
-  WindowProducer producer(unit_, std::move(tasks),
-                          plan_tokenizing(unit_, model_.directory, model_.tokenizer.get(), plan_));
+UnitRun::End UnitRun::encode(std::unique_ptr<RowSink> sink, TaskQueue tasks,
+                             Retirement& retirement) {
+  TokenizePlan plan = tokenize_plan();
+  std::optional<KeyMaker> keys;
+  if (cache_.on()) plan.keys = &keys.emplace(key_rules(plan.prompt_tokens));
+  sink = caching_sink(std::move(sink), cache_);
+  WindowProducer producer(unit_, std::move(tasks), plan);
   CommitThread committer(*sink, context_.events, number_, origin_);
-  if (!encode_all(producer, committer)) return false;
+  const End end = encode_all(producer, committer, retirement);
+  if (end == End::kStopped) return end;
   Stopwatch watch;
   committer.finish();
+  cache_.write();
+  tell_reuse();
   seconds_.commit_awaited += watch.lap();
   seconds_.commit = committer.seconds();
+  return end == End::kRetired ? end : finish();
+}
+
+UnitRun::End UnitRun::finish() const {
   context_.events.send(
       UnitDone{.unit = number_,
                .rows_done = rows_,
@@ -83,7 +113,51 @@ bool UnitRun::run() {
                .stages = seconds_,
                .token_slots = slots_,
                .device_peak_bytes = model_.encoder->memory().peak_allocated_bytes});
+  return End::kDone;
+}
+
+TokenizePlan UnitRun::tokenize_plan() const {
+  TokenizePlan plan =
+      plan_tokenizing(unit_, model_.directory, model_.tokenizer.get(), encoder_.plan());
+  plan.window = plan_window(unit_, encoder_.plan(), budget_);
+  plan.guard = context_.guard;
+  return plan;
+}
+
+KeyRules UnitRun::key_rules(int64_t prompt_tokens) const {
+  return {.fingerprint = without_input(unit_.identity.fingerprint),
+          .numerics_version = Fingerprint::kNumericsVersion,
+          .prompt_tokens = prompt_tokens,
+          .device = origin_.device,
+          .libtorch = origin_.libtorch,
+          .driver = origin_.driver,
+          .self_test = model_.self_test_sha256};
+}
+
+// Encodes the rows of JobUnit::probe. Returns false if the worker was asked to stop.
+bool UnitRun::probe() {
+  if (unit_.probe.size() == 0) return true;
+  TokenizePlan plan = tokenize_plan();
+  plan.window.tokens = 0;  // no window takes the rows of two parts
+  WindowProducer producer(unit_, probe_tasks(unit_.probe), plan);
+  while (auto window = producer.next()) {
+    if (window->batches.empty()) continue;  // all its rows were set aside, or have no tokens
+    const RowRange rows = window->rows();
+    context_.events.send(ProbeStarted{.unit = number_, .rows = rows});
+    std::vector<float> values = values_for(*window);
+    const WindowEncoder::Progress progress = {
+        .batch_done = [this](const PackedBatch& /*batch*/) { return go_on(); },
+        .go_on = [this] { return go_on(); }};
+    if (!encoder_.encode(*window, values, progress)) return false;
+    context_.events.send(ProbeDone{.unit = number_, .rows = rows});
+  }
   return true;
+}
+
+std::vector<float> UnitRun::values_for(const Window& window) const {
+  int64_t vectors = 0;
+  for (const WindowPart& part : window.parts) vectors += part.vectors();
+  return std::vector<float>(static_cast<size_t>(vectors * model_.encoder->dim()));
 }
 
 // Warns of chunks from another kind of device, or refuses them with strict_numerics, because the
@@ -96,8 +170,8 @@ void UnitRun::check_origin(const ChunkStore& store) const {
                    .code = "run.other_device",
                    .what = "the chunks in the cache were computed on another kind of device",
                    .where = store.chunk_path(record.index),
-                   .expected = in_words(origin_),
-                   .found = in_words(record.origin),
+                   .expected = describe(origin_),
+                   .found = describe(record.origin),
                    .hint = "continue on the device of the first run, start over with --fresh, or "
                            "set hardware.strict_numerics to false"});
     }
@@ -106,87 +180,91 @@ void UnitRun::check_origin(const ChunkStore& store) const {
         fmt::format("{}: chunks in the cache were computed on another kind of device ({}; here: "
                     "{}), so the last bits of their vectors may differ; "
                     "hardware.strict_numerics: true refuses such chunks",
-                    unit_.identity.name, in_words(record.origin), in_words(origin_)));
+                    unit_.identity.name, describe(record.origin), describe(origin_)));
   }
 }
 
-bool UnitRun::encode_all(WindowProducer& producer, CommitThread& committer) {
+UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committer,
+                                 Retirement& retirement) {
+  const WindowEncoder::Progress progress = {
+      .batch_done = [this](const PackedBatch& batch) { return batch_done(batch); },
+      .go_on = [this] { return go_on(); }};
   Stopwatch watch;
   while (auto window = producer.next()) {
     seconds_.rows_awaited += watch.lap();
     seconds_.add(window->seconds);
-    int64_t vectors = 0;
-    for (const WindowPart& part : window->parts) {
-      if (part.opens_chunk()) {
-        context_.events.send(
-            ChunkStarted{.unit = number_, .chunk = part.chunk.index, .rows = part.chunk.rows});
-      }
-      vectors += part.vectors();
-    }
+    tell_start(*window);
     EncodedWindow encoded;
     encoded.dim = model_.encoder->dim();
-    encoded.values.resize(static_cast<size_t>(vectors * encoded.dim));
-    if (!encode_window(*window, encoded.values) || !redo_in_float32(*window, encoded.values))
-      return false;
+    encoded.values = values_for(*window);
+    if (!encoder_.encode(*window, encoded.values, progress)) {
+      return End::kStopped;
+    }
+    encoded.batch_tokens = encoder_.plan().budget_tokens;
+    rows_ += window->reused.rows;
+    tokens_ += window->reused.tokens;
+    slots_ += window->reused.tokens;  // without padding
+    deduplicated_rows_ += std::ssize(window->duplicates);
+    if (window->reused.rows > 0 && !go_on()) return End::kStopped;
+    int64_t closed = 0;
     for (const WindowPart& part : window->parts) {
       stats_.add(part.stats);
       // no batch contains these rows, so they are counted here
       rows_ += part.stats.zero_token_rows;
+      closed += part.closes_chunk() ? 1 : 0;
     }
     if (window->parts.back().closes_chunk()) {
       model_.encoder->release_cached_memory();
       encoded.memory = model_.encoder->memory();
     }
+    const bool may_retire = window->parts.back().closes_chunk() && !window->last;
     encoded.parts = std::move(window->parts);
     encoded.seconds = watch.lap();
     seconds_.encode += encoded.seconds;
+    window->batches = {};
+    if (pressed()) committer.drain();
     committer.push(std::move(encoded));
+    if (pressed()) trim_heap();
     seconds_.commit_awaited += watch.lap();
+    if (closed > 0) tell_reuse();
+    retirement.count(closed, private_resident_bytes());
+    if (may_retire && retirement.due()) return End::kRetired;
   }
-  return true;
+  return End::kDone;
 }
 
-bool UnitRun::encode_window(const Window& window, std::span<float> values) {
-  try {
-    return model_.encoder->encode(window.batches, values,
-                                  [this](const PackedBatch& batch) { return batch_done(batch); });
-  } catch (const Error& error) {
-    throw in_window(error, window);
+void UnitRun::tell_start(const Window& window) {
+  context_.events.send(WindowStarted{.unit = number_, .rows = window.rows()});
+  for (const WindowPart& part : window.parts) {
+    if (!part.opens_chunk()) continue;
+    context_.events.send(
+        ChunkStarted{.unit = number_, .chunk = part.chunk.index, .rows = part.chunk.rows});
   }
+}
+
+void UnitRun::tell_reuse() {
+  CacheCounts counts = cache_.take_counts();
+  counts.deduplicated_rows = std::exchange(deduplicated_rows_, 0);
+  if (counts.requests + counts.deduplicated_rows > 0)
+    context_.events.send(CacheUsed{.unit = number_, .counts = counts});
 }
 
 bool UnitRun::batch_done(const PackedBatch& batch) {
   rows_ += batch.sequences();
   tokens_ += batch.tokens();
   slots_ += model_.encoder->token_slots(batch.tokens());
+  return go_on();
+}
+
+// Looks at the host's memory. While it is short, the committer holds one window at most, and freed
+// memory goes back to the kernel.
+bool UnitRun::pressed() const { return context_.guard != nullptr && context_.guard->pressed(); }
+
+// Must be called after each batch. Returns false if the worker was asked to stop.
+bool UnitRun::go_on() {
+  std::ignore = pressed();  // so that a change is seen, and the caches shrink, after a batch
   context_.events.send(BatchDone{.unit = number_, .rows_done = rows_, .tokens_done = tokens_});
   return !context_.stopped();
-}
-
-bool UnitRun::redo_in_float32(Window& window, std::span<float> values) {
-  const auto go_on = [this](const PackedBatch&) { return !context_.stopped(); };
-  try {
-    const WiderRedo::Outcome redo = model_.wider_redo->run(
-        {.batches = window.batches, .values = values, .batch_tokens = plan_.budget_tokens},
-        *model_.encoder, go_on);
-    for (const LoadNote& note : redo.notes) context_.log(note.level, note.message);
-    if (!redo.finished) return false;
-    for (const int64_t row : redo.redone) ++part_of(window, row).stats.redone_rows;
-    if (redo.redone.empty()) return true;
-    context_.log("warning", fmt::format("in the window from row {}, {} rows had values that were "
-                                        "not finite; they were computed again in float32",
-                                        window.first_row(), redo.redone.size()));
-    return true;
-  } catch (const Error& error) {
-    throw in_window(error, window);
-  }
-}
-
-Error UnitRun::in_window(const Error& error, const Window& window) const {
-  ErrorDetail detail = error.detail();
-  detail.where +=
-      fmt::format("; the window begins at row {} of {}", window.first_row(), unit_.identity.name);
-  return Error(std::move(detail));
 }
 
 }  // namespace encode

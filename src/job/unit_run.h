@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <vector>
 
-#include "encode/batch_plan.h"
 #include "encode/stage_seconds.h"
 
+#include "job/cache_session.h"
 #include "job/commit_thread.h"
+#include "job/host_guard.h"
 #include "job/loaded_model.h"
+#include "job/retirement.h"
+#include "job/window_encoder.h"
 #include "job/window_producer.h"
 #include "job/worker_context.h"
 
@@ -17,34 +21,48 @@ namespace encode {
 // Encodes one unit of the job. Must be used once, on one thread.
 class UnitRun {
  public:
-  // `unit` is an index into JobSpec::units, and `model` is its model. Both references must outlive
+  // `unit` is an index into JobSpec::units, and `model` is its model. All references must outlive
   // the UnitRun.
-  UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model);
+  UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model, CacheSession& cache);
 
-  // Returns false if the worker was asked to stop. Committed chunks are kept then, and unfinished
-  // chunks are dropped. Throws Error and c10::Error.
-  bool run();
+  enum class End {
+    kDone,
+    kStopped,  // the worker was asked to stop; unfinished chunks are dropped
+    kRetired,  // rows are left, and another worker shall encode them
+  };
+  // Keeps every committed chunk. Throws Error and c10::Error.
+  End run(Retirement& retirement);
 
  private:
-  bool encode_all(WindowProducer& producer, CommitThread& committer);
-  bool encode_window(const Window& window, std::span<float> values);
-  bool redo_in_float32(Window& window, std::span<float> values);
+  bool probe();
+  End encode(std::unique_ptr<RowSink> sink, TaskQueue tasks, Retirement& retirement);
+  End finish() const;
+  End encode_all(WindowProducer& producer, CommitThread& committer, Retirement& retirement);
+  TokenizePlan tokenize_plan() const;
+  std::vector<float> values_for(const Window& window) const;
+  void tell_start(const Window& window);
+  void tell_reuse();
   bool batch_done(const PackedBatch& batch);
+  bool pressed() const;
+  bool go_on();
+  KeyRules key_rules(int64_t prompt_tokens) const;
   void check_origin(const ChunkStore& store) const;
-  Error in_window(const Error& error, const Window& window) const;
 
   const WorkerContext& context_;
   const int64_t number_;
   const JobUnit& unit_;
   LoadedModel& model_;
-  const BatchPlan plan_;
+  CacheSession& cache_;
+  WindowEncoder encoder_;
   const ChunkOrigin origin_;
+  const HostBudget budget_;
 
   RowStats stats_;
   StageSeconds seconds_;
   int64_t rows_ = 0;
   int64_t tokens_ = 0;
   int64_t slots_ = 0;
+  int64_t deduplicated_rows_ = 0;  // since the last tell_reuse()
 };
 
 }  // namespace encode

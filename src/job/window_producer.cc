@@ -1,9 +1,11 @@
 #include "job/window_producer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <fmt/format.h>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "encode/error.h"
@@ -15,13 +17,6 @@
 
 namespace encode {
 namespace {
-
-// The maximum number of rows in a part of a window. A window with this many rows takes no other
-// chunk. 4096 rows are enough to fill the batches, and few enough for the memory.
-constexpr int64_t kWindowRows = 4096;
-// The maximum number of chunks in a window. A stop waits until all chunks of a window are
-// committed, one after another.
-constexpr size_t kWindowChunks = 64;
 
 void append(const TokenizedRows& part, TokenizedRows& whole) {
   const int64_t base = whole.offsets.back();
@@ -71,10 +66,21 @@ std::vector<int32_t> row_tokens(const TokenizedRows& rows) {
   return counts;
 }
 
+std::vector<EmbeddingKey> keys_of(const Window& window, const TokenizedRows& rows,
+                                  KeyMaker& maker) {
+  std::vector<EmbeddingKey> keys(static_cast<size_t>(rows.size()));
+  for (const PackedBatch& batch : window.batches) {
+    for (const int64_t row : batch.rows) keys[static_cast<size_t>(row)] = maker.key(rows.row(row));
+  }
+  return keys;
+}
+
 // Tokenizes texts on several threads, in contiguous slices.
 class SliceTokenizer {
  public:
-  explicit SliceTokenizer(const TokenizePlan& plan) : plan_(plan), pool_(plan.threads, [] {}) {}
+  // `input_path` is for messages.
+  SliceTokenizer(const TokenizePlan& plan, std::string input_path)
+      : plan_(plan), input_path_(std::move(input_path)), pool_(plan.threads, [] {}) {}
 
   TokenizedRows run(const std::vector<Text>& texts) {
     const int64_t count = static_cast<int64_t>(texts.size());
@@ -87,8 +93,9 @@ class SliceTokenizer {
         if (text.tokenized) {
           append_ids(text.input_ids, plan_.options.max_length, part);
         } else {
-          plan_.tokenizer->encode(text.utf8, plan_.options, part);
+          tokenize(text, part);
         }
+        check_ids(text, part.row(part.size() - 1));
       }
     });
     if (parts.size() == 1) return std::move(parts.front());
@@ -98,33 +105,81 @@ class SliceTokenizer {
   }
 
  private:
+  void tokenize(const Text& text, TokenizedRows& rows) const {
+    try {
+      plan_.tokenizer->encode(text.utf8, plan_.options, rows);
+    } catch (const Error& error) {
+      throw naming_row(error, fmt::format("{}:{}", input_path_, text.line));
+    }
+  }
+
+  // The engine would refuse the ids too, but it does not know the row.
+  void check_ids(const Text& text, std::span<const int32_t> ids) const {
+    if (plan_.vocab_size == 0) return;
+    const auto bad = std::find_if(ids.begin(), ids.end(),
+                                  [this](int32_t id) { return id < 0 || id >= plan_.vocab_size; });
+    if (bad == ids.end()) return;
+    throw Error(
+        {.exit_code = ExitCode::kData,
+         .code = "batch.token_id",
+         .what = text.tokenized ? "a row has a token id that the model does not have"
+                                : "the tokenizer gives a token id that the model does not have",
+         .where = fmt::format("{}:{}", input_path_, text.line),
+         .expected = fmt::format("0 to {}", plan_.vocab_size - 1),
+         .found = fmt::format("{} as entry {}", *bad, bad - ids.begin()),
+         .hint = text.tokenized ? "make the ids with the tokenizer of this model, or drop the row"
+                                : "use the tokenizer and the weights of the same model"});
+  }
+
   const TokenizePlan& plan_;
+  std::string input_path_;
   ThreadPool pool_;
 };
 
 }  // namespace
 
+WindowPart& Window::part_of(int64_t row) {
+  auto part = parts.begin();
+  for (; row >= part->rows.size(); ++part) row -= part->rows.size();
+  return *part;
+}
+
+void Window::count_redone(int64_t row) {
+  ++part_of(row).stats.redone_rows;
+  for (const DuplicateRow& duplicate : duplicates) {
+    if (duplicate.first == row) ++part_of(duplicate.row).stats.redone_rows;
+  }
+}
+
 // Reads and tokenizes the rows of the tasks, part by part.
 class PartSource {
  public:
-  PartSource(const JobUnit& unit, const std::vector<ChunkTask>& tasks, const TokenizePlan& plan)
-      : unit_(unit), tasks_(tasks), plan_(plan), reader_(open_texts(unit.input)), tokenizer_(plan) {
+  PartSource(const JobUnit& unit, TaskQueue& tasks, const TokenizePlan& plan)
+      : unit_(unit),
+        tasks_(tasks),
+        plan_(plan),
+        reader_(open_scanned_texts(unit.input, unit.scan)),
+        tokenizer_(plan, unit.input.path) {
     skip_finished();
   }
 
-  bool done() const { return task_ == tasks_.size(); }
+  bool done() { return tasks_.empty(); }
   // Returns true if the next rows follow the last part directly, with no committed chunk between
   // them.
-  bool goes_on() const { return !done() && tasks_[task_].rows.begin <= row_; }
+  bool goes_on() {
+    return !done() && !tasks_.begins_stretch() && tasks_.front().rows.begin <= row_;
+  }
 
-  // Returns the next rows of the current chunk, at most kWindowRows, and appends their ids to
-  // `window`. Adds the time that this takes to `seconds`.
-  WindowPart next(TokenizedRows& window, StageSeconds& seconds) {
+  // Returns the next rows of the current chunk, as many as a part of this size has, and appends
+  // their ids to `window`. Adds the time that this takes to `seconds`.
+  WindowPart next(TokenizedRows& window, const WindowSize& size, StageSeconds& seconds) {
     Stopwatch watch;
-    const ChunkTask& task = tasks_[task_];
+    const ChunkTask task = tasks_.front();
     const int64_t begin = std::max(row_, task.rows.begin);
-    if (begin != row_) reader_->seek(begin, unit_.scan);
-    const std::vector<Text> texts = read_texts({begin, task.rows.end});
+    if (begin != row_) reader_->seek(begin);
+    std::vector<Text> texts = read_texts({begin, task.rows.end}, size);
+    std::vector<SetAsideRow> set_aside =
+        take_set_aside({begin, begin + static_cast<int64_t>(texts.size())}, texts);
     seconds.read += watch.lap();
     TokenizedRows rows = tokenizer_.run(texts);
     seconds.tokenize += watch.lap();
@@ -134,7 +189,11 @@ class PartSource {
         .rows = {begin, row_},
         .stats = statistics(rows),
         .truncated = truncated_rows(rows, begin),
+        .set_aside = {},
         .row_tokens = unit_.identity.token_embeddings ? row_tokens(rows) : std::vector<int32_t>()};
+    part.stats.zero_token_rows -= std::ssize(set_aside);
+    part.stats.set_aside_rows = std::ssize(set_aside);
+    part.set_aside = std::move(set_aside);
     if (window.size() == 0) {
       window = std::move(rows);
     } else {
@@ -145,18 +204,35 @@ class PartSource {
   }
 
  private:
-  void skip_finished() {
-    while (!done() && row_ >= tasks_[task_].rows.end) ++task_;
+  // Returns the rows of the range that were set aside, and takes their texts away, so that they get
+  // no token.
+  std::vector<SetAsideRow> take_set_aside(RowRange range, std::vector<Text>& texts) const {
+    const auto first =
+        std::lower_bound(unit_.set_aside.begin(), unit_.set_aside.end(), range.begin,
+                         [](const SetAsideRow& row, int64_t begin) { return row.row < begin; });
+    std::vector<SetAsideRow> found;
+    for (auto row = first; row != unit_.set_aside.end() && row->row < range.end; ++row) {
+      Text& text = texts[static_cast<size_t>(row->row - range.begin)];
+      text.utf8.clear();
+      text.input_ids.clear();
+      text.tokenized = true;
+      found.push_back(*row);
+    }
+    return found;
   }
 
-  std::vector<Text> read_texts(RowRange rows) {
+  void skip_finished() {
+    while (!done() && row_ >= tasks_.front().rows.end) tasks_.pop();
+  }
+
+  std::vector<Text> read_texts(RowRange rows, const WindowSize& size) {
     Text text;
     std::vector<Text> texts;
     int64_t bytes = 0;
-    const int64_t limit = std::min(kWindowRows, rows.size());
-    while (static_cast<int64_t>(texts.size()) < limit && bytes < plan_.window_text_bytes) {
+    const int64_t limit = std::min(size.rows, rows.size());
+    while (static_cast<int64_t>(texts.size()) < limit && bytes < size.text_bytes) {
       if (!reader_->next(text)) {
-        throw Error({.exit_code = ExitCode::kData,
+        throw Error({.exit_code = ExitCode::kIoError,
                      .code = "text.changed",
                      .what = "the input has fewer rows than when the run began",
                      .where = unit_.input.path,
@@ -172,16 +248,14 @@ class PartSource {
   }
 
   const JobUnit& unit_;
-  const std::vector<ChunkTask>& tasks_;
+  TaskQueue& tasks_;
   const TokenizePlan& plan_;
-  std::unique_ptr<TextReader> reader_;
+  std::unique_ptr<ScannedTexts> reader_;
   SliceTokenizer tokenizer_;
-  size_t task_ = 0;
   int64_t row_ = 0;  // the row that the reader returns next
 };
 
-WindowProducer::WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks,
-                               const TokenizePlan& plan)
+WindowProducer::WindowProducer(const JobUnit& unit, TaskQueue tasks, const TokenizePlan& plan)
     : unit_(unit), tasks_(std::move(tasks)), plan_(plan), thread_([this] { produce(); }) {}
 
 WindowProducer::~WindowProducer() {
@@ -193,6 +267,7 @@ void WindowProducer::produce() {
   try {
     PartSource source(unit_, tasks_, plan_);
     while (!source.done()) {
+      await_memory();
       if (!queue_.push(make_window(source))) return;
     }
     queue_.finish();
@@ -201,20 +276,32 @@ void WindowProducer::produce() {
   }
 }
 
+// While the host is short of memory, waits until the consumer has taken all windows.
+void WindowProducer::await_memory() {
+  constexpr auto kLookAgain = std::chrono::milliseconds(100);
+  if (plan_.guard == nullptr) return;
+  while (plan_.guard->pressed() && !queue_.await_empty(kLookAgain)) {
+  }
+}
+
 Window WindowProducer::make_window(PartSource& source) const {
+  const WindowSize size = plan_.next_window();
   Window window;
   TokenizedRows rows;
   const auto takes_another_chunk = [&] {
     const WindowPart& last = window.parts.back();
-    return last.closes_chunk() && last.chunk.index >= unit_.alone_below &&
-           rows.size() < kWindowRows && window.parts.size() < kWindowChunks &&
-           static_cast<int64_t>(rows.ids.size()) < plan_.window_tokens;
+    return last.closes_chunk() && rows.size() < size.rows &&
+           std::ssize(window.parts) < kWindowChunks &&
+           static_cast<int64_t>(rows.ids.size()) < size.tokens;
   };
   do {
-    window.parts.push_back(source.next(rows, window.seconds));
+    window.parts.push_back(source.next(rows, size, window.seconds));
   } while (source.goes_on() && takes_another_chunk());
+  window.last = source.done();
   Stopwatch watch;
-  window.batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens);
+  window.duplicates = find_duplicates(rows);
+  window.batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens, window.duplicates);
+  if (plan_.keys != nullptr) window.keys = keys_of(window, rows, *plan_.keys);
   window.seconds.pack = watch.lap();
   return window;
 }

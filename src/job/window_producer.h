@@ -1,5 +1,5 @@
 // Reads, tokenizes and packs rows on its own threads, in bounded memory, while the device encodes
-// earlier rows.
+// earlier rows. Two windows may wait for the device, and none while TokenizePlan::guard is pressed.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,12 @@
 #include "encode/tokenizer.h"
 
 #include "base/bounded_queue.h"
+#include "batching/duplicates.h"
+#include "cache/embedding_key.h"
+#include "job/task_queue.h"
 #include "job/tokenize_plan.h"
 
 namespace encode {
-
-// A chunk that must be encoded.
-struct ChunkTask {
-  int64_t index = 0;  // in the ChunkStore; 0 if the unit has no chunk files
-  RowRange rows;
-};
 
 // The rows of one chunk that are in one window: the whole chunk or a part of it.
 struct WindowPart {
@@ -29,7 +26,8 @@ struct WindowPart {
   RowRange rows;
   RowStats stats;
   std::vector<TruncatedRow> truncated;
-  std::vector<int32_t> row_tokens;  // [rows] with StreamIdentity::token_embeddings, else empty
+  std::vector<SetAsideRow> set_aside;  // their rows have no token
+  std::vector<int32_t> row_tokens;     // [rows] with StreamIdentity::token_embeddings, else empty
 
   bool opens_chunk() const { return rows.begin == chunk.rows.begin; }
   bool closes_chunk() const { return rows.end == chunk.rows.end; }
@@ -43,17 +41,31 @@ struct Window {
   std::vector<WindowPart> parts;  // at least one; each begins where the previous one ends
   // The batches number the rows of all parts from 0. Empty if no row has tokens.
   std::vector<PackedBatch> batches;
+  std::vector<DuplicateRow> duplicates;  // are in no batch
+  std::vector<EmbeddingKey> keys;        // [rows] for the rows of the batches; empty: no cache
+  // The rows that got their vectors without a batch, and their tokens.
+  struct Reused {
+    int64_t rows = 0;
+    int64_t tokens = 0;
+  };
+  Reused reused;
   StageSeconds seconds;  // of the stages read, tokenize and pack
+  bool last = false;     // no window follows
 
-  int64_t first_row() const { return parts.front().rows.begin; }
+  RowRange rows() const {
+    return {.begin = parts.front().rows.begin, .end = parts.back().rows.end};
+  }
+  // Returns the part that a row belongs to. `row` counts from the start of the window.
+  WindowPart& part_of(int64_t row);
+  // Counts a row and its duplicates in RowStats::redone_rows.
+  void count_redone(int64_t row);
 };
 
 // The constructor starts the work, and the destructor stops it. One thread must call next().
 class WindowProducer {
  public:
-  // `unit` and `*plan.tokenizer` must outlive the producer. `tasks` are in row order. Failures of
-  // the work appear in next().
-  WindowProducer(const JobUnit& unit, std::vector<ChunkTask> tasks, const TokenizePlan& plan);
+  // `unit` and `*plan.tokenizer` must outlive the producer. Failures of the work appear in next().
+  WindowProducer(const JobUnit& unit, TaskQueue tasks, const TokenizePlan& plan);
   WindowProducer(const WindowProducer&) = delete;
   WindowProducer& operator=(const WindowProducer&) = delete;
   ~WindowProducer();
@@ -64,10 +76,11 @@ class WindowProducer {
 
  private:
   void produce();
+  void await_memory();
   Window make_window(class PartSource& source) const;
 
   const JobUnit& unit_;
-  const std::vector<ChunkTask> tasks_;
+  TaskQueue tasks_;  // the thread owns it
   const TokenizePlan plan_;
   BoundedQueue<Window> queue_{2};
   std::thread thread_;

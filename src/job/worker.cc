@@ -2,14 +2,22 @@
 
 #include <atomic>
 #include <csignal>
+#include <memory>
+#include <optional>
+#include <tuple>
 
 #include "base/file.h"
+#include "job/cache_session.h"
+#include "job/defences.h"
 #include "job/event_pipe.h"
 #include "job/failure.h"
+#include "job/host_guard.h"
 #include "job/loaded_model.h"
+#include "job/retirement.h"
 #include "job/time_products.h"
 #include "job/unit_run.h"
 #include "job/worker_context.h"
+#include "protocol/device_kind.h"
 
 namespace encode {
 namespace {
@@ -20,38 +28,83 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets thi
 void catch_stop_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { stop_requested.store(true, std::memory_order_relaxed); };
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaction(number, &action, nullptr);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR}) {
+    ::sigaction(number, &action, nullptr);
+  }
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond ulimit -f then fails with EFBIG
 }
 
 constexpr int64_t kMaxJobBytes = int64_t{1} << 30;
 
-// Returns false if the worker was asked to stop.
-bool run_job(const WorkerContext& context) {
-  if (context.job.product_seconds > 0) return time_products(context);
-  ModelKeeper models(context);
+// Throws Error unless the device is of the kind that the other workers of the run have.
+void require_kind(const JobSpec& job, const DeviceFacts& device) {
+  const ChunkOrigin own = origin_of(device);
+  if (!job.required_kind || own.same_kind(*job.required_kind)) return;
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "run.unlike_devices",
+               .what = "the devices of a run are of different kinds, so their vectors would differ",
+               .where = describe(device),
+               .expected = describe(*job.required_kind),
+               .found = describe(own),
+               .hint = "name devices of one kind in hardware.devices; all committed chunks are "
+                       "kept"});
+}
+
+// Runs the units one after the other. Tells the supervisor how the job ended, unless the worker was
+// asked to stop; then returns false.
+bool run_units(const WorkerContext& context, ModelKeeper& models) {
+  std::optional<Retirement> retirement;
+  CacheSession cache(context);
   const auto units = static_cast<int64_t>(context.job.units.size());
   for (int64_t unit = 0; unit < units; ++unit) {
     if (context.stopped()) return false;
-    if (!UnitRun(context, unit, models.model_of(unit)).run()) return false;
+    LoadedModel& model = models.model_of(unit);
+    require_kind(context.job, model.encoder->device());
+    if (!retirement) retirement.emplace(context.job.hardware, model.encoder->device().kind);
+    const UnitRun::End end = UnitRun(context, unit, model, cache).run(*retirement);
+    if (end == UnitRun::End::kStopped) return false;
+    const bool rows_left = end == UnitRun::End::kRetired || unit + 1 < units;
+    if (rows_left && retirement->due()) {
+      context.events.send(WorkerRetired{.reason = retirement->reason()});
+      return true;
+    }
   }
+  context.events.send(WorkerFinished{});
+  return true;
+}
+
+bool run_job(const WorkerContext& context, ModelKeeper& models) {
+  const bool encodes = context.job.product_seconds <= 0 && !context.job.check_only;
+  if (encodes) return run_units(context, models);
+  const bool done = context.job.check_only ? check_only(context, models) : time_products(context);
+  if (!done) return false;
+  context.events.send(WorkerFinished{});
   return true;
 }
 
 }  // namespace
 
-int run_worker(const std::string& job_path, int events_fd) {
+int run_worker(const std::string& job_path, int events_fd, const WrapEncoder& wrap) {
   catch_stop_signals();
   EventPipe events(events_fd);
+  JobSpec job;
+  WorkerContext context = {
+      .job = job, .events = events, .stop = stop_requested, .wrap_encoder = wrap};
+  std::optional<PressureGuard> guard;
+  auto models = std::make_unique<ModelKeeper>(context);
   try {
-    const JobSpec job = job_spec_from_json(read_file(job_path, kMaxJobBytes, "job.read"));
-    if (!run_job({.job = job, .events = events, .stop = stop_requested}))
-      return static_cast<int>(ExitCode::kTempFail);
-    events.send(WorkerFinished{});
-    return static_cast<int>(ExitCode::kOk);
+    job = job_spec_from_json(read_file(job_path, kMaxJobBytes, "job.read"));
+    guard.emplace(job.hardware.memory_pressure_percent, guard_sources(job, events));
+    context.guard = &*guard;
+    const bool completed = run_job(context, *models);
+    return static_cast<int>(completed ? ExitCode::kOk : ExitCode::kTempFail);
   } catch (...) {
-    const ErrorDetail error = describe_current_exception();
+    const ErrorDetail error = current_failure().error;
     events.send(WorkerFailed{.error = error});
+    // The model is not destroyed, because freeing tensors of a device that failed can throw or
+    // hang. The process ends next.
+    std::ignore = models.release();
     return static_cast<int>(error.exit_code);
   }
 }

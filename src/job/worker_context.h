@@ -8,7 +8,9 @@
 
 #include "encode/job.h"
 
+#include "guard/pressure_guard.h"
 #include "job/event_pipe.h"
+#include "job/worker.h"
 
 namespace encode {
 
@@ -16,7 +18,9 @@ namespace encode {
 struct WorkerContext {
   const JobSpec& job;
   EventPipe& events;
-  const std::atomic<bool>& stop;  // a signal handler sets it; the worker reads it after each batch
+  const std::atomic<bool>& stop;   // a signal handler sets it; the worker reads it after each batch
+  WrapEncoder wrap_encoder = {};   // may be empty
+  PressureGuard* guard = nullptr;  // null until the job is read, and in tests
 
   bool stopped() const { return stop.load(std::memory_order_relaxed); }
   const JobUnit& unit(int64_t number) const { return job.units[static_cast<size_t>(number)]; }

@@ -62,6 +62,15 @@ TEST(BenchReport, FiguresAreMediansWithTheirRange) {
   EXPECT_EQ(json.at("whole_rows"), 3000);
 }
 
+TEST(BenchReport, ARefusedTypeIsMarked) {
+  BenchReport refused = report();
+  EXPECT_EQ(to_json(refused).at("results").at(0).at("refused"), false);
+  EXPECT_THAT(render(refused), Not(HasSubstr("REFUSED")));
+  refused.results[0].parity = {.cosine = 0.94, .least = 0.95};
+  EXPECT_EQ(to_json(refused).at("results").at(0).at("refused"), true);
+  EXPECT_THAT(render(refused), HasSubstr("REFUSED: `encode run` refuses float32 for this model"));
+}
+
 TEST(BenchReport, TheMedianOfTwoIsBetweenThem) {
   BenchReport two = report();
   two.results[0].turns.pop_back();

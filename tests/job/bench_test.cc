@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -192,6 +193,59 @@ TEST_F(BenchProgram, LeavesCacheAndFinalsAsTheyAre) {
 TEST_F(BenchProgram, WithoutACacheNoneIsMade) {
   ASSERT_EQ(bench({"--rows", "20"}).exit_code, 0);
   EXPECT_FALSE(fs::exists(cache()));
+}
+
+// Makes the first column of each product so large that int8 loses all the others. The model's norms
+// remove what the first column adds, so float32 loses little.
+void make_hostile_to_int8(const std::string& path) {
+  std::string bytes = read_bytes(path);
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  const size_t data = sizeof header_bytes + header_bytes;
+  const Json header = Json::parse(bytes.substr(sizeof header_bytes, header_bytes));
+  for (const auto& [name, tensor] : header.items()) {
+    if (name.find("encoder.layer") == std::string::npos || tensor.at("shape").size() != 2) continue;
+    const float large = 100;
+    const auto row_bytes = tensor.at("shape").at(1).get<size_t>() * sizeof large;
+    for (size_t at = tensor.at("data_offsets").at(0); at < tensor.at("data_offsets").at(1);
+         at += row_bytes)
+      std::memcpy(&bytes[data + at], &large, sizeof large);
+  }
+  write_bytes(path, bytes);
+}
+
+class QuantizedBench : public BenchProgram {
+ protected:
+  void SetUp() override {
+    const ProgramEnd end = runs_.run("usual", {"--dtype", "int8"});
+    if (end.exit_code == 69) GTEST_SKIP() << "this processor has no int8 products: " << end.err;
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+  }
+};
+
+TEST_F(QuantizedBench, AUsualModelIsNotRefused) {
+  const Json found = report({"--dtype", "float32,int8", "--measure-refused", "--rows", "20"});
+  for (const Json& result : found.at("results")) EXPECT_EQ(result.at("refused"), false);
+  EXPECT_EQ(found.at("results").at(0).at("parity_cosine"), 1);
+  EXPECT_LT(found.at("results").at(1).at("parity_cosine"), 1);
+}
+
+TEST_F(QuantizedBench, WhatARunRefusesIsMeasuredOnlyOnRequest) {
+  make_hostile_to_int8(runs_.dir().file("model/model.safetensors"));
+  for (const ProgramEnd& end :
+       {runs_.run("out", {"--dtype", "int8"}), bench({"--dtype", "int8", "--rows", "20"})}) {
+    EXPECT_EQ(end.exit_code, 65);
+    EXPECT_THAT(end.err, HasSubstr("error[int8.parity]"));
+  }
+  EXPECT_EQ(runs_.run("out", {"--dtype", "int8", "--measure-refused"}).exit_code, 64)
+      << "a run cannot pass the gate";
+
+  const Json found = report({"--dtype", "float32,int8", "--measure-refused", "--rows", "20"});
+  EXPECT_EQ(found.at("results").at(0).at("refused"), false);
+  const Json& result = found.at("results").at(1);
+  EXPECT_EQ(result.at("refused"), true);
+  EXPECT_LT(result.at("parity_cosine"), 0.95);
+  EXPECT_GT(median(result.at("tokens_per_second")), 0);
 }
 
 struct Failure {

@@ -1,13 +1,10 @@
 // Tests that the matrix is bit-identical for every chunk size, mode and number of threads, and
 // after kills.
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,17 +43,7 @@ TEST_P(CutUp, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
 TEST_P(CutUp, AKilledRunGoesOnToTheSameBytes) {
   const RealRun runs(GetParam(), kRowsOfManyWindows);
   ASSERT_EQ(runs.run("reference", {}).exit_code, 0);
-  const std::vector<std::string> arguments = runs.arguments("killed", {"--chunk-size", "5"});
-  int killed = 0;
-  for (int delay_ms = 150; killed < 5; delay_ms += 60) {
-    ASSERT_LT(delay_ms, 10000) << "the run ended before it was killed five times";
-    Program program(runs.dir().path(), arguments);
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-    program.signal(SIGKILL);
-    if (program.wait().signal != SIGKILL) break;
-    ++killed;
-  }
-  EXPECT_GE(killed, 1);
+  EXPECT_GE(runs.kill_runs("killed", {"--chunk-size", "5"}, {.times = 5, .step_ms = 60}), 1);
   ASSERT_EQ(runs.run("killed", {"--chunk-size", "5"}).exit_code, 0);
   EXPECT_TRUE(read_bytes(runs.matrix("killed")) == read_bytes(runs.matrix("reference")));
 }
@@ -77,16 +64,7 @@ TEST(TruncationLedger, IsTheSameHoweverTheRunWasCutUpOrKilled) {
   ASSERT_EQ(runs.run("standard", with({"--standard"})).exit_code, 0);
   EXPECT_EQ(read_bytes(runs.dir().file("standard.truncated.jsonl")), expected);
 
-  const std::vector<std::string> arguments = runs.arguments("killed", with({"--chunk-size", "5"}));
-  int killed = 0;
-  for (int delay_ms = 150; killed < 3 && delay_ms < 3000; delay_ms += 150) {
-    Program program(runs.dir().path(), arguments);
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-    program.signal(SIGKILL);
-    if (program.wait().signal != SIGKILL) break;
-    ++killed;
-  }
-  EXPECT_GE(killed, 1);
+  EXPECT_GE(runs.kill_runs("killed", with({"--chunk-size", "5"}), {.times = 3}), 1);
   ASSERT_EQ(runs.run("killed", with({"--chunk-size", "5"})).exit_code, 0);
   EXPECT_EQ(read_bytes(runs.dir().file("killed.truncated.jsonl")), expected);
 }

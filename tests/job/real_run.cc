@@ -1,8 +1,11 @@
 #include "real_run.h"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "base/json.h"
 
@@ -75,6 +78,19 @@ std::vector<std::string> RealRun::arguments(const std::string& name,
 
 ProgramEnd RealRun::run(const std::string& name, const std::vector<std::string>& extra) const {
   return Program(dir_.path(), arguments(name, extra)).wait();
+}
+
+int RealRun::kill_runs(const std::string& name, const std::vector<std::string>& extra,
+                       const Kills& kills) const {
+  int killed = 0;
+  for (int delay_ms = kills.first_ms; killed < kills.times; delay_ms += kills.step_ms) {
+    Program program(dir_.path(), arguments(name, extra));
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    program.signal(SIGKILL);
+    if (program.wait().signal != SIGKILL) break;
+    ++killed;
+  }
+  return killed;
 }
 
 ProgramEnd RealRun::verify(const std::string& name) const {

@@ -9,6 +9,14 @@
 
 namespace encode::testing {
 
+// How RealRun::kill_runs() kills. The first run is killed after `first_ms`, and each later run
+// `step_ms` later than the one before.
+struct Kills {
+  int times;
+  int first_ms = 150;
+  int step_ms = 150;
+};
+
 // A folder with a model directory and an input file. The model is a tiny random one from
 // tests/data, with a tokenizer of single characters.
 class RealRun {
@@ -22,6 +30,12 @@ class RealRun {
   // Returns the arguments of that command.
   std::vector<std::string> arguments(const std::string& name,
                                      const std::vector<std::string>& extra) const;
+
+  // Starts run(name, extra) again and again and kills each run with SIGKILL, until kills.times runs
+  // were killed or a run has ended before its kill. Returns the number of runs that were killed. A
+  // test that follows with run() shows that the run goes on.
+  int kill_runs(const std::string& name, const std::vector<std::string>& extra,
+                const Kills& kills) const;
 
   ProgramEnd verify(const std::string& name) const;  // runs `encode verify NAME.npy`
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -173,7 +174,7 @@ TEST(NotFinite, ARowThatFloat16CannotHoldIsComputedInFloat32AndCounted) {
   EXPECT_TRUE(row("float16", 2) == row("float32", 2));
 }
 
-TEST(NotFinite, WhatFloat32CannotHoldEndsTheRunNamingTheRow) {
+TEST(NotFinite, WhatFloat32CannotHoldIsSetAsideByName) {
   const RealRun runs("qwen2", 0);
   runs.dir().write("texts.txt", "xyz\nabc\n");
   const std::string weights = runs.dir().file("model/model.safetensors");
@@ -188,7 +189,8 @@ TEST(NotFinite, WhatFloat32CannotHoldEndsTheRunNamingTheRow) {
   write_file_durably(weights, bytes);
   const ProgramEnd end = runs.run("infinite", {"--dtype", "bfloat16"});
   EXPECT_EQ(end.exit_code, 65);
-  EXPECT_THAT(end.err, AllOf(HasSubstr("store.nonfinite"), HasSubstr("row 1")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("run.rows_set_aside"), HasSubstr("row 1"),
+                             HasSubstr("vector.not_finite")));
 }
 
 class SelfTests : public ::testing::Test {
@@ -244,6 +246,12 @@ TEST_F(SelfTests, OtherBitsWarnAndOtherVectorsEndTheRun) {
   const ProgramEnd changed = again();
   EXPECT_EQ(changed.exit_code, 65);
   EXPECT_THAT(changed.err, HasSubstr("self_test.changed"));
+}
+
+TEST_F(SelfTests, AValueThatIsNotFiniteIsAnotherVector) {
+  ASSERT_EQ(again().exit_code, 0);
+  scale_first_value(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_THAT(again().err, HasSubstr("self_test.changed"));
 }
 
 TEST_F(SelfTests, ADamagedFileCountsAsAbsent) {

@@ -1,0 +1,51 @@
+// The embedding cache of a worker. A failure of the cache never ends the job: the worker goes on
+// without the cache.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+
+#include "encode/cache_counts.h"
+
+#include "cache/embedding_cache.h"
+#include "job/commit_thread.h"
+#include "job/worker_context.h"
+
+namespace encode {
+
+// If the job has no cache, all functions do nothing. After a failure the session sends CacheProblem
+// once, and does nothing from then on. No function throws an Error of the cache. The encoding
+// thread and the commit thread may call them at the same time; write() and write_if_large() belong
+// to the thread that commits.
+class CacheSession {
+ public:
+  // `context` must outlive the session.
+  explicit CacheSession(const WorkerContext& context);
+  CacheSession(const CacheSession&) = delete;
+  CacheSession& operator=(const CacheSession&) = delete;
+  ~CacheSession();
+
+  bool on() const { return on_.load(std::memory_order_relaxed); }
+  void find(std::span<CacheRequest> requests);
+  void put(const CachedRow& row);
+  // Writes the rows that wait to disk; the second function does so only if they are many.
+  void write();
+  void write_if_large();
+  CacheCounts take_counts();
+
+ private:
+  template <typename Work>
+  void attempt(const Work& work);
+
+  const WorkerContext& context_;
+  std::unique_ptr<EmbeddingCache> cache_;
+  std::atomic<bool> on_ = false;
+  std::atomic<bool> damage_reported_ = false;
+};
+
+// Returns a sink that also writes the rows of the session to disk: after the commit of the chunk
+// that they belong to, and before it if they are many. The session must outlive it.
+std::unique_ptr<RowSink> caching_sink(std::unique_ptr<RowSink> sink, CacheSession& session);
+
+}  // namespace encode

@@ -1,0 +1,147 @@
+#include "job/defences.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <torch/headeronly/version.h>
+
+#include "encode/error.h"
+
+#include "batching/pack.h"
+#include "engine/device_facts.h"
+#include "job/tokenize_plan.h"
+#include "job/vector_check.h"
+#include "nn/cuda/device.h"
+
+namespace encode {
+namespace {
+
+std::vector<PackedBatch> one_row(int64_t tokens, int64_t id) {
+  TokenizedRows rows;
+  rows.ids.assign(static_cast<size_t>(tokens), static_cast<int32_t>(id));
+  rows.offsets.push_back(tokens);
+  rows.lost_tokens.push_back(0);
+  return pack(rows, tokens, 0);
+}
+
+std::vector<float> encode_row(LoadedModel& model, const std::vector<PackedBatch>& batches) {
+  const Encoder& encoder = *model.encoder;
+  const int64_t vectors = encoder.token_embeddings() ? batches.front().tokens() : 1;
+  std::vector<float> values(static_cast<size_t>(vectors * encoder.dim()));
+  model.encoder->encode(batches, values, [](const PackedBatch&) { return true; });
+  return values;
+}
+
+// Returns true if the encoder refuses the row with this code.
+bool refuses(LoadedModel& model, const std::vector<PackedBatch>& batches, const char* code) {
+  try {
+    encode_row(model, batches);
+    return false;
+  } catch (const Error& error) {
+    if (error.detail().code != code) throw;
+    return true;
+  }
+}
+
+bool recognises_wrong_vectors() {
+  const std::vector<float> good = {0.6F, 0.8F};
+  const std::vector<float> zero = {0, 0};
+  const std::vector<float> nan = {0.6F, std::numeric_limits<float>::quiet_NaN()};
+  const std::vector<float> infinite = {std::numeric_limits<float>::infinity(), 0};
+  return !check_vector(good, true) && check_vector(zero, false) && check_vector(nan, false) &&
+         check_vector(infinite, false);
+}
+
+void check_valid_row(const LoadedModel& model, std::span<const float> values) {
+  const std::optional<BadVector> wrong = check_vector(
+      values.first(static_cast<size_t>(model.encoder->dim())), has_unit_norm(model.effective));
+  const bool may_be_zero = model.directory.model_type == kStaticEmbedding;
+  if (!wrong || (may_be_zero && wrong->code == std::string_view("vector.zero"))) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "vectors.all_bad",
+               .what = "the vector of a valid row is wrong",
+               .where = model.directory.path,
+               .expected = "a finite vector that is not 0",
+               .found = std::string(wrong->code) + ": " + wrong->message,
+               .hint = "check the model's files; float16 holds numbers up to 65504, so try dtype "
+                       "bfloat16 or float32 if the model is not float32"});
+}
+
+// A GPU computes on in the background, so settings that are in force are read back, not assumed.
+DeviceChecked describe_device(const DeviceFacts& device) {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (device.kind == DeviceKind::kCpu) return {.device = device, .allocator = ""};
+  return {.device = device,
+          .allocator = variable("PYTORCH_CUDA_ALLOC_CONF"),
+          .synchronous_launches = variable("CUDA_LAUNCH_BLOCKING") == "1"};
+}
+
+// LibTorch keeps no binary interface between minor versions.
+void tell_device(const WorkerContext& context, const DeviceFacts& device) {
+  context.events.send(describe_device(device));
+  if (device.libtorch == TORCH_VERSION) return;
+  context.log("warning", fmt::format("LibTorch {} is loaded, but the worker was built for {}",
+                                     device.libtorch, TORCH_VERSION));
+}
+
+}  // namespace
+
+void try_defences(const WorkerContext& context, LoadedModel& model) {
+  const auto tell = [&](std::string name, bool works, std::string found) {
+    context.events.send(
+        DefenceTried{.name = std::move(name), .works = works, .found = std::move(found)});
+  };
+  const Encoder& encoder = *model.encoder;
+  constexpr int64_t kTokens = 4;
+  const int64_t tokens = std::min(kTokens, encoder.max_length());
+  const std::vector<PackedBatch> valid = one_row(tokens, encoder.vocab_size() / 2);
+  const std::vector<float> before = encode_row(model, valid);
+  check_valid_row(model, before);
+
+  const bool ids = refuses(model, one_row(tokens, encoder.vocab_size()), "batch.token_id");
+  tell("ids", ids, ids ? "an id outside the vocabulary is refused" : "a wrong id was encoded");
+  const bool length = refuses(model, one_row(encoder.max_length() + 1, 0), "batch.length");
+  tell(
+      "positions", length,
+      length ? "a row beyond the longest length is refused" : "a row that is too long was encoded");
+  const bool vectors = recognises_wrong_vectors();
+  tell("vectors", vectors,
+       vectors ? "NaN, infinity and zeros are recognised" : "a wrong vector was taken for good");
+  model.encoder->release_cached_memory();
+  const bool same = encode_row(model, valid) == before;
+  tell("release", same,
+       same ? "the model encodes the same bits after memory was released"
+            : "a row got other bits after memory was released");
+}
+
+bool check_only(const WorkerContext& context, ModelKeeper& models) {
+  const JobSpec& job = context.job;
+  if (job.units.empty()) {
+    const OpenedDevice opened = open_device(job.hardware);
+    if (!opened.warning.empty()) context.log("warning", opened.warning);
+    tell_device(context, device_facts(opened.device, compute_threads(opened.device, 0)));
+    return true;
+  }
+  for (int64_t unit = 0; unit < std::ssize(job.units); ++unit) {
+    if (context.stopped()) return false;
+    LoadedModel& model = models.model_of(unit);
+    const DeviceFacts& device = model.encoder->device();
+    if (unit == 0) {
+      tell_device(context, device);
+      try_defences(context, model);
+    }
+    context.events.send(
+        UnitStarted{.unit = unit, .plan = batch_plan_of(context.unit(unit), device)});
+  }
+  return true;
+}
+
+}  // namespace encode

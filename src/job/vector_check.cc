@@ -1,0 +1,38 @@
+#include "job/vector_check.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+#include <numeric>
+
+#include "base/non_finite.h"
+
+namespace encode {
+namespace {
+
+// The vectors of a model that normalizes have a norm of 1. Float32 keeps it far better than this.
+constexpr double kNormTolerance = 1e-3;
+
+}  // namespace
+
+std::optional<BadVector> check_vector(std::span<const float> vector, bool unit_norm) {
+  if (find_non_finite(vector))
+    return BadVector{.code = "vector.not_finite", .message = "a value is NaN or infinite"};
+  const double squares = std::transform_reduce(
+      vector.begin(), vector.end(), 0.0, std::plus<>(),
+      [](float value) { return static_cast<double>(value) * static_cast<double>(value); });
+  if (squares == 0) return BadVector{.code = "vector.zero", .message = "all values are 0"};
+  const double norm = std::sqrt(squares);
+  if (unit_norm && std::abs(norm - 1) > kNormTolerance) {
+    return BadVector{.code = "vector.norm",
+                     .message = fmt::format("the norm is {:.6f}, but the model normalizes", norm)};
+  }
+  return std::nullopt;
+}
+
+bool has_unit_norm(const EffectiveResult& effective) {
+  return !effective.token_embeddings() && !effective.modules.empty() &&
+         effective.modules.back().kind == SentenceModule::Kind::kNormalize;
+}
+
+}  // namespace encode

@@ -1,0 +1,216 @@
+// Tests runs with the embedding cache: the same bytes as without it, fewer rows to encode, and a
+// run that ends well whatever is wrong with the cache.
+#include <filesystem>
+#include <fmt/format.h>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "real_run.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kRows = 400;
+
+// Returns the lines of `text` in another order, each of them `copies` times.
+std::string shuffled(const std::string& text, int copies) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::string out;
+  for (int copy = 0; copy < copies; ++copy) {
+    for (size_t i = 0; i < lines.size(); ++i) out += lines[(i * 7 + 3) % lines.size()] + "\n";
+  }
+  return out;
+}
+
+// Returns the fields of the log line "embedding_cache".
+Json cache_line(const ProgramEnd& end) {
+  std::istringstream lines(end.out);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.value("event", "") == "embedding_cache") return json;
+  }
+  ADD_FAILURE() << "no line embedding_cache in " << end.out << end.err;
+  return Json::object();
+}
+
+class CachedRun : public ::testing::Test {
+ protected:
+  // Runs with --json and the embedding cache "vectors".
+  ProgramEnd run_cached(const std::string& name, std::vector<std::string> extra = {}) const {
+    extra.insert(extra.end(), {"--embedding-cache", runs_.dir().file("vectors"), "--json"});
+    ProgramEnd end = runs_.run(name, extra);
+    EXPECT_EQ(end.exit_code, 0) << end.err << end.out;
+    return end;
+  }
+  ProgramEnd cache_verb(std::vector<std::string> words) const {
+    words.insert(words.begin(), "cache");
+    return Program(runs_.dir().path(), words).wait();
+  }
+  std::string bytes(const std::string& name) const { return read_bytes(runs_.matrix(name)); }
+
+  const RealRun runs_{"bert", kRows};
+};
+
+// The bytes of a matrix and of the files beside it do not depend on the cache, on the chunk size or
+// on the order of earlier rows.
+TEST_F(CachedRun, GivesTheSameBytesColdAndWarm) {
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{}, {"--dtype", "bfloat16"}, {"--pooling", "none"}}) {
+    const std::string id = options.empty() ? "plain" : options.back();
+    const auto with = [&options](std::vector<std::string> more) {
+      more.insert(more.end(), options.begin(), options.end());
+      return more;
+    };
+    ASSERT_EQ(runs_.run(id, with({})).exit_code, 0);
+    const Json cold = cache_line(run_cached(id + "-cold", with({"--chunk-size", "7"})));
+    const Json warm = cache_line(run_cached(id + "-warm", with({"--chunk-size", "64"})));
+    EXPECT_TRUE(bytes(id) == bytes(id + "-cold")) << id;
+    EXPECT_TRUE(bytes(id) == bytes(id + "-warm")) << id;
+    EXPECT_EQ(warm["hit_rate"], 1) << id;
+    EXPECT_EQ(warm["stored_rows"], 0) << id;
+    EXPECT_LT(cold["stored_rows"], kRows) << "some of the random rows are empty or equal";
+    if (id == "none") {
+      EXPECT_TRUE(read_bytes(runs_.dir().file("none.offsets.npy")) ==
+                  read_bytes(runs_.dir().file("none-warm.offsets.npy")));
+    }
+  }
+}
+
+TEST_F(CachedRun, EncodesEachTextOnceInARun) {
+  const std::string texts = read_bytes(runs_.dir().file("texts.txt"));
+  const std::string input = runs_.dir().write("many.txt", shuffled(texts, 5));
+  const Json once = cache_line(run_cached("once", {"--chunk-size", "50"}));
+  std::filesystem::remove_all(runs_.dir().file("vectors"));
+  const Json many = cache_line(run_cached("many", {"--input", input, "--chunk-size", "50"}));
+  EXPECT_EQ(many["stored_rows"], once["stored_rows"]);
+  // A second run, with another order and the tiers in memory empty, encodes nothing.
+  const Json again = cache_line(run_cached("again", {"--input", input}));
+  EXPECT_EQ(again["stored_rows"], 0);
+  EXPECT_EQ(again["hit_rate"], 1);
+  EXPECT_GT(again["disk_load_ratio"], 0);
+}
+
+TEST_F(CachedRun, DuplicatesOfAWindowAreEncodedOnceWithoutACache) {
+  const std::string texts = read_bytes(runs_.dir().file("texts.txt")).substr(0, 1500);
+  const std::string input = runs_.dir().write("many.txt", shuffled(texts, 3));
+  for (const std::string pooling : {"mean", "none"}) {
+    const ProgramEnd end =
+        runs_.run("many-" + pooling, {"--input", input, "--pooling", pooling, "--json"});
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_GE(cache_line(end)["deduplicated_rows"], 80);
+    ASSERT_EQ(runs_
+                  .run("ones-" + pooling, {"--input", input, "--pooling", pooling, "--chunk-size",
+                                           "1", "--batch-tokens", "1"})
+                  .exit_code,
+              0);
+    EXPECT_TRUE(bytes("many-" + pooling) == bytes("ones-" + pooling));
+  }
+}
+
+TEST_F(CachedRun, AnotherOptionOfTheModelIsAnotherKey) {
+  run_cached("first");
+  EXPECT_EQ(cache_line(run_cached("normal", {"--normalize"}))["hit_rate"], 0);
+  EXPECT_EQ(cache_line(run_cached("short", {"--max-length", "5"}))["hit_rate"], 0);
+  EXPECT_EQ(cache_line(run_cached("prompt", {"--prompt", "q "}))["hit_rate"], 0);
+}
+
+TEST_F(CachedRun, StatusShowsTheCache) {
+  run_cached("first");
+  run_cached("second");
+  const std::string cache_dir = runs_.matrix("second") + ".cache";
+  const ProgramEnd text = Program(runs_.dir().path(), {"status", cache_dir}).wait();
+  EXPECT_THAT(text.out, HasSubstr("100.0% of"));
+  const ProgramEnd json = Program(runs_.dir().path(), {"status", cache_dir, "--json"}).wait();
+  EXPECT_EQ(Json::parse(json.out)["embedding_cache"]["hit_rate"], 1);
+}
+
+// Whatever is wrong with the cache, the run has the same result and says once what is wrong.
+class BadCache : public CachedRun {
+ protected:
+  void expect_run_without(const std::string& code) {
+    ASSERT_EQ(runs_.run("plain", {}).exit_code, 0);
+    const ProgramEnd end = run_cached("bad");
+    EXPECT_TRUE(bytes("bad") == bytes("plain"));
+    const std::string error = "error[" + code + "]";
+    const size_t first = end.out.find(error);
+    EXPECT_NE(first, std::string::npos) << end.out;
+    EXPECT_EQ(end.out.find(error, first + 1), std::string::npos) << "said twice: " << end.out;
+    EXPECT_THAT(read_bytes(runs_.matrix("bad") + ".cache/faults.jsonl"),
+                HasSubstr("\"type\":\"embedding_cache\""));
+  }
+};
+
+TEST_F(BadCache, OfAnotherVersionEndsNoRun) {
+  runs_.dir().write("vectors/embedding_cache.json", R"({"encode":"embedding cache","format":99})");
+  expect_run_without("cache.version");
+  EXPECT_EQ(cache_verb({"stats", "--dir", runs_.dir().file("vectors")}).exit_code, 78);
+}
+
+TEST_F(BadCache, OfAnotherProgramEndsNoRun) {
+  const std::string path = runs_.dir().write("vectors/thesis.txt", "mine");
+  expect_run_without("cache.foreign");
+  EXPECT_EQ(read_bytes(path), "mine");
+  EXPECT_EQ(cache_verb({"clear", "--dir", runs_.dir().file("vectors")}).exit_code, 66);
+  EXPECT_EQ(read_bytes(path), "mine");
+}
+
+TEST_F(BadCache, WithDamagedRecordsEndsNoRun) {
+  run_cached("first");
+  const std::string path = runs_.dir().file("vectors/data.mdb");
+  std::string content = read_bytes(path);
+  const std::string row = bytes("first").substr(128, 40);
+  const size_t place = content.find(row);
+  ASSERT_NE(place, std::string::npos);
+  content[place] = static_cast<char>(content[place] ^ 4);
+  write_bytes(path, content);
+  EXPECT_EQ(cache_verb({"verify", "--dir", runs_.dir().file("vectors")}).exit_code, 65);
+  expect_run_without("cache.damaged");
+  EXPECT_EQ(cache_line(run_cached("healed"))["hit_rate"], 1) << "the row was written again";
+}
+
+// LMDB follows references without a check, so such a file can end the worker by a signal.
+TEST_F(BadCache, WithADestroyedTreeEndsNoRun) {
+  run_cached("first");
+  const std::string path = runs_.dir().file("vectors/data.mdb");
+  std::string content = read_bytes(path);
+  constexpr size_t kPageBytes = 4096;
+  for (size_t page = 2; page * kPageBytes < content.size(); ++page) {
+    for (size_t i = 10; i < 200; i += 2) content[page * kPageBytes + i] = '\x7b';
+  }
+  write_bytes(path, content);
+  ASSERT_EQ(runs_.run("plain", {}).exit_code, 0);
+  const ProgramEnd end = run_cached("bad");
+  EXPECT_TRUE(bytes("bad") == bytes("plain"));
+  EXPECT_THAT(end.out, HasSubstr("error[cache.damaged]"));
+  EXPECT_EQ(cache_verb({"verify", "--dir", runs_.dir().file("vectors")}).exit_code, 65);
+  EXPECT_EQ(cache_verb({"clear", "--dir", runs_.dir().file("vectors")}).exit_code, 0);
+  run_cached("cleared");
+  EXPECT_EQ(cache_line(run_cached("warm"))["hit_rate"], 1);
+}
+
+TEST_F(CachedRun, TheVerbsWork) {
+  const std::string dir = runs_.dir().file("vectors");
+  EXPECT_EQ(cache_verb({"stats", "--dir", dir}).exit_code, 66);
+  run_cached("first");
+  const ProgramEnd stats = cache_verb({"stats", "--dir", dir, "--json"});
+  EXPECT_EQ(stats.exit_code, 0) << stats.err;
+  EXPECT_GT(Json::parse(stats.out)["rows"], 300);
+  EXPECT_THAT(cache_verb({"verify", "--dir", dir}).out, HasSubstr("everything is good"));
+  EXPECT_EQ(cache_verb({"prune", "--dir", dir, "--to", "5"}).exit_code, 64) << "no unit";
+  EXPECT_EQ(cache_verb({"prune", "--dir", dir, "--to", "0 MB"}).exit_code, 0);
+  EXPECT_EQ(Json::parse(cache_verb({"stats", "--dir", dir, "--json"}).out)["rows"], 0);
+  EXPECT_EQ(cache_verb({"clear", "--dir", dir}).exit_code, 0);
+  EXPECT_EQ(cache_verb({"clean", "--dir", dir}).exit_code, 64);
+}
+
+}  // namespace
+}  // namespace encode::testing
