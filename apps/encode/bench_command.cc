@@ -18,8 +18,9 @@ int bench(const ConfigFlags& flags, const BenchOptions& options) {
   Terminal err(STDERR_FILENO);
   const BenchEnd end = run_bench(configs, options, run_environment(), err);
   if (end.stopped_by != 0) return end_by_signal(end.stopped_by);
-  const std::string text =
-      configs.front().log.json ? to_json(end.report).dump() + "\n" : render(end.report);
+  const std::string text = configs.front().log.json
+                               ? to_json(end.report).dump(-1, ' ', /*ensure_ascii=*/true) + "\n"
+                               : render(end.report);
   std::fputs(text.c_str(), stdout);
   return 0;
 }
@@ -39,6 +40,8 @@ Command add_bench_command(CLI::App& main) {
   app->add_option("--product-seconds", options->product_seconds,
                   "How long the products alone are timed before and after each run (default 2)")
       ->check(CLI::Range(0.01, 3600.0));
+  app->add_flag("--measure-refused", options->measure_refused,
+                "Measure a quantized type even if `encode run` refuses it for this model");
   app->footer(
       "--dtype and --batch-tokens may list several values, separated by commas. They are timed in "
       "turn.\n"

@@ -18,13 +18,23 @@ struct Command {
   std::function<int()> run;  // called after parsing; returns the exit code, or throws Error
 };
 
+// Throws Error kUsage "usage". `command` is the command whose --help explains the flags: "encode
+// plan".
+[[noreturn]] void refuse_usage(const std::string& command, std::string what, std::string expected,
+                               std::string found);
+
 Command add_run_command(CLI::App& main);
+Command add_retry_failed_command(CLI::App& main);
+Command add_status_command(CLI::App& main);
 Command add_verify_command(CLI::App& main);
+Command add_cache_command(CLI::App& main);
 Command add_compare_command(CLI::App& main);
 Command add_config_command(CLI::App& main);
 Command add_tokenize_command(CLI::App& main);
 Command add_models_command(CLI::App& main);
 Command add_bench_command(CLI::App& main);
+Command add_preflight_command(CLI::App& main);
+Command add_plan_command(CLI::App& main);
 
 // The flags that set keys of the config. All commands that read a config have these flags. `app`
 // must outlive this object and its copies.
@@ -33,6 +43,7 @@ class ConfigFlags {
   explicit ConfigFlags(CLI::App& app);  // adds --config, --model, --input, ...
   // May be called only after parsing. Throws what load_config() throws.
   LoadedConfig load() const;
+  const std::string& config_path() const;  // the value of --config, or ""
   // Loads one config for each combination of the values of --dtype and --batch-tokens, which may be
   // lists: "--dtype float32,bfloat16 --batch-tokens 1024,4096" gives four configs.
   std::vector<LoadedConfig> load_each() const;

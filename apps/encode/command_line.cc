@@ -88,6 +88,14 @@ int run_command(const std::vector<Command>& commands) {
 
 }  // namespace
 
+void refuse_usage(const std::string& command, std::string what, std::string expected,
+                  std::string found) {
+  refuse({.what = std::move(what),
+          .expected = std::move(expected),
+          .found = std::move(found),
+          .hint = fmt::format("see {} --help", command)});
+}
+
 int run_command_line(std::vector<std::string> arguments) {
   CLI::App main(
       "Turns text files into embedding matrices, in chunks that survive an interruption.\n"
@@ -95,10 +103,11 @@ int run_command_line(std::vector<std::string> arguments) {
       "encode");
   main.set_version_flag("--version", "encode " ENCODE_VERSION);
   main.require_subcommand(1);
-  std::vector<Command> commands = {add_run_command(main),      add_verify_command(main),
-                                   add_compare_command(main),  add_config_command(main),
-                                   add_tokenize_command(main), add_models_command(main),
-                                   add_bench_command(main)};
+  std::vector<Command> commands = {
+      add_run_command(main),       add_retry_failed_command(main), add_status_command(main),
+      add_verify_command(main),    add_compare_command(main),      add_config_command(main),
+      add_tokenize_command(main),  add_models_command(main),       add_bench_command(main),
+      add_preflight_command(main), add_plan_command(main),         add_cache_command(main)};
   commands.push_back({main.add_subcommand("version", "Print the version"), [] {
                         std::puts("encode " ENCODE_VERSION);
                         return 0;

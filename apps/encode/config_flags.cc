@@ -30,9 +30,13 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--output", "output.file", nullptr, "Path of the final matrix (.npy)"},
     {"--cache-dir", "semantic.cache_dir", nullptr,
      "Directory of the chunks, the log and, without --output, the final matrices"},
+    {"--embedding-cache", "semantic.embedding_cache.dir", nullptr,
+     "Directory of the embedding cache: rows that were encoded before get their vectors from it"},
     {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16, float16, int8 or fp8"},
     {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr, "highest or high"},
     {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
+    {"--devices", "hardware.devices", nullptr,
+     "Devices that encode at the same time: cuda:0,cuda:1 or all"},
     {"--pooling", "semantic.pooling", nullptr,
      "cls, mean, max, lasttoken, weightedmean, mean_sqrt_len_tokens or none"},
     {"--normalize", "semantic.normalize", "true", "Scale every embedding to length 1"},
@@ -46,11 +50,18 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--prompt", "semantic.prompt", nullptr, "Text to put before every row"},
     {"--prompt-name", "semantic.prompt_name", nullptr, "Name of one of the model's own prompts"},
     {"--batch-size", "semantic.batch_size", nullptr,
-     "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit"},
-    {"--batch-tokens", "semantic.batch_tokens", nullptr, "Most tokens in a batch; 0: 16,384"},
+     "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit; or auto"},
+    {"--batch-tokens", "semantic.batch_tokens", nullptr,
+     "Most tokens in a batch; 0: 16,384; or auto"},
     {"--threads", "hardware.threads", nullptr,
      "Compute threads on a CPU; 0: as many as the container may use"},
-    {"--chunk-size", "semantic.chunk_size", nullptr, "Rows in a chunk; 0: the default"},
+    {"--memory-limit", "hardware.memory_limit", nullptr,
+     "Most host memory of the run, as in 600MB or 4GiB; null: what the container may use"},
+    {"--memory-pressure-percent", "hardware.memory_pressure_percent", nullptr,
+     "Part of the memory limit that the run tries to stay below; 0: regard no limit"},
+    {"--synchronous-launches", "hardware.synchronous_launches", "true",
+     "End every CUDA kernel before the next one starts, to find the cause of a device error"},
+    {"--chunk-size", "semantic.chunk_size", nullptr, "Rows in a chunk; 0: the default; or auto"},
     {"--standard", "semantic.use_chunked_encoding", "false",
      "Encode in one pass, without chunk files"},
     {"--keep-chunks", "semantic.keep_chunk_cache", "true",
@@ -84,6 +95,8 @@ ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Gi
 }
 
 LoadedConfig ConfigFlags::load() const { return load({}); }
+
+const std::string& ConfigFlags::config_path() const { return given_->config; }
 
 std::vector<LoadedConfig> ConfigFlags::load_each() const {
   std::vector<std::map<std::string, std::string>> combinations = {{}};

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
+#include <string>
 
 #include "command.h"
 #include "model_dir/architectures.h"
@@ -19,9 +21,10 @@ int list_models() {
   const size_t type = width_of([](const Architecture& a) { return a.model_type; }, 10);
   const size_t block = width_of([](const Architecture& a) { return a.block; }, 6);
   const size_t source = width_of([](const Architecture& a) { return a.source; }, 5);
+  std::string text;
   const auto line = [&](const Architecture& a) {
-    fmt::print("{:<{}}  {:<{}}  {:<{}}  {}\n", a.model_type, type, a.block, block, a.source, source,
-               a.examples);
+    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {}\n", a.model_type, type, a.block, block,
+                        a.source, source, a.examples);
   };
   line({.model_type = "model_type",
         .positions = Positions::kUnbounded,
@@ -29,6 +32,7 @@ int list_models() {
         .source = "paper",
         .examples = "examples"});
   for (const Architecture& entry : architectures()) line(entry);
+  std::fputs(text.c_str(), stdout);
   return 0;
 }
 

@@ -8,14 +8,23 @@
 namespace encode {
 namespace {
 
-int run(const ConfigFlags& flags, bool fresh) {
-  LoadedConfig config = flags.load();
-  config.run.store.fresh = fresh;
+struct RunFlags {
+  bool fresh = false;
+  bool overwrite = false;
+  bool retry_set_aside = false;
+};
+
+int run(const ConfigFlags& config_flags, const RunFlags& flags) {
+  LoadedConfig config = config_flags.load();
+  config.run.store.fresh = flags.fresh;
+  config.run.store.overwrite = flags.overwrite;
+  RunEnvironment environment = run_environment();
+  environment.retry_set_aside = flags.retry_set_aside;
   int stopped_by = 0;
   {
     Terminal err(STDERR_FILENO);
     Terminal out(STDOUT_FILENO);
-    stopped_by = run_experiment(config.run, run_environment(), err, out).stopped_by;
+    stopped_by = run_experiment(config.run, environment, err, out).stopped_by;
   }
   return stopped_by == 0 ? 0 : end_by_signal(stopped_by);
 }
@@ -25,15 +34,28 @@ int run(const ConfigFlags& flags, bool fresh) {
 Command add_run_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "run", "Encode every stream of an experiment, and continue where an earlier run ended");
-  const ConfigFlags flags(*app);
-  const auto fresh = std::make_shared<bool>(false);
-  app->add_flag("--fresh", *fresh, "Delete what an earlier run left, and start over");
+  const ConfigFlags config_flags(*app);
+  const auto flags = std::make_shared<RunFlags>();
+  app->add_flag("--fresh", flags->fresh, "Delete what an earlier run left, and start over");
+  app->add_flag("--overwrite", flags->overwrite,
+                "Replace files at the paths of the outputs that encode did not write");
   app->footer(
       "Examples:\n"
       "  encode run --config configs/experiment.yaml\n"
       "  encode run --model DIR --input texts.jsonl --field text --output out.npy\n"
       "docs/errors.md lists the exit codes. After exit code 75, run the same command again.");
-  return {app, [flags, fresh] { return run(flags, *fresh); }};
+  return {app, [config_flags, flags] { return run(config_flags, *flags); }};
+}
+
+Command add_retry_failed_command(CLI::App& main) {
+  CLI::App* app = main.add_subcommand(
+      "retry-failed", "Encode the rows again that a run has set aside, and publish their matrices");
+  const ConfigFlags config_flags(*app);
+  app->footer(
+      "Example: encode retry-failed --config configs/experiment.yaml\n"
+      "The chunks of these rows are encoded again. The command ends as encode run does: with exit "
+      "code 65 if a row fails again and semantic.quarantine is error.");
+  return {app, [config_flags] { return run(config_flags, {.retry_set_aside = true}); }};
 }
 
 }  // namespace encode

@@ -7,6 +7,8 @@
 
 #include "encode/error.h"
 
+#include "supervisor/stop_signal.h"
+
 namespace encode {
 namespace {
 
@@ -33,7 +35,7 @@ RunEnvironment run_environment() {
 }
 
 int end_by_signal(int number) {
-  if (number == SIGUSR1) return static_cast<int>(ExitCode::kTempFail);
+  if (asks_for_restart(number)) return static_cast<int>(ExitCode::kTempFail);
   constexpr int kShellOffset = 128;
   std::signal(number, SIG_DFL);
   std::raise(number);

@@ -11,8 +11,8 @@ namespace encode {
 RunEnvironment run_environment();
 
 // Ends this process with the signal `number`, so that shells and schedulers see this signal (as the
-// exit code 130 or 143). For SIGUSR1 it returns the exit code 75 instead. A scheduler sends SIGUSR1
-// before it preempts a job, and 75 tells the scheduler to start the job again.
+// exit code 130 or 143). If asks_for_restart(), it returns the exit code 75 instead. A scheduler
+// sends SIGUSR1 before it preempts a job, and 75 tells the scheduler to start the job again.
 int end_by_signal(int number);
 
 }  // namespace encode

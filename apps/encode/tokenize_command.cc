@@ -1,5 +1,5 @@
 #include <chrono>
-#include <filesystem>
+#include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -16,7 +16,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path_kind.h"
 #include "command.h"
+#include "supervisor/plan/output_guard.h"
 #include "token_statistics.h"
 
 namespace encode {
@@ -34,26 +36,27 @@ struct TokenizeFlags {
   bool no_lost_count = false;
   bool tokens = false;
   bool offsets = false;
+  bool overwrite = false;
 };
-
-[[noreturn]] void refuse_usage(std::string what, std::string expected, std::string found) {
-  throw Error({.exit_code = ExitCode::kUsage,
-               .code = "usage",
-               .what = std::move(what),
-               .where = "command line",
-               .expected = std::move(expected),
-               .found = std::move(found),
-               .hint = "see encode tokenize --help"});
-}
 
 void check(const TokenizeFlags& flags) {
   if (flags.model.empty() == flags.tokenizer.empty()) {
-    refuse_usage("exactly one option must name the tokenizer", "--model DIR or --tokenizer FILE",
+    refuse_usage("encode tokenize", "exactly one option must name the tokenizer",
+                 "--model DIR or --tokenizer FILE",
                  flags.model.empty() ? "neither of them" : "both of them");
   }
   if (flags.no_truncation && flags.max_length > 0)
-    refuse_usage("two options contradict each other", "--max-length or --no-truncation",
-                 "both of them");
+    refuse_usage("encode tokenize", "two options contradict each other",
+                 "--max-length or --no-truncation", "both of them");
+}
+
+// Checks the output before the work begins.
+void check_output(const TokenizeFlags& flags, const std::string& model_dir) {
+  OutputGuard guard(flags.overwrite);
+  guard.protect(flags.input, "the input");
+  guard.protect(flags.tokenizer, "the tokenizer");
+  if (!model_dir.empty()) guard.protect_directory(model_dir);
+  guard.check_new(flags.output);
 }
 
 // Returns the options. The rows are truncated at the model's limit unless the flags state another
@@ -63,7 +66,7 @@ TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& 
                           .add_special_tokens = !flags.no_special_tokens,
                           .count_lost_tokens = !flags.no_lost_count};
   const auto has = [&](const char* name) {
-    return !model_dir.empty() && std::filesystem::exists(std::filesystem::path(model_dir) / name);
+    return !model_dir.empty() && path_exists(fmt::format("{}/{}", model_dir, name), "model.open");
   };
   if (!has("config.json") && !has("modules.json")) return options;
   const ModelDirectory directory = open_model_directory(model_dir);
@@ -118,6 +121,7 @@ int tokenize(const TokenizeFlags& flags) {
   check(flags);
   const std::string model_dir =
       flags.model.empty() ? std::string() : resolve_model(flags.model, std::nullopt);
+  check_output(flags, model_dir);
   const std::unique_ptr<Tokenizer> tokenizer = flags.model.empty()
                                                    ? load_tokenizer(flags.tokenizer)
                                                    : load_tokenizer_from_directory(model_dir);
@@ -146,11 +150,15 @@ int tokenize(const TokenizeFlags& flags) {
     }
     rows.clear();
     const Clock::time_point start = Clock::now();
-    if (offsets.has_value()) {
-      offsets->clear();
-      tokenizer->encode_with_offsets(text.utf8, options, rows, *offsets);
-    } else {
-      tokenizer->encode(text.utf8, options, rows);
+    try {
+      if (offsets.has_value()) {
+        offsets->clear();
+        tokenizer->encode_with_offsets(text.utf8, options, rows, *offsets);
+      } else {
+        tokenizer->encode(text.utf8, options, rows);
+      }
+    } catch (const Error& error) {
+      throw naming_row(error, fmt::format("{}:{}", flags.input, text.line));
     }
     tokenizing += Clock::now() - start;
     statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],
@@ -160,7 +168,8 @@ int tokenize(const TokenizeFlags& flags) {
   }
   output.commit();
   const double seconds = std::chrono::duration<double>(tokenizing).count();
-  fmt::print("{}\n{}", tokenizer->description(), statistics.render(options, seconds));
+  const std::string report = tokenizer->description() + "\n" + statistics.render(options, seconds);
+  std::fputs(report.c_str(), stdout);
   return 0;
 }
 
@@ -184,6 +193,7 @@ Command add_tokenize_command(CLI::App& main) {
   app->add_option("--output", flags->output,
                   "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
       ->required();
+  app->add_flag("--overwrite", flags->overwrite, "Replace the output if it exists");
   app->add_option("--max-length", flags->max_length,
                   "Most tokens of a row, special tokens included (default: the model's limit)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));

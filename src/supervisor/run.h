@@ -15,11 +15,14 @@ namespace encode {
 
 struct RunEnvironment {
   WorkerOptions worker;
-  double first_restart_delay_seconds = 1;  // see RestartPolicy::restart_delay()
+  double first_restart_delay_seconds = 1;  // see FaultPolicy::restart()
   std::string version;                     // of encode, for the log
+  // True: the rows that earlier runs set aside are tried again.
+  bool retry_set_aside = false;
   // The run stops when this StopSignal has received a signal. It must outlive the run. If it is
   // null, the run catches the signals itself. `encode bench` has one StopSignal for several runs.
   const StopSignal* stop = nullptr;
+  bool measure_refused = false;  // see JobSpec; only `encode bench` may set it
   // Is called with every event that the worker sends, on the thread of run_experiment().
   std::function<void(const WorkerEvent&)> on_event = [](const WorkerEvent&) {};
 };

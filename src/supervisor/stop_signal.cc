@@ -1,5 +1,6 @@
 #include "supervisor/stop_signal.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -12,19 +13,28 @@
 namespace encode {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kRestartSignals = {SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGPWR};
 
 std::atomic<int> requested = 0;
 std::atomic<int> wake_fd = -1;
 static_assert(std::atomic<int>::is_always_lock_free);
 
+extern "C" void end_at_once(int /*number*/) { ::_exit(static_cast<int>(ExitCode::kTempFail)); }
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction current = {};
+  ::sigaction(number, nullptr, &current);
+  if (current.sa_handler == SIG_IGN) return;
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(number, &action, nullptr);
+}
+
 void restore_defaults() {
-  for (const int number : kSignals) {
-    struct sigaction current = {};
-    ::sigaction(number, nullptr, &current);
-    if (current.sa_handler != SIG_IGN)
-      ::signal(number, SIG_DFL);  // NOLINT(bugprone-signal-handler)
-  }
+  for (const int number : kSignals) handle(number, SIG_DFL);
+  for (const int number : kRestartSignals) handle(number, end_at_once);
 }
 
 extern "C" void handle_signal(int number) {
@@ -38,6 +48,15 @@ extern "C" void handle_signal(int number) {
 
 }  // namespace
 
+bool asks_for_restart(int signal_number) {
+  return std::find(kRestartSignals.begin(), kRestartSignals.end(), signal_number) !=
+         kRestartSignals.end();
+}
+
+void end_at_once_if_asked_for_restart() {
+  for (const int number : kRestartSignals) handle(number, end_at_once);
+}
+
 StopSignal::StopSignal() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -47,14 +66,8 @@ StopSignal::StopSignal() {
   write_end_ = UniqueFd(ends[1]);
   requested = 0;
   wake_fd = write_end_.get();
-  struct sigaction action = {};
-  action.sa_handler = handle_signal;
-  action.sa_flags = SA_RESTART;
-  for (const int number : kSignals) {
-    struct sigaction current = {};
-    ::sigaction(number, nullptr, &current);
-    if (current.sa_handler != SIG_IGN) ::sigaction(number, &action, nullptr);
-  }
+  for (const int number : kSignals) handle(number, handle_signal);
+  for (const int number : kRestartSignals) handle(number, handle_signal);
   ::signal(SIGPIPE, SIG_IGN);
 }
 

@@ -1,20 +1,19 @@
 #include "verify/chunk_check.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/path_kind.h"
 #include "store/audit.h"
 
 namespace encode {
 namespace {
 
 bool is_directory(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
+  return path_kind(path, "store.chunk") == PathKind::kDirectory;
 }
 
 std::optional<ChunkFolder> read_folder(const std::string& directory, Findings& findings) {

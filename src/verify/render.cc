@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "verify/compare.h"
 #include "verify/verify.h"
 
@@ -48,7 +49,7 @@ const char* word_for(CheckStatus status) {
 }
 
 std::string dump(const Json& json) {
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 std::string describe(const Finding& finding) {
@@ -102,7 +103,7 @@ std::string render_table(const VerifyReport& report) {
       if (finding.status == status) text += describe(finding);
     }
   }
-  return text;
+  return printable(text);
 }
 
 std::string render_json(const VerifyReport& report) {
@@ -160,7 +161,7 @@ std::string render_table(const CompareReport& report) {
     text += fmt::format("\n{}", align(rows));
   }
   for (const std::string& failure : report.failures) text += fmt::format("FAILED  {}\n", failure);
-  return text;
+  return printable(text);
 }
 
 std::string render_json(const CompareReport& report) {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/npy_reader.h"
+#include "base/path_kind.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "verify/chunk_check.h"
@@ -28,10 +29,7 @@ bool tells_about_the_file(const Error& error) {
          error.exit_code() == ExitCode::kConfig || error.exit_code() == ExitCode::kNoInput;
 }
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
+bool exists(const std::string& path) { return path_exists(path, "npy.open"); }
 
 std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyOptions& options,
                                      Findings& findings) {
@@ -67,10 +65,12 @@ void check_values(const MatrixScan& scan, const std::optional<Manifest>& manifes
                  list_rows(scan.non_finite_examples, summary.non_finite_rows));
   const bool floats = summary.dtype.find('f') != std::string::npos;
   if (!manifest || !floats) return;
-  const int64_t allowed = manifest->stats.zero_token_rows;
+  int64_t allowed = manifest->stats.zero_token_rows;
+  if (manifest->quarantine == QuarantinePolicy::kZeros) allowed += manifest->stats.set_aside_rows;
   findings.check(
       "zero_rows", summary.zero_rows <= allowed,
-      {.expected = fmt::format("at most {} zero rows, one for each row without tokens", allowed),
+      {.expected = fmt::format("at most {} zero rows, one for each row without tokens or set aside",
+                               allowed),
        .found = fmt::format("{} zero rows", summary.zero_rows)},
       list_rows(scan.zero_examples, summary.zero_rows));
   const bool normalized =
@@ -101,19 +101,13 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
 }
 
 // Reads the manifest. Adds a finding about it. Returns nullopt if it is missing or damaged.
-std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, bool required,
-                                       Findings& findings) {
+std::optional<Manifest> check_manifest(const ExpectedMatrix& matrix, Findings& findings) {
   try {
     std::optional<Manifest> manifest = read_manifest(matrix.path);
-    if (!manifest && required) {
-      findings.check("manifest", false, {.expected = "a manifest", .found = "none"},
-                     "encode did not finish this matrix");
-    } else if (!manifest) {
-      findings.warn("manifest", "a manifest", "none",
-                    "without a manifest the content of the file cannot be checked");
-    } else {
-      findings.check("manifest", true, {.expected = "a manifest", .found = "a manifest"});
-    }
+    findings.check("manifest", manifest.has_value(),
+                   {.expected = "a manifest", .found = manifest ? "a manifest" : "none"},
+                   "encode did not finish this matrix, or its manifest was removed: the content "
+                   "cannot be checked");
     return manifest;
   } catch (const Error& error) {
     if (!tells_about_the_file(error)) throw;
@@ -136,6 +130,21 @@ void check_truncation(const std::string& path, const Manifest& manifest, MatrixS
                  {.expected = "the ledger that the manifest describes",
                   .found = wrong.empty() ? "the same" : wrong},
                  summary.ledger_path);
+}
+
+// Checks the ledger of the rows that were set aside, and says how many there are.
+void check_set_aside(const std::string& path, const Manifest& manifest, Findings& findings) {
+  if (manifest.quarantine == QuarantinePolicy::kError) return;
+  findings.warn("set_aside", "a vector for every row",
+                fmt::format("{} rows set aside ({})", manifest.stats.set_aside_rows,
+                            to_string(manifest.quarantine)),
+                set_aside_path(path));
+  if (!manifest.set_aside) return;
+  const std::string wrong = check_sealed_file(set_aside_path(path), *manifest.set_aside);
+  findings.check("set_aside_ledger", wrong.empty(),
+                 {.expected = "the ledger that the manifest describes",
+                  .found = wrong.empty() ? "the same" : wrong},
+                 set_aside_path(path));
 }
 
 // Checks the offsets file of a matrix of token embeddings.
@@ -239,8 +248,8 @@ void check_combined(const std::string& path, const Manifest& manifest, Findings&
 }
 
 // Checks one matrix. Returns true if it has a manifest and no check failed.
-bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
-                  const VerifyOptions& options, VerifyReport& report) {
+bool check_matrix(const ExpectedMatrix& matrix, const VerifyOptions& options,
+                  VerifyReport& report) {
   Findings findings(matrix.name, report.findings);
   const size_t first_finding = report.findings.size();
   const std::optional<MatrixScan> scan = check_file(matrix, options, findings);
@@ -255,12 +264,15 @@ bool check_matrix(const ExpectedMatrix& matrix, bool manifest_required,
   }
   report.matrices.push_back(scan->summary);
   MatrixSummary& summary = report.matrices.back();
-  const std::optional<Manifest> manifest = check_manifest(matrix, manifest_required, findings);
-  summary.input_rows = manifest && manifest->offsets ? manifest->identity.rows : summary.rows;
+  const std::optional<Manifest> manifest = check_manifest(matrix, findings);
+  summary.input_rows = manifest && manifest->offsets
+                           ? manifest->identity.rows
+                           : summary.rows + (manifest ? manifest->dropped_rows : 0);
   if (manifest) {
     check_against_manifest(scan->summary, *manifest, findings);
     check_truncation(matrix.path, *manifest, summary, findings);
     check_row_offsets(matrix.path, *manifest, findings);
+    check_set_aside(matrix.path, *manifest, findings);
   }
   check_expectations(matrix, summary, manifest, findings);
   check_values(*scan, manifest, findings);
@@ -304,7 +316,7 @@ VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::
                         const VerifyOptions& options) {
   VerifyReport report;
   for (const ExpectedMatrix& matrix : matrices) {
-    const bool complete = check_matrix(matrix, /*manifest_required=*/true, options, report);
+    const bool complete = check_matrix(matrix, options, report);
     if (cache_dir.empty()) continue;
     Findings findings(matrix.name, report.findings);
     check_chunk_folder(matrix, cache_dir, complete, findings);
@@ -326,7 +338,7 @@ VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOpt
                                    .rows = {},
                                    .dim = {},
                                    .fingerprint = {}};
-    check_matrix(matrix, /*manifest_required=*/false, options, report);
+    check_matrix(matrix, options, report);
   }
   return report;
 }

@@ -82,8 +82,7 @@ struct VerifyReport {
 // kIoError only if the file system does not let it read a file.
 VerifyReport verify_run(const std::vector<ExpectedMatrix>& matrices, const std::string& cache_dir,
                         const VerifyOptions& options);
-// Checks matrix files against their manifests, without a config. A file without a manifest gives a
-// warning. Throws what verify_run() throws.
+// Checks matrix files against their manifests, without a config. Throws what verify_run() throws.
 VerifyReport verify_files(const std::vector<std::string>& paths, const VerifyOptions& options);
 
 // Returns a report for people: an aligned table with one line for each matrix, then the warnings

@@ -1,11 +1,19 @@
 // Sends signals to `encode`. It must end as its caller expects, keep the committed chunks and leave
 // no worker running.
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <functional>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +44,7 @@ class Signals : public ::testing::Test {
   Signals() { experiment_.write_input("tc", kRows, "tc"); }
 
   Program start(const std::string& misdeed = "") {
-    Program::Environment environment = {{"FAKE_WORKER_SLOW", "1"}};
+    Program::Environment environment = {{"FAKE_WORKER_SLOW_MS", "20"}};
     if (!misdeed.empty()) environment["FAKE_WORKER"] = misdeed;
     return Program(experiment_.dir().path(), arguments(), environment);
   }
@@ -110,6 +118,75 @@ TEST_F(Signals, KilledSupervisorTakesItsWorkerAlong) {
   EXPECT_EQ(program.wait().signal, SIGKILL);
   EXPECT_TRUE(nobody_left());
   finish_and_check();
+}
+
+// Sends signals at random moments, of which half find a slow disk, so that they hit commits too.
+class AnyMoment : public Signals {
+ protected:
+  static constexpr int kUsualSignals = 3;  // scripts/soak/signals.sh sends 200
+
+  // Starts a run and sends the signal after a random time. Returns how long the run took to end, or
+  // nullopt if it ended before.
+  std::optional<double> interrupt(int number) {
+    Program::Environment environment = {{"FAKE_WORKER_SLOW", "1"}};
+    if (random_() % 2 == 0) {
+      environment["LD_PRELOAD"] = FAULT_LIBRARY;
+      environment["FAULT_ROOT"] = experiment_.dir().file("cache");
+      environment["FAULT_MODE"] = "delay";
+    }
+    Program program(experiment_.dir().path(), arguments(), environment);
+    std::this_thread::sleep_for(milliseconds(random_() % 1500));
+    const auto sent = std::chrono::steady_clock::now();
+    program.signal(number);
+    const ProgramEnd end = program.wait();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - sent;
+    if (end.exit_code == 0 && end.signal == 0) return std::nullopt;
+    // A signal that comes before encode has set its handlers ends it at once.
+    const bool by_signal = end.signal == number;
+    const bool preempted = number != SIGKILL && end.exit_code == 75;
+    EXPECT_TRUE(by_signal || preempted) << number << ": " << end.exit_code << " " << end.err;
+    EXPECT_TRUE(nobody_left());
+    return took.count();
+  }
+
+  // Starts with an empty cache directory.
+  void start_over() {
+    std::filesystem::remove_all(experiment_.dir().file("cache"));
+    for (const std::string& path : {output(), manifest_path(output()), ledger_path(output())})
+      std::filesystem::remove(path);
+  }
+
+  void expect_finished_without_a_chunk_twice() {
+    const ProgramEnd end = Program(experiment_.dir().path(), arguments()).wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    const std::vector<int64_t> chunks = experiment_.take_encoded_chunks();
+    EXPECT_EQ(std::set<int64_t>(chunks.begin(), chunks.end()).size(), chunks.size());
+  }
+
+  std::mt19937 random_{11};
+};
+
+TEST_F(AnyMoment, ASignalKeepsTheCommittedChunks) {
+  constexpr std::array kSignals = {SIGINT,  SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
+                                   SIGXCPU, SIGALRM, SIGPWR, SIGKILL};
+  expect_finished_without_a_chunk_twice();
+  const std::string expected = read_bytes(output());
+  const char* const soak = std::getenv("SIGNAL_SOAK");
+  const int signals = soak == nullptr ? kUsualSignals : std::atoi(soak);
+  double longest = 0;
+  for (int sent = 0; sent < signals;) {
+    start_over();
+    for (int i = 0; i < 3; ++i) {
+      const std::optional<double> took = interrupt(kSignals.at(random_() % kSignals.size()));
+      if (!took) break;
+      ++sent;
+      longest = std::max(longest, *took);
+    }
+    expect_finished_without_a_chunk_twice();
+    EXPECT_TRUE(read_bytes(output()) == expected);
+  }
+  EXPECT_LT(longest, 20) << "the grace";
+  std::cout << fmt::format("count: {} signals; the longest end took {:.2f} s\n", signals, longest);
 }
 
 TEST_F(Signals, SecondSignalEndsAHungRunAtOnce) {

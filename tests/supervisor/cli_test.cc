@@ -57,7 +57,7 @@ TEST_F(Cli, ModelsListsEveryArchitecture) {
 
 TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
   for (const std::string command :
-       {"", "run", "verify", "compare", "config", "tokenize", "models", "version"}) {
+       {"", "run", "status", "verify", "compare", "config", "tokenize", "models", "version"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!command.empty()) arguments.insert(arguments.begin(), command);
     // Takes the lowest processor time of five runs, because the machine may be busy.
@@ -70,6 +70,23 @@ TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
     }
     EXPECT_LT(best, 0.05) << command;
   }
+}
+
+TEST_F(Cli, StatusEndsWith0HoweverTheRunEnded) {
+  const std::string file = config();
+  EXPECT_EQ(encode({"status", "--config", file}).exit_code, 66) << "there is no directory yet";
+  const ProgramEnd failed =
+      Program(dir_.path(), {"run", "--config", file}, {{"FAKE_WORKER", "69:0:1"}}).wait();
+  EXPECT_EQ(failed.exit_code, 69);
+  const ProgramEnd text = encode({"status", "--config", file, "--watch"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("error     [device.absent]"));
+  EXPECT_THAT(text.out, HasSubstr("encode run --config " + file));
+  const ProgramEnd json = encode({"status", dir_.file("cache"), "--json"});
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out).at("state"), "failed");
+  ASSERT_EQ(encode({"run", "--config", file}).exit_code, 0);
+  EXPECT_EQ(Json::parse(encode({"status", dir_.file("cache"), "--json"}).out).at("state"), "done");
 }
 
 TEST_F(Cli, TokenizeWritesIdsAndTellsHowLongTheRowsAre) {
@@ -95,7 +112,7 @@ TEST_F(Cli, TokenizeWritesIdsAndTellsHowLongTheRowsAre) {
   EXPECT_EQ(row["offsets"], Json::parse("[[0,0],[0,1],[0,0]]"));
 
   std::vector<std::string> shorter = arguments;
-  shorter.insert(shorter.end(), {"--max-length", "4"});
+  shorter.insert(shorter.end(), {"--max-length", "4", "--overwrite"});
   const ProgramEnd cut = encode(shorter);
   ASSERT_EQ(cut.exit_code, 0) << cut.err;
   EXPECT_THAT(cut.out, HasSubstr("truncated at 4: 1 rows (33.3 %)"));
@@ -106,6 +123,7 @@ TEST_F(Cli, TokenizeTruncatesAsTheModelDoes) {
   for (const std::string name : {"config.json", "model.safetensors"})
     dir_.write(name, read_bytes(test_data("models/bert/" + name)));
   dir_.write("tokenizer.json", read_bytes(test_data("tokenizer/wordpiece/tokenizer.json")));
+  const TempDir elsewhere;  // encode replaces no file in the directory of a model
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "word ";
   std::vector<std::string> arguments = {"tokenize",
@@ -114,9 +132,9 @@ TEST_F(Cli, TokenizeTruncatesAsTheModelDoes) {
                                         "--input",
                                         dir_.write("texts.txt", text + "\n"),
                                         "--output",
-                                        dir_.file("ids.jsonl")};
+                                        elsewhere.file("ids.jsonl")};
   EXPECT_THAT(encode(arguments).out, HasSubstr("1 rows (100.0 %)"));
-  arguments.emplace_back("--no-truncation");
+  arguments.insert(arguments.end(), {"--no-truncation", "--overwrite"});
   EXPECT_THAT(encode(arguments).out, HasSubstr("no truncation"));
   arguments.insert(arguments.end(), {"--max-length", "8"});
   EXPECT_EQ(encode(arguments).exit_code, 64);

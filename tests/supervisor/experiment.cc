@@ -25,6 +25,7 @@ Experiment::Experiment() {
   config.hardware.device = "cpu";
   environment.worker.program = FAKE_WORKER_PROGRAM;
   environment.worker.hang_floor = std::chrono::seconds(1);
+  environment.worker.loading_patience = std::chrono::seconds(4);
   environment.first_restart_delay_seconds = 0.01;
   environment.version = "test";
 }

@@ -1,6 +1,9 @@
 // A worker without a model, for tests. It uses the real protocol, text readers and chunk store, and
 // makes each vector from a hash of the text. FAKE_WORKER=<what>:<chunk>:<times> makes it misbehave:
-// "crash:2:1" crashes once, in chunk 2. Chunk -1 is the time before the first chunk.
+// "crash:2:1" crashes once, in chunk 2. Chunk -1 is the time before the first chunk. "crash:2:1@1"
+// is a misdeed of worker 1 only. "75:*:9" happens in any chunk. With "gpus:-1:9" the worker claims
+// to run on one of three GPUs, and with "unlike:-1:9" on a device of another kind.
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -8,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,20 +36,28 @@ volatile std::sig_atomic_t stop_requested = 0;
 // happen in another process.
 class Misdeed {
  public:
-  explicit Misdeed(const std::string& cache_dir) : counter_(cache_dir + "/misdeeds") {
+  // `job` is the path of the job file, which ends in "/job.1.json" for worker 1.
+  Misdeed(const std::string& cache_dir, const std::string& job)
+      : counter_(cache_dir + "/misdeeds") {
     const char* text = std::getenv("FAKE_WORKER");
     if (text == nullptr) return;
-    const std::string spec = text;
+    std::string spec = text;
+    if (const size_t at = spec.find('@'); at != std::string::npos) {
+      if (!job.ends_with("job." + spec.substr(at + 1) + ".json")) return;
+      spec.resize(at);
+    }
     const size_t first = spec.find(':');
     const size_t second = spec.find(':', first + 1);
     what_ = spec.substr(0, first);
-    chunk_ = std::stoll(spec.substr(first + 1));
+    every_chunk_ = spec[first + 1] == '*';
+    if (!every_chunk_) chunk_ = std::stoll(spec.substr(first + 1));
     times_ = std::stoll(spec.substr(second + 1));
   }
 
   // Returns true if the worker must do `what` now, and then counts one more misdeed.
   bool due(const std::string& what, int64_t chunk) const {
-    if (what != what_ || chunk != chunk_) return false;
+    const bool here = every_chunk_ ? chunk >= 0 : chunk == chunk_;
+    if (what != what_ || !here) return false;
     int64_t done = 0;
     std::ifstream(counter_) >> done;
     if (done >= times_) return false;
@@ -57,19 +69,33 @@ class Misdeed {
   std::string counter_;
   std::string what_;
   int64_t chunk_ = 0;
+  bool every_chunk_ = false;
   int64_t times_ = 0;
 };
 
 class FakeWorker {
  public:
-  FakeWorker(JobSpec job, int events_fd)
-      : job_(std::move(job)), events_(events_fd), misdeed_(job_.cache_dir) {}
+  FakeWorker(JobSpec job, const std::string& job_path, int events_fd)
+      : job_(std::move(job)), events_(events_fd), misdeed_(job_.cache_dir, job_path) {}
 
   int run() {
-    misbehave(-1);
+    load_model();
     ModelLoaded loaded;
-    loaded.device.name = "fake";
+    loaded.device.name = misdeed_.due("unlike", -1) ? "another" : "fake";
+    if (misdeed_.due("gpus", -1)) {
+      loaded.device.kind = DeviceKind::kCuda;
+      loaded.device.places = 3;
+    }
     send(loaded);
+    if (job_.required_kind && job_.required_kind->device != loaded.device.name) {
+      throw Error({.exit_code = ExitCode::kConfig,
+                   .code = "run.unlike_devices",
+                   .what = "the devices differ",
+                   .where = loaded.device.name,
+                   .expected = job_.required_kind->device,
+                   .found = loaded.device.name,
+                   .hint = ""});
+    }
     for (unit_ = 0; unit_ < static_cast<int64_t>(job_.units.size()); ++unit_) encode_unit();
     send(WorkerFinished{});
     return 0;
@@ -112,14 +138,31 @@ class FakeWorker {
     }
   }
 
+  // The misdeed "slow_load" takes longer than WorkerOptions::hang_floor for each of three parts of
+  // a model. "stuck_load" never gets beyond a part.
+  void load_model() {
+    misbehave(-1);
+    send(ModelLoading{});
+    load_parts(-1);
+  }
+
+  void load_parts(int64_t chunk) {
+    for (int part = 0; misdeed_.due("slow_load", chunk) && part < 3; ++part) {
+      send(ModelLoading{});
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    }
+    if (misdeed_.due("stuck_load", chunk)) {
+      send(ModelLoading{});
+      std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+  }
+
   void encode_unit() {
     send(UnitStarted{.unit = unit_, .plan = {}});
     rows_done_ = 0;
-    reader_ = open_texts(unit().input);
+    reader_ = open_scanned_texts(unit().input, unit().scan);
     if (unit().chunk_files) {
-      const auto store = ChunkStore::open(job_.cache_dir, unit().identity, unit().chunk_rows,
-                                          ChunkStore::Open::kResume);
-      for (const int64_t chunk : store->pending()) encode_chunk(*store, chunk);
+      encode_chunks();
     } else {
       const auto final = begin_final(unit().final_path, unit().identity);
       const RowRange rows{0, unit().identity.rows};
@@ -134,7 +177,25 @@ class FakeWorker {
     send(done);
   }
 
+  // Several workers share the chunks, as UnitRun and TaskQueue do it.
+  void encode_chunks() {
+    const bool shared = job_.workers > 1;
+    const auto store =
+        ChunkStore::open(job_.cache_dir, unit().identity, unit().chunk_rows,
+                         shared ? ChunkStore::Open::kJoin : ChunkStore::Open::kResume);
+    if (store == nullptr) return;
+    for (const int64_t chunk : store->pending()) {
+      const RowRange rows = store->chunk(chunk);
+      const bool avoided = std::any_of(
+          unit().avoid.begin(), unit().avoid.end(),
+          [rows](RowRange other) { return other.begin < rows.end && rows.begin < other.end; });
+      if (avoided || (shared && !store->claim(chunk))) continue;
+      encode_chunk(*store, chunk);
+    }
+  }
+
   void send_chunk_started(int64_t chunk, RowRange rows) {
+    send(WindowStarted{.unit = unit_, .rows = rows});
     send(ChunkStarted{.unit = unit_, .chunk = chunk, .rows = rows});
   }
 
@@ -160,7 +221,8 @@ class FakeWorker {
 
   void encode_rows(RowRange rows, int64_t chunk, MatrixWriter& writer) {
     misbehave(chunk);
-    reader_->seek(rows.begin, unit().scan);
+    load_parts(chunk);
+    reader_->seek(rows.begin);
     Text text;
     for (int64_t row = rows.begin; row < rows.end;) {
       for (const int64_t end = std::min(rows.end, row + kBatchRows); row < end;
@@ -168,8 +230,8 @@ class FakeWorker {
         reader_->next(text);
         writer.append(vector_of(text.utf8));
       }
-      if (std::getenv("FAKE_WORKER_SLOW") != nullptr) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (const char* slow = std::getenv("FAKE_WORKER_SLOW_MS")) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(slow)));
       }
       send(BatchDone{.unit = unit_, .rows_done = rows_done_, .tokens_done = rows_done_});
       if (stop_requested != 0) std::_Exit(143);
@@ -190,7 +252,7 @@ class FakeWorker {
   const Misdeed misdeed_;
   int64_t unit_ = 0;
   int64_t rows_done_ = 0;
-  std::unique_ptr<TextReader> reader_;
+  std::unique_ptr<ScannedTexts> reader_;
 };
 
 }  // namespace
@@ -201,11 +263,13 @@ int main(int argc, char** argv) {
   if (argc != 5) return 64;
   std::signal(SIGTERM, [](int) { encode::stop_requested = 1; });
   const std::string job = encode::read_file(argv[2], 1 << 26, "job");
-  encode::FakeWorker worker(encode::job_spec_from_json(job), std::stoi(argv[4]));
+  encode::FakeWorker worker(encode::job_spec_from_json(job), argv[2], std::stoi(argv[4]));
   try {
     return worker.run();
   } catch (const encode::Error& error) {
     worker.report(error);
     return static_cast<int>(error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(encode::ExitCode::kOsError);
   }
 }

@@ -14,10 +14,38 @@ class HangWatchTest : public ::testing::Test {
   Clock::time_point at(int64_t second) const { return start_ + seconds(second); }
 
   Clock::time_point start_;
-  HangWatch watch_{seconds(60)};
+  HangWatch watch_{seconds(60), seconds(600)};
 };
 
-TEST_F(HangWatchTest, LoadingMayTakeAnyTime) { EXPECT_FALSE(watch_.hung(at(100000))); }
+TEST_F(HangWatchTest, NobodyWatchesBeforeTheFirstSign) { EXPECT_FALSE(watch_.hung(at(100000))); }
+
+TEST_F(HangWatchTest, EachPartOfAModelMayTakeLonger) {
+  for (const int64_t second : {0, 599, 1198}) {
+    EXPECT_FALSE(watch_.hung(at(second)));
+    watch_.loading(at(second));
+  }
+  EXPECT_FALSE(watch_.hung(at(1198 + 599)));
+  EXPECT_TRUE(watch_.hung(at(1198 + 600)));
+}
+
+// A second model may be loaded between two batches, for example to repeat rows in float32.
+TEST_F(HangWatchTest, ABatchEndsThePatienceOfLoading) {
+  watch_.batch(at(0));
+  watch_.loading(at(10));
+  EXPECT_FALSE(watch_.hung(at(600)));
+  watch_.batch(at(600));
+  EXPECT_FALSE(watch_.is_loading());
+  EXPECT_TRUE(watch_.hung(at(600) + watch_.patience()));
+}
+
+TEST_F(HangWatchTest, TimeInWhichNobodyWatchedDoesNotCount) {
+  watch_.forgive(at(0));
+  EXPECT_FALSE(watch_.hung(at(100000))) << "forgiving does not start the watch";
+  watch_.alive(at(100000));
+  watch_.forgive(at(100059));
+  EXPECT_FALSE(watch_.hung(at(100118)));
+  EXPECT_TRUE(watch_.hung(at(100119)));
+}
 
 TEST_F(HangWatchTest, SilenceBeyondTheFloorIsAHang) {
   watch_.alive(at(0));

@@ -24,7 +24,7 @@ double seconds(const timeval& time) {
 }  // namespace
 
 Program::Program(std::string directory, std::vector<std::string> arguments,
-                 const Environment& environment)
+                 const Environment& environment, const std::function<void()>& before_exec)
     : directory_(std::move(directory)) {
   arguments.insert(arguments.begin(), ENCODE_PROGRAM);
   std::vector<char*> argv;
@@ -37,6 +37,7 @@ Program::Program(std::string directory, std::vector<std::string> arguments,
   redirect(directory_ + "/stderr", STDERR_FILENO);
   ::setenv("ENCODE_WORKER", FAKE_WORKER_PROGRAM, 1);
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (before_exec) before_exec();
   ::execv(argv[0], argv.data());
   ::_exit(127);
 }

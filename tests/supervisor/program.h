@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <sys/types.h>
@@ -26,8 +27,9 @@ class Program {
  public:
   using Environment = std::map<std::string, std::string>;
 
+  // `before_exec` is called in the child process, after the output is redirected.
   Program(std::string directory, std::vector<std::string> arguments,
-          const Environment& environment = {});
+          const Environment& environment = {}, const std::function<void()>& before_exec = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();  // kills the process if it still runs

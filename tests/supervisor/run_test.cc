@@ -113,6 +113,54 @@ TEST(Run, ChunkSizeZeroIsTheDefault) {
   EXPECT_THAT(experiment.run().log, HasSubstr("chunks of 1,000 rows"));
 }
 
+TEST(Run, ChoosesTheSizeOfChunksAndSaysWhy) {
+  Experiment experiment;
+  experiment.config.store.chunk_size = kAutoChunkRows;
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kOk);
+  EXPECT_THAT(result.log, HasSubstr("rows (chunk_size auto: about "));
+  EXPECT_THAT(result.log, HasSubstr("CPU threads; a commit takes "));
+  EXPECT_FALSE(exists(experiment.cache("commit_probe")));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(Run, AResumedStreamKeepsItsChunksWhateverAutoWouldChoose) {
+  Experiment experiment;
+  EXPECT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  experiment.config.store.chunk_size = kAutoChunkRows;
+  experiment.take_encoded_chunks();
+  const RunResult second = experiment.run();
+  EXPECT_THAT(second.log, HasSubstr("(chunks keep their earlier size of 5 rows)"));
+  EXPECT_THAT(experiment.take_encoded_chunks(), ::testing::IsSupersetOf({2, 3}));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(Run, AForeignFileWithTheNameOfTheProbeIsKept) {
+  Experiment experiment;
+  experiment.config.store.chunk_size = kAutoChunkRows;
+  const std::string mine = experiment.dir().write("cache/commit_probe", "mine");
+  EXPECT_EQ(experiment.run().error.code, "output.exists");
+  EXPECT_EQ(experiment.read(mine), "mine");
+}
+
+TEST(Run, AutomaticBatchesAreNumbersBeforeAWorkerStarts) {
+  Experiment experiment;
+  for (StreamConfig& stream : experiment.config.streams)
+    stream.speed = {.batch_size = kAutoBatch, .batch_tokens = kAutoBatch};
+  const RunResult result = experiment.run();
+  EXPECT_EQ(result.exit_code, ExitCode::kOk);
+  EXPECT_THAT(result.log, HasSubstr("train_tc: batches: auto, as large as"));
+  const std::string job = experiment.read(experiment.cache("job.json"));
+  EXPECT_THAT(job, HasSubstr("\"batch_size\":0,\"batch_tokens\":0"));
+}
+
+TEST(Run, PaddingIsANoteAndNothingElse) {
+  Experiment experiment;
+  experiment.config.padding = PaddingPolicy::kMaxLength;
+  EXPECT_THAT(experiment.run().log, HasSubstr("padding: max_length is accepted"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
 TEST(Run, KeepsChunksWhereAsked) {
   Experiment experiment;
   experiment.config.store.keep_chunk_cache = true;
@@ -127,6 +175,7 @@ TEST(Run, ChangedInputIsRefusedUntilFresh) {
   experiment.write_input("tc", Experiment::kRows, "changed");
   const RunResult refused = experiment.run();
   EXPECT_EQ(refused.exit_code, ExitCode::kConfig);
+  EXPECT_EQ(refused.error.code, "run.foreign_final");
   EXPECT_THAT(refused.error.found, HasSubstr("sha256")) << "it names the field that differs";
   EXPECT_THAT(refused.error.hint, HasSubstr("--fresh"));
   EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc()) << "no file was changed";

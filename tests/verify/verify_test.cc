@@ -170,12 +170,14 @@ TEST_F(Verify, MissingFinalIsMissingAndNotDamage) {
   EXPECT_EQ(report.exit_code(), ExitCode::kNoInput);
 }
 
-TEST_F(Verify, MatrixWithoutManifestIsAFailureOfARunAndAWarningForAFile) {
+TEST_F(Verify, MatrixWithoutManifestIsAFailure) {
+  EXPECT_EQ(verify_files({path_of(tc_)}, {}).exit_code(), ExitCode::kOk);
   std::filesystem::remove(manifest_path(path_of(tc_)));
-  EXPECT_THAT(failed(verify_run({expected(tc_)}, "", {})), ElementsAre("manifest"));
-  const VerifyReport report = verify_files({path_of(tc_)}, {});
-  EXPECT_THAT(warned(report), ElementsAre("manifest"));
-  EXPECT_EQ(report.exit_code(), ExitCode::kOk);
+  for (const VerifyReport& report :
+       {verify_run({expected(tc_)}, "", {}), verify_files({path_of(tc_)}, {})}) {
+    EXPECT_THAT(failed(report), ElementsAre("manifest"));
+    EXPECT_EQ(report.exit_code(), ExitCode::kData);
+  }
 }
 
 TEST_F(Verify, RowsDimAndFingerprintAreComparedWithWhatTheConfigSays) {

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <exception>
-#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/file.h"
@@ -35,8 +35,7 @@ ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) 
     rejected->commit();
     result.rejected_path = path;
   } else if (!cache_dir.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);  // the list of an earlier run
+    remove_file(path);  // the list of an earlier run
   }
   return result;
 }
@@ -87,7 +86,11 @@ std::vector<ScannedInput> scan_inputs(const std::vector<StreamConfig>& streams,
   {
     std::vector<std::jthread> threads;
     const size_t helpers = std::min(streams.size(), static_cast<size_t>(cpu_quota())) - 1;
-    for (size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
+    try {
+      for (size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
+    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): the system refused a
+                                          // thread, and fewer threads are enough
+    }
     work();
   }
   for (const std::exception_ptr& failure : failures) {

@@ -1,7 +1,11 @@
 #include "supervisor/plan/plan.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -12,35 +16,42 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
+#include "supervisor/plan/chunk_size.h"
+#include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/input_scans.h"
+#include "supervisor/plan/output_guard.h"
+#include "supervisor/plan/plan_steps.h"
 
 namespace encode {
 namespace {
 
-struct OpenedModel {
-  ModelDirectory directory;
-  std::vector<FileHash> files;
-};
-
 // Returns the name and version of the library that tokenizes with a .model file, because the token
 // ids may change with its version. Returns "" for other tokenizers.
 std::string tokenizer_library(const ModelDirectory& directory) {
-  const std::string file = find_tokenizer_file(directory.transformer_path);
-  return is_sentencepiece_file(file) ? "sentencepiece " + sentencepiece_version() : "";
+  for (const char* name : kTokenizerFiles) {
+    const std::string path = fmt::format("{}/{}", directory.transformer_path, name);
+    const bool exists = std::any_of(directory.files.begin(), directory.files.end(),
+                                    [&path](const ModelFile& file) { return file.path == path; });
+    if (exists)
+      return is_sentencepiece_file(path) ? "sentencepiece " + sentencepiece_version() : "";
+  }
+  return "";
 }
 
 // Opens and hashes each model directory once, because most streams share one model.
 class Models {
  public:
-  Models(std::string hash_cache, RunLog& log) : hash_cache_(std::move(hash_cache)), log_(log) {}
+  Models(std::string hash_cache, const std::optional<MemoryLimit>& limit, RunLog& log)
+      : hash_cache_(std::move(hash_cache)), limit_(limit), log_(log) {}
 
   const OpenedModel& open(const ResultOptions& options) {
     const std::string path = resolve_model(options.model, options.revision);
     const auto known = models_.find(path);
     if (known != models_.end()) return known->second;
-    OpenedModel model{open_model_directory(path), {}};
-    int64_t bytes = 0;
-    for (const ModelFile& file : model.directory.files) bytes += file.bytes;
+    check_model_fits(open_model_directory(path), options, limit_);  // before its files are hashed
+    const OpenedModel model = open_hashed_model(path, hash_cache_);
+    warn(model.directory.warnings);
+    const int64_t bytes = model.bytes();
     log_.info("model",
               fmt::format("model {}: {}, hidden size {}, {}, similarity {}", path,
                           model.directory.model_type, model.directory.hidden_size,
@@ -50,9 +61,7 @@ class Models {
                {"hidden_size", model.directory.hidden_size},
                {"bytes", bytes},
                {"similarity", model.directory.similarity}});
-    warn(model.directory.warnings);
-    model.files = hash_model_files(model.directory, hash_cache_);
-    return models_.emplace(path, std::move(model)).first->second;
+    return models_.emplace(path, model).first->second;
   }
 
   // Logs each warning once, even if it applies to several streams.
@@ -64,10 +73,28 @@ class Models {
 
  private:
   std::string hash_cache_;
+  std::optional<MemoryLimit> limit_;
   RunLog& log_;
   std::set<std::string> warned_;
   std::map<std::string, OpenedModel> models_;
 };
+
+}  // namespace
+
+int64_t OpenedModel::bytes() const {
+  return std::transform_reduce(directory.files.begin(), directory.files.end(), int64_t{0},
+                               std::plus<>(), [](const ModelFile& file) { return file.bytes; });
+}
+
+OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache) {
+  const ModelDirectory found = open_model_directory(path);
+  std::vector<FileHash> files = hash_model_files(found, hash_cache);
+  // What was parsed above may have changed before it was hashed, so it is parsed once more.
+  ModelDirectory directory = open_model_directory(path, files);
+  return {.directory = std::move(directory), .files = std::move(files)};
+}
+
+namespace {
 
 std::vector<CombinePlan> plan_combined(const RunConfig& config,
                                        const std::vector<StreamPlan>& streams) {
@@ -140,8 +167,54 @@ void check_prompt(const StreamPlan& stream) {
 
 }  // namespace
 
+std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
+                                                const std::vector<StreamPlan>& streams) {
+  std::vector<CombinePlan> plans = plan_combined(config, streams);
+  for (const CombinePlan& combine : plans) {
+    check_pooled(combine, streams);
+    check_equal_rows(combine, streams);
+  }
+  return plans;
+}
+
+void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
+  check_prompt(stream);
+  const Fingerprint fingerprint = {.input = stream.config.input,
+                                   .input_bytes = stream.scan.file_bytes,
+                                   .input_sha256 = stream.scan.sha256,
+                                   .model_files = model.files,
+                                   .result = stream.effective,
+                                   .tokenizer_library = tokenizer_library(model.directory)};
+  stream.identity = {.name = stream.config.name(),
+                     .fingerprint = to_text(fingerprint),
+                     .rows = stream.scan.rows,
+                     .dim = stream.effective.dim,
+                     .token_embeddings = stream.effective.token_embeddings()};
+}
+
+StreamPlan begin_stream_plan(const RunConfig& config, const StreamConfig& stream,
+                             const OpenedModel& model) {
+  StreamPlan planned;
+  planned.config = stream;
+  planned.effective = effective_result(model.directory, stream.result);
+  planned.model_path = model.directory.path;
+  planned.model_files = model.files;
+  planned.final_path = final_path_of(config, stream.name());
+  return planned;
+}
+
 std::string combined_name(const CombineConfig& combine) {
   return combine.split.empty() ? "combined" : combine.split + "_combined";
+}
+
+std::string standard_path_of(const StoreOptions& store, const std::string& final_path) {
+  return store.final_format.type == OutputType::kFloat32 ? final_path : final_path + ".float32.npy";
+}
+
+void protect_inputs(const RunConfig& config, OutputGuard& guard) {
+  guard.protect(config.config_path, "the config file");
+  guard.protect(config.store.final_format.ranges_file, "the file of the ranges");
+  for (const StreamConfig& stream : config.streams) guard.protect(stream.input.path, "an input");
 }
 
 std::string final_path_of(const RunConfig& config, const std::string& stream_name) {
@@ -149,53 +222,58 @@ std::string final_path_of(const RunConfig& config, const std::string& stream_nam
                                      : config.store.output;
 }
 
+void check_outputs(const RunConfig& config, OutputGuard guard) {
+  protect_inputs(config, guard);
+  for (const StreamConfig& stream : config.streams) {
+    const std::string path = final_path_of(config, stream.name());
+    guard.check_final(path);
+    guard.check_final(standard_path_of(config.store, path));
+  }
+  for (const CombineConfig& combine : config.combine)
+    guard.check_final(final_path(config.store.cache_dir, combined_name(combine)));
+}
+
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
   const std::string& cache_dir = config.store.cache_dir;
-  Models models(cache_dir + "/model_hashes.json", log);
+  OutputGuard guard(config.store.overwrite);
+  const std::optional<MemoryLimit> limit = memory_limit_of(config.hardware);
+  Models models(cache_dir + "/model_hashes.json", limit, log);
   RunPlan plan;
   // The models come first, because a mistake in a model shows at once, and the inputs may take
   // minutes to read.
   for (const StreamConfig& stream : config.streams) {
     const OpenedModel& model = models.open(stream.result);
-    StreamPlan& planned = plan.streams.emplace_back();
-    planned.config = stream;
-    planned.effective = effective_result(model.directory, stream.result);
-    planned.model_path = model.directory.path;
+    guard.protect(model.directory);
+    plan.streams.push_back(begin_stream_plan(config, stream, model));
     models.warn(length_warnings(model.directory, stream.result));
-    planned.final_path = final_path_of(config, stream.name());
-    if (stream.input.path == "-") {
-      planned.config.input =
-          spool_standard_input(stream.input, fmt::format("{}/{}.stdin", cache_dir, stream.name()));
-    }
+  }
+  if (purpose == PlanPurpose::kRun) check_outputs(config, std::move(guard));
+  for (StreamPlan& planned : plan.streams) {
+    InputOptions& input = planned.config.input;
+    if (input.path == "-")
+      input =
+          spool_standard_input(input, fmt::format("{}/{}.stdin", cache_dir, planned.config.name()));
   }
   std::vector<StreamConfig> streams;
   for (const StreamPlan& stream : plan.streams) streams.push_back(stream.config);
   std::vector<ScannedInput> inputs =
       scan_inputs(streams, purpose == PlanPurpose::kRun ? cache_dir : "", log);
 
+  ChunkSizes chunk_sizes(config);
   for (size_t i = 0; i < plan.streams.size(); ++i) {
     StreamPlan& planned = plan.streams[i];
     planned.scan = std::move(inputs[i].scan);
     planned.rejected_path = std::move(inputs[i].rejected_path);
-    check_prompt(planned);
     const OpenedModel& model = models.open(config.streams[i].result);
-    const Fingerprint fingerprint = {.input = planned.config.input,
-                                     .input_bytes = planned.scan.file_bytes,
-                                     .input_sha256 = planned.scan.sha256,
-                                     .model_files = model.files,
-                                     .result = planned.effective,
-                                     .tokenizer_library = tokenizer_library(model.directory)};
-    planned.identity = {.name = planned.config.name(),
-                        .fingerprint = to_text(fingerprint),
-                        .rows = planned.scan.rows,
-                        .dim = planned.effective.dim,
-                        .token_embeddings = planned.effective.token_embeddings()};
+    settle_settings(planned, model.directory, config, log);
+    if (purpose == PlanPurpose::kRun) {
+      warn_of_memory(planned, model.directory, limit, log);
+      chunk_sizes.choose(model.directory, planned);
+    }
+    finish_stream_plan(planned, model);
   }
-  plan.combine = plan_combined(config, plan.streams);
-  for (const CombinePlan& combine : plan.combine) {
-    check_pooled(combine, plan.streams);
-    check_equal_rows(combine, plan.streams);
-  }
+  if (purpose == PlanPurpose::kRun) check_disk(config, plan.streams, log);
+  plan.combine = plan_combined_matrices(config, plan.streams);
   return plan;
 }
 

@@ -11,6 +11,8 @@
 #include "encode/store.h"
 #include "encode/text.h"
 
+#include "memory/memory_estimate.h"
+#include "supervisor/plan/output_guard.h"
 #include "supervisor/report/run_log.h"
 
 namespace encode {
@@ -18,11 +20,14 @@ namespace encode {
 struct StreamPlan {
   StreamConfig config;     // `input.path` is a file, even if the input is standard input
   std::string model_path;  // the absolute path of the model directory
+  std::vector<FileHash> model_files;
   EffectiveResult effective;
   InputScan scan;
   StreamIdentity identity;
   std::string final_path;
   std::string rejected_path;  // see ScannedInput
+  int64_t chunk_rows = 0;     // of a new chunk; chunks on disk keep their size. Only for kRun
+  std::string chunk_reason;   // why `chunk_rows` was chosen; "" if the config gives the number
 };
 
 struct CombinePlan {
@@ -44,15 +49,22 @@ enum class PlanPurpose {
   kAudit,
 };
 
-// Opens the models and reads every input once, several inputs at a time. Throws the errors of
-// resolve_model(), open_model_directory(), effective_result(), spool_standard_input() and
-// scan_inputs(). Also throws Error:
+// Opens the models, checks the outputs of a run, and reads every input once, several inputs at a
+// time. Throws the errors of
+// resolve_model(), open_model_directory(), effective_result(), OutputGuard, spool_standard_input()
+// and scan_inputs(). Also throws Error:
 //   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
 
+// Adds the files that a run reads, apart from the models, to the guard.
+void protect_inputs(const RunConfig& config, OutputGuard& guard);
+
 std::string combined_name(const CombineConfig& combine);  // "train_combined"
 // Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
+// Returns the path to which a worker writes its float32 rows in standard mode. This is the path of
+// the final if the final is float32. Otherwise it is a file beside the final, which is converted.
+std::string standard_path_of(const StoreOptions& store, const std::string& final_path);
 
 }  // namespace encode

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/units.h"
+#include "supervisor/plan/quarantine.h"
 
 namespace encode {
 namespace {
@@ -27,29 +28,45 @@ void remove_durably(const std::string& path) {
   if (failure) throw system_error("run.fresh", "remove", path, failure.value());
 }
 
-// Removes the manifest first, because a matrix without a manifest counts as unfinished.
+// Removes the manifest last, because it is the proof that the other files are from encode.
 void remove_final(const std::string& path) {
-  remove_durably(manifest_path(path));
   remove_durably(path);
   remove_durably(ranges_path(path));
   remove_durably(ledger_path(path));
   remove_durably(offsets_path(path));
+  remove_durably(set_aside_path(path));
+  remove_durably(manifest_path(path));
+  remove_durably(publishing_path(path));
 }
 
 }  // namespace
 
-int64_t StreamFinisher::chunk_rows() const {
-  return options_.chunk_size > 0 ? options_.chunk_size : kDefaultChunkRows;
+Error foreign_final_error(const StreamPlan& stream) {
+  return Error({.exit_code = ExitCode::kConfig,
+                .code = "run.foreign_final",
+                .what = "the existing result belongs to another run",
+                .where = stream.final_path,
+                .expected = "the same inputs, model and options",
+                .found = explain_foreign(stream.final_path, stream.identity),
+                .hint = kFreshHint});
 }
 
 std::string StreamFinisher::standard_path(const StreamPlan& stream) const {
-  return is_float32() ? stream.final_path : stream.final_path + ".float32.npy";
+  return standard_path_of(options_, stream.final_path);
 }
 
 bool StreamFinisher::has_final(const StreamPlan& stream) const {
   if (final_state(stream.final_path, stream.identity, /*check_hash=*/false) != FinalState::kValid)
     return false;
-  return has_format(*read_manifest(stream.final_path), options_.final_format);
+  const std::optional<Manifest> manifest = read_manifest(stream.final_path);
+  return fits_policy(*manifest) && has_format(*manifest, options_.final_format);
+}
+
+// A final in which zeros stand for rows, or from which rows were dropped, is no final for another
+// policy.
+bool StreamFinisher::fits_policy(const Manifest& manifest) const {
+  return manifest.quarantine == QuarantinePolicy::kError ||
+         manifest.quarantine == options_.quarantine;
 }
 
 // Converts a valid final of another format. Only a float32 final can be converted; for any other
@@ -83,6 +100,15 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
     case FinalState::kAbsent:
       return false;
     case FinalState::kValid:
+      remove_durably(publishing_path(stream.final_path));  // is left if a kill came after the end
+      if (!fits_policy(*read_manifest(stream.final_path))) {
+        log_.info("final_other_quarantine",
+                  fmt::format("{} lacks rows in another way than semantic.quarantine: {} says; it "
+                              "is made again from the chunks",
+                              stream.final_path, to_string(options_.quarantine)),
+                  {{"path", stream.final_path}});
+        return false;
+      }
       if (!has_final(stream)) return reformat(stream);
       log_.info("stream_skipped",
                 fmt::format("{}: already done, {} in {}", stream.config.name(),
@@ -97,25 +123,50 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
     case FinalState::kForeign:
       break;
   }
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "run.foreign_final",
-               .what = "the existing result belongs to another run",
-               .where = stream.final_path,
-               .expected = "the same inputs, model and options",
-               .found = explain_foreign(stream.final_path, stream.identity),
-               .hint = kFreshHint});
+  throw foreign_final_error(stream);
+}
+
+int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
+  const std::string folder = chunks_dir(options_.cache_dir, stream.config.name());
+  std::error_code failure;
+  const bool has_chunks = std::filesystem::exists(folder, failure);
+  if (failure) throw system_error("run.retry", "look for", folder, failure.value());
+  if (!has_chunks) return 0;
+  const std::unique_ptr<ChunkStore> store = ChunkStore::open(
+      options_.cache_dir, stream.identity, stream.chunk_rows, ChunkStore::Open::kResume);
+  std::vector<int64_t> chunks;
+  int64_t rows = 0;
+  for (const ChunkRecord& record : store->committed()) {
+    if (!record.set_aside) continue;
+    chunks.push_back(record.index);
+    rows += record.stats.set_aside_rows;
+  }
+  const std::optional<Manifest> manifest = read_manifest(stream.final_path);
+  if (manifest && manifest->quarantine != QuarantinePolicy::kError) remove_final(stream.final_path);
+  store->discard(chunks);
+  if (rows == 0) return rows;
+  log_.info("rows_taken_back",
+            fmt::format("{}: {} rows that were set aside are tried again, with the other rows of "
+                        "their {} chunks",
+                        stream.config.name(), format_count(rows), format_count(std::ssize(chunks))),
+            {{"stream", stream.config.name()}, {"rows", rows}, {"chunks", chunks.size()}});
+  return rows;
 }
 
 StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   create_directories_durably(parent_directory(stream.final_path));
   if (keep_final(stream)) {
-    return {.finished = true, .rows_done = stream.identity.rows, .chunk_rows = 0, .chunks = 0};
+    return {.finished = true,
+            .encoded = true,
+            .rows_done = stream.identity.rows,
+            .chunk_rows = 0,
+            .chunks = 0};
   }
   if (!chunk_files()) return finish_standard(stream);
   const auto mode = options_.fresh ? ChunkStore::Open::kFresh : ChunkStore::Open::kResume;
   const std::string cache_dir = options_.cache_dir;
   const std::unique_ptr<ChunkStore> store =
-      ChunkStore::open(cache_dir, stream.identity, chunk_rows(), mode);
+      ChunkStore::open(cache_dir, stream.identity, stream.chunk_rows, mode);
   const auto committed = static_cast<int64_t>(store->committed().size());
   const std::string rows = format_count(store->chunk_rows());
   std::string text =
@@ -123,7 +174,9 @@ StreamState StreamFinisher::resume(const StreamPlan& stream) const {
           ? fmt::format("starting from scratch, {} chunks of {} rows", store->chunk_count(), rows)
           : fmt::format("{} of {} chunks are committed, continuing with the rest", committed,
                         store->chunk_count());
-  if (store->chunk_rows() != chunk_rows())
+  if (store->chunk_rows() == stream.chunk_rows && !stream.chunk_reason.empty())
+    text += fmt::format(" ({})", stream.chunk_reason);
+  if (store->chunk_rows() != stream.chunk_rows)
     text += fmt::format(" (chunks keep their earlier size of {} rows)", rows);
   log_.info("stream_resumed", fmt::format("{}: {}", stream.config.name(), text),
             {{"stream", stream.config.name()},
@@ -133,15 +186,18 @@ StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   return from_chunks(stream, *store);
 }
 
-StreamState StreamFinisher::finish(const StreamPlan& stream) const {
+StreamState StreamFinisher::finish(const StreamPlan& stream, ChunkStore::Open mode) const {
   if (!chunk_files()) return finish_standard(stream);
-  const std::unique_ptr<ChunkStore> store = ChunkStore::open(
-      options_.cache_dir, stream.identity, chunk_rows(), ChunkStore::Open::kResume);
+  const std::unique_ptr<ChunkStore> store =
+      ChunkStore::open(options_.cache_dir, stream.identity, stream.chunk_rows, mode);
+  // Somebody has removed the chunks, so the disk says nothing until all workers have ended.
+  if (store == nullptr) return {.chunk_rows = stream.chunk_rows};
   return from_chunks(stream, *store);
 }
 
 StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
-  StreamState state{.finished = false, .rows_done = 0, .chunk_rows = chunk_rows(), .chunks = 1};
+  StreamState state{
+      .finished = false, .rows_done = 0, .chunk_rows = stream.chunk_rows, .chunks = 1};
   const std::string path = standard_path(stream);
   const bool encoded =
       final_state(path, stream.identity, /*check_hash=*/false) == FinalState::kValid &&
@@ -152,7 +208,7 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
     reformat_final(path, stream.final_path, options_.final_format);
     remove_final(path);
   }
-  state.finished = true;
+  state.finished = state.encoded = true;
   state.rows_done = stream.identity.rows;
   log_.info("stream_done",
             fmt::format("{}: saved to {}, {}, embedding dimension {}", stream.config.name(),
@@ -165,26 +221,80 @@ StreamState StreamFinisher::from_chunks(const StreamPlan& stream, ChunkStore& st
   StreamState state{.finished = false,
                     .rows_done = 0,
                     .chunk_rows = store.chunk_rows(),
-                    .chunks = store.chunk_count()};
+                    .chunks = store.chunk_count(),
+                    .set_aside = store.set_aside()};
   for (const std::string& sentence : store.dropped()) log_.warning("chunk_dropped", sentence);
   for (const ChunkRecord& record : store.committed()) state.rows_done += record.rows.size();
-  if (!store.pending().empty()) return state;
+  state.encoded = store.pending().empty();
+  if (!state.encoded || options_.quarantine == QuarantinePolicy::kDrop) return state;
+  if (options_.quarantine == QuarantinePolicy::kError && !state.set_aside.empty()) return state;
+  publish(stream, store, state.set_aside);
+  state.finished = true;
+  return state;
+}
 
-  store.assemble(stream.final_path, options_.final_format, [this](int64_t /*chunk*/) {
+void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
+                             const std::vector<SetAsideRow>& rows) const {
+  const FinalContent content = {
+      .format = options_.final_format, .quarantine = options_.quarantine, .set_aside = rows};
+  store.assemble(stream.final_path, content, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });
-  state.finished = true;
-  if (!options_.keep_chunk_cache) store.remove();
-  log_.info(
-      "stream_done",
-      fmt::format("{}: saved to {}, {}, embedding dimension {}, from {} chunks{}",
-                  stream.config.name(), stream.final_path, shape(stream.identity),
-                  stream.identity.dim, state.chunks, options_.keep_chunk_cache ? " (kept)" : ""),
-      {{"stream", stream.config.name()},
-       {"path", stream.final_path},
-       {"rows", stream.identity.rows},
-       {"dim", stream.identity.dim}});
-  return state;
+  // Chunks with rows that were set aside are kept: another policy, or another try, needs them.
+  const bool keep = options_.keep_chunk_cache || !rows.empty();
+  const int64_t chunks = store.chunk_count();
+  if (!keep) store.remove();
+  const bool drops = options_.quarantine == QuarantinePolicy::kDrop;
+  StreamIdentity identity = stream.identity;
+  if (drops) identity.rows -= std::ssize(rows);
+  log_.info("stream_done",
+            fmt::format("{}: saved to {}, {}, embedding dimension {}, from {} chunks{}",
+                        stream.config.name(), stream.final_path, shape(identity), identity.dim,
+                        chunks, keep ? " (kept)" : ""),
+            {{"stream", stream.config.name()},
+             {"path", stream.final_path},
+             {"rows", identity.rows},
+             {"dim", identity.dim}});
+  if (rows.empty()) return;
+  log_.warning("rows_missing",
+               fmt::format("{}: {} rows were set aside; the matrix has {}; {} lists them",
+                           stream.config.name(), format_count(std::ssize(rows)),
+                           drops ? "no row for them" : "zeros in their place",
+                           set_aside_path(stream.final_path)),
+               {{"stream", stream.config.name()},
+                {"rows", rows.size()},
+                {"quarantine", to_string(options_.quarantine)}});
+}
+
+void StreamFinisher::publish_split(const std::vector<const StreamPlan*>& streams,
+                                   const std::vector<StreamState*>& states) const {
+  std::vector<std::string> names;
+  std::vector<std::vector<SetAsideRow>> own;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const std::string& path = streams[i]->final_path;
+    names.push_back(streams[i]->config.name());
+    own.push_back(states[i]->finished ? set_aside_rows(path, *read_manifest(path))
+                                      : states[i]->set_aside);
+  }
+  const std::vector<SetAsideRow> rows = rows_of_split(names, own);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const bool same = own[i].size() == rows.size();
+    if (states[i]->finished && same) continue;
+    const std::unique_ptr<ChunkStore> store =
+        ChunkStore::open(options_.cache_dir, streams[i]->identity, streams[i]->chunk_rows,
+                         ChunkStore::Open::kResume);
+    if (!store->pending().empty()) {
+      throw Error({.exit_code = ExitCode::kConfig,
+                   .code = "run.dropped_rows",
+                   .what = "other rows of the split were set aside after this final was published",
+                   .where = streams[i]->final_path,
+                   .expected = fmt::format("a final without {} rows, or its chunks", rows.size()),
+                   .found = fmt::format("a final without {} rows, and no chunks", own[i].size()),
+                   .hint = kFreshHint});
+    }
+    publish(*streams[i], *store, rows);
+    states[i]->finished = true;
+  }
 }
 
 }  // namespace encode

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "encode/config.h"
+#include "encode/error.h"
 #include "encode/store.h"
 
 #include "supervisor/plan/plan.h"
@@ -20,10 +22,15 @@ struct Stopped {};
 // The progress of a stream, according to the files on disk.
 struct StreamState {
   bool finished = false;   // the final is published
+  bool encoded = false;    // no row is left to encode
   int64_t rows_done = 0;   // committed rows
   int64_t chunk_rows = 0;  // rows of a whole chunk
   int64_t chunks = 0;
+  std::vector<SetAsideRow> set_aside = {};  // of the committed chunks; empty if `finished`
 };
+
+// Returns the Error kConfig "run.foreign_final" for a final of another run, with the differences.
+Error foreign_final_error(const StreamPlan& stream);
 
 // Requires the CacheLock. finish() may run on another thread while a worker writes other streams.
 // The arguments of the constructor must outlive the finisher.
@@ -35,9 +42,7 @@ class StreamFinisher {
   // Returns false in standard mode, which writes the final in one pass.
   bool chunk_files() const { return options_.use_chunked_encoding && options_.save_chunks; }
 
-  // Returns the path to which a worker writes its float32 rows in standard mode. This is the path
-  // of the final if the final is float32. Otherwise it is a file beside the final, which finish()
-  // converts.
+  // See standard_path_of(). finish() converts this file.
   std::string standard_path(const StreamPlan& stream) const;
 
   // Whether the final of this stream exists in the format of StoreOptions::final_format. Checks the
@@ -54,10 +59,23 @@ class StreamFinisher {
   // cannot be deleted.
   StreamState resume(const StreamPlan& stream) const;
 
+  // Makes the rows pending again that earlier runs set aside: deletes the chunks that lack them,
+  // and a final that lacks rows. Must be called before resume(). Returns the number of rows in the
+  // deleted chunks that were set aside. Throws the errors of ChunkStore.
+  int64_t take_back(const StreamPlan& stream) const;
+
   // Must be called when a worker has finished the stream or has ended. Assembles the final if every
-  // chunk is committed. Throws the errors of ChunkStore, and Stopped if a signal comes while it
-  // assembles.
-  StreamState finish(const StreamPlan& stream) const;
+  // chunk is committed, unless rows were set aside and StoreOptions::quarantine is kError, or it is
+  // kDrop: see publish_split(). Throws the errors of ChunkStore, and Stopped if a signal comes
+  // while it assembles. `mode` must be kJoin while other workers may write to the stream's folder.
+  StreamState finish(const StreamPlan& stream, ChunkStore::Open mode) const;
+
+  // With QuarantinePolicy::kDrop: publishes the finals of the streams of a split, which must all be
+  // encoded, without the rows that any of them has set aside. `states` are their states, and become
+  // finished. Also throws Error kConfig "run.dropped_rows" if an earlier final of the split lacks
+  // other rows and has no chunks any more.
+  void publish_split(const std::vector<const StreamPlan*>& streams,
+                     const std::vector<StreamState*>& states) const;
 
  private:
   bool keep_final(const StreamPlan& stream) const;
@@ -65,7 +83,9 @@ class StreamFinisher {
   bool is_float32() const { return options_.final_format.type == OutputType::kFloat32; }
   StreamState finish_standard(const StreamPlan& stream) const;
   StreamState from_chunks(const StreamPlan& stream, ChunkStore& store) const;
-  int64_t chunk_rows() const;
+  void publish(const StreamPlan& stream, ChunkStore& store,
+               const std::vector<SetAsideRow>& rows) const;
+  bool fits_policy(const Manifest& manifest) const;
 
   const StoreOptions& options_;
   RunLog& log_;

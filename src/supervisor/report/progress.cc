@@ -71,14 +71,18 @@ void Progress::update(const std::string& stream, int64_t rows_done, int64_t rows
   rows_left_ = rows_left;
 }
 
+double Progress::seconds_left() const {
+  const double rate = rate_.rows_per_second();
+  return rate > 0 ? static_cast<double>(rows_left_) / rate : -1;
+}
+
 void Progress::tick(Clock::time_point now) {
   if (!enabled_ || view_.stream.empty()) return;
   const bool redraw = terminal_.live() && now - drawn_ >= kRedraw;
   const bool log = !terminal_.live() && now - logged_ >= kPlainLine;
   if (!redraw && !log) return;
   view_.tokens_per_second = rate_.tokens_per_second();
-  const double rows_per_second = rate_.rows_per_second();
-  view_.seconds_left = rows_per_second > 0 ? static_cast<double>(rows_left_) / rows_per_second : -1;
+  view_.seconds_left = seconds_left();
   if (redraw) {
     drawn_ = now;
     terminal_.set_status(render_progress(view_, terminal_.columns() - 1));

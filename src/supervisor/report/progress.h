@@ -64,6 +64,10 @@ class Progress {
   // Clears the rates. Must be called when a new worker starts, because its totals begin at zero.
   void restart() { rate_.reset(); }
 
+  double rows_per_second() const { return rate_.rows_per_second(); }
+  double tokens_per_second() const { return rate_.tokens_per_second(); }
+  double seconds_left() const;  // of the whole run; negative: unknown
+
   // Redraws the line at most ten times a second, or logs it at most every ten seconds.
   void tick(Clock::time_point now);
   void clear() { terminal_.set_status(""); }

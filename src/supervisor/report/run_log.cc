@@ -1,15 +1,20 @@
 #include "supervisor/report/run_log.h"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <fcntl.h>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
+
+#include "base/file.h"
+#include "base/system_call.h"
+#include "base/utf8.h"
 
 namespace encode {
 namespace {
@@ -36,6 +41,23 @@ class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
   Terminal& terminal_;
 };
 
+// Appends each record to a file. spdlog's own sink would follow a link. Throws Error if a record
+// cannot be written.
+class FileSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(UniqueFd fd) : fd_(std::move(fd)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& record) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(record, text);
+    write_all(fd_, text.data(), text.size(), "the log file");
+  }
+  void flush_() override {}
+
+  UniqueFd fd_;
+};
+
 std::string timestamp() {
   const auto now = std::chrono::system_clock::now();
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -58,24 +80,20 @@ RunLog::RunLog(const LogOptions& options, Terminal& err, Terminal& out)
 RunLog::~RunLog() = default;
 
 void RunLog::open_file(const std::string& path) {
-  try {
-    file_ = std::make_shared<spdlog::logger>(
-        "file", std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
-  } catch (const spdlog::spdlog_ex& failure) {
-    throw Error({.exit_code = ExitCode::kCantCreate,
-                 .code = "log.open",
-                 .what = "cannot open the log file",
-                 .where = path,
-                 .expected = "a file that can be written",
-                 .found = failure.what(),
-                 .hint = "set logging.file in the config to another path"});
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags, 0666); }));
+  if (!fd) {
+    ErrorDetail detail = system_error("log.open", "open the log file", path, errno).detail();
+    detail.exit_code = ExitCode::kCantCreate;
+    detail.hint = "set log.file in the config to another path";
+    throw Error(std::move(detail));
   }
+  file_ = std::make_shared<spdlog::logger>("file", std::make_shared<FileSink>(std::move(fd)));
   // The handler ignores errors, because a log that cannot be written (for example on a full disk)
   // must not end the run.
   file_->set_error_handler([](const std::string&) {});
   file_->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
   file_->set_level(level_ < Level::info ? static_cast<Level>(level_) : Level::info);
-  file_->flush_on(Level::info);
 }
 
 void RunLog::debug(std::string_view event, const std::string& message, Json fields) {
@@ -91,8 +109,9 @@ void RunLog::warning(std::string_view event, const std::string& message, Json fi
 }
 
 void RunLog::write(int level, std::string_view event, const std::string& message, Json fields) {
-  terminal_->log(static_cast<Level>(level), message);
-  if (file_) file_->log(static_cast<Level>(level), message);
+  const std::string text = printable(message);
+  terminal_->log(static_cast<Level>(level), text);
+  if (file_) file_->log(static_cast<Level>(level), text);
   if (json_ && level >= level_) write_json(level, event, message, std::move(fields));
 }
 
@@ -103,7 +122,7 @@ void RunLog::write_json(int level, std::string_view event, const std::string& me
   fields["level"] = std::string(name.data(), name.size());
   fields["event"] = event;
   if (!message.empty()) fields["message"] = message;
-  out_.write(fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  out_.write(fields.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
 }
 
 void RunLog::final_error(const ErrorDetail& detail) {
@@ -119,11 +138,12 @@ void RunLog::final_error(const ErrorDetail& detail) {
 }
 
 void RunLog::result(std::string_view event, const std::string& text, Json fields) {
-  if (file_) file_->log(Level::info, "\n" + text);
+  const std::string shown = printable(text);
+  if (file_) file_->log(Level::info, "\n" + shown);
   if (json_) {
     write_json(Level::info, event, "", std::move(fields));
   } else if (level_ <= Level::info) {
-    out_.write(text);
+    out_.write(shown);
   }
 }
 

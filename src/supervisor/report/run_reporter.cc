@@ -1,12 +1,13 @@
 #include "supervisor/report/run_reporter.h"
 
 #include <algorithm>
+#include <ctime>
 #include <fmt/format.h>
 #include <utility>
 
 #include "base/host.h"
 #include "base/units.h"
-#include "supervisor/report/summary.h"
+#include "supervisor/report/cache_report.h"
 
 namespace encode {
 namespace {
@@ -34,63 +35,112 @@ int64_t unit_number(const WorkerEvent& event) {
 
 }  // namespace
 
-void RunReporter::worker_started(std::vector<UnitProgress> units) {
+RunReporter::RunReporter(RunLog& log, Progress& progress, const RunConfig& config, size_t streams)
+    : log_(log),
+      progress_(progress),
+      status_(config.store.cache_dir + "/status.json"),
+      memory_log_(memory_log_path(config.store.cache_dir),
+                  [&log](const std::string& problem) { log.warning("memory_log", problem); }),
+      config_path_(config.config_path),
+      started_(static_cast<int64_t>(std::time(nullptr))),
+      rates_(streams),
+      cache_counts_(streams) {}
+
+void RunReporter::worker_started(const WorkerName& name, std::vector<UnitProgress> units) {
+  const bool others = std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) {
+    return entry.second.state == "loading" || entry.second.state == "encoding";
+  });
+  Worker& worker = workers_[name.number];
+  worker = {.label = name.label,
+            .units = units,
+            .peak_bytes = worker.peak_bytes,
+            .restarts = worker.restarts,
+            .gpu_watch = std::move(worker.gpu_watch),
+            .gpu_sampler = std::move(worker.gpu_sampler)};
+  worker.gpu_watch.worker_started();
+  for (const UnitProgress& unit : units) committed_[unit.stream] = unit.rows_before;
   units_ = std::move(units);
-  unit_ = -1;
-  chunk_ = -1;
-  unit_rows_ = 0;
-  unit_tokens_ = 0;
-  earlier_rows_ = 0;
-  earlier_tokens_ = 0;
-  progress_.restart();
-  log_.info("worker_started", "loading the model");
-  state("loading", nullptr);
+  if (!others) progress_.restart();
+  log_.info("worker_started", worker.prefix() + "loading the model");
+  if (!others) state("loading", nullptr);
 }
 
-void RunReporter::worker_ended() {
-  measure(unit_);
+void RunReporter::worker_ended(size_t number) {
+  Worker& worker = workers_[number];
+  measure(worker);
+  if (worker.gpu_sampler != nullptr) {
+    if (const auto sample = worker.gpu_sampler->ask_now()) take(worker, *sample);
+    sample_gpu(worker);
+  }
+  set_pressed(worker, false);
+  worker.state = "ended";
+  log_memory(Clock::now());
+  worker.memory = {};
   progress_.clear();
 }
 
-void RunReporter::event(const WorkerEvent& event) {
-  const int64_t unit = unit_number(event);
-  if (unit < 0 || unit >= static_cast<int64_t>(units_.size()))
-    return garbage(to_json_line(event), "it names a unit that does not exist");
-  std::visit([this](const auto& alternative) { on(alternative); }, event);
+void RunReporter::restarted(size_t number, int64_t restarts) {
+  workers_[number].state = "restarting";
+  workers_[number].restarts = restarts;
 }
 
-void RunReporter::on(const LogLine& line) {
+int64_t RunReporter::worker_peak_bytes() const {
+  int64_t sum = 0;
+  for (const auto& [number, worker] : workers_) sum += worker.peak_bytes;
+  return sum;
+}
+
+void RunReporter::event(size_t number, const WorkerEvent& event) {
+  Worker& worker = workers_[number];
+  const int64_t unit = unit_number(event);
+  if (unit < 0 || unit >= std::ssize(worker.units))
+    return garbage(to_json_line(event), "it names a unit that does not exist");
+  // clang 14 takes `this` for unused if an overload of on() is static.
+  std::visit([&](const auto& alternative) { this->on(worker, alternative); }, event);
+}
+
+void RunReporter::on(Worker& worker, const LogLine& line) {
+  const std::string message = worker.prefix() + line.message;
   if (line.level == "warning" || line.level == "error") {
-    log_.warning("worker_log", line.message);
+    log_.warning("worker_log", message);
   } else if (line.level == "info") {
-    log_.info("worker_log", line.message);
+    log_.info("worker_log", message);
   } else {
-    log_.debug("worker_log", line.message);
+    log_.debug("worker_log", message);
   }
 }
 
-void RunReporter::on(const ModelLoaded& event) {
-  worker_peak_bytes_ = std::max(worker_peak_bytes_, event.host_rss_bytes);
+void RunReporter::on(Worker& worker, const ModelLoaded& event) {
+  worker.peak_bytes = std::max(worker.peak_bytes, event.host_rss_bytes);
   const DeviceFacts& device = event.device;
+  worker.device = device.name;
   const std::string driver = device.driver.empty() ? "" : ", driver " + device.driver;
-  log_.info(
-      "model_loaded",
-      fmt::format("model loaded on {} in {}, embedding dimension {}, LibTorch {}{}{}",
-                  describe(device), format_duration(event.seconds), event.dim, device.libtorch,
-                  driver, event.tokenizer.empty() ? "" : "; tokenizer " + event.tokenizer),
-      {{"device", describe(device)},
-       {"dim", event.dim},
-       {"seconds", event.seconds},
-       {"libtorch", device.libtorch},
-       {"driver", device.driver}});
+  log_.info("model_loaded",
+            fmt::format("{}model loaded on {} in {}, embedding dimension {}, LibTorch {}{}{}",
+                        worker.prefix(), describe(device), format_duration(event.seconds),
+                        event.dim, device.libtorch, driver,
+                        event.tokenizer.empty() ? "" : "; tokenizer " + event.tokenizer),
+            {{"device", describe(device)},
+             {"dim", event.dim},
+             {"seconds", event.seconds},
+             {"libtorch", device.libtorch},
+             {"driver", device.driver}});
+  if (device.kind == DeviceKind::kCuda && worker.gpu_sampler == nullptr)
+    worker.gpu_sampler = std::make_unique<GpuSampler>(device, gpu_interval);
 }
 
-void RunReporter::on(const UnitStarted& event) {
-  unit_ = event.unit;
-  unit_rows_ = 0;
-  unit_tokens_ = 0;
-  unit_watch_.lap();
-  const UnitProgress& unit = unit_of(unit_);
+void RunReporter::on(Worker& worker, const UnitStarted& event) {
+  measure(worker);
+  worker.unit = event.unit;
+  worker.state = "encoding";
+  const UnitProgress& unit = worker.unit_of(event.unit);
+  ActiveTime& active = active_[unit.stream];
+  if (active.workers++ == 0) active.watch.lap();
+  // Other workers of the run announce the same streams.
+  const bool known = !worker.label.empty() && !announced_.insert(unit.stream).second;
+  const BatchPlan& plan = event.plan;
+  const std::string batches = fmt::format("{}{}: {}", worker.prefix(), unit.name, describe(plan));
+  if (known) return log_.debug("batch_plan", batches);
   log_.info(
       "stream_started",
       fmt::format(
@@ -100,90 +150,128 @@ void RunReporter::on(const UnitStarted& event) {
        {"rows", unit.rows},
        {"rows_done", unit.rows_before},
        {"mode", unit.chunk_files ? "chunked" : "standard"}});
-  const BatchPlan& plan = event.plan;
-  log_.info("batch_plan", fmt::format("{}: {}", unit.name, describe(plan)),
+  log_.info("batch_plan", batches,
             {{"stream", unit.name},
              {"budget_tokens", plan.budget_tokens},
              {"launch_tokens", plan.launch_tokens},
              {"longest_row_tokens", plan.longest_row_tokens}});
 }
 
-std::string RunReporter::chunk_name(int64_t unit, int64_t chunk, RowRange rows) const {
-  return fmt::format("chunk {}/{} (samples {}-{})", chunk + 1,
-                     units_[static_cast<size_t>(unit)].chunks, rows.begin, rows.end);
-}
-
-void RunReporter::on(const ChunkStarted& event) {
-  chunk_ = event.chunk;
-  const UnitProgress& unit = unit_of(event.unit);
+void RunReporter::on(Worker& worker, const ChunkStarted& event) {
+  worker.chunk = event.chunk;
+  const UnitProgress& unit = worker.unit_of(event.unit);
   if (!unit.chunk_files) return;
   log_.info("chunk_started",
-            fmt::format("{} {}", unit.name, chunk_name(event.unit, event.chunk, event.rows)),
+            fmt::format("{}{} chunk {}/{} (samples {}-{})", worker.prefix(), unit.name,
+                        event.chunk + 1, unit.chunks, event.rows.begin, event.rows.end),
             {{"stream", unit.name}, {"chunk", event.chunk}, {"rows", rows_json(event.rows)}});
 }
 
-void RunReporter::on(const BatchDone& event) {
-  UnitProgress& unit = unit_of(event.unit);
-  unit_rows_ = event.rows_done;
-  unit_tokens_ = event.tokens_done;
-  unit.rows_done = std::min(unit.rows, unit.rows_before + event.rows_done);
-  int64_t rows_left = 0;
-  for (const UnitProgress& other : units_) rows_left += other.rows - other.rows_done;
-  progress_.encoded(Clock::now(), earlier_rows_ + unit_rows_, earlier_tokens_ + unit_tokens_);
-  progress_.update(unit.name, unit.rows_done, unit.rows, rows_left);
+void RunReporter::on(Worker& worker, const ProbeStarted& event) {
+  const std::string& name = worker.unit_of(event.unit).name;
+  log_.info("probe_started",
+            fmt::format("{}{}: looking for the row that makes the worker fail, in rows {} to {}",
+                        worker.prefix(), name, event.rows.begin, event.rows.end - 1),
+            {{"stream", name}, {"rows", rows_json(event.rows)}});
 }
 
-void RunReporter::on(const ChunkDone& event) {
-  const UnitProgress& unit = unit_of(event.unit);
+int64_t RunReporter::rows_done(const UnitProgress& unit) const {
+  const auto committed = committed_.find(unit.stream);
+  int64_t rows = committed == committed_.end() ? 0 : committed->second;
+  for (const auto& [number, worker] : workers_) {
+    const bool here = worker.unit >= 0 && worker.unit_of(worker.unit).stream == unit.stream;
+    if (here) rows += std::max<int64_t>(0, worker.rows - worker.committed_rows);
+  }
+  return std::min(unit.rows, rows);
+}
+
+void RunReporter::on(Worker& worker, const BatchDone& event) {
+  rows_ += std::max<int64_t>(0, event.rows_done - worker.rows);
+  tokens_ += std::max<int64_t>(0, event.tokens_done - worker.tokens);
+  worker.rows = event.rows_done;
+  worker.tokens = event.tokens_done;
+  int64_t rows_left = 0;
+  for (const UnitProgress& other : worker.units) rows_left += other.rows - rows_done(other);
+  const UnitProgress& unit = worker.unit_of(event.unit);
+  progress_.encoded(Clock::now(), rows_, tokens_);
+  progress_.update(unit.name, rows_done(unit), unit.rows, rows_left);
+}
+
+void RunReporter::on(Worker& worker, const ChunkDone& event) {
+  const UnitProgress& unit = worker.unit_of(event.unit);
+  worker.memory.worker_bytes = event.host_rss_bytes;
+  worker.memory.device = event.memory;
+  if (const auto warning = worker.gpu_watch.chunk_done(event.memory)) warn(worker, *warning);
+  committed_[unit.stream] += event.rows.size();
+  worker.committed_rows += event.rows.size();
   if (!unit.chunk_files) return;
-  worker_peak_bytes_ = std::max(worker_peak_bytes_, event.host_rss_bytes);
+  worker.peak_bytes = std::max(worker.peak_bytes, event.host_rss_bytes);
+  log_chunk(worker, event);
+}
+
+void RunReporter::log_chunk(const Worker& worker, const ChunkDone& event) {
+  const UnitProgress& unit = worker.unit_of(event.unit);
   std::string rate;
   if (event.seconds > 0) {
     rate = fmt::format(", {} tokens/s",
                        format_rate(static_cast<double>(event.stats.tokens) / event.seconds));
   }
   const std::string text =
-      fmt::format("{} chunk {}/{} saved to {} ({}, {}{}){}", unit.name, event.chunk + 1,
-                  unit.chunks, event.path, format_bytes(event.file_bytes),
+      fmt::format("{}{} chunk {}/{} saved to {} ({}, {}{}){}", worker.prefix(), unit.name,
+                  event.chunk + 1, unit.chunks, event.path, format_bytes(event.file_bytes),
                   format_duration(event.seconds), rate, device_memory(event.memory));
-  log_.info("chunk_done", text,
-            {{"stream", unit.name},
-             {"chunk", event.chunk},
-             {"rows", rows_json(event.rows)},
-             {"path", event.path},
-             {"file_bytes", event.file_bytes},
-             {"seconds", event.seconds},
-             {"tokens", event.stats.tokens},
-             {"truncated_rows", event.stats.truncated_rows},
-             {"device_allocated_bytes", event.memory.allocated_bytes},
-             {"device_reserved_bytes", event.memory.reserved_bytes},
-             {"host_rss_bytes", event.host_rss_bytes}});
+  Json fields = {{"stream", unit.name},
+                 {"chunk", event.chunk},
+                 {"rows", rows_json(event.rows)},
+                 {"path", event.path},
+                 {"file_bytes", event.file_bytes},
+                 {"seconds", event.seconds},
+                 {"tokens", event.stats.tokens},
+                 {"truncated_rows", event.stats.truncated_rows},
+                 {"device_allocated_bytes", event.memory.allocated_bytes},
+                 {"device_reserved_bytes", event.memory.reserved_bytes},
+                 {"host_rss_bytes", event.host_rss_bytes}};
+  if (!worker.label.empty()) fields["worker"] = worker.label;
+  log_.info("chunk_done", text, std::move(fields));
 }
 
-void RunReporter::on(const UnitDone& event) {
-  UnitProgress& unit = unit_of(event.unit);
+void RunReporter::on(Worker& worker, const UnitDone& event) {
+  const UnitProgress& unit = worker.unit_of(event.unit);
   const Json seconds = to_json(event.stages);
-  log_.debug("stream_done", fmt::format("{}: seconds {}", unit.name, seconds.dump()),
+  log_.debug("stream_done",
+             fmt::format("{}{}: seconds {}", worker.prefix(), unit.name, seconds.dump()),
              {{"stream", unit.name}, {"seconds", seconds}});
-  measure(event.unit);
-  unit.rows_done = unit.rows;
-  earlier_rows_ += unit_rows_;
-  earlier_tokens_ += unit_tokens_;
-  unit_ = -1;
-  unit_rows_ = 0;
-  unit_tokens_ = 0;
+  measure(worker);
+  log_cache(unit);
 }
 
-void RunReporter::measure(int64_t unit) {
-  if (unit < 0 || unit != unit_) return;
-  StreamRate& rate = rates_[units_[static_cast<size_t>(unit)].stream];
-  rate.tokens += unit_tokens_;
-  rate.seconds += unit_watch_.seconds();
+void RunReporter::on(Worker& worker, const CacheUsed& event) {
+  cache_counts_[worker.unit_of(event.unit).stream].add(event.counts);
 }
 
-void RunReporter::output(std::string_view line) {
+void RunReporter::log_cache(const UnitProgress& unit) {
+  const CacheCounts& counts = cache_counts_[unit.stream];
+  if (counts.requests + counts.deduplicated_rows == 0) return;
+  Json fields = to_json(counts);
+  fields["stream"] = unit.name;
+  log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts)), fields);
+}
+
+// Adds what the worker has done of its unit to the rate of the stream.
+void RunReporter::measure(Worker& worker) {
+  if (worker.unit < 0) return;
+  const size_t stream = worker.unit_of(worker.unit).stream;
+  StreamRate& rate = rates_[stream];
+  ActiveTime& active = active_[stream];
+  rate.tokens += worker.tokens;
+  if (--active.workers == 0) rate.seconds += active.watch.seconds();
+  worker.unit = worker.chunk = -1;
+  worker.rows = worker.tokens = worker.committed_rows = 0;
+}
+
+void RunReporter::output(size_t worker, std::string_view line) {
   constexpr size_t kMaxBytes = 500;
-  log_.warning("worker_output", "worker: " + preview(line, kMaxBytes));
+  log_.warning("worker_output", workers_[worker].prefix() + "worker: " + preview(line, kMaxBytes));
 }
 
 void RunReporter::garbage(std::string_view line, const std::string& why) {
@@ -195,23 +283,49 @@ void RunReporter::garbage(std::string_view line, const std::string& why) {
 void RunReporter::tick(Clock::time_point now) {
   progress_.tick(now);
   status_.write(status(), false);
-  if (now - memory_logged_ < kMemoryInterval) return;
-  memory_logged_ = now;
-  const HostMemory memory = host_memory();
-  log_.info("host_memory", describe(memory),
-            {{"used_percent", memory.used_percent()}, {"available_bytes", memory.available_bytes}});
+  for (auto& [number, worker] : workers_) sample_gpu(worker);
+  if (now - memory_logged_ >= kMemoryInterval) log_memory(now);
+}
+
+Json RunReporter::worker_states() const {
+  Json states = Json::array();
+  for (const auto& [number, worker] : workers_) {
+    Json state = {{"device", worker.label}, {"name", worker.device}, {"state", worker.state}};
+    if (worker.unit >= 0) {
+      state["stream"] = worker.unit_of(worker.unit).name;
+      state["chunk"] = worker.chunk;
+    }
+    states.push_back(std::move(state));
+  }
+  return states;
 }
 
 Json RunReporter::status() const {
   Json streams = Json::array();
-  for (const UnitProgress& unit : units_) {
-    streams.push_back({{"stream", unit.name}, {"rows_done", unit.rows_done}, {"rows", unit.rows}});
+  for (const UnitProgress& unit : units_)
+    streams.push_back({{"stream", unit.name}, {"rows_done", rows_done(unit)}, {"rows", unit.rows}});
+  const auto working = std::find_if(workers_.begin(), workers_.end(),
+                                    [](const auto& entry) { return entry.second.unit >= 0; });
+  int64_t restarts = 0;
+  for (const auto& [number, worker] : workers_) restarts += worker.restarts;
+  Json status = {{"state", working == workers_.end() ? "loading" : "encoding"},
+                 {"started", started_},
+                 {"config", config_path_},
+                 {"restarts", restarts},
+                 {"rows_per_second", progress_.rows_per_second()},
+                 {"tokens_per_second", progress_.tokens_per_second()},
+                 {"seconds_left", progress_.seconds_left()},
+                 {"streams", streams}};
+  CacheCounts reuse;
+  for (const CacheCounts& counts : cache_counts_) {
+    if (counts.requests + counts.deduplicated_rows > 0) reuse.add(counts);
   }
-  Json status = {
-      {"state", unit_ < 0 ? "loading" : "encoding"}, {"restarts", restarts}, {"streams", streams}};
-  if (unit_ >= 0) {
-    status["stream"] = units_[static_cast<size_t>(unit_)].name;
-    status["chunk"] = chunk_;
+  status["embedding_cache"] = to_json(reuse);
+  if (workers_.size() > 1) status["workers"] = worker_states();
+  if (working != workers_.end()) {
+    const Worker& worker = working->second;
+    status["stream"] = worker.unit_of(worker.unit).name;
+    status["chunk"] = worker.chunk;
   }
   return status;
 }

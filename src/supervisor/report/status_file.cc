@@ -1,11 +1,12 @@
 #include "supervisor/report/status_file.h"
 
 #include <ctime>
-#include <filesystem>
 #include <fstream>
-#include <system_error>
 #include <unistd.h>
 
+#include "encode/error.h"
+
+#include "base/file.h"
 #include "base/host.h"
 
 namespace encode {
@@ -29,11 +30,11 @@ void StatusFile::write(Json status, bool at_once) {
   status["boot_id"] = boot_id();
   status["monotonic_seconds"] = std::chrono::duration<double>(now.time_since_epoch()).count();
   status["time"] = static_cast<int64_t>(std::time(nullptr));
-  const std::string temp = path_ + ".tmp";
-  std::ofstream(temp, std::ios::trunc)
-      << status.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
-  std::error_code ignored;
-  std::filesystem::rename(temp, path_, ignored);
+  try {
+    write_file_without_sync(
+        path_, status.dump(1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the file only informs people
+  }
 }
 
 }  // namespace encode

@@ -8,8 +8,8 @@
 
 namespace encode {
 
-// Replaces the file by a rename, without fsync, because the file is not needed to resume. Ignores
-// failures to write. Not thread-safe.
+// Replaces the file with write_file_without_sync(), because the file is not needed to resume.
+// Ignores failures to write. Not thread-safe.
 class StatusFile {
  public:
   explicit StatusFile(std::string path) : path_(std::move(path)) {}

@@ -44,9 +44,22 @@ std::string render(const RunSummary& summary) {
     for (size_t i = 1; i < kColumns; ++i) text += fmt::format("  {:>{}}", row[i], widths[i]);
     text += '\n';
   }
-  text += "rows_in = rows_out + rejected holds for every stream\n";
+  const bool dropped = std::any_of(summary.matrices.begin(), summary.matrices.end(),
+                                   [](const FinishedMatrix& matrix) { return matrix.dropped > 0; });
+  text += fmt::format("rows_in = rows_out + rejected{} holds for every stream\n",
+                      dropped ? " + dropped" : "");
+  for (const FinishedMatrix& matrix : summary.matrices) {
+    if (matrix.dropped == 0) continue;
+    text += fmt::format("{}: without {} rows that were set aside\n", matrix.name,
+                        format_count(matrix.dropped));
+  }
   for (const FinishedMatrix& matrix : summary.matrices)
     text += fmt::format("{}: {}\n", matrix.name, matrix.path);
+  if (const PressureTotals& pressure = summary.pressure; pressure.times > 0) {
+    text += fmt::format("host memory was short {}, {} in all; windows were smaller then\n",
+                        pressure.times == 1 ? "once" : fmt::format("{} times", pressure.times),
+                        format_duration(pressure.seconds));
+  }
   return text + fmt::format("mode {}, {}, peak memory {}, {}\n", summary.mode,
                             format_duration(summary.seconds), format_bytes(summary.peak_host_bytes),
                             summary.host_memory);
@@ -59,6 +72,7 @@ Json to_json(const RunSummary& summary) {
                         {"path", matrix.path},
                         {"rows_in", matrix.rows_in},
                         {"rejected", matrix.rejected},
+                        {"dropped", matrix.dropped},
                         {"rows", matrix.rows},
                         {"dim", matrix.dim},
                         {"tokens", matrix.tokens},
@@ -69,7 +83,9 @@ Json to_json(const RunSummary& summary) {
   return {{"matrices", matrices},
           {"mode", summary.mode},
           {"seconds", summary.seconds},
-          {"peak_host_bytes", summary.peak_host_bytes}};
+          {"peak_host_bytes", summary.peak_host_bytes},
+          {"memory_pressure",
+           {{"times", summary.pressure.times}, {"seconds", summary.pressure.seconds}}}};
 }
 
 Json to_json(const StageSeconds& seconds) {
@@ -80,13 +96,14 @@ Json to_json(const StageSeconds& seconds) {
 
 void check_rows(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
-    if (matrix.rows_in == matrix.rows + matrix.rejected) continue;
+    if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.dropped) continue;
     throw Error({.exit_code = ExitCode::kInternal,
                  .code = "run.row_count",
                  .what = "rows were lost in " + matrix.name,
                  .where = matrix.path,
                  .expected = fmt::format("{} rows_in", matrix.rows_in),
-                 .found = fmt::format("{} rows_out + {} rejected", matrix.rows, matrix.rejected),
+                 .found = fmt::format("{} rows_out + {} rejected + {} dropped", matrix.rows,
+                                      matrix.rejected, matrix.dropped),
                  .hint = "this is a defect of encode; please report it"});
   }
 }

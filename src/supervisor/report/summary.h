@@ -16,12 +16,19 @@ struct FinishedMatrix {
   std::string path;
   int64_t rows_in = 0;  // records of the input; the rows, if the matrix is a combined one
   int64_t rejected = 0;
-  int64_t rows = 0;  // of the matrix
+  int64_t dropped = 0;  // rows that were set aside and dropped
+  int64_t rows = 0;     // of the matrix
   int64_t dim = 0;
   int64_t tokens = 0;
   int64_t truncated_rows = 0;
   double tokens_per_second = 0;  // 0: nothing was encoded in this run
   bool combined = false;         // made by `combine` from other matrices
+};
+
+// How often and how long the workers were short of host memory (MemoryPressure).
+struct PressureTotals {
+  int64_t times = 0;
+  double seconds = 0;
 };
 
 struct RunSummary {
@@ -30,6 +37,7 @@ struct RunSummary {
   double seconds = 0;
   int64_t peak_host_bytes = 0;  // the peak of encode plus the peak of the largest worker
   std::string host_memory;      // "host memory 38.7% (38.4 GB available)"
+  PressureTotals pressure;
 };
 
 // Returns several lines; each ends in '\n'. Throws no Error.
@@ -37,7 +45,7 @@ std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
 Json to_json(const StageSeconds& seconds);  // {name of the stage: seconds}
 
-// Throws Error kInternal if rows_in != rows + rejected for any matrix.
+// Throws Error kInternal if rows_in != rows + rejected + dropped for any matrix.
 void check_rows(const RunSummary& summary);
 
 }  // namespace encode

@@ -14,6 +14,8 @@
 
 #include "encode/error.h"
 
+#include "base/system_call.h"
+
 namespace encode {
 namespace {
 
@@ -94,10 +96,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
 
   failure.write_end.close();
   int error = 0;
-  ssize_t n = 0;
-  do {
-    n = ::read(failure.read_end.get(), &error, sizeof error);
-  } while (n < 0 && errno == EINTR);
+  const ssize_t n = retried([&] { return ::read(failure.read_end.get(), &error, sizeof error); });
   if (n == static_cast<ssize_t>(sizeof error)) {
     ::waitpid(std::exchange(pid_, -1), nullptr, 0);
     throw Error(

@@ -13,7 +13,21 @@ void HangWatch::batch(Clock::time_point now) {
   alive(now);
 }
 
+void HangWatch::loading(Clock::time_point now) {
+  loading_ = true;
+  sign_of_life(now);
+}
+
 void HangWatch::alive(Clock::time_point now) {
+  loading_ = false;
+  sign_of_life(now);
+}
+
+void HangWatch::forgive(Clock::time_point now) {
+  if (watching_) sign_of_life(now);
+}
+
+void HangWatch::sign_of_life(Clock::time_point now) {
   watching_ = true;
   last_ = now;
   deadline_ = now + patience();
@@ -21,6 +35,7 @@ void HangWatch::alive(Clock::time_point now) {
 
 Clock::duration HangWatch::patience() const {
   constexpr int kMedians = 20;
+  if (loading_) return loading_patience_;
   if (batches_.empty()) return floor_;
   std::vector<Clock::duration> sorted = batches_;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);

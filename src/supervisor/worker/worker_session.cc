@@ -1,59 +1,69 @@
 #include "supervisor/worker/worker_session.h"
 
-#include <array>
+#include <algorithm>
 #include <csignal>
 #include <fmt/format.h>
 #include <poll.h>
 
 #include "base/units.h"
-#include "supervisor/worker/line_reader.h"
 
 namespace encode {
 namespace {
 
-constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr size_t kKeptOutputLines = 5;
 constexpr int64_t kMaxGarbageLines = 20;
-
-void wait_for_input(const LineReader& events, const LineReader& output, int stop_fd) {
-  std::array<pollfd, 3> fds = {{{.fd = events.fd(), .events = POLLIN, .revents = 0},
-                                {.fd = output.fd(), .events = POLLIN, .revents = 0},
-                                {.fd = stop_fd, .events = POLLIN, .revents = 0}}};
-  // When both pipes are closed, the worker is about to exit. No descriptor becomes readable then,
-  // so poll() gets a short timeout.
-  const bool ending = events.fd() < 0 && output.fd() < 0;
-  const auto timeout = ending ? std::chrono::milliseconds(2) : kTick;
-  ::poll(fds.data(), fds.size(), static_cast<int>(timeout.count()));
-}
 
 }  // namespace
 
 WorkerOutcome WorkerSession::run(const std::string& job_path, int lock_fd) {
-  ChildProcess child(options_.program, {"--job", job_path}, lock_fd);
-  return outcome(wait_for_end(child));
-}
-
-ExitStatus WorkerSession::wait_for_end(ChildProcess& child) {
-  LineReader events(child.events_fd(), [this](std::string_view line) { event_line(line); });
-  LineReader output(child.output_fd(), [this](std::string_view line) { output_line(line); });
-  Clock::time_point last = Clock::now();
+  start(job_path, lock_fd);
   while (true) {
-    // The stop descriptor stays readable after a signal, so it is polled only until the signal was
-    // passed on to the worker.
-    wait_for_input(events, output, term_deadline_ ? -1 : stop_.fd());
-    const std::optional<ExitStatus> status = child.try_wait();
-    events.drain();
-    output.drain();
-    if (status) return *status;
-
+    wait_for_input({this}, stop_, kTick);
     const Clock::time_point now = Clock::now();
-    // If this process was paused itself (SIGSTOP, a suspended machine), the missing events do not
-    // mean that the worker hangs, so the hang watch starts again.
-    if (now - last > options_.hang_floor / 2) hang_.alive(now);
-    last = now;
-    watch(child, now);
+    if (std::optional<WorkerOutcome> end = step(now)) return std::move(*end);
     callbacks_.on_tick(now);
   }
+}
+
+void WorkerSession::start(const std::string& job_path, int lock_fd) {
+  child_ = std::make_unique<ChildProcess>(options_.program,
+                                          std::vector<std::string>{"--job", job_path}, lock_fd);
+  events_ = std::make_unique<LineReader>(child_->events_fd(),
+                                         [this](std::string_view line) { event_line(line); });
+  output_ = std::make_unique<LineReader>(child_->output_fd(),
+                                         [this](std::string_view line) { output_line(line); });
+  stepped_ = Clock::now();
+}
+
+void WorkerSession::wait_for_input(const std::vector<const WorkerSession*>& sessions,
+                                   const StopSignal& stop, std::chrono::milliseconds most) {
+  std::vector<pollfd> fds;
+  // The stop descriptor stays readable after a signal, so it is polled only until every worker was
+  // told of the signal.
+  bool told = !sessions.empty();
+  for (const WorkerSession* session : sessions) {
+    for (const LineReader* reader : {session->events_.get(), session->output_.get()})
+      fds.push_back({.fd = reader->fd(), .events = POLLIN, .revents = 0});
+    told = told && session->term_deadline_;
+    // When both pipes are closed, the worker is about to exit. No descriptor becomes readable then.
+    constexpr auto kExit = std::chrono::milliseconds(2);
+    if (session->events_->fd() < 0 && session->output_->fd() < 0) most = std::min(most, kExit);
+  }
+  fds.push_back({.fd = told ? -1 : stop.fd(), .events = POLLIN, .revents = 0});
+  ::poll(fds.data(), fds.size(), static_cast<int>(most.count()));
+}
+
+std::optional<WorkerOutcome> WorkerSession::step(Clock::time_point now) {
+  const std::optional<ExitStatus> status = child_->try_wait();
+  events_->drain();
+  output_->drain();
+  if (status) return outcome(*status);
+  // If this process was paused itself (SIGSTOP, a suspended machine), the missing events do not
+  // mean that the worker hangs, so the hang watch starts again.
+  if (now - stepped_ > options_.hang_floor / 2) hang_.forgive(now);
+  stepped_ = now;
+  watch(now);
+  return std::nullopt;
 }
 
 void WorkerSession::event_line(std::string_view line) {
@@ -73,12 +83,12 @@ void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
   const auto alive = [this] { hang_.alive(Clock::now()); };
   std::visit(
       Overloaded{[this](const BatchDone&) { hang_.batch(Clock::now()); },
-                 [&](const ChunkStarted& started) {
-                   unit_ = started.unit;
-                   chunk_ = started.chunk;
-                   alive();
-                 },
+                 [this](const ModelLoading&) { hang_.loading(Clock::now()); },
+                 [&](const ChunkStarted&) { alive(); }, [&](const WindowStarted&) { alive(); },
+                 [&](const ProbeStarted&) { alive(); }, [&](const ProbeDone&) { alive(); },
+                 [&](const BatchHalved&) { alive(); }, [&](const RowsSetAside&) { alive(); },
                  [&](const ModelLoaded&) { alive(); }, [&](const UnitStarted&) { alive(); },
+                 [&](const DeviceChecked&) { alive(); }, [&](const DefenceTried&) { alive(); },
                  [&](const ChunkDone&) { alive(); }, [this](const UnitDone&) { hang_.pause(); },
                  [this](const ProductsTimed&) { hang_.pause(); },
                  [this](const WorkerFailed& failed) { reported_ = failed.error; },
@@ -86,8 +96,13 @@ void WorkerSession::note_sign_of_life(const WorkerEvent& event) {
                    finished_ = true;
                    alive();  // goes on watching, because the worker may hang while it exits
                  },
-                 // A log line may come from a timer, so it is not a sign of life.
-                 [](const LogLine&) {}},
+                 [&](const WorkerRetired& retired) {
+                   retired_ = retired.reason;
+                   alive();
+                 },
+                 [&](const CacheUsed&) { alive(); },
+                 // These may come from a timer, so they are no signs of life.
+                 [](const LogLine&) {}, [](const MemoryPressure&) {}, [](const CacheProblem&) {}},
       event);
 }
 
@@ -97,15 +112,15 @@ void WorkerSession::output_line(std::string_view line) {
   callbacks_.on_output(line);
 }
 
-void WorkerSession::watch(ChildProcess& child, Clock::time_point now) {
+void WorkerSession::watch(Clock::time_point now) {
   if (stop_.number() != 0 && !term_deadline_) {
-    child.signal(SIGTERM);
+    child_->signal(SIGTERM);
     term_deadline_ = now + options_.stop_grace;
   }
   if (kill_deadline_) {
     if (now < *kill_deadline_) return;
-    const pid_t pid = child.pid();
-    child.abandon();
+    const pid_t pid = child_->pid();
+    child_->abandon();
     throw Error({.exit_code = ExitCode::kTempFail,
                  .code = "worker.stuck",
                  .what = "encode-worker cannot be killed: it is stuck in the kernel",
@@ -116,28 +131,29 @@ void WorkerSession::watch(ChildProcess& child, Clock::time_point now) {
   }
   if (hang_.hung(now) && !term_deadline_) {
     hung_ = true;
-    kill(child, now);
+    kill(now);
   } else if ((term_deadline_ && now >= *term_deadline_) || garbage_lines_ > kMaxGarbageLines) {
-    kill(child, now);
+    kill(now);
   }
 }
 
-void WorkerSession::kill(const ChildProcess& child, Clock::time_point now) {
-  child.signal(SIGKILL);
+void WorkerSession::kill(Clock::time_point now) {
+  child_->signal(SIGKILL);
   kill_deadline_ = now + options_.kill_grace;
 }
 
 WorkerOutcome WorkerSession::outcome(const ExitStatus& status) const {
   using End = WorkerOutcome::End;
   WorkerOutcome result;
-  result.unit = unit_;
-  result.chunk = chunk_;
   result.peak_resident_bytes = status.peak_resident_bytes;
   const bool success = status.signal == 0 && status.code == 0 && finished_;
   if (stop_.number() != 0) {
     result.end = End::kStopped;
   } else if (success) {
     result.end = End::kFinished;
+  } else if (!retired_.empty() && !hung_) {
+    result.end = End::kRetired;
+    result.retired = retired_;
   } else {
     result.error = cause(status);
     // An error that the worker reported takes precedence over its exit status, because CUDA often
@@ -164,18 +180,30 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
   detail.hint = "run the same command again; it continues after the last committed chunk";
   if (hung_) {
     detail.code = "worker.hung";
-    detail.what = fmt::format("encode-worker was killed: no batch came back for {}",
-                              seconds(hang_.patience()));
+    detail.what = fmt::format(
+        "encode-worker was killed: {} for {}",
+        hang_.is_loading() ? "it loaded no further part of the model" : "no batch came back",
+        seconds(hang_.patience()));
   } else if (garbage_lines_ > kMaxGarbageLines) {
     detail.code = "worker.garbage";
     detail.what = "encode-worker was killed: it sent lines that are not events";
     detail.hint = "install encode and encode-worker from the same build";
   } else if (reported_) {
     detail = *reported_;
+  } else if (const auto killed = oom_.cause(status)) {
+    detail = *killed;
   } else if (status.signal == SIGKILL) {
     detail.hint =
         "the kernel may have killed it for lack of memory: look at dmesg, and give the job more "
         "host memory";
+  }
+  constexpr int kLoaderFailed = 127;
+  if (!reported_ && status.signal == 0 && status.code == kLoaderFailed) {
+    detail.exit_code = ExitCode::kOsError;
+    detail.code = "worker.spawn";
+    detail.what = "cannot start encode-worker: a library cannot be loaded";
+    detail.expected = "memory for LibTorch, and all its libraries";
+    detail.hint = "raise the limits of the process (ulimit -v), or install the whole package";
   }
   // Passes an exit status on only if it is one of the documented codes; another one would mislead a
   // scheduler.

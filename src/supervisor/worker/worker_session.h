@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,12 +16,16 @@
 #include "supervisor/stop_signal.h"
 #include "supervisor/worker/child_process.h"
 #include "supervisor/worker/hang_watch.h"
+#include "supervisor/worker/line_reader.h"
+#include "supervisor/worker/oom_watch.h"
 
 namespace encode {
 
 struct WorkerOptions {
-  std::string program;                                    // the path of encode-worker
-  Clock::duration hang_floor = std::chrono::seconds(60);  // see HangWatch
+  std::string program;  // the path of encode-worker
+  // The patience of the HangWatch.
+  Clock::duration hang_floor = std::chrono::seconds(60);
+  Clock::duration loading_patience = std::chrono::minutes(10);
   Clock::duration stop_grace = std::chrono::seconds(20);  // from SIGTERM to SIGKILL
   // The time from SIGKILL until the worker counts as stuck in the kernel.
   Clock::duration kill_grace = std::chrono::seconds(10);
@@ -30,18 +35,19 @@ struct WorkerOptions {
 struct WorkerOutcome {
   enum class End {
     kFinished,  // the job is done
+    kRetired,   // the worker wants to be replaced, and has committed what it encoded
     kRetry,     // another worker may succeed: this one was killed, hung, or ended with kTempFail
     kFatal,     // another worker would fail in the same way
     kStopped,   // a signal asked encode to stop, and the worker has ended
   };
   End end = End::kFatal;
-  ErrorDetail error;   // the cause, for kRetry and kFatal
-  int64_t unit = -1;   // the unit of the chunk that the worker started last; -1: none
-  int64_t chunk = -1;  // the chunk that the worker started last; -1: none
+  ErrorDetail error;    // the cause, for kRetry and kFatal
+  std::string retired;  // WorkerRetired::reason, for kRetired
   int64_t peak_resident_bytes = 0;
 };
 
-// One object runs one worker. Calls all callbacks on the thread of run(). Not thread-safe.
+// One object runs one worker, and should be constructed just before run(). Calls all callbacks on
+// the thread of run(). Not thread-safe.
 class WorkerSession {
  public:
   struct Callbacks {
@@ -62,13 +68,24 @@ class WorkerSession {
   // killed. If a callback throws, kills the worker and passes the exception on.
   WorkerOutcome run(const std::string& job_path, int lock_fd);
 
+  // The steps of run(), for a thread that watches several workers: start() once, then step() after
+  // each wait_for_input(), until it returns how the worker has ended. step() does not call on_tick.
+  // The destructor kills a worker that still runs. They throw what run() throws.
+  void start(const std::string& job_path, int lock_fd);
+  std::optional<WorkerOutcome> step(Clock::time_point now);
+  // Waits until a worker has written something, a signal has come, or `most` has passed. Waits
+  // shorter for a worker that is about to exit.
+  static void wait_for_input(const std::vector<const WorkerSession*>& sessions,
+                             const StopSignal& stop, std::chrono::milliseconds most);
+  // The most that a caller of step() should wait between two steps.
+  static constexpr auto kTick = std::chrono::milliseconds(100);
+
  private:
-  ExitStatus wait_for_end(ChildProcess& child);
   void event_line(std::string_view line);
   void note_sign_of_life(const WorkerEvent& event);
   void output_line(std::string_view line);
-  void watch(ChildProcess& child, Clock::time_point now);
-  void kill(const ChildProcess& child, Clock::time_point now);
+  void watch(Clock::time_point now);
+  void kill(Clock::time_point now);
   WorkerOutcome outcome(const ExitStatus& status) const;
   ErrorDetail cause(const ExitStatus& status) const;
 
@@ -76,16 +93,21 @@ class WorkerSession {
   const StopSignal& stop_;
   const Callbacks callbacks_;
 
-  HangWatch hang_{options_.hang_floor};
+  const OomWatch oom_;
+  HangWatch hang_{options_.hang_floor, options_.loading_patience};
   std::optional<ErrorDetail> reported_;  // set when WorkerFailed comes
   bool finished_ = false;                // true when WorkerFinished has come
+  std::string retired_;                  // set when WorkerRetired comes
   bool hung_ = false;
-  int64_t unit_ = -1;  // the unit of the chunk that was started last
-  int64_t chunk_ = -1;
   int64_t garbage_lines_ = 0;
   std::vector<std::string> last_output_;            // the last few lines, which may explain a crash
   std::optional<Clock::time_point> term_deadline_;  // set when SIGTERM is sent
   std::optional<Clock::time_point> kill_deadline_;  // set when SIGKILL is sent
+  // start() sets these. The readers go before the child, whose pipes they read.
+  std::unique_ptr<ChildProcess> child_;
+  std::unique_ptr<LineReader> events_;
+  std::unique_ptr<LineReader> output_;
+  Clock::time_point stepped_;
 };
 
 }  // namespace encode

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+#include "command.h"
+#include "config/edit/config_edit.h"
+#include "plan/experiment_plan.h"
+#include "plan/plan_report.h"
+#include "plan/profile.h"
+#include "run_environment.h"
+#include "supervisor/report/terminal.h"
+
+namespace encode {
+namespace {
+
+struct PlanFlags {
+  std::string gpu;
+  std::string gpu_memory;
+  std::string config_path;
+  double safety_margin = kSafetyMargin;
+  int64_t target_effective_batch = 0;
+  int64_t rows = 0;
+  bool automatic = false;
+  bool profile = false;
+  bool apply = false;
+  bool undo = false;
+};
+
+// Reads "24", "24GB" or "24000MB" as a number of bytes. A number without a unit counts GB.
+int64_t parse_memory(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  const std::optional<int64_t> bytes = parse_bytes(plain ? text + "GB" : text);
+  if (bytes && *bytes > 0) return *bytes;
+  refuse_usage("encode plan", "--gpu-memory has no size that can be read",
+               "a number with GB, GiB, MB or MiB, such as 24GB", preview(text));
+}
+
+// The config file that --apply and --undo change.
+std::string config_file(const PlanFlags& flags, const std::string& loaded) {
+  const std::string path = flags.config_path.empty() ? loaded : flags.config_path;
+  if (path.empty())
+    refuse_usage("encode plan", "there is no config to change",
+                 "--config FILE or --config-path FILE", "neither");
+  return path;
+}
+
+struct BatchOrigin {
+  bool own = false;    // the user has set a number
+  bool fixed = false;  // with a flag
+};
+
+BatchOrigin batch_origin(const LoadedConfig& config) {
+  BatchOrigin found;
+  for (const Setting& setting : config.settings) {
+    const bool batch = setting.key.ends_with("batch_size") || setting.key.ends_with("batch_tokens");
+    if (!batch || setting.origin == "default" || setting.value == "auto") continue;
+    found.own = true;
+    found.fixed = found.fixed || setting.origin.starts_with("--");
+  }
+  return found;
+}
+
+void apply_plan(const ExperimentPlan& plan, const std::string& path) {
+  std::vector<ConfigEdit> edits;
+  for (const PlannedSetting& setting : plan.settings)
+    edits.push_back({.key = setting.key, .value = setting.value});
+  const EditedConfig edited = edit_config(path, edits);
+  std::fputs(edited.diff.c_str(), stderr);
+  const std::string backup = apply_edit(path, edited);
+  const std::string done =
+      backup.empty() ? fmt::format("{} has these settings already\n", path)
+                     : fmt::format("{} is changed; the old text is in {} (encode plan --undo)\n",
+                                   path, backup);
+  std::fputs(done.c_str(), stderr);
+}
+
+int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
+  if (flags.undo) {
+    const std::string path = config_file(flags, config_flags.config_path());
+    const std::string backup = undo_edit(path);
+    std::fputs(fmt::format("{} has the text of {} again\n", path, backup).c_str(), stderr);
+    return 0;
+  }
+  LoadedConfig config = config_flags.load();
+  const BatchOrigin batches = batch_origin(config);
+  PlanRequest request = {
+      .config = config.run,
+      .own_batches = batches.own,
+      .fixed_batches = batches.fixed,
+      .wish = {.gpu = flags.gpu,
+               .memory_bytes = flags.gpu_memory.empty() ? 0 : parse_memory(flags.gpu_memory),
+               .safety_margin = flags.safety_margin},
+      .target_effective_batch = flags.target_effective_batch,
+      .rows = flags.rows,
+      .version = ENCODE_VERSION};
+  const std::string path = flags.apply ? config_file(flags, config.run.config_path) : "";
+  const ExperimentPlan found = plan_experiment(request);
+  Json json = to_json(found);
+  std::string text = render(found);
+  if (flags.profile) {
+    Terminal err(STDERR_FILENO);
+    const ProfileResult profile = profile_plan(request, found, run_environment(), err);
+    if (profile.stopped_by != 0) return end_by_signal(profile.stopped_by);
+    json["profile"] = to_json(profile);
+    text += render(profile);
+  }
+  if (config.run.log.json) text = json.dump(-1, ' ', /*ensure_ascii=*/true) + "\n";
+  std::fputs(text.c_str(), stdout);
+  if (flags.apply) apply_plan(found, path);
+  return 0;
+}
+
+}  // namespace
+
+Command add_plan_command(CLI::App& main) {
+  CLI::App* app = main.add_subcommand(
+      "plan", "Find the best batch settings for this device, these texts and this model");
+  const ConfigFlags config_flags(*app);
+  const auto flags = std::make_shared<PlanFlags>();
+  CLI::Option* automatic = app->add_flag("--auto", flags->automatic,
+                                         "Plan for the devices of this machine (the default)");
+  CLI::Option* gpu =
+      app->add_option("--gpu", flags->gpu, "Plan for a card that is not there: \"A100-80GB\"")
+          ->excludes(automatic);
+  app->add_option("--gpu-memory", flags->gpu_memory,
+                  "Plan for a GPU with this memory: 24, 24GB, 24GiB or 24000MB")
+      ->excludes(automatic)
+      ->excludes(gpu);
+  app->add_option("--safety-margin", flags->safety_margin,
+                  "Share of the free memory that the plan may use (default 0.85)")
+      ->check(CLI::Range(0.05, 1.0));
+  app->add_option("--target-effective-batch", flags->target_effective_batch,
+                  "Rows of one step, reached with several batches if one does not fit")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  app->add_option("--rows", flags->rows, "Plan for this number of rows like those of the inputs")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 50));
+  app->add_flag("--profile", flags->profile,
+                "Run the model on the first rows, and show the measured peak beside the estimate");
+  app->add_option("--config-path", flags->config_path,
+                  "The config that --apply and --undo change (default: --config)");
+  CLI::Option* apply = app->add_flag("--apply", flags->apply,
+                                     "Write the settings into the config, and keep a backup");
+  app->add_flag("--undo", flags->undo, "Give the config back the text of its newest backup")
+      ->excludes(apply);
+  app->footer(
+      "Examples:\n"
+      "  encode plan --config configs/experiment.yaml\n"
+      "  encode plan --config configs/experiment.yaml --gpu \"A100-80GB\" --apply\n"
+      "docs/planning.md explains the report.");
+  return {app, [config_flags, flags] { return plan(config_flags, *flags); }};
+}
+
+}  // namespace encode

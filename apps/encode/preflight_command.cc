@@ -1,0 +1,70 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/stopwatch.h"
+#include "command.h"
+#include "preflight/preflight.h"
+#include "run_environment.h"
+#include "standard_streams.h"
+#include "supervisor/plan/resume.h"
+#include "supervisor/stop_signal.h"
+
+namespace encode {
+namespace {
+
+// Fills the request from the flags. A config that cannot be used is one of the problems to show.
+PreflightRequest make_request(const CLI::App& app, const ConfigFlags& flags) {
+  PreflightRequest request{.config = {}, .worker = run_environment().worker};
+  const bool experiment = app.count("--config") + app.count("--input") > 0;
+  if (!experiment) {
+    if (app.count("--model") > 0) request.model = app["--model"]->as<std::string>();
+    if (app.count("--device") > 0)
+      request.config.hardware.device = app["--device"]->as<std::string>();
+    return request;
+  }
+  try {
+    request.config = flags.load().run;
+  } catch (const Error& error) {
+    request.config_error = error.detail();
+  }
+  return request;
+}
+
+int preflight(const CLI::App& app, const ConfigFlags& flags) {
+  const Stopwatch watch;
+  const PreflightRequest request = make_request(app, flags);
+  const StopSignal stop;
+  try {
+    const Findings findings = run_preflight(request, stop);
+    const std::string text = app.count("--json") > 0 ? render_json(findings, watch.seconds()) + "\n"
+                                                     : render_text(findings, watch.seconds());
+    std::fputs(text.c_str(), stdout);
+    flush_standard_output();
+    return static_cast<int>(findings.exit_code());
+  } catch (const Stopped&) {
+    return end_by_signal(stop.number());
+  }
+}
+
+}  // namespace
+
+Command add_preflight_command(CLI::App& main) {
+  CLI::App* app = main.add_subcommand(
+      "preflight", "Check the machine, the model, the inputs and the cache before a long run");
+  app->alias("doctor");
+  const ConfigFlags flags(*app);
+  app->footer(
+      "Examples:\n"
+      "  encode preflight                                    # only the machine\n"
+      "  encode preflight --model DIR                        # the machine and a model\n"
+      "  encode preflight --config configs/experiment.yaml   # everything that the run needs\n"
+      "It changes no file, and works while another run uses the cache. Green, yellow and red "
+      "lines\n"
+      "say what was found and what to do next. The exit code is 0 without a red line; otherwise "
+      "it\n"
+      "is the code with which the run would end (docs/errors.md).");
+  return {app, [app, flags] { return preflight(*app, flags); }};
+}
+
+}  // namespace encode

@@ -1,0 +1,120 @@
+#include "supervisor/plan/cache_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+#include <sys/stat.h>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/utf8.h"
+
+namespace encode {
+namespace {
+
+// A file of a cache directory. One of the two texts is near the beginning of each file that encode
+// has written under this name, unless power loss has left a file that is empty or no text.
+struct CacheFile {
+  std::string_view name;
+  std::string_view mark;
+  std::string_view other_mark;
+};
+
+constexpr auto kCacheFiles = std::to_array<CacheFile>({
+    {"attempts.json", "\"fingerprints\"", "\"failures\""},
+    {kCommitProbe, kCommitProbeText, kCommitProbeText},
+    {"job.json", "\"cache_dir\"", "\"units\""},
+    {"model_hashes.json", "\"entries\"", "\"version\""},
+    {"self_test.json", "\"checksum\"", "\"vectors\""},
+    {"status.json", "\"boot_id\"", "\"monotonic_seconds\""},
+});
+constexpr std::array<std::string_view, 6> kOtherNames = {"LOCK",         "encode.log",
+                                                         "faults.jsonl", "faults.older.jsonl",
+                                                         "memory.jsonl", "memory.older.jsonl"};
+constexpr std::array<std::string_view, 2> kSuffixes = {".rejected.jsonl", ".stdin"};
+constexpr int64_t kHeadBytes = 64 << 10;
+
+bool has_suffix(std::string_view name) {
+  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
+                     [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+// Returns "job.json" for "job.7.json", and every other name as it is.
+std::string_view plain_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "job.";
+  constexpr std::string_view kSuffix = ".json";
+  if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) ||
+      !name.ends_with(kSuffix))
+    return name;
+  const std::string_view number =
+      name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+  const bool digits = number.size() <= 3 && number.find_first_not_of("0123456789") == number.npos;
+  return digits ? std::string_view("job.json") : name;
+}
+
+const CacheFile* known_file(std::string_view name) {
+  const auto* found =
+      std::find_if(kCacheFiles.begin(), kCacheFiles.end(),
+                   [&](const CacheFile& file) { return file.name == plain_name(name); });
+  return found == kCacheFiles.end() ? nullptr : found;
+}
+
+bool is_known_file(std::string_view name) { return known_file(name) != nullptr; }
+
+bool is_cache_file_name(std::string_view name) {
+  return is_known_file(name) || has_suffix(name) ||
+         std::find(kOtherNames.begin(), kOtherNames.end(), name) != kOtherNames.end();
+}
+
+bool is_own(const std::string& path, const CacheFile& file) {
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0) throw system_error("io.stat", "stat", path, errno);
+  if (!S_ISREG(info.st_mode)) return false;
+  const UniqueFd fd = open_for_reading(path, "io.read");
+  std::string head(static_cast<size_t>(std::min(file_size(fd, path), kHeadBytes)), '\0');
+  pread_all(fd, head, 0, path);
+  return !may_begin_text(head) || head.find(file.mark) != std::string::npos ||
+         head.find(file.other_mark) != std::string::npos;
+}
+
+}  // namespace
+
+bool is_store_file(const std::string& directory, const std::string& name) {
+  const bool chunks = entry_exists(directory + "/chunks.log", "io.stat") ||
+                      entry_exists(directory + "/stream.json", "io.stat");
+  if (chunks) return true;
+  return is_cache_file_name(name) && entry_exists(directory + "/LOCK", "io.stat");
+}
+
+std::string job_file_name(size_t worker) {
+  return worker == 0 ? "job.json" : fmt::format("job.{}.json", worker);
+}
+
+void check_cache_files(const std::string& cache_dir) {
+  for (const std::string& name : list_directory(cache_dir)) {
+    const CacheFile* file = known_file(name);
+    const std::string path = fmt::format("{}/{}", cache_dir, name);
+    if (file == nullptr || is_own(path, *file)) continue;
+    throw Error({.exit_code = ExitCode::kCantCreate,
+                 .code = "output.exists",
+                 .what = "the cache directory has a file that encode did not write",
+                 .where = path,
+                 .expected = "no file, or the file of an earlier run",
+                 .found = "another file",
+                 .hint = "choose a cache directory of its own, or move the file away"});
+  }
+}
+
+void sweep_cache_files(const std::string& cache_dir) {
+  for (const std::string& name : list_directory(cache_dir)) {
+    const std::optional<std::string> target = temp_file_target(name);
+    if (target && (is_known_file(*target) || has_suffix(*target)))
+      remove_file(fmt::format("{}/{}", cache_dir, name));
+  }
+}
+
+}  // namespace encode

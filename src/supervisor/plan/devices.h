@@ -1,0 +1,29 @@
+// The devices of a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+namespace encode {
+
+// The value of HardwareOptions::devices for every CUDA device.
+inline constexpr const char* kAllDevices = "all";
+
+// Returns the value of HardwareOptions::device for each worker of a run, at least one. For
+// kAllDevices this is only "auto": the first worker counts the devices.
+std::vector<std::string> devices_of(const HardwareOptions& hardware);
+// Returns what devices_of() returns when kAllDevices are `places` devices.
+std::vector<std::string> all_devices(int64_t places);
+bool are_all_devices(const HardwareOptions& hardware);
+
+// Returns a name for each device, for messages: "cuda:1", or "cpu#2" if a device occurs more than
+// once. A single device has the name "".
+std::vector<std::string> device_labels(const std::vector<std::string>& devices);
+
+// Returns the devices as the config names them: "auto", "cuda:0, cuda:1".
+std::string describe_devices(const HardwareOptions& hardware);
+
+}  // namespace encode

@@ -1,0 +1,224 @@
+#include "supervisor/plan/fit_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/units.h"
+#include "nvml/nvml.h"
+#include "supervisor/plan/auto_settings.h"
+
+namespace encode {
+namespace {
+
+// The total memory of every GPU. Empty if there is no GPU, or if the driver does not answer.
+std::vector<GpuStatus> ask_driver() {
+  try {
+    const std::unique_ptr<Nvml> nvml = Nvml::open();
+    return nvml ? nvml->gpus() : std::vector<GpuStatus>();
+  } catch (const Error&) {
+    return {};  // the worker will report what is wrong with the GPU
+  }
+}
+
+// Asks on another thread, because the driver may hang while a GPU hangs. The run then goes on
+// without an answer.
+std::vector<GpuStatus> gpus_in_time() {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  std::promise<std::vector<GpuStatus>> promise;
+  std::future<std::vector<GpuStatus>> answer = promise.get_future();
+  std::thread([promise = std::move(promise)]() mutable {
+    promise.set_value(ask_driver());
+  }).detach();
+  return answer.wait_for(kPatience) == std::future_status::ready ? answer.get()
+                                                                 : std::vector<GpuStatus>();
+}
+
+MemoryLimit limit_of(const GpuStatus& gpu) {
+  return {.kind = DeviceKind::kCuda,
+          .name = gpu.name,
+          .total_bytes = gpu.total_bytes.value_or(0),
+          .free_bytes = gpu.free_bytes.value_or(0)};
+}
+
+// The card with the most memory that the device may mean.
+std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
+  std::optional<MemoryLimit> largest;
+  for (const GpuStatus& gpu : gpus_in_time()) {
+    const MemoryLimit limit = limit_of(gpu);
+    if (limit.total_bytes > 0 && (!largest || limit.total_bytes > largest->total_bytes))
+      largest = limit;
+  }
+  if (!largest || hardware.device != "auto") return largest;
+  // The CPU computes if the GPU cannot be used.
+  const MemoryLimit host = host_limit();
+  return host.total_bytes > largest->total_bytes ? host : largest;
+}
+
+int64_t file_bytes(const std::string& path) {
+  std::error_code absent;
+  const auto size = std::filesystem::file_size(path, absent);
+  return absent ? 0 : static_cast<int64_t>(size);
+}
+
+int64_t folder_bytes(const std::string& path) {
+  std::error_code absent;
+  int64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(path, absent))
+    bytes += file_bytes(entry.path().string());
+  return bytes;
+}
+
+// What a scan tells about the texts. Usual text has about four bytes for each token.
+TextFacts facts_of(const InputScan& scan) {
+  constexpr int64_t kTokenBytes = 4;
+  return {.rows = scan.rows,
+          .tokens = scan.text_bytes / kTokenBytes + scan.rows,
+          .text_bytes = scan.text_bytes,
+          .longest_row_tokens = scan.longest_bytes};
+}
+
+std::vector<CombinedDisk> combined_of(const RunConfig& config) {
+  std::vector<CombinedDisk> combined;
+  for (const CombineConfig& combine : config.combine) {
+    CombinedDisk& matrix = combined.emplace_back();
+    matrix.name = combined_name(combine);
+    for (size_t i = 0; i < config.streams.size(); ++i) {
+      const StreamConfig& stream = config.streams[i];
+      const bool part = stream.split == combine.split &&
+                        std::find(combine.streams.begin(), combine.streams.end(), stream.stream) !=
+                            combine.streams.end();
+      if (part) matrix.streams.push_back(i);
+    }
+  }
+  return combined;
+}
+
+}  // namespace
+
+MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveResult& effective) {
+  MemoryRequest request;
+  request.shape = shape_of(directory);
+  request.effective = effective;
+  request.batches.launch_tokens = effective.launch_tokens;
+  for (const char* name : kTokenizerFiles) {
+    if (request.tokenizer_file_bytes > 0) break;
+    for (const ModelFile& file : directory.files) {
+      if (file.path == directory.transformer_path + "/" + name)
+        request.tokenizer_file_bytes = file.bytes;
+    }
+  }
+  return request;
+}
+
+std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware) {
+  if (hardware.device == "cpu") return host_limit();
+  std::optional<MemoryLimit> gpu = gpu_limit(hardware);
+  if (!gpu && hardware.device == "auto") return host_limit();
+  return gpu;
+}
+
+std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware) {
+  if (hardware.device == "cpu") return std::nullopt;
+  const std::vector<GpuStatus> gpus = gpus_in_time();
+  const size_t colon = hardware.device.find(':');
+  const int64_t ordinal = colon == std::string::npos
+                              ? 0
+                              : std::strtoll(hardware.device.c_str() + colon + 1, nullptr, 10);
+  if (const auto place = visible_gpu(gpus, ordinal, gpu_selection_of_environment()))
+    return limit_of(gpus[*place]);
+  std::optional<MemoryLimit> least;
+  for (const GpuStatus& gpu : gpus) {
+    const MemoryLimit limit = limit_of(gpu);
+    if (limit.total_bytes > 0 && (!least || limit.free_bytes < least->free_bytes)) least = limit;
+  }
+  return least;
+}
+
+void check_model_fits(const ModelDirectory& directory, const ResultOptions& options,
+                      const std::optional<MemoryLimit>& limit) {
+  if (!limit) return;
+  require_memory(memory_request(directory, effective_result(directory, options)), *limit,
+                 directory.path);
+}
+
+StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
+                       const EffectiveResult& effective) {
+  const StoreOptions& store = config.store;
+  const bool chunked = store.use_chunked_encoding && store.save_chunks;
+  const int64_t chunk = store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows;
+  StreamDisk stream = {
+      .name = name, .vectors = vectors, .largest_chunk = chunked ? chunk : 0, .dim = effective.dim};
+  stream.existing_bytes =
+      file_bytes(final_path_of(config, name)) + folder_bytes(chunks_dir(store.cache_dir, name));
+  return stream;
+}
+
+ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams) {
+  const std::string final = final_path_of(config, config.streams.front().name());
+  const DiskSpace space = disk_space_at(parent_directory(final));
+  if (disk_space_at(config.store.cache_dir).file_system != space.file_system) {
+    for (StreamDisk& stream : streams) stream.largest_chunk = 0;
+  }
+  const DiskNeed need = disk_need(streams, combined_of(config), config.store);
+  require_disk(need, space);
+  return {.need = need, .space = space};
+}
+
+void settle_settings(StreamPlan& stream, const ModelDirectory& directory, const RunConfig& config,
+                     RunLog& log) {
+  const SpeedOptions& speed = stream.config.speed;
+  const bool automatic = speed.batch_size == kAutoBatch || speed.batch_tokens == kAutoBatch;
+  MemoryRequest request = memory_request(directory, stream.effective);
+  request.texts = facts_of(stream.scan);
+  const ChosenSettings chosen =
+      choose_settings(speed, request, automatic ? gpu_of(config.hardware) : std::nullopt);
+  stream.config.speed = chosen.speed;
+  for (const std::string& note : chosen.notes)
+    log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
+}
+
+void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
+                    const std::optional<MemoryLimit>& limit, RunLog& log) {
+  if (!limit) return;
+  MemoryRequest request = memory_request(directory, stream.effective);
+  request.texts = facts_of(stream.scan);
+  const int64_t threads = stream.config.speed.threads;
+  request.batches =
+      plan_batches(stream.config.speed, stream.effective.launch_tokens, stream.effective.max_length,
+                   {.kind = limit->kind, .threads = threads > 0 ? threads : cpu_quota()});
+  if (const auto warning = memory_warning(request, *limit)) log.warning("memory", *warning);
+}
+
+void check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams, RunLog& log) {
+  std::vector<StreamDisk> disks;
+  for (const StreamPlan& stream : streams)
+    disks.push_back(stream_disk(config, stream.config.name(), stream.scan.rows, stream.effective));
+  const auto [need, space] = check_experiment_disk(config, std::move(disks));
+  if (need.peak_bytes <= space.usable_bytes) return;
+  log.warning("disk", fmt::format("the run needs up to {} of disk space, and {} has {} free",
+                                  format_bytes(need.peak_bytes), space.path,
+                                  format_bytes(space.usable_bytes)));
+}
+
+void note_padding(PaddingPolicy padding, RunLog& log) {
+  if (padding == PaddingPolicy::kNone) return;
+  log.info(
+      "padding",
+      fmt::format("padding: {} is accepted, but the rows of a batch are packed without padding; "
+                  "the vectors are the same, and `encode plan` shows what padding would cost",
+                  to_string(padding)));
+}
+
+}  // namespace encode

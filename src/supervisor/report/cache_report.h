@@ -1,0 +1,20 @@
+// What the log, status.json and `encode status` say about the embedding cache.
+#pragma once
+
+#include <string>
+
+#include "encode/cache_counts.h"
+
+#include "base/json.h"
+
+namespace encode {
+
+// "40.0% of 50,621 rows from the embedding cache (L1 18,000, L2 2,000, disk 248; ...)". Without
+// requests only the rows that were equal to another row of their window.
+std::string describe(const CacheCounts& counts);
+
+Json to_json(const CacheCounts& counts);
+// Throws Error kConfig of JsonFields for a field that is not valid; a missing one is 0.
+CacheCounts cache_counts_from(const JsonFields& fields);
+
+}  // namespace encode

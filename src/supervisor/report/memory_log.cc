@@ -1,0 +1,117 @@
+#include "supervisor/report/memory_log.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/error.h"
+
+namespace encode {
+namespace {
+
+// A record has about 400 bytes. At one sample a minute, one file holds about a week; at one every
+// ten seconds, as on a GPU, more than a day.
+RecordFileKind memory_records() { return {.name = "memory", .max_bytes = 4 << 20}; }
+
+MemorySample sample_from_json(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, "records.damaged");
+  const auto number = [&](const char* key) { return fields.integer(key, 0, INT64_MAX / 2); };
+  constexpr int64_t kUnknown = -1;
+  const auto known = [&](const char* key) {
+    return fields.integer_or(key, kUnknown, kUnknown, INT64_MAX / 2);
+  };
+  constexpr double kMaxRate = 1e12;
+  return {.time = number("time"),
+          .worker_bytes = number("worker_bytes"),
+          .host_available_bytes = number("host_available_bytes"),
+          .host_limit_bytes = number("host_limit_bytes"),
+          .device = {.allocated_bytes = number("device_allocated_bytes"),
+                     .reserved_bytes = number("device_reserved_bytes"),
+                     .peak_allocated_bytes = number("device_peak_bytes"),
+                     .total_bytes = number("device_total_bytes")},
+          .gpu = {.used_bytes = known("gpu_used_bytes"),
+                  .total_bytes = known("gpu_total_bytes"),
+                  .utilization_percent = known("gpu_utilization_percent"),
+                  .temperature_celsius = known("gpu_temperature_celsius")},
+          .pressed = fields.boolean_or("pressed", false),
+          .tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate)};
+}
+
+GpuWarning warning_from_json(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, "records.damaged");
+  const std::string name = fields.string("warning");
+  const std::vector<std::string> names = names_of(kGpuTroubles);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fields.refuse("warning", "a warning of this version", name);
+  return {.trouble = value_of(kGpuTroubles, name),
+          .message = fields.string("message"),
+          .time = fields.integer("time", 0, INT64_MAX / 2)};
+}
+
+}  // namespace
+
+Json to_json(const MemorySample& sample) {
+  return {{"time", sample.time},
+          {"worker_bytes", sample.worker_bytes},
+          {"host_available_bytes", sample.host_available_bytes},
+          {"host_limit_bytes", sample.host_limit_bytes},
+          {"device_allocated_bytes", sample.device.allocated_bytes},
+          {"device_reserved_bytes", sample.device.reserved_bytes},
+          {"device_peak_bytes", sample.device.peak_allocated_bytes},
+          {"device_total_bytes", sample.device.total_bytes},
+          {"gpu_used_bytes", sample.gpu.used_bytes},
+          {"gpu_total_bytes", sample.gpu.total_bytes},
+          {"gpu_utilization_percent", sample.gpu.utilization_percent},
+          {"gpu_temperature_celsius", sample.gpu.temperature_celsius},
+          {"pressed", sample.pressed},
+          {"tokens_per_second", sample.tokens_per_second}};
+}
+
+Json to_json(const GpuWarning& warning) {
+  return {{"time", warning.time},
+          {"warning", name_of(kGpuTroubles, warning.trouble)},
+          {"message", warning.message}};
+}
+
+MemoryLog::MemoryLog(const std::string& path, std::function<void(const std::string&)> on_problem)
+    : file_(path, memory_records(), std::move(on_problem)) {}
+
+void MemoryLog::add(const MemorySample& sample) {
+  MemorySample now = sample;
+  now.time = static_cast<int64_t>(std::time(nullptr));
+  file_.add(to_json(now));
+}
+
+void MemoryLog::add(const GpuWarning& warning) {
+  GpuWarning now = warning;
+  now.time = static_cast<int64_t>(std::time(nullptr));
+  file_.add(to_json(now));
+}
+
+std::string memory_log_path(const std::string& cache_dir) { return cache_dir + "/memory.jsonl"; }
+
+MemoryHistory read_memory(const std::string& path) {
+  Records records = read_records(path, memory_records());
+  MemoryHistory history;
+  history.problems = std::move(records.problems);
+  int64_t unusable = 0;
+  for (const Json& line : records.lines) {
+    try {
+      if (line.contains("warning")) {
+        history.warnings.push_back(warning_from_json(line, path));
+      } else {
+        history.samples.push_back(sample_from_json(line, path));
+      }
+    } catch (const Error&) {
+      ++unusable;
+    }
+  }
+  if (unusable > 0) {
+    history.problems.push_back(
+        fmt::format("{}: {} records of another form are left out", path, unusable));
+  }
+  return history;
+}
+
+}  // namespace encode

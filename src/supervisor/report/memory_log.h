@@ -1,0 +1,59 @@
+// The memory of a run over time: <cache>/memory.jsonl. docs/store-format.md describes the file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/device.h"
+
+#include "base/json.h"
+#include "supervisor/report/gpu_watch.h"
+#include "supervisor/report/record_file.h"
+
+namespace encode {
+
+struct MemorySample {
+  int64_t time = 0;                  // seconds since 1970
+  int64_t worker_bytes = 0;          // the resident memory of the worker after its last chunk
+  int64_t host_available_bytes = 0;  // see HostMemory
+  int64_t host_limit_bytes = 0;
+  DeviceMemory device = {};      // after the last chunk; all zero on a CPU
+  GpuSample gpu = {};            // what the driver says; nothing is known on a CPU
+  bool pressed = false;          // see MemoryPressure
+  double tokens_per_second = 0;  // see Progress; 0: not known
+};
+
+Json to_json(const MemorySample& sample);
+Json to_json(const GpuWarning& warning);
+
+// Not thread-safe. See RecordFile for the size, for failures to write and for the lock.
+class MemoryLog {
+ public:
+  // `path` is memory_log_path(). `on_problem` gets one sentence, at most once.
+  MemoryLog(const std::string& path, std::function<void(const std::string&)> on_problem);
+
+  // Appends a sample with the present time. Throws no Error.
+  void add(const MemorySample& sample);
+  // Appends a warning with the present time. Throws no Error.
+  void add(const GpuWarning& warning);
+
+ private:
+  RecordFile file_;
+};
+
+std::string memory_log_path(const std::string& cache_dir);  // <cache>/memory.jsonl
+
+struct MemoryHistory {
+  std::vector<MemorySample> samples;  // oldest first
+  std::vector<GpuWarning> warnings;   // oldest first
+  std::vector<std::string> problems;  // one sentence for each thing that cannot be read
+};
+
+// Reads the samples while a run may be writing them. Ignores keys that it does not know. A missing
+// file has no samples. Throws no Error.
+MemoryHistory read_memory(const std::string& path);
+
+}  // namespace encode

@@ -1,0 +1,313 @@
+#include "supervisor/report/run_status.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "base/units.h"
+#include "supervisor/plan/plan.h"
+#include "supervisor/report/cache_report.h"
+
+namespace encode {
+namespace {
+
+constexpr std::string_view kChunksSuffix = "_chunks";
+constexpr std::string_view kManifestSuffix = "_embeddings.npy.manifest.json";
+constexpr int64_t kMaxInteger = INT64_MAX / 2;
+
+// Calls `read` and turns its Error into a sentence. Returns false if there was one.
+template <typename Read>
+bool guarded(RunStatus& status, const std::string& path, const Read& read) {
+  try {
+    read();
+    return true;
+  } catch (const Error& error) {
+    const ErrorDetail& detail = error.detail();
+    status.problems.push_back(fmt::format("{}: {}{}", preview(path, 300), preview(detail.what, 200),
+                                          detail.found.empty() ? "" : ", found " + detail.found));
+    return false;
+  }
+}
+
+// Returns false only if there is certainly no such file. A link counts as a file.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  return type != std::filesystem::file_type::not_found;
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// The fields of status.json. A missing key is from an older version and counts as not known.
+void take_status_file(const Json& json, const std::string& path, RunStatus& status) {
+  const JsonFields fields(json, path, "status.damaged");
+  constexpr double kMaxRate = 1e12;
+  status.phase = fields.string("state");
+  status.written = fields.integer_or("time", 0, 0, kMaxInteger);
+  status.started = fields.integer_or("started", 0, 0, kMaxInteger);
+  status.restarts = fields.integer_or("restarts", 0, 0, kMaxInteger);
+  status.rows_per_second = fields.number_or("rows_per_second", 0, 0, kMaxRate);
+  status.tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate);
+  status.seconds_left = fields.number_or("seconds_left", -1, -1, kMaxRate);
+  status.exit_code = fields.integer_or("exit_code", 0, 0, 255);
+  if (status.config_path.empty()) status.config_path = fields.string_or("config", "");
+  if (fields.has("workers")) {
+    for (const Json& entry : fields.array("workers")) {
+      const JsonFields worker(entry, path, "status.damaged");
+      status.workers.push_back({.device = worker.string("device"),
+                                .name = worker.string_or("name", ""),
+                                .state = worker.string("state"),
+                                .stream = worker.string_or("stream", "")});
+    }
+  }
+  if (fields.has("embedding_cache"))
+    status.reuse =
+        cache_counts_from(JsonFields(fields.object("embedding_cache"), path, "status.damaged"));
+  if (!fields.has("error")) return;
+  const JsonFields error(fields.object("error"), path, "status.damaged");
+  status.error_code = error.string_or("code", "");
+  status.error_what = error.string_or("what", "");
+  status.error_where = error.string_or("where", "");
+}
+
+// What status.json says about the streams of the last worker, by name.
+using ReportedRows = std::map<std::string, int64_t>;
+
+ReportedRows reported_rows(const Json& json, const std::string& path) {
+  ReportedRows rows;
+  const JsonFields fields(json, path, "status.damaged");
+  if (!fields.has("streams")) return rows;
+  for (const Json& entry : fields.array("streams")) {
+    const JsonFields stream(entry, path, "status.damaged");
+    rows[stream.string("stream")] = stream.integer("rows", 0, kMaxInteger);
+  }
+  return rows;
+}
+
+std::string state_of(const RunStatus& status, bool own_file) {
+  if (status.lock.held == LockState::Held::kYes) return "running";
+  if (status.lock.held == LockState::Held::kUnknown) return "unknown";
+  if (!own_file) return status.written == 0 && status.lock.pid == 0 ? "none" : "died";
+  const bool ended =
+      status.phase == "done" || status.phase == "stopped" || status.phase == "failed";
+  return ended ? status.phase : "died";
+}
+
+// Reads status.json. It counts only if the process that LOCK names has written it: a run that has
+// just begun leaves the file of the run before it.
+ReportedRows read_status_file(RunStatus& status) {
+  const std::string path = status.cache_dir + "/status.json";
+  ReportedRows rows;
+  bool own_file = false;
+  if (is_there(path)) {
+    guarded(status, path, [&] {
+      const Json json =
+          read_json_file(path, {.max_bytes = 16 << 20, .max_depth = 8}, "status.damaged");
+      const JsonFields fields(json, path, "status.damaged");
+      const int64_t pid = fields.integer_or("pid", 0, 0, kMaxInteger);
+      take_status_file(json, path, status);
+      rows = reported_rows(json, path);
+      own_file = status.lock.pid == 0 || pid == status.lock.pid;
+    });
+  }
+  status.state = state_of(status, own_file);
+  const bool encodes = status.state == "running" && own_file;
+  if (!own_file) status.phase = status.state == "running" ? "scanning" : "";
+  if (!encodes) {
+    status.rows_per_second = 0;
+    status.tokens_per_second = 0;
+    status.seconds_left = -1;
+  }
+  return rows;
+}
+
+// Takes the final matrix of a stream, if there is one. Returns false if there is none.
+bool take_final(const std::string& path, StreamStatus& stream, RunStatus& status) {
+  bool found = false;
+  const bool readable = guarded(status, manifest_path(path), [&] {
+    const std::optional<Manifest> manifest = read_manifest(path);
+    if (!manifest) return;
+    const int64_t bytes = file_size(open_for_reading(path, "status.matrix"), path);
+    if (bytes != manifest->file_bytes) {
+      status.problems.push_back(fmt::format("{}: the matrix has {} bytes, and its manifest says {}",
+                                            preview(path, 300), bytes, manifest->file_bytes));
+      stream.state = StreamStatus::State::kUnreadable;
+    } else {
+      stream.state = StreamStatus::State::kDone;
+    }
+    stream.rows = manifest->identity.rows;
+    stream.rows_done = stream.rows;
+    found = true;
+  });
+  if (!readable) stream.state = StreamStatus::State::kUnreadable;
+  return found;
+}
+
+void take_chunks(StreamStatus& stream, RunStatus& status) {
+  const std::string directory = chunks_dir(status.cache_dir, stream.name);
+  if (!is_there(directory + "/stream.json")) return;
+  const bool readable = guarded(status, directory, [&] {
+    const ChunkProgress progress = read_chunk_progress(directory);
+    stream.rows_set_aside = progress.rows_set_aside;
+    stream.chunks = progress.chunk_count;
+    stream.chunks_done = progress.chunks;
+    for (const std::string& problem : progress.problems)
+      status.problems.push_back(preview(problem, 400));
+    if (stream.state == StreamStatus::State::kDone) return;
+    stream.rows = progress.identity.rows;
+    stream.rows_done = progress.rows;
+    stream.state =
+        progress.chunks > 0 ? StreamStatus::State::kPartial : StreamStatus::State::kNotStarted;
+  });
+  if (!readable && stream.state != StreamStatus::State::kDone)
+    stream.state = StreamStatus::State::kUnreadable;
+}
+
+StreamStatus stream_status(const StatusRequest::Stream& stream, const ReportedRows& reported,
+                           RunStatus& status) {
+  StreamStatus result;
+  result.name = stream.name;
+  const auto rows = reported.find(stream.name);
+  if (rows != reported.end()) result.rows = rows->second;
+  take_final(stream.final_path, result, status);
+  take_chunks(result, status);
+  return result;
+}
+
+std::vector<std::string> list_cache(const std::string& cache_dir) {
+  try {
+    return list_directory(cache_dir);
+  } catch (const Error& error) {
+    ErrorDetail detail = error.detail();
+    if (detail.exit_code == ExitCode::kIoError && !is_directory(cache_dir))
+      detail.exit_code = ExitCode::kNoInput;
+    detail.code = "status.directory";
+    detail.expected = "the cache directory of a run";
+    if (detail.found.empty()) detail.found = "a directory that cannot be listed";
+    detail.hint = "give the directory that semantic.cache_dir names, or the config with --config";
+    throw Error(std::move(detail));
+  }
+}
+
+// Adds the streams that have left files in the directory and that the request does not name.
+std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
+                                               const ReportedRows& reported) {
+  std::vector<StatusRequest::Stream> streams = request.streams;
+  std::set<std::string> names;
+  for (const StatusRequest::Stream& stream : streams) names.insert(stream.name);
+  const auto add = [&](const std::string& name) {
+    if (names.insert(name).second)
+      streams.push_back({.name = name, .final_path = final_path(request.cache_dir, name)});
+  };
+  const std::vector<std::string> entries = list_cache(request.cache_dir);
+  if (!request.streams.empty()) return streams;
+  for (const std::string& name : entries) {
+    const std::string path = request.cache_dir + "/" + name;
+    if (name.ends_with(kChunksSuffix) && is_directory(path))
+      add(name.substr(0, name.size() - kChunksSuffix.size()));
+    if (name.ends_with(kManifestSuffix)) add(name.substr(0, name.size() - kManifestSuffix.size()));
+  }
+  for (const auto& [name, rows] : reported) add(name);
+  return streams;
+}
+
+void take_faults(RunStatus& status) {
+  FaultHistory history = read_faults(fault_log_path(status.cache_dir));
+  status.faults_dropped = history.dropped;
+  std::map<std::pair<FaultType, std::string>, FaultSummary> by_cause;
+  for (FaultRecord& fault : history.records) {
+    if (is_notice(fault.type)) continue;
+    FaultSummary& summary = by_cause[{fault.type, fault.code}];
+    summary.type = fault.type;
+    summary.code = fault.code;
+    ++summary.count;
+    summary.last = std::move(fault);
+  }
+  for (auto& [cause, summary] : by_cause) status.faults.push_back(std::move(summary));
+  std::stable_sort(status.faults.begin(), status.faults.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  for (const std::string& problem : history.problems)
+    status.problems.push_back(preview(problem, 400));
+}
+
+void take_memory(RunStatus& status) {
+  MemoryHistory history = read_memory(memory_log_path(status.cache_dir));
+  for (MemorySample& sample : history.samples) {
+    if (sample.time >= status.started) status.memory.push_back(sample);
+  }
+  for (GpuWarning& warning : history.warnings) {
+    if (warning.time >= status.started) status.warnings.push_back(std::move(warning));
+  }
+  for (const std::string& problem : history.problems)
+    status.problems.push_back(preview(problem, 400));
+}
+
+std::string advice(const RunStatus& status) {
+  const std::string command =
+      status.config_path.empty()
+          ? "the same command"
+          : fmt::format("encode run --config {}", preview(status.config_path, 300));
+  int64_t set_aside = 0;
+  for (const StreamStatus& stream : status.streams) set_aside += stream.rows_set_aside;
+  if (status.state == "running")
+    return fmt::format(
+        "Wait: the run goes on as process {}; SIGTERM stops it, and it can continue "
+        "later.",
+        status.lock.pid);
+  if (status.state == "unknown")
+    return "Check whether the run is alive: its lock cannot be read here.";
+  if (set_aside > 0)
+    return fmt::format(
+        "Look at the {} rows that were set aside (chunk_*.set_aside.jsonl beside "
+        "the chunks says why), then run: {}",
+        format_count(set_aside),
+        status.config_path.empty()
+            ? "encode retry-failed with the flags of the run"
+            : fmt::format("encode retry-failed --config {}", preview(status.config_path, 300)));
+  if (status.state == "done") return "Nothing is left to do; encode verify checks the matrices.";
+  if (status.state == "none") return fmt::format("Start the run: {}", command);
+  constexpr int64_t kTempFail = static_cast<int64_t>(ExitCode::kTempFail);
+  if (status.state == "failed" && status.exit_code != kTempFail)
+    return fmt::format("Remove the cause of the error, then continue the run: {}", command);
+  return fmt::format("Continue the run: {}", command);
+}
+
+}  // namespace
+
+StatusRequest status_request(const RunConfig& config) {
+  StatusRequest request{
+      .cache_dir = config.store.cache_dir, .streams = {}, .config_path = config.config_path};
+  for (const StreamConfig& stream : config.streams)
+    request.streams.push_back(
+        {.name = stream.name(), .final_path = final_path_of(config, stream.name())});
+  return request;
+}
+
+RunStatus read_run_status(const StatusRequest& request) {
+  RunStatus status;
+  status.cache_dir = request.cache_dir;
+  status.config_path = request.config_path;
+  list_cache(request.cache_dir);
+  status.lock = read_lock_state(request.cache_dir);
+  if (!status.lock.problem.empty()) status.problems.push_back(preview(status.lock.problem, 400));
+  const ReportedRows reported = read_status_file(status);
+  for (const StatusRequest::Stream& stream : all_streams(request, reported))
+    status.streams.push_back(stream_status(stream, reported, status));
+  take_faults(status);
+  take_memory(status);
+  status.advice = advice(status);
+  return status;
+}
+
+}  // namespace encode

@@ -1,0 +1,119 @@
+#include "supervisor/worker/fault_memory.h"
+
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "store/sealed_json.h"
+
+namespace encode {
+namespace {
+
+constexpr int64_t kMax = INT64_MAX / 2;
+constexpr const char* kCode = "attempts";
+constexpr int64_t kMaxBytes = 16 << 20;
+
+Json to_json(RowRange rows) { return {rows.begin, rows.end}; }
+
+Json to_json(const StreamFaults& faults) {
+  Json rows = Json::array();
+  for (const SetAsideRow& row : faults.set_aside)
+    rows.push_back({{"row", row.row}, {"code", row.code}, {"message", row.message}});
+  Json suspects = Json::array();
+  for (const SuspectWindow& suspect : faults.suspects) {
+    suspects.push_back({{"rows", to_json(suspect.rows)},
+                        {"failures", suspect.failures},
+                        {"searched", suspect.searched}});
+  }
+  return {{"suspects", suspects},
+          {"search", to_json(faults.search)},
+          {"probe", to_json(faults.probe)},
+          {"set_aside", rows},
+          {"alone_failures", faults.alone_failures},
+          {"budgets", faults.budgets}};
+}
+
+RowRange range_of(const JsonFields& fields, const std::string& key) {
+  const Json& range = fields.array(key);
+  if (range.size() != 2 || !range[0].is_number_unsigned() || !range[1].is_number_unsigned())
+    fields.refuse(key, "[begin, end]", range.dump().substr(0, 80));
+  return {.begin = range[0].get<int64_t>(), .end = range[1].get<int64_t>()};
+}
+
+StreamFaults faults_of(const Json& json, const std::string& where) {
+  const JsonFields fields(json, where, kCode);
+  StreamFaults faults = {.suspects = {},
+                         .search = range_of(fields, "search"),
+                         .probe = range_of(fields, "probe"),
+                         .alone_failures = fields.integer("alone_failures", 0, kMax),
+                         .set_aside = {},
+                         .budgets = {}};
+  for (const Json& suspect : fields.array("suspects")) {
+    const JsonFields suspect_fields(suspect, where, kCode);
+    faults.suspects.push_back({.rows = range_of(suspect_fields, "rows"),
+                               .failures = suspect_fields.integer("failures", 0, kMax),
+                               .searched = suspect_fields.boolean_or("searched", false)});
+  }
+  for (const Json& row : fields.array("set_aside")) {
+    const JsonFields row_fields(row, where, kCode);
+    faults.set_aside.push_back({.row = row_fields.integer("row", 0, kMax),
+                                .code = row_fields.string("code"),
+                                .message = row_fields.string("message")});
+  }
+  const Json& budgets = fields.object("budgets");
+  const JsonFields budget_fields(budgets, where, kCode);
+  for (const auto& [device, tokens] : budgets.items())
+    faults.budgets[device] = budget_fields.integer(device, 1, kMax);
+  return faults;
+}
+
+}  // namespace
+
+FaultMemory::FaultMemory(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) return;
+  try {
+    std::string text = read_file(path_, kMaxBytes, kCode);
+    if (text.ends_with('\n')) text.pop_back();
+    const Json document = unseal(text, path_);
+    const JsonFields fields(document, path_, kCode);
+    const Json& fingerprints = fields.object("fingerprints");
+    const JsonFields fingerprint_fields(fingerprints, path_, kCode);
+    for (const auto& [stream, entry] : fields.object("streams").items()) {
+      streams_[stream] = faults_of(entry, path_);
+      fingerprints_[stream] = fingerprint_fields.string_or(stream, "");
+    }
+  } catch (const Error&) {
+    streams_.clear();
+    fingerprints_.clear();
+  }
+}
+
+void FaultMemory::bind(const std::string& stream, const std::string& fingerprint) {
+  std::string& known = fingerprints_[stream];
+  const std::string now = xxh3_hex(fingerprint);
+  if (known == now) return;
+  known = now;
+  streams_.erase(stream);
+}
+
+void FaultMemory::forget_all() {
+  if (streams_.empty()) return;
+  streams_.clear();
+  save();
+}
+
+void FaultMemory::save() const {
+  if (path_.empty()) return;
+  Json streams = Json::object();
+  for (const auto& [stream, faults] : streams_) streams[stream] = to_json(faults);
+  const Json document = {{"fingerprints", fingerprints_}, {"streams", streams}};
+  try {
+    write_file_without_sync(path_, seal(document) + "\n");
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): only what was learned is lost
+  }
+}
+
+}  // namespace encode

@@ -1,0 +1,253 @@
+// Tests what happens after a worker has failed: another worker, a search for a row, or the end.
+#include "supervisor/worker/fault_policy.h"
+
+#include <functional>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using ::testing::ElementsAre;
+
+ErrorDetail cause() {
+  ErrorDetail error;
+  error.exit_code = ExitCode::kTempFail;
+  error.code = "device.cuda";
+  error.what = "the context failed";
+  return error;
+}
+
+FaultPolicy::Failure in_window(RowRange rows) {
+  return {.stream = "s", .rows = rows, .probing = false, .cause = cause()};
+}
+
+FaultPolicy::Failure in_probe(RowRange rows) {
+  return {.stream = "s", .rows = rows, .probing = true, .cause = cause()};
+}
+
+std::string code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.detail().code;
+  }
+  return "no error";
+}
+
+JobUnit prepared(FaultPolicy& policy, size_t worker = 0) {
+  JobUnit unit;
+  policy.prepare("s", unit, worker);
+  return unit;
+}
+
+TEST(FaultPolicy, DelaysDoubleUpToAMinute) {
+  FaultMemory memory("");
+  FaultPolicy policy(8, 1, memory);
+  std::vector<double> delays;
+  for (int i = 0; i < 8; ++i) delays.push_back(policy.decide({.cause = cause()}).delay_seconds);
+  EXPECT_THAT(delays, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
+  EXPECT_EQ(code_of([&] { policy.decide({.cause = cause()}); }), "device.cuda")
+      << "the error of the cause";
+}
+
+TEST(FaultPolicy, ProgressStartsTheCountOfRestartsAnew) {
+  FaultMemory memory("");
+  FaultPolicy policy(2, 1, memory);
+  for (int64_t row = 0; row < 50; ++row) {
+    EXPECT_EQ(policy.decide(in_window({row, row + 1})).delay_seconds, 1);
+    policy.committed("s", {row, row + 1});
+  }
+}
+
+TEST(FaultPolicy, TheSecondFailureOfAWindowBeginsASearchThatEndsWithOneRow) {
+  FaultMemory memory("");
+  FaultPolicy policy(5, 1, memory);
+  EXPECT_FALSE(policy.decide(in_window({100, 200})).searching);
+  EXPECT_EQ(prepared(policy).probe, RowRange{});
+  // The windows of the next worker may begin elsewhere.
+  EXPECT_TRUE(policy.decide(in_window({50, 180})).searching);
+  EXPECT_EQ(prepared(policy).probe, (RowRange{50, 180}));
+  EXPECT_FALSE(policy.decide(in_probe({140, 150})).culprit);
+  EXPECT_EQ(prepared(policy).probe, (RowRange{140, 150}));
+  EXPECT_FALSE(policy.decide(in_probe({143, 144})).culprit) << "may be an accident";
+  const auto culprit = policy.decide(in_probe({143, 144})).culprit;
+  ASSERT_TRUE(culprit);
+  EXPECT_EQ(culprit->row, 143);
+  EXPECT_EQ(culprit->code, "device.cuda");
+  const JobUnit unit = prepared(policy);
+  EXPECT_THAT(unit.set_aside, ElementsAre(*culprit));
+  EXPECT_EQ(unit.probe, (RowRange{50, 180})) << "the window may have other such rows";
+  policy.window_started("s");
+  EXPECT_EQ(prepared(policy).probe, RowRange{});
+}
+
+TEST(FaultPolicy, AWindowThatFailsWithoutACulpritEndsTheRun) {
+  FaultMemory memory("");
+  FaultPolicy policy(99, 1, memory);
+  policy.decide(in_window({0, 9}));
+  policy.decide(in_window({0, 9}));
+  policy.window_started("s");  // the probe found nothing
+  EXPECT_EQ(code_of([&] { policy.decide(in_window({0, 9})); }), "worker.poison_chunk");
+  EXPECT_EQ(code_of([&] {
+              policy.decide(in_window({0, 9}));
+            }),
+            "no error")
+      << "after the error the count begins again";
+}
+
+TEST(FaultPolicy, FailuresOfDifferentWindowsDoNotAddUp) {
+  FaultMemory memory("");
+  FaultPolicy policy(99, 1, memory);
+  for (int64_t row = 0; row < 9; ++row)
+    EXPECT_FALSE(policy.decide(in_window({row, row + 1})).searching);
+}
+
+TEST(FaultPolicy, RowsThatAllFailAreNotToBlame) {
+  FaultMemory memory("");
+  FaultPolicy policy(5, 1, memory);
+  policy.decide(in_window({0, 99}));
+  policy.decide(in_window({0, 99}));
+  const auto fail_alone = [&](int64_t row) {
+    policy.decide(in_probe({row, row + 1}));
+    policy.decide(in_probe({row, row + 1}));
+  };
+  fail_alone(0);
+  fail_alone(1);
+  EXPECT_EQ(code_of([&] { fail_alone(2); }), "worker.every_row");
+  EXPECT_TRUE(prepared(policy).set_aside.empty());
+  EXPECT_EQ(prepared(policy).probe, RowRange{});
+}
+
+TEST(FaultPolicy, ManyCulpritsAreFoundIfOtherRowsSucceed) {
+  FaultMemory memory("");
+  FaultPolicy policy(5, 1, memory);
+  policy.decide(in_window({0, 99}));
+  policy.decide(in_window({0, 99}));
+  for (int64_t row = 0; row < 20; ++row) {
+    policy.decide(in_probe({row, row + 1}));
+    EXPECT_TRUE(policy.decide(in_probe({row, row + 1})).culprit);
+    policy.rows_encoded();
+  }
+  EXPECT_EQ(prepared(policy).set_aside.size(), 20U);
+}
+
+TEST(FaultPolicy, WithoutRestartsEvenASearchEndsTheRun) {
+  FaultMemory memory("");
+  FaultPolicy policy(0, 1, memory);
+  EXPECT_EQ(code_of([&] { policy.decide(in_window({0, 9})); }), "device.cuda");
+  EXPECT_EQ(code_of([&] { policy.decide(in_probe({0, 9})); }), "device.cuda");
+}
+
+FaultPolicy::Failure of_worker(size_t worker, FaultPolicy::Failure failure) {
+  failure.worker = worker;
+  return failure;
+}
+
+// While one device searches for a row, the others keep away from its window.
+TEST(SeveralDevices, OneSearchesAndTheOthersAvoidTheRows) {
+  FaultMemory memory("");
+  FaultPolicy policy(5, 1, memory);
+  policy.decide(of_worker(0, in_window({100, 200})));
+  policy.decide(of_worker(1, in_window({100, 200})));
+  EXPECT_EQ(prepared(policy, 1).probe, (RowRange{100, 200}));
+  const JobUnit other = prepared(policy, 0);
+  EXPECT_EQ(other.probe, RowRange{});
+  EXPECT_THAT(other.avoid, ElementsAre(RowRange{100, 200}));
+  // Worker 2 began before the search. Its failure is not the third one of the window.
+  EXPECT_FALSE(policy.decide(of_worker(2, in_window({150, 250}))).searching);
+  policy.window_started("s", 0);
+  EXPECT_EQ(prepared(policy, 1).probe, (RowRange{100, 200})) << "only the searcher ends the search";
+  policy.decide(of_worker(1, in_probe({120, 121})));
+  policy.worker_ended(1);
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{120, 121})) << "any device can go on with it";
+  EXPECT_TRUE(policy.decide(of_worker(0, in_probe({120, 121}))).culprit);
+}
+
+// A broken device fails with every row. It must not blame one that another device can encode.
+TEST(SeveralDevices, ARowIsBlamedWhenItFailsOnTwo) {
+  FaultMemory memory("");
+  FaultPolicy policy(9, 1, memory);
+  policy.set_devices(2);
+  for (int i = 0; i < 2; ++i) policy.decide(of_worker(1, in_window({0, 10})));
+  prepared(policy, 1);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(policy.decide(of_worker(1, in_probe({3, 4}))).culprit);
+  policy.worker_ended(1);
+  EXPECT_THAT(prepared(policy, 1).avoid, ElementsAre(RowRange{0, 10})) << "it goes on elsewhere";
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{3, 4}));
+  EXPECT_TRUE(policy.decide(of_worker(0, in_probe({3, 4}))).culprit);
+  policy.set_devices(1);
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{0, 10})) << "the window may have other such rows";
+}
+
+TEST(SeveralDevices, ASecondWindowWaitsForTheEndOfTheSearch) {
+  FaultMemory memory("");
+  FaultPolicy policy(9, 1, memory);
+  for (const size_t worker : {0, 1}) policy.decide(of_worker(worker, in_window({0, 10})));
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{0, 10}));
+  for (const size_t worker : {1, 1}) policy.decide(of_worker(worker, in_window({50, 60})));
+  EXPECT_THAT(prepared(policy, 1).avoid,
+              ::testing::UnorderedElementsAre(RowRange{0, 10}, RowRange{50, 60}));
+  policy.window_started("s", 0);
+  EXPECT_EQ(prepared(policy, 1).probe, (RowRange{50, 60}));
+}
+
+// Rows that a healthy device encodes are innocent, whatever fails on the broken one.
+TEST(SeveralDevices, RowsThatAnotherDeviceHasEncodedAreNotBlamed) {
+  FaultMemory memory("");
+  FaultPolicy policy(9, 1, memory);
+  for (int i = 0; i < 2; ++i) policy.decide(of_worker(1, in_window({0, 10})));
+  prepared(policy, 1);
+  for (int i = 0; i < 2; ++i) policy.decide(of_worker(1, in_probe({3, 4})));
+  EXPECT_EQ(prepared(policy, 1).set_aside.size(), 1U);
+  policy.committed("s", {0, 10}, 0);
+  EXPECT_TRUE(prepared(policy, 1).set_aside.empty());
+  EXPECT_EQ(prepared(policy, 1).probe, RowRange{});
+}
+
+TEST(SeveralDevices, EachCountsItsOwnRestartsAndCulprits) {
+  FaultMemory memory("");
+  FaultPolicy policy(2, 1, memory);
+  for (int i = 0; i < 2; ++i) {
+    policy.decide({.cause = cause(), .worker = 1});
+    policy.committed("s", {i, i + 1}, 0);
+  }
+  EXPECT_EQ(policy.restarts(1), 2);
+  EXPECT_EQ(code_of([&] { policy.decide({.cause = cause(), .worker = 1}); }), "device.cuda")
+      << "the progress of another device does not count";
+  EXPECT_EQ(policy.decide({.cause = cause(), .worker = 0}).delay_seconds, 1);
+}
+
+TEST(FaultMemory, SurvivesTheProcessAndDamage) {
+  const testing::TempDir dir;
+  const std::string path = dir.file("attempts.json");
+  {
+    FaultMemory memory(path);
+    FaultPolicy policy(9, 1, memory);
+    memory.bind("s", "fingerprint");
+    policy.decide(in_window({4, 8}));
+    policy.rows_set_aside("s", {{.row = 7, .code = "c", .message = "m"}});
+    memory.of("s").budgets["gpu"] = 4096;
+    memory.save();
+  }
+  FaultMemory memory(path);
+  FaultPolicy policy(9, 1, memory);
+  const JobUnit unit = prepared(policy);
+  EXPECT_THAT(unit.set_aside, ElementsAre(SetAsideRow{.row = 7, .code = "c", .message = "m"}));
+  EXPECT_EQ(unit.budget_limits.at("gpu"), 4096);
+  EXPECT_TRUE(policy.decide(in_window({4, 8})).searching);
+  policy.finished("s");
+  EXPECT_TRUE(prepared(policy).set_aside.empty());
+  EXPECT_EQ(prepared(policy).budget_limits.size(), 1U) << "the device has no more memory now";
+  for (const char* damage : {"", "{", "[]", R"({"s":1})", R"({"s":{"failures":-3}})", "\xff"}) {
+    dir.write("attempts.json", damage);
+    EXPECT_TRUE(FaultMemory(path).streams().empty()) << damage;
+  }
+}
+
+}  // namespace
+}  // namespace encode

@@ -1,0 +1,237 @@
+// Tests `encode status`: the state of live, finished and dead runs, and damaged cache directories.
+#include "supervisor/report/run_status.h"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "supervisor/experiment.h"
+
+namespace encode::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using State = StreamStatus::State;
+
+RunStatus status_of(const Experiment& experiment) {
+  return read_run_status(status_request(experiment.config));
+}
+
+RunStatus status_of_directory(const std::string& directory) {
+  return read_run_status({.cache_dir = directory, .streams = {}, .config_path = ""});
+}
+
+// Returns the content of every file below a directory.
+std::map<std::string, std::string> content(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) files[entry.path()] = read_bytes(entry.path());
+  return files;
+}
+
+// Renders in both forms, and checks that no control character gets through.
+std::string rendered(const RunStatus& status) {
+  const std::string json = render_json(status);
+  EXPECT_FALSE(Json::parse(json, nullptr, /*allow_exceptions=*/false).is_discarded());
+  const std::string text = render_text(status);
+  for (const std::string& form : {text, json}) {
+    for (const char c : form) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
+  }
+  return text;
+}
+
+TEST(RunStatus, OfAFinishedRunIsDone) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  const auto before = content(experiment.config.store.cache_dir);
+  const RunStatus status = status_of(experiment);
+  EXPECT_EQ(status.state, "done");
+  EXPECT_THAT(status.problems, IsEmpty());
+  ASSERT_THAT(status.streams, SizeIs(2));
+  for (const StreamStatus& stream : status.streams) {
+    EXPECT_EQ(stream.state, State::kDone);
+    EXPECT_EQ(stream.rows_done, Experiment::kRows);
+  }
+  EXPECT_THAT(status.memory, SizeIs(1)) << "even a short run has a sample";
+  EXPECT_GT(status.memory[0].host_limit_bytes, 0);
+  EXPECT_THAT(rendered(status), HasSubstr("next      Nothing is left to do"));
+  EXPECT_EQ(content(experiment.config.store.cache_dir), before) << "no file was changed";
+  EXPECT_EQ(status_of_directory(experiment.config.store.cache_dir).streams.size(), 2U)
+      << "without a config the files name the streams";
+}
+
+TEST(RunStatus, OfALiveRunShowsTheCommittedChunksAndDoesNotDisturbIt) {
+  Experiment experiment;
+  std::vector<RunStatus> seen;
+  experiment.environment.on_event = [&](const WorkerEvent& event) {
+    if (std::holds_alternative<ChunkDone>(event)) seen.push_back(status_of(experiment));
+  };
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  ASSERT_THAT(seen, SizeIs(8));
+  for (const RunStatus& status : seen) {
+    EXPECT_EQ(status.state, "running");
+    EXPECT_EQ(status.lock.held, LockState::Held::kYes);
+    EXPECT_EQ(status.lock.pid, ::getpid());
+    EXPECT_THAT(status.problems, IsEmpty());
+    EXPECT_THAT(rendered(status), HasSubstr("Wait: the run goes on"));
+  }
+  EXPECT_GE(seen[0].streams[0].chunks_done, 1);
+  EXPECT_GE(seen[0].streams[0].rows_done, 5);
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
+TEST(RunStatus, OfARunThatWasKilledSaysSoByTheLockAndNotByThePid) {
+  Experiment experiment;
+  const std::string copy = experiment.dir().file("copy");
+  bool copied = false;
+  // The copy is the directory of a run that ended without a message. Its LOCK names a process that
+  // is alive: this one.
+  experiment.environment.on_event = [&](const WorkerEvent& event) {
+    const auto* const done = std::get_if<ChunkDone>(&event);
+    if (done == nullptr || done->chunk != 1 || std::exchange(copied, true)) return;
+    fs::copy(experiment.config.store.cache_dir, copy, fs::copy_options::recursive);
+  };
+  ASSERT_EQ(experiment.run().exit_code, ExitCode::kOk);
+  const RunStatus status = status_of_directory(copy);
+  EXPECT_EQ(status.state, "died");
+  EXPECT_EQ(status.lock.pid, ::getpid());
+  EXPECT_EQ(status.rows_per_second, 0);
+  EXPECT_EQ(status.seconds_left, -1);
+  EXPECT_THAT(rendered(status), HasSubstr("next      Continue the run"));
+}
+
+TEST(RunStatus, OfARunThatFailedShowsTheErrorAndWhatIsLeft) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  const RunStatus status = status_of(experiment);
+  EXPECT_EQ(status.state, "failed");
+  EXPECT_EQ(status.error_code, "device.absent");
+  EXPECT_EQ(status.exit_code, 69);
+  EXPECT_EQ(status.streams[0].state, State::kPartial);
+  EXPECT_EQ(status.streams[0].chunks_done, 2);
+  EXPECT_EQ(status.streams[0].chunks, 4);
+  EXPECT_EQ(status.streams[0].rows_done, 10);
+  EXPECT_EQ(status.streams[1].state, State::kNotStarted);
+  EXPECT_THAT(rendered(status), HasSubstr("10 of 17 rows, 2 of 4 chunks"));
+  EXPECT_THAT(status.advice, HasSubstr("Remove the cause"));
+}
+
+TEST(RunStatus, CountsFaultsByCause) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  const std::string cache = experiment.config.store.cache_dir;
+  ASSERT_THAT(status_of(experiment).faults, SizeIs(1)) << "the run has recorded its own end";
+  fs::remove(fault_log_path(cache));
+  {
+    FaultLog log(fault_log_path(cache),
+                 [](const std::string& problem) { ADD_FAILURE() << problem; });
+    log.add({.type = FaultType::kRunStarted});
+    for (int i = 0; i < 3; ++i)
+      log.add({.type = FaultType::kOutOfMemory,
+               .action = FaultAction::kBatchHalved,
+               .stream = "train_tc",
+               .rows = {.begin = 5, .end = 10},
+               .code = "device.memory",
+               .message = "it does not fit\x1b[31m"});
+    log.add({.type = FaultType::kHang, .action = FaultAction::kRestarted, .code = "worker.hung"});
+  }
+  const RunStatus status = status_of(experiment);
+  ASSERT_THAT(status.faults, SizeIs(2)) << "the start of a run is no fault";
+  EXPECT_EQ(status.faults[0].count, 3);
+  EXPECT_EQ(status.faults[0].last.action, FaultAction::kBatchHalved);
+  const std::string text = rendered(status);
+  EXPECT_THAT(text, HasSubstr("3 x out_of_memory [device.memory]"));
+  EXPECT_THAT(text, HasSubstr("train_tc rows 5-10: batch_halved"));
+}
+
+struct Damage {
+  std::string name;
+  std::function<void(const std::string& path)> apply;
+};
+
+const std::vector<Damage>& damages() {
+  static const std::vector<Damage> all = {
+      {"missing", [](const auto& path) { fs::remove_all(path); }},
+      {"empty", [](const auto& path) { write_bytes(path, ""); }},
+      {"half",
+       [](const auto& path) {
+         const std::string bytes = read_bytes(path);
+         write_bytes(path, bytes.substr(0, bytes.size() / 2));
+       }},
+      {"garbage", [](const auto& path) { write_bytes(path, "\x1b[31m{\"a\":\xff\n\x00\x07"); }},
+      {"another document",
+       [](const auto& path) { write_bytes(path, "{\"state\":[],\"pid\":-1}\n"); }},
+      {"escape characters",
+       [](const auto& path) {
+         write_bytes(path, R"({"state":"\u001b[31m","pid":1,"host":"\u001b","started":"\u0007",)"
+                           R"("config":"\n","error":{"code":"\u001b"},)"
+                           R"("streams":[{"stream":"\u001b","rows":1}]})"
+                           "\n");
+       }},
+      {"directory",
+       [](const auto& path) {
+         fs::remove(path);
+         fs::create_directory(path);
+       }},
+      {"loop", [](const auto& path) {
+         fs::remove(path);
+         fs::create_symlink(fs::path(path).filename(), path);
+       }}};
+  return all;
+}
+
+TEST(RunStatus, EveryDamageToEveryFileIsAStatus) {
+  Experiment experiment;
+  ASSERT_EQ(experiment.run("69:7:1").exit_code, ExitCode::kOk) << "one stream is not damaged";
+  experiment.config.store.keep_chunk_cache = true;
+  experiment.config.store.fresh = true;
+  ASSERT_EQ(experiment.run("69:2:1").exit_code, ExitCode::kUnavailable);
+  const std::string cache = experiment.config.store.cache_dir;
+  FaultLog(fault_log_path(cache), [](const std::string&) {}).add({});
+  std::vector<std::string> files;
+  for (const auto& [path, bytes] : content(cache)) files.push_back(path.substr(cache.size()));
+  ASSERT_GT(files.size(), 8U);
+  const std::string copy = experiment.dir().file("copy");
+  for (const std::string& file : files) {
+    for (const Damage& damage : damages()) {
+      fs::remove_all(copy);
+      fs::copy(cache, copy, fs::copy_options::recursive);
+      damage.apply(copy + file);
+      const RunStatus status = status_of_directory(copy);
+      EXPECT_FALSE(rendered(status).empty()) << file << ", " << damage.name;
+      EXPECT_FALSE(status.state.empty() || status.advice.empty()) << file << ", " << damage.name;
+    }
+  }
+}
+
+TEST(RunStatus, ADirectoryThatIsMissingIsRefusedAndAnEmptyOneIsNot) {
+  const TempDir dir;
+  for (const std::string& path : {dir.file("missing"), dir.write("file", "")}) {
+    try {
+      status_of_directory(path);
+      FAIL() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), ExitCode::kNoInput);
+      EXPECT_EQ(error.detail().code, "status.directory");
+      EXPECT_FALSE(error.detail().where.empty() || error.detail().found.empty() ||
+                   error.detail().hint.empty());
+    }
+  }
+  const RunStatus empty = status_of_directory(dir.path());
+  EXPECT_EQ(empty.state, "none");
+  EXPECT_FALSE(fs::exists(dir.file("LOCK"))) << "no file was made";
+}
+
+}  // namespace
+}  // namespace encode::testing
