@@ -12,6 +12,7 @@ class StandInEnvironment : public ::testing::Environment {
   void SetUp() override {
     ::setenv("ENCODE_TEST_DEVICE", "cuda", 1);  // A test fails instead of skipping.
     ::setenv("STAND_IN_DEVICES", "2", 1);
+    ::setenv("ENCODE_TEST_SMALL_PRODUCTS", "1", 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);  // for the programs that a test starts
   }
 };

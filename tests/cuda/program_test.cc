@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <thread>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +36,25 @@ ProgramEnd run_with(const RealRun& runs, const std::string& name,
   return Program(runs.dir().path(), runs.arguments(name, extra), fault).wait();
 }
 
+// How many launches and requests for device memory a worker needs until its first row is encoded.
+// Almost all of them load and check the model.
+struct FirstRow {
+  int64_t launches = 0;
+  int64_t requests = 0;
+};
+
+FirstRow first_row() {
+  const RealRun runs("bert", 1);
+  const std::string counts = runs.dir().file("counts");
+  EXPECT_EQ(run_with(runs, "one", on_cuda(), {{"STAND_IN_COUNTS", counts}}).exit_code, 0);
+  FirstRow first;
+  std::ifstream(counts) >> first.launches >> first.requests;
+  return first;
+}
+
+// A number of launches or requests that a worker reaches in its first batch.
+std::string in_first_batch(int64_t first_row) { return std::to_string(first_row - 3); }
+
 class CudaProgram : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CudaProgram, Float32IsTheCpusMatrix) {
@@ -62,30 +81,21 @@ TEST_P(CudaProgram, EveryChunkSizeAndStandardModeGiveTheSameBytes) {
 }
 
 TEST_P(CudaProgram, AKilledRunGoesOnToTheSameBytes) {
-  const RealRun runs(GetParam(), kRows);
+  const RealRun runs(GetParam(), 20 * kRows);  // so many that a run outlives its kill
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
-  const std::vector<std::string> arguments =
-      runs.arguments("killed", on_cuda({"--chunk-size", "4"}));
-  int killed = 0;
-  for (int delay_ms = 600; killed < 2 && delay_ms < 5000; delay_ms += 300) {
-    Program program(runs.dir().path(), arguments);
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-    program.signal(SIGKILL);
-    if (program.wait().signal != SIGKILL) break;
-    ++killed;
-  }
-  EXPECT_GE(killed, 1);
+  EXPECT_GE(runs.kill_runs("killed", on_cuda({"--chunk-size", "4"}),
+                           {.times = 2, .first_ms = 700, .step_ms = 200}),
+            1);
   ASSERT_EQ(runs.run("killed", on_cuda({"--chunk-size", "4"})).exit_code, 0);
   EXPECT_TRUE(read_bytes(runs.matrix("killed")) == read_bytes(runs.matrix("reference")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CudaProgram, ::testing::Values("bert", "qwen2", "t5"));
 
-// The parameter n says which request for device memory fails: some happen in loading, others in a
-// batch.
-class OutOfDeviceMemory : public ::testing::TestWithParam<int> {};
+// The parameter n says which request for device memory fails.
+class NoMemoryForTheModel : public ::testing::TestWithParam<int> {};
 
-TEST_P(OutOfDeviceMemory, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
+TEST_P(NoMemoryForTheModel, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
   const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
   const std::vector<std::string> cut = on_cuda({"--chunk-size", "10"});
@@ -97,31 +107,50 @@ TEST_P(OutOfDeviceMemory, EndsWith69AndTheNextRunGoesOnToTheSameBytes) {
   EXPECT_TRUE(read_bytes(runs.matrix("short")) == read_bytes(runs.matrix("reference")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Allocations, OutOfDeviceMemory, ::testing::Values(3, 60, 200, 400));
+INSTANTIATE_TEST_SUITE_P(Allocations, NoMemoryForTheModel, ::testing::Values(3, 60));
 
-// The parameter n says which launch fails. The next wait reports the failure, and from then on
-// every CUDA call of the process fails.
-class FailedLaunch : public ::testing::TestWithParam<int> {};
-
-TEST_P(FailedLaunch, ANewWorkerGoesOnToTheSameBytes) {
+TEST(NoMemoryForABatch, IsSurvivedWithTheSameBytes) {
   const RealRun runs("bert", kRows);
   ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
-  const ProgramEnd end = run_with(runs, "failed", on_cuda({"--chunk-size", "10"}),
-                                  {{"STAND_IN_FAIL_LAUNCH", std::to_string(GetParam())},
-                                   {"STAND_IN_FAIL_ONCE", runs.dir().file("failed.once")}});
+  const ProgramEnd end =
+      run_with(runs, "short", on_cuda({"--chunk-size", "10"}),
+               {{"STAND_IN_FAIL_ALLOCATION", in_first_batch(first_row().requests)}});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("out of memory; the batch is tried again"));
+  EXPECT_TRUE(read_bytes(runs.matrix("short")) == read_bytes(runs.matrix("reference")));
+}
+
+// Lets the n-th launch of the first worker fail. The next wait reports the failure, and from then
+// on every CUDA call of the process fails.
+void expect_a_new_worker_goes_on(const std::string& n) {
+  const RealRun runs("bert", kRows);
+  ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
+  const ProgramEnd end = run_with(
+      runs, "failed", on_cuda({"--chunk-size", "10"}),
+      {{"STAND_IN_FAIL_LAUNCH", n}, {"STAND_IN_FAIL_ONCE", runs.dir().file("failed.once")}});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("the CUDA context failed"));
   EXPECT_TRUE(read_bytes(runs.matrix("failed")) == read_bytes(runs.matrix("reference")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Launches, FailedLaunch, ::testing::Values(10, 150, 400));
+TEST(FailedLaunch, WhileTheModelIsCheckedANewWorkerGoesOnToTheSameBytes) {
+  expect_a_new_worker_goes_on("10");
+}
 
-TEST(FailedLaunchAlways, EndsAfterThreeWorkersAndNamesTheChunk) {
+TEST(FailedLaunch, OfABatchANewWorkerGoesOnToTheSameBytes) {
+  expect_a_new_worker_goes_on(in_first_batch(first_row().launches));
+}
+
+TEST(FailedLaunchAlways, EndsTheRunAndBlamesNoRow) {
   const RealRun runs("bert", kRows);
-  const ProgramEnd end =
-      run_with(runs, "failed", on_cuda({"--chunk-size", "10"}), {{"STAND_IN_FAIL_LAUNCH", "150"}});
-  EXPECT_NE(end.exit_code, 0);
+  ASSERT_EQ(runs.run("reference", on_cuda()).exit_code, 0);
+  const ProgramEnd end = run_with(runs, "failed", on_cuda({"--chunk-size", "10"}),
+                                  {{"STAND_IN_FAIL_LAUNCH", in_first_batch(first_row().launches)}});
+  EXPECT_EQ(end.exit_code, 70) << end.err;
   EXPECT_THAT(end.err, HasSubstr("CUDA error 700"));
+  EXPECT_THAT(end.err, HasSubstr("worker.every_row"));
+  ASSERT_EQ(runs.run("failed", on_cuda({"--chunk-size", "10"})).exit_code, 0);
+  EXPECT_TRUE(read_bytes(runs.matrix("failed")) == read_bytes(runs.matrix("reference")));
 }
 
 TEST(CudaDevice, BFloat16IsRefusedBeforeAmpere) {
@@ -134,10 +163,12 @@ TEST(CudaDevice, BFloat16IsRefusedBeforeAmpere) {
 
 TEST(CudaDevice, Fp8IsRefusedBeforeHopper) {
   const RealRun runs("bert", 3);
-  const ProgramEnd end =
-      run_with(runs, "ada", on_cuda({"--dtype", "fp8"}), {{"STAND_IN_CAPABILITY", "8.9"}});
-  EXPECT_EQ(end.exit_code, 69);
-  EXPECT_THAT(end.err, HasSubstr("device.fp8"));
+  for (const char* capability : {"7.5", "8.0", "8.9"}) {
+    const ProgramEnd end =
+        run_with(runs, "old", on_cuda({"--dtype", "fp8"}), {{"STAND_IN_CAPABILITY", capability}});
+    EXPECT_EQ(end.exit_code, 69);
+    EXPECT_THAT(end.err, HasSubstr("device.fp8")) << capability;
+  }
 }
 
 // The model has windows, for which FlashAttention-2 is missing on such a GPU.
@@ -168,6 +199,36 @@ TEST(CudaDevice, AutoWarnsIfOnlyThePluginIsMissing) {
   ASSERT_EQ(std::system((command + " > " + log + " 2>&1").c_str()), 0) << read_bytes(log);
   EXPECT_THAT(read_bytes(log), HasSubstr("has an NVIDIA GPU, but the CPU computes"));
   EXPECT_THAT(read_bytes(log), HasSubstr("libencode_cuda.so"));
+}
+
+// The record of the run has what the driver said, and `encode status` shows it.
+TEST(CudaMonitor, RecordsTheGpuAndWarnsOfACardThatIsFull) {
+  const RealRun runs("bert", kRows);
+  const ProgramEnd end =
+      run_with(runs, "watched", on_cuda(),
+               {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},
+                {"NVML_GPUS", "2"},
+                {"NVML_MEMORY_TOTAL", "80000000000|2000000000"},
+                {"NVML_MEMORY_USED", "0|1940000000"},
+                {"NVML_UTILIZATION", "0|83"},
+                {"NVML_TEMPERATURE", "0|71"}});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("97.0% of the GPU's memory is used"));
+  const ProgramEnd status =
+      Program(runs.dir().path(), {"status", runs.matrix("watched") + ".cache"}).wait();
+  EXPECT_THAT(status.out, HasSubstr("GPU 1.9 GB used, 83% busy, 71 C"));
+  EXPECT_THAT(status.out, HasSubstr("near_limit: 97.0% of the GPU's memory is used"));
+}
+
+TEST(CudaMonitor, ADriverThatDoesNotAnswerIsSaidOnceAndTheRunGoesOn) {
+  const RealRun runs("bert", kRows);
+  const ProgramEnd end =
+      run_with(runs, "unwatched", on_cuda(),
+               {{"LD_LIBRARY_PATH", std::string(STAND_IN_LIBRARIES) + ":" + NVML_FOLDER},
+                {"NVML_INIT", "!18"}});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("the GPU is not watched"));
+  EXPECT_THAT(end.err, HasSubstr("Driver/library version mismatch"));
 }
 
 TEST(CudaDevice, OneThatIsNotThereIsRefused) {

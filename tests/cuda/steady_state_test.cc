@@ -2,7 +2,6 @@
 // memory, after a first pass has filled the allocator's cache. An unneeded wait in a batch would
 // leave the GPU idle.
 #include <cstdlib>
-#include <dlfcn.h>
 #include <functional>
 #include <string_view>
 
@@ -11,25 +10,12 @@
 #include "encode/encoder.h"
 
 #include "batching/pack.h"
+#include "counts.h"
 #include "load_for_test.h"
 #include "random_rows.h"
-#include "stand_in.h"
 
 namespace encode {
 namespace {
-
-// Returns the counts of the stand-in. dlsym() finds the function, because the program opens the
-// stand-in at run time, as it opens LibTorch's CUDA library.
-CudaStandInCounts counts() {
-  const auto ask = reinterpret_cast<decltype(&cuda_stand_in_counts)>(
-      ::dlsym(RTLD_DEFAULT, "cuda_stand_in_counts"));
-  return ask != nullptr ? ask() : CudaStandInCounts{};
-}
-
-CudaStandInCounts operator-(const CudaStandInCounts& a, const CudaStandInCounts& b) {
-  return {a.launches - b.launches, a.waits - b.waits, a.device_allocations - b.device_allocations,
-          a.pinned_allocations - b.pinned_allocations};
-}
 
 constexpr int64_t kLaunchTokens = 1024;
 

@@ -50,9 +50,10 @@ std::atomic<bool>& reported() {
   return value;
 }
 
+constexpr int kIllegalAddress = 700;
+
 void report_failure() {
   reported() = true;
-  constexpr int kIllegalAddress = 700;
   throw c10::AcceleratorError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
                               kIllegalAddress,
                               "CUDA error: an illegal memory access was encountered");
@@ -125,6 +126,7 @@ struct CUDAHooks final : at::CUDAHooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return settings().devices > 0; }
   bool hasCUDA() const override { return settings().devices > 0; }
+  bool hasCuBLASLt() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override {
     return static_cast<c10::DeviceIndex>(settings().devices);
@@ -141,6 +143,7 @@ const Settings& settings() {
     read.memory_bytes = number("STAND_IN_MEMORY_BYTES", read.memory_bytes);
     read.fail_allocation = number("STAND_IN_FAIL_ALLOCATION", 0);
     read.fail_launch = number("STAND_IN_FAIL_LAUNCH", 0);
+    if (const char* path = std::getenv("STAND_IN_COUNTS")) read.counts = path;
     if (const char* path = std::getenv("STAND_IN_FAIL_ONCE")) read.fail_once = path;
     return read;
   }();
@@ -150,6 +153,15 @@ const Settings& settings() {
 Counters& counters() {
   static Counters all;
   return all;
+}
+
+// The worker ends without destructors, so the file is written again and again.
+void write_counts() {
+  std::FILE* file = std::fopen(settings().counts.c_str(), "w");
+  if (file == nullptr) return;
+  std::fprintf(file, "%lld %lld\n", static_cast<long long>(counters().launches),
+               static_cast<long long>(counters().requests));
+  std::fclose(file);
 }
 
 bool may_fail() {
@@ -168,6 +180,7 @@ void count_launch() {
 
 void wait_for_device() {
   ++counters().waits;
+  if (!settings().counts.empty()) write_counts();
   if (failed()) report_failure();
   const std::lock_guard lock(pending_mutex());
   for (const Pending& work : pending()) finish(work);
@@ -198,7 +211,12 @@ REGISTER_CUDA_HOOKS(CUDAHooks)
 extern "C" CudaStandInCounts cuda_stand_in_counts() {
   const stand_in::Counters& counters = stand_in::counters();
   return {counters.launches, counters.waits, counters.device_allocations,
-          counters.pinned_allocations};
+          counters.pinned_allocations, counters.bytes};
 }
 
-extern "C" void cuda_stand_in_launched() { stand_in::count_launch(); }
+extern "C" int cuda_stand_in_launched(int64_t bytes) {
+  if (stand_in::reported()) return stand_in::kIllegalAddress;
+  stand_in::count_launch();
+  stand_in::counters().bytes += bytes;
+  return 0;
+}

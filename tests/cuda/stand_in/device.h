@@ -15,6 +15,7 @@ struct Settings {
   int64_t memory_bytes = int64_t{8} << 30;
   int64_t fail_allocation = 0;  // 0: never
   int64_t fail_launch = 0;      // 0: never
+  std::string counts;           // a path; "": the counts are not written
   std::string fail_once;        // a path; if empty, the failure happens in every process
 };
 const Settings& settings();  // from the environment, see stand_in.h
@@ -22,8 +23,10 @@ const Settings& settings();  // from the environment, see stand_in.h
 struct Counters {
   std::atomic<int64_t> launches = 0;
   std::atomic<int64_t> waits = 0;
+  std::atomic<int64_t> requests = 0;  // for device memory
   std::atomic<int64_t> device_allocations = 0;
   std::atomic<int64_t> pinned_allocations = 0;
+  std::atomic<int64_t> bytes = 0;
 };
 Counters& counters();
 

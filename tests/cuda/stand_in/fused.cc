@@ -105,6 +105,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_attention(
     std::optional<c10::SymInt> window_left, std::optional<c10::SymInt> window_right,
     const OptionalTensor& /*seqused_k*/, const OptionalTensor& alibi_slopes) {
   count_launch();
+  count_bytes({query, key, value, query});  // the result has the size of the queries
   TORCH_CHECK(!alibi_slopes, "This flash attention build does not support alibi.");
   TORCH_CHECK(query.scalar_type() == at::kBFloat16 || query.scalar_type() == at::kHalf,
               "FlashAttention only support fp16 and bf16 data type");
@@ -137,6 +138,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt> efficient_a
     std::optional<double> scale, const OptionalTensor& /*seqlen_k*/,
     std::optional<int64_t> /*window_size*/) {
   count_launch();
+  count_bytes({query, key, value, query, bias.value_or(Tensor())});
   TORCH_CHECK(query.size(0) == 1 && key.size(2) == query.size(2), "shapes of packed attention");
   const int64_t lane = 16 / static_cast<int64_t>(query.element_size());
   TORCH_CHECK(query.scalar_type() == at::kFloat || query.size(3) % lane == 0,
@@ -169,7 +171,9 @@ Tensor scaled_mm(const Tensor& x, const Tensor& w, const Tensor& scale_x, const 
     TORCH_CHECK(bias->scalar_type() == at::kBFloat16, "the bias must be bfloat16");
     y.add_(on_cpu(*bias).to(at::kFloat));
   }
-  return to_device(y.to(*type));
+  Tensor out = to_device(y.to(*type));
+  count_bytes({x, out});
+  return out;
 }
 
 Tensor& scaled_mm_out(const Tensor& x, const Tensor& w, const Tensor& scale_x,
@@ -188,7 +192,9 @@ Tensor addmm_activation(const Tensor& bias, const Tensor& x, const Tensor& w,
   count_launch();
   const Tensor y =
       at::addmm(on_cpu(bias).to(at::kFloat), on_cpu(x).to(at::kFloat), on_cpu(w).to(at::kFloat));
-  return to_device((use_gelu ? at::gelu(y, "tanh") : at::relu(y)).to(x.scalar_type()));
+  Tensor out = to_device((use_gelu ? at::gelu(y, "tanh") : at::relu(y)).to(x.scalar_type()));
+  count_bytes({x, out});
+  return out;
 }
 
 Tensor& addmm_activation_out(const Tensor& bias, const Tensor& x, const Tensor& w,
@@ -201,6 +207,7 @@ Tensor& addmm_activation_out(const Tensor& bias, const Tensor& x, const Tensor& 
 std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& x, at::IntArrayRef /*shape*/,
                                           const OptionalTensor& weight, std::optional<double> eps) {
   count_launch();
+  count_bytes({x, x});  // the result has the size of x
   const Tensor wide = on_cpu(x).to(at::kFloat);
   const Tensor scale = at::rsqrt(wide.mul(wide).mean(-1, /*keepdim=*/true).add(*eps));
   const Tensor y = wide.mul(scale).mul(on_cpu(*weight).to(at::kFloat)).to(x.scalar_type());

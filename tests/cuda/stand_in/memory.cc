@@ -116,7 +116,7 @@ class DeviceAllocator final : public c10::DeviceAllocator {
   c10::DataPtr allocate(size_t bytes) override {
     const c10::Device device(c10::kCUDA, current_device());
     if (bytes == 0) return {nullptr, device};
-    const bool fails = ++requests_ == settings().fail_allocation && may_fail();
+    const bool fails = ++counters().requests == settings().fail_allocation && may_fail();
     const BlockCache::Taken taken =
         fails ? BlockCache::Taken{} : device_blocks().take(bytes, settings().memory_bytes);
     TORCH_CHECK_WITH(OutOfMemoryError, taken.block != nullptr,
@@ -145,7 +145,6 @@ class DeviceAllocator final : public c10::DeviceAllocator {
   void resetPeakStats(c10::DeviceIndex) override {}
 
  private:
-  std::atomic<int64_t> requests_ = 0;
 };
 
 class PinnedAllocator final : public c10::Allocator {

@@ -1,4 +1,5 @@
 // Implements every operation of LibTorch on the device: it runs the CPU kernel on the same memory.
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,14 @@ at::Tensor to_device(const at::Tensor& tensor) {
   const at::Tensor out = device_tensor(tensor.sizes(), dense.strides(), tensor.scalar_type());
   on_cpu(out).copy_(tensor);
   return out;
+}
+
+void count_bytes(std::initializer_list<at::Tensor> touched) {
+  for (const at::Tensor& tensor : touched) {
+    if (!tensor.defined() || !tensor.is_cuda()) continue;
+    const auto bytes = static_cast<int64_t>(tensor.nbytes());
+    counters().bytes += std::min(bytes, static_cast<int64_t>(tensor.storage().nbytes()));
+  }
 }
 
 namespace {
@@ -142,12 +151,20 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (waits_for_values(op, *stack)) wait_for_device();
   Aliases aliases;
   const size_t first = stack->size() - op.schema().arguments().size();
-  for (size_t i = first; i < stack->size(); ++i) aliases.replace_in((*stack)[i]);
+  for (size_t i = first; i < stack->size(); ++i) {
+    const c10::IValue& value = (*stack)[i];
+    if (value.isTensor() && !op.schema().arguments()[i - first].is_out())
+      count_bytes({value.toTensor()});
+    aliases.replace_in((*stack)[i]);
+  }
   const c10::OptionalDeviceGuard guard = aliases.guard();
   op.callBoxed(stack);
   aliases.copy_resized_back();
   const size_t results = op.schema().returns().size();
-  for (size_t i = stack->size() - results; i < stack->size(); ++i) aliases.restore_in((*stack)[i]);
+  for (size_t i = stack->size() - results; i < stack->size(); ++i) {
+    aliases.restore_in((*stack)[i]);
+    if ((*stack)[i].isTensor()) count_bytes({(*stack)[i].toTensor()});
+  }
 }
 
 c10::Device device_or_current(std::optional<at::Device> device) {
@@ -176,6 +193,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
 // memory.
 at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   count_launch();
+  count_bytes({to, from});
   const at::Tensor target = on_cpu(to);
   const at::Tensor source = on_cpu(from);
   const bool crosses = to.is_cuda() != from.is_cuda();

@@ -1,6 +1,8 @@
 // Makes tensors on the stand-in's device, and CPU tensors that share their memory.
 #pragma once
 
+#include <initializer_list>
+
 #include <ATen/core/Tensor.h>
 
 namespace stand_in {
@@ -14,5 +16,8 @@ at::Tensor device_tensor(at::IntArrayRef sizes, at::IntArrayRef strides, at::Sca
 
 // Returns a copy on the current device. The copy has the same strides if `tensor` is dense.
 at::Tensor to_device(const at::Tensor& tensor);
+
+// Counts the bytes of the tensors as read or written. An expanded tensor counts once.
+void count_bytes(std::initializer_list<at::Tensor> touched);
 
 }  // namespace stand_in

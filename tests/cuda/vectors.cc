@@ -1,0 +1,65 @@
+#include "vectors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "batching/pack.h"
+#include "load_for_test.h"
+#include "random_rows.h"
+
+namespace encode::testing {
+
+double Vectors::largest_difference(const Vectors& other) const {
+  double largest = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(values[i]) - other.values[i]);
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, difference);
+  }
+  return largest;
+}
+
+double Vectors::lowest_cosine(const Vectors& other) const {
+  double lowest = 1;
+  for (size_t begin = 0; begin < values.size(); begin += dim) {
+    double cosine = 0;
+    double squares = 0;
+    for (size_t i = begin; i < begin + dim; ++i) {
+      cosine += static_cast<double>(values[i]) * other.values[i];
+      squares += static_cast<double>(other.values[i]) * other.values[i];
+    }
+    if (!std::isfinite(cosine)) return -1;
+    if (squares > 0) lowest = std::min(lowest, cosine);
+  }
+  return lowest;
+}
+
+std::unique_ptr<Encoder> load_on(const std::string& device, const TestModelChoice& choice,
+                                 int64_t launch_tokens) {
+  ResultOptions result;
+  result.dtype = choice.dtype;
+  result.normalize = true;
+  TestModel opened = open_test_model(choice.model, result);
+  opened.effective.launch_tokens = launch_tokens;
+  EncoderOptions options;
+  options.hardware.device = device;
+  return load_test_encoder(opened, options);
+}
+
+Vectors encode_with(Encoder& encoder, const TestRows& rows) {
+  Vectors vectors;
+  vectors.dim = static_cast<size_t>(encoder.dim());
+  vectors.values.resize(static_cast<size_t>(rows.count) * vectors.dim);
+  EXPECT_TRUE(encoder.encode(pack(random_rows(rows.count, rows.max_tokens), rows.launch_tokens, 0),
+                             vectors.values, [](const PackedBatch&) { return true; }));
+  return vectors;
+}
+
+Vectors encode_on(const std::string& device, const TestModelChoice& choice, const TestRows& rows) {
+  return encode_with(*load_on(device, choice, rows.launch_tokens), rows);
+}
+
+}  // namespace encode::testing

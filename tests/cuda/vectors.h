@@ -1,0 +1,44 @@
+// The vectors that a tiny reference model gives on a device, and how they differ.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "encode/encoder.h"
+#include "encode/types.h"
+
+namespace encode::testing {
+
+// Random rows, see random_rows().
+struct TestRows {
+  int64_t count;
+  int64_t max_tokens;
+  int64_t launch_tokens;  // see BatchPlan
+};
+
+struct TestModelChoice {
+  std::string model;  // a folder of tests/data/models
+  ComputeType dtype;
+};
+
+// Unit vectors of rows, [rows, dim]. A row without tokens has the vector 0.
+struct Vectors {
+  std::vector<float> values;
+  size_t dim = 0;
+
+  // Returns the largest difference of two numbers, or infinity if a number is not finite.
+  double largest_difference(const Vectors& other) const;
+  // Returns the lowest cosine of two vectors of the same row, without the rows of which the vector
+  // is 0. Returns -1 if a cosine is not finite.
+  double lowest_cosine(const Vectors& other) const;
+};
+
+std::unique_ptr<Encoder> load_on(const std::string& device, const TestModelChoice& choice,
+                                 int64_t launch_tokens);
+Vectors encode_with(Encoder& encoder, const TestRows& rows);
+// Loads the model and encodes the rows.
+Vectors encode_on(const std::string& device, const TestModelChoice& choice, const TestRows& rows);
+
+}  // namespace encode::testing

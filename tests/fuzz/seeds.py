@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Writes real files as the first inputs of a fuzzer.
+
+usage: seeds.py FUZZER FOLDER
+
+Each input begins with the bytes with which the fuzzer chooses what it reads (see the source of the fuzzer).
+"""
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DATA = ROOT / "tests" / "data"
+MAX_BYTES = 64 << 10
+
+# The files of a model directory in the order of fuzz_model_dir_json.cc.
+MODEL_FILES = ["config.json", "modules.json", "1_Pooling/config.json", "2_Dense/config.json", "sentence_bert_config.json",
+               "tokenizer_config.json", "config_sentence_transformers.json", "model.safetensors.index.json"]
+
+RECORD = (b'{"stream":"ab","index":1,"rows":[4,8],"file_bytes":192,"xxh3_128":"0123","stats":{"tokens":28,"truncated_rows":1,'
+          b'"lost_tokens":3,"zero_token_rows":0,"redone_rows":0,"set_aside_rows":1},"device":"cpu","libtorch":"2.11.0","driver":"",'
+          b'"batch_tokens":512,"ledger":{"file_bytes":9,"xxh3_128":"ab"},"set_aside":{"file_bytes":9,"xxh3_128":"ab"}}\n')
+STREAM = (b'{"format":3,"name":"train_tc","rows":30,"dim":4,"chunk_rows":4,"dtype":"<f4","fingerprint":{"seed":1}}\n')
+MANIFEST = (b'{"format":3,"name":"train_tc","rows":30,"dim":4,"dtype":"<f4","output_dtype":"float32","columns":4,"ranges":null,'
+            b'"file_bytes":608,"xxh3_128":"ab","stats":{"tokens":28,"truncated_rows":1,"lost_tokens":3,"zero_token_rows":0},'
+            b'"origins":[{"device":"cpu"}],"parts":[],"ledger":{"file_bytes":0,"xxh3_128":"ab"},"offsets":null,'
+            b'"fingerprint":{"seed":1},"quarantine":"zeros","dropped_rows":0,"set_aside":{"file_bytes":9,"xxh3_128":"ab"}}\n')
+SET_ASIDE = b'{"code":"device.cuda","message":"illegal address","row":5}\n{"code":"c","message":"m","row":6}\n'
+FAULT = (b'{"time":1,"type":"bad_row","action":"row_set_aside","stream":"train_tc","chunk":3,"rows":[5,6],"code":"device.cuda",'
+         b'"message":"m","config":"c.yaml","model":"m","dtype":"float32","device":"cpu"}\n')
+ATTEMPTS = (b'{"fingerprints":{"train_tc":"ab"},"streams":{"train_tc":{"window":[0,8],"failures":1,"search":[0,8],"probe":[0,1],'
+            b'"set_aside":[{"row":7,"code":"c","message":"m"}],"alone_failures":1,"budgets":{"gpu":4096}}}}\n')
+EVENTS = [b'{"kind":"batch","unit":0,"rows_done":5,"tokens_done":60}', b'{"kind":"log","level":"info","message":"m"}',
+          b'{"kind":"error","error":{"exit_code":75,"code":"c","what":"w","where":"","expected":"","found":"","hint":"h"}}']
+
+
+def seeds(fuzzer):
+    """Yields the inputs of a fuzzer."""
+    models = sorted((DATA / "models").iterdir()) + sorted((DATA / "sentence_transformers").iterdir())
+    if fuzzer == "fuzz_text":
+        for path in sorted((DATA / "text").rglob("*")) + [DATA / "minilm" / "texts.jsonl"]:
+            if path.is_file():
+                for choice in range(4):
+                    yield bytes([choice, 63, 7]) + path.read_bytes()[:2000]
+    elif fuzzer == "fuzz_config":
+        for path in sorted((ROOT / "configs").glob("*.yaml")):
+            yield path.read_bytes()
+    elif fuzzer == "fuzz_safetensors":
+        for path in sorted(DATA.rglob("*.safetensors")):
+            yield path.read_bytes()
+    elif fuzzer == "fuzz_model_dir_json":
+        for model in models:
+            for number, name in enumerate(MODEL_FILES):
+                if (model / name).is_file():
+                    yield bytes([number]) + (model / name).read_bytes()
+    elif fuzzer == "fuzz_tokenizer_load":
+        for path in sorted(DATA.rglob("tokenizer.json")):
+            yield path.read_bytes()
+    elif fuzzer == "fuzz_tokenizer_encode":
+        for family in range(10):
+            yield bytes([family, 1, 2, 33]) + "Hello, wörld! 你好\n".encode()
+    elif fuzzer == "fuzz_store":
+        for number, text in enumerate([STREAM, RECORD, SET_ASIDE, MANIFEST]):
+            yield bytes([number]) + text
+            yield bytes([128 + number]) + text
+    elif fuzzer == "fuzz_messages":
+        yield b"\x00" + (ROOT / "tests" / "fuzz" / "job.json").read_bytes()
+        for text in EVENTS:
+            yield b"\x01" + text
+        yield b"\x02" + FAULT
+        yield b"\x03" + b'{"time":1,"host_rss_bytes":5}\n'
+        yield b"\x04" + b'{"state":"encoding","rows_done":5}'
+        yield b"\x05" + ATTEMPTS
+
+
+def main():
+    fuzzer, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    for number, content in enumerate(seeds(fuzzer)):
+        if len(content) <= MAX_BYTES:
+            (folder / f"seed_{number:04}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
