@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import pathlib
-import signal
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,9 +20,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import numpy as np
 import sentence_transformers
 import torch
+import transformers
 
 import make_corpus
 from gpu import random_models
+from gpu.encode_run import Encode, chunks_done, steady_speed
 from gpu.report import Report
 
 MIB = 1 << 20
@@ -41,53 +43,13 @@ WITHOUT_FP8 = "encode has 8-bit floats from compute capability 9.0 on"
 # The peak FLOP/s of an H100 or H200 SXM for dense bfloat16 matrix products. The MFU is the share of
 # this peak that is used.
 PEAK_FLOPS = 989e12
+SELF_CHECK = re.compile(r"self-check (.+) (Float|Half|BFloat16) (.+)")  # a name such as "gated to fp8" has spaces
+REFUSED = 65  # the exit code of fp8.parity
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
 # Changelog entries are short, so 200,000 of them keep a small model busy for a second or more.
 SHORT_ROWS = 200_000
 LONG_ROWS = 3000
 LONG_ROW_TOKENS = 512
-
-
-class Encode:
-    """Runs the program of the bundle on one model and one input."""
-
-    def __init__(self, program, model, rows_path, work):
-        self.command = [str(program), "run", "--json", "--model", str(model), "--input", str(rows_path), "--field",
-                        "text", "--device", "cuda"]
-        self.work = work
-
-    def run(self, name, *options, kill_after_chunks=0, kernels=True):
-        """Returns (events with their arrival times, path of the matrix, exit code)."""
-        output = self.work / f"{name}.npy"
-        command = [*self.command, "--cache-dir", str(self.work / f"{name}_cache"), "--output", str(output), *options]
-        events = []
-        with open(self.work / f"{name}.stderr", "a+") as stderr:
-            environment = os.environ if kernels else {**os.environ, "ENCODE_CUDA_KERNELS": "off"}
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
-            for line in process.stdout:
-                if line.startswith("{"):
-                    events.append({**json.loads(line), "arrival": time.monotonic()})
-                if kill_after_chunks and sum(e["event"] == "chunk_done" for e in events) >= kill_after_chunks:
-                    process.send_signal(signal.SIGKILL)
-                    break
-            process.stdout.close()
-            code = process.wait()
-            if code not in (0, 75, -signal.SIGKILL):  # 75 means that a new run may succeed
-                stderr.seek(0)
-                print(f"{' '.join(command)}\nexit code {code}\n{stderr.read()[-3000:]}", flush=True)
-                print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)
-        return events, output, code
-
-
-def chunks_done(events):
-    return [event for event in events if event["event"] == "chunk_done"]
-
-
-def steady_speed(events):
-    """Returns tokens/s from the end of the first chunk on, because the first use of the kernels is slow. The chunks must be
-    larger than a window (16 batches), because several smaller chunks end at the same time."""
-    done = chunks_done(events)
-    return sum(event["tokens"] for event in done[1:]) / (done[-1]["arrival"] - done[0]["arrival"])
 
 
 def peer_embeddings(model_path, texts, dtype, batch_size=64):
@@ -151,8 +113,8 @@ class Checks:
                                  stderr=subprocess.STDOUT)
             lines = run.stdout.splitlines()
             for line in lines:
-                if line.startswith("self-check "):
-                    self.report.row(*line.split(" ", 3)[1:3], line.split(" ", 3)[3])
+                if found := SELF_CHECK.fullmatch(line):
+                    self.report.row(*found.groups())
             skipped = any("SKIPPED" in line for line in lines)
             good = run.returncode == 0 and not skipped
             self.report.check(name, good, next((line for line in reversed(lines) if "PASSED" in line), "no result"))
@@ -211,14 +173,10 @@ class Checks:
                             "device memory")
         for name, path, rows in (("minilm", self.short_rows(), SHORT_ROWS // 2), ("bert-base", self.long_rows(), LONG_ROWS),
                                  ("qwen2-1.5b", self.long_rows(), LONG_ROWS // 2)):
-            command = [self.args.program, "bench", "--json", "--device", "cuda", "--model", self.model(name), "--input",
-                       path, "--field", "text", "--cache-dir", self.work / "bench_cache", "--dtype", "bfloat16",
-                       "--max-length", LONG_ROW_TOKENS, "--rows", rows, "--runs", 1, "--product-seconds", 1]
-            run = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            if run.returncode:
-                self.report.check(f"bench {name}", False, run.stderr.strip()[-300:])
+            results = self.bench(name, path, rows, "--dtype", "bfloat16", "--product-seconds", 1)
+            if not results:
                 continue
-            result = json.loads(run.stdout)["results"][0]
+            result = results[0]
             stages = result["stages"]
 
             def figure(key):
@@ -229,6 +187,17 @@ class Checks:
                             f"{stages['start']['median']:.1f}",
                             f"{stages['rows awaited']['median'] + stages['commit awaited']['median']:.2f}",
                             f"{figure('padding'):.1%}", f"{figure('peak_device_bytes') / MIB:,.0f} MiB")
+
+    def bench(self, name, path, rows, *options):
+        """Returns the results of `encode bench`, or [] if it fails, which is reported."""
+        command = [self.args.program, "bench", "--json", "--device", "cuda", "--model", self.model(name), "--input", path,
+                   "--field", "text", "--cache-dir", self.work / "bench_cache", "--max-length", LONG_ROW_TOKENS, "--rows", rows,
+                   "--runs", 1, *options]
+        run = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if run.returncode:
+            self.report.check(f"bench {name}", False, run.stderr.strip()[-300:])
+            return []
+        return json.loads(run.stdout)["results"]
 
     def parity(self):
         self.report.section("Parity with sentence-transformers on the same GPU", "model, type", "result", "figures")
@@ -264,6 +233,9 @@ class Checks:
         for name, rows in (("minilm", 500), ("bert-base", 500), ("qwen2-1.5b", 100)):
             reference, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.float32)
             _, output, code = self.encode(name, rows).run(f"parity_{name}_fp8", "--dtype", "fp8")
+            if code == REFUSED:  # the figures below tell the cosine
+                self.report.check(f"{name} fp8", False, "`encode run` refuses it")
+                continue
             cosines = (np.load(output) * reference).sum(axis=1) if code == 0 else np.array([-np.inf])
             good = cosines.mean() >= FP8_MEAN_COSINE and cosines.min() >= FP8_LEAST_COSINE
             self.report.check(f"{name} fp8", good, f"mean cosine {cosines.mean():.6f}, min {cosines.min():.6f}")
@@ -271,16 +243,17 @@ class Checks:
             self.fp8_speed(name)
 
     def fp8_speed(self, name):
-        encode = Encode(self.args.program, self.model(name), self.long_rows(), self.work)
-        speeds = {}
-        for dtype in ("bfloat16", "fp8"):
-            events, _, code = encode.run(f"speed_{dtype}_{name}", "--dtype", dtype, "--max-length", str(LONG_ROW_TOKENS),
-                                         "--chunk-size", str(LONG_ROWS // 3))
-            if code != 0:
-                return self.report.check(f"{name} {dtype}", False, f"exit code {code}")
-            speeds[dtype] = steady_speed(events)
-        self.report.row(f"{name}, {LONG_ROW_TOKENS} tokens a row", "", f"fp8 {speeds['fp8']:,.0f} tokens/s, bfloat16 "
-                        f"{speeds['bfloat16']:,.0f}, ratio {speeds['fp8'] / speeds['bfloat16']:.2f}")
+        """Measures also what `encode run` refuses, and then says so."""
+        results = self.bench(name, self.long_rows(), LONG_ROWS, "--dtype", "bfloat16,fp8", "--measure-refused",
+                             "--product-seconds", 0.1)
+        if not results:
+            return
+        bfloat16, fp8 = (result["encoding_tokens_per_second"]["median"] for result in results)
+        note = f"cosine to bfloat16 {results[1]['parity_cosine']:.6f}"
+        if results[1]["refused"]:
+            note += ", REFUSED by `encode run`"
+        self.report.row(f"{name}, {LONG_ROW_TOKENS} tokens a row", "", f"fp8 {fp8:,.0f} tokens/s, bfloat16 {bfloat16:,.0f}, ratio "
+                        f"{fp8 / bfloat16:.2f}; {note}")
 
     def chunks_and_resume(self):
         self.report.section("Chunks, resume, allocator (bert-base, bfloat16)", "check", "result", "figures")
@@ -367,6 +340,7 @@ def main():
     args.output.mkdir(parents=True, exist_ok=True)
     if not torch.cuda.is_available():
         sys.exit("FAIL: torch sees no GPU")
+    transformers.utils.logging.disable_progress_bar()
     report = Report(args.output)
     started = time.monotonic()
     report.lines = [f"# encode on {torch.cuda.get_device_name()}", "",

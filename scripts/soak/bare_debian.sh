@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Runs scripts/setup.sh --cuda in a bare Debian 12 without an NVIDIA driver, and then build/bin/encode with the libraries that it
+# has installed. LibTorch's CUDA libraries must open; --device cuda must end with device.absent and its hint, and --device auto
+# must use the CPU. Prints the time and the sizes.
+#
+# usage: scripts/soak/bare_debian.sh
+#
+# It needs root, debootstrap, a built encode of Debian 12, and 12 GB in TMPDIR; it downloads 2.7 GB and takes about five minutes.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+make_debian() {
+  debootstrap --variant=minbase bookworm "$DEBIAN" >"$WORK/debootstrap.log" 2>&1 || die "$(tail -3 "$WORK/debootstrap.log")"
+  # Machines that reach the network through a proxy have certificates of their own.
+  mkdir -p "$DEBIAN/encode/.deps/models" "$DEBIAN/etc/ssl/host"
+  cp /etc/ssl/certs/ca-certificates.crt "$DEBIAN/etc/ssl/host/"
+  cp /etc/resolv.conf "$DEBIAN/etc/"
+  git -C "$ROOT" ls-files -z scripts | tar -C "$ROOT" -c --null -T - | tar -C "$DEBIAN/encode" -x
+}
+
+# in_debian COMMAND...: runs a command in /encode of the bare Debian.
+in_debian() {
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/encode/home LD_LIBRARY_PATH="${LIBRARIES:-}" \
+    PIP_CERT=/etc/ssl/host/ca-certificates.crt CURL_CA_BUNDLE=/etc/ssl/host/ca-certificates.crt \
+    chroot "$DEBIAN" sh -c 'cd /encode && exec "$@"' sh "$@"
+}
+
+encode_on() { # DEVICE: prints the output and the exit code
+  in_debian build/bin/encode run --model model --input texts.txt --output "$1.npy" --device "$1" --no-progress 2>&1 ||
+    printf 'exit code %s\n' $?
+}
+
+check_programs() {
+  local found line
+  mkdir -p "$DEBIAN/encode/build/bin" "$DEBIAN/encode/build/lib"
+  cp "$ROOT"/build/bin/encode{,-worker} "$DEBIAN/encode/build/bin/"
+  cp "$ROOT/build/lib/libencode_cuda.so" "$DEBIAN/encode/build/lib/"
+  cp -r "$ROOT/tests/data/sentence_transformers/static_embedding" "$DEBIAN/encode/model"
+  printf 'one\ntwo\n' >"$DEBIAN/encode/texts.txt"
+  LIBRARIES=/encode/.deps/torch/torch/lib
+  found=$(encode_on cuda)
+  for line in '^error\[device.absent\]' 'found *0 CUDA devices' 'hint *check the driver with nvidia-smi' '^exit code 69'; do
+    grep -q "$line" <<<"$found" || die "--device cuda: no line '$line' in: $found"
+  done
+  found=$(encode_on auto)
+  grep -q 'model loaded on cpu' <<<"$found" || die "--device auto: $found"
+}
+
+main() {
+  case ${1:-} in
+    -h | --help) show_help && return ;;
+    '') ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  [[ $(id -u) == 0 ]] || die "chroot needs root"
+  command -v debootstrap >/dev/null || die "no debootstrap: apt-get install debootstrap"
+  [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
+  WORK=$(mktemp -d)
+  DEBIAN=$WORK/debian
+  trap 'umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; rm -rf --one-file-system "$WORK"' EXIT
+  phase "debootstrap" make_debian
+  mount -t proc proc "$DEBIAN/proc"
+  mount --bind /dev "$DEBIAN/dev"
+  phase "setup.sh --cuda" in_debian scripts/setup.sh --cuda
+  check_programs
+  say "downloads and what is on disk:"
+  du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps/torch,.deps/cuda}
+  print_phases
+}
+
+main "$@"
