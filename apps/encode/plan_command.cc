@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -53,8 +54,9 @@ std::string config_file(const PlanFlags& flags, const std::string& loaded) {
 }
 
 struct BatchOrigin {
-  bool own = false;    // the user has set a number
-  bool fixed = false;  // with a flag
+  bool own = false;                        // the user has set a number
+  bool fixed = false;                      // with a flag
+  std::set<std::string> stream_keys = {};  // the keys of the file that set it for a stream
 };
 
 BatchOrigin batch_origin(const LoadedConfig& config) {
@@ -64,6 +66,7 @@ BatchOrigin batch_origin(const LoadedConfig& config) {
     if (!batch || setting.origin == "default" || setting.value == "auto") continue;
     found.own = true;
     found.fixed = found.fixed || setting.origin.starts_with("--");
+    if (setting.source.starts_with("data.")) found.stream_keys.insert(setting.source);
   }
   return found;
 }
@@ -95,6 +98,7 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
       .config = config.run,
       .own_batches = batches.own,
       .fixed_batches = batches.fixed,
+      .stream_keys = {batches.stream_keys.begin(), batches.stream_keys.end()},
       .wish = {.gpu = flags.gpu,
                .memory_bytes = flags.gpu_memory.empty() ? 0 : parse_memory(flags.gpu_memory),
                .safety_margin = flags.safety_margin},

@@ -180,12 +180,12 @@ class ChunkStore {
   // size and hash. Chunks that fail the check are dropped, and dropped() reports them. Files
   // without a record are deleted. An existing folder keeps its own chunk size. If the folder
   // belongs to another fingerprint, kResume throws Error kConfig that names the fields that differ.
-  // kFresh deletes an existing folder first. kJoin is for a folder to which several processes write
-  // at the same time, after one of them has opened it with kResume: it repairs, checks and deletes
-  // nothing, and trusts the log. It returns null if the folder has no log, because the stream is
-  // finished and its chunks are removed. Also throws Error kConfig "store.format" and
-  // "store.stream_name", kCantCreate, kNoPermission, kIoError, and kInternal if `chunk_rows` is
-  // below 1.
+  // kFresh deletes an existing folder first. kJoin is for a folder that was opened with kResume
+  // since the CacheLock was taken, and to which several processes may write now: it repairs, checks
+  // and deletes nothing, and trusts the log, so a worker that starts does not read every chunk
+  // again. It returns null if the folder has no log, because the stream is finished and its chunks
+  // are removed. Also throws Error kConfig "store.format" and "store.stream_name", kCantCreate,
+  // kNoPermission, kIoError, and kInternal if `chunk_rows` is below 1.
   static std::unique_ptr<ChunkStore> open(const std::string& cache_dir,
                                           const StreamIdentity& identity, int64_t chunk_rows,
                                           Open mode);
@@ -231,6 +231,11 @@ class ChunkStore {
   // unless the chunks are kept. Throws what remove_chunks() throws.
   virtual void remove() = 0;
 };
+
+// Returns the number of rows in the committed chunks, or nullopt if the folder has no log. Trusts
+// the log as ChunkStore::Open::kJoin does, and keeps one bit for each chunk in memory. Throws Error
+// kConfig "store.foreign", and what kJoin throws.
+std::optional<int64_t> committed_rows(const std::string& cache_dir, const StreamIdentity& identity);
 
 // Deletes the chunks of a stream, also after an interrupted remove(). Does nothing if there are
 // none. If the folder holds files that the store did not write, those files and the folder stay. A

@@ -24,6 +24,9 @@ struct Setting {
   std::string key;
   std::string value;   // as YAML
   std::string origin;  // where the value comes from: "default", "experiment.yaml:12:5", "--dtype"
+  // The key of the file that gives the value. For a key of a stream it can be the key that the
+  // stream inherits, such as "semantic.dtype". "" for a default and a flag.
+  std::string source = {};
 };
 
 struct LoadedConfig {

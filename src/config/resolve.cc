@@ -22,6 +22,7 @@ struct Effective {
   Value value;
   std::string origin = "default";
   Layer layer = Layer::kDefault;
+  std::string source = {};  // as Setting::source
 
   ExitCode exit_code() const {
     return layer == Layer::kFlag ? ExitCode::kUsage : ExitCode::kConfig;
@@ -171,14 +172,18 @@ class Resolver {
     return found == values.end() ? nullptr : &found->second;
   }
 
-  static Effective effective(const Given& given, Layer layer) {
-    return {.value = given.value, .origin = given.where, .layer = layer};
+  static Effective from_flag(const Given& flag) {
+    return {.value = flag.value, .origin = flag.where, .layer = Layer::kFlag};
+  }
+  static Effective from_file(const Given& given, const std::string& path, Layer layer) {
+    return {.value = given.value, .origin = given.where, .layer = layer, .source = path};
   }
 
   Effective run_value(const KeySpec& key) const {
     const std::string path = join_key(key.sections[0], key.name);
-    if (const Given* flag = find(flags_, path)) return effective(*flag, Layer::kFlag);
-    if (const Given* given = find(file_.values, path)) return effective(*given, Layer::kAllStreams);
+    if (const Given* flag = find(flags_, path)) return from_flag(*flag);
+    if (const Given* given = find(file_.values, path))
+      return from_file(*given, path, Layer::kAllStreams);
     if (key.default_text) return {.value = key.default_value()};
     return {.value = derived_default(path)};
   }
@@ -217,8 +222,10 @@ class Resolver {
   }
 
   void add_setting(const std::string& path, const Effective& value) {
-    loaded_.settings.push_back(
-        {.key = path, .value = to_yaml(value.value), .origin = value.origin});
+    loaded_.settings.push_back({.key = path,
+                                .value = to_yaml(value.value),
+                                .origin = value.origin,
+                                .source = value.source});
   }
 
   void apply_run_key(const KeySpec& key) {
@@ -303,19 +310,19 @@ class Resolver {
   Effective stream_value(const KeySpec& key, const StreamPlace& place) const {
     if (key.in(kSingleInput)) {
       const std::string path = join_key(kSingleInput, key.name);
-      if (const Given* flag = find(flags_, path)) return effective(*flag, Layer::kFlag);
+      if (const Given* flag = find(flags_, path)) return from_flag(*flag);
       const Given* given = place.split.empty() ? find(file_.values, path) : nullptr;
-      if (given != nullptr) return effective(*given, Layer::kSplitStream);
+      if (given != nullptr) return from_file(*given, path, Layer::kSplitStream);
     }
     const auto inherited = all_streams_.find(key.inherits);
     if (inherited != all_streams_.end() && inherited->second.layer == Layer::kFlag)
       return inherited->second;
     const std::string split_path = join_key(stream_path(place), key.name);
     if (const Given* given = find(file_.values, split_path))
-      return effective(*given, Layer::kSplitStream);
+      return from_file(*given, split_path, Layer::kSplitStream);
     const std::string shared_path = join_key(join_key("data.streams", place.stream), key.name);
     const Given* shared = place.split.empty() ? nullptr : find(file_.values, shared_path);
-    if (shared != nullptr) return effective(*shared, Layer::kSharedStream);
+    if (shared != nullptr) return from_file(*shared, shared_path, Layer::kSharedStream);
     if (inherited != all_streams_.end()) return inherited->second;
     if (!key.default_text) refuse_missing(split_path, place.where);
     return {.value = key.default_value()};

@@ -53,15 +53,15 @@ bool recognises_wrong_vectors() {
   const std::vector<float> zero = {0, 0};
   const std::vector<float> nan = {0.6F, std::numeric_limits<float>::quiet_NaN()};
   const std::vector<float> infinite = {std::numeric_limits<float>::infinity(), 0};
-  return !check_vector(good, true) && check_vector(zero, false) && check_vector(nan, false) &&
-         check_vector(infinite, false);
+  return !check_vector(good, {.unit_norm = true}) && check_vector(zero, {}) &&
+         check_vector(nan, {}) && check_vector(infinite, {});
 }
 
 void check_valid_row(const LoadedModel& model, std::span<const float> values) {
-  const std::optional<BadVector> wrong = check_vector(
-      values.first(static_cast<size_t>(model.encoder->dim())), has_unit_norm(model.effective));
-  const bool may_be_zero = model.directory.model_type == kStaticEmbedding;
-  if (!wrong || (may_be_zero && wrong->code == std::string_view("vector.zero"))) return;
+  const std::optional<BadVector> wrong =
+      check_vector(values.first(static_cast<size_t>(model.encoder->dim())),
+                   vector_rules(model.directory, model.effective));
+  if (!wrong) return;
   throw Error({.exit_code = ExitCode::kData,
                .code = "vectors.all_bad",
                .what = "the vector of a valid row is wrong",

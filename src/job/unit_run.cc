@@ -73,10 +73,10 @@ UnitRun::End UnitRun::run(Retirement& retirement) {
                   retirement);
   }
   const bool shared = context_.job.workers > 1;
-  const auto mode = shared ? ChunkStore::Open::kJoin : ChunkStore::Open::kResume;
   const std::unique_ptr<ChunkStore> store =
-      ChunkStore::open(context_.job.cache_dir, unit_.identity, unit_.chunk_rows, mode);
-  if (store == nullptr) return finish();  // other workers have finished the stream
+      ChunkStore::open(context_.job.cache_dir, unit_.identity, unit_.chunk_rows,
+                       ChunkStore::Open::kJoin);  // the supervisor has checked the chunks
+  if (store == nullptr) return finish();          // other workers have finished the stream
   check_origin(*store);
   std::unique_ptr<RowSink> sink = chunk_sink(*store);
   std::vector<ChunkTask> tasks = tasks_of(*store, unit_.avoid);

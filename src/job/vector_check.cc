@@ -15,24 +15,28 @@ constexpr double kNormTolerance = 1e-3;
 
 }  // namespace
 
-std::optional<BadVector> check_vector(std::span<const float> vector, bool unit_norm) {
+VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective) {
+  return {.unit_norm = !effective.token_embeddings() && !effective.modules.empty() &&
+                       effective.modules.back().kind == SentenceModule::Kind::kNormalize,
+          .may_be_zero = directory.model_type == kStaticEmbedding};
+}
+
+std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules) {
   if (find_non_finite(vector))
     return BadVector{.code = "vector.not_finite", .message = "a value is NaN or infinite"};
   const double squares = std::transform_reduce(
       vector.begin(), vector.end(), 0.0, std::plus<>(),
       [](float value) { return static_cast<double>(value) * static_cast<double>(value); });
-  if (squares == 0) return BadVector{.code = "vector.zero", .message = "all values are 0"};
+  if (squares == 0) {
+    if (rules.may_be_zero) return std::nullopt;
+    return BadVector{.code = "vector.zero", .message = "all values are 0"};
+  }
   const double norm = std::sqrt(squares);
-  if (unit_norm && std::abs(norm - 1) > kNormTolerance) {
+  if (rules.unit_norm && std::abs(norm - 1) > kNormTolerance) {
     return BadVector{.code = "vector.norm",
                      .message = fmt::format("the norm is {:.6f}, but the model normalizes", norm)};
   }
   return std::nullopt;
-}
-
-bool has_unit_norm(const EffectiveResult& effective) {
-  return !effective.token_embeddings() && !effective.modules.empty() &&
-         effective.modules.back().kind == SentenceModule::Kind::kNormalize;
 }
 
 }  // namespace encode

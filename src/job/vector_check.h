@@ -14,11 +14,14 @@ struct BadVector {
   std::string message;  // one phrase
 };
 
-// Returns what is wrong with a vector, or nullopt. `unit_norm`: its norm must be 1. Any thread may
-// call it.
-std::optional<BadVector> check_vector(std::span<const float> vector, bool unit_norm);
+// What the vectors of a model must be, beside finite.
+struct VectorRules {
+  bool unit_norm = false;    // the last step scales every vector to norm 1
+  bool may_be_zero = false;  // StaticEmbedding: the sum of a few rows of a table may be 0
+};
+VectorRules vector_rules(const ModelDirectory& directory, const EffectiveResult& effective);
 
-// Whether the last step scales every vector to norm 1.
-bool has_unit_norm(const EffectiveResult& effective);
+// Returns what is wrong with a vector, or nullopt. Any thread may call it.
+std::optional<BadVector> check_vector(std::span<const float> vector, const VectorRules& rules);
 
 }  // namespace encode

@@ -222,9 +222,7 @@ bool WindowEncoder::redo_in_float32(Attempt& attempt, const Progress& progress) 
 void WindowEncoder::check_vectors(Attempt& attempt) const {
   const auto dim = static_cast<size_t>(model_.encoder->dim());
   const bool tokens = model_.encoder->token_embeddings();
-  const bool unit_norm = has_unit_norm(unit_.effective);
-  // The sum of a few rows of a table may be 0.
-  const bool may_be_zero = model_.directory.model_type == kStaticEmbedding;
+  const VectorRules rules = vector_rules(model_.directory, unit_.effective);
   const auto is_set_aside = attempt.is_set_aside();
   int64_t good = attempt.cached;
   int64_t bad = 0;
@@ -235,8 +233,8 @@ void WindowEncoder::check_vectors(Attempt& attempt) const {
       const auto first = static_cast<size_t>(tokens ? batch.token_offsets[b] : row) * dim;
       const auto count = tokens ? static_cast<size_t>(tokens_of(batch, b)) : size_t{1};
       const std::optional<BadVector> wrong =
-          check_vector(attempt.values.subspan(first, count * dim), unit_norm);
-      if (!wrong || (may_be_zero && wrong->code == std::string_view("vector.zero"))) {
+          check_vector(attempt.values.subspan(first, count * dim), rules);
+      if (!wrong) {
         ++good;
         continue;
       }

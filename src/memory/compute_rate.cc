@@ -1,5 +1,6 @@
 #include "memory/compute_rate.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
 
@@ -71,6 +72,20 @@ ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads) {
   constexpr double kUsualHertz = 3e9;
   return assumed(cpu_flops_per_cycle(type) * kUsualHertz * static_cast<double>(threads),
                  fmt::format("of {} cores at 3 GHz", threads));
+}
+
+double encoding_seconds(const MemoryRequest& request, const ComputeRate& rate) {
+  if (rate.flops_per_second <= 0 || request.texts.tokens == 0) return 0;
+  constexpr double kBatchSeconds = 5e-4;  // launches, copies and waits that do not overlap
+  constexpr double kTextBytesPerSecond = 20e6;
+  const auto tokens = static_cast<double>(request.texts.tokens);
+  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.rows));
+  const double batches =
+      tokens / static_cast<double>(std::max<int64_t>(1, request.batches.budget_tokens));
+  const double computing =
+      tokens * request.shape.flops_per_token(mean) / rate.flops_per_second +
+      batches * kBatchSeconds / static_cast<double>(request.batches.batches_at_once);
+  return std::max(computing, static_cast<double>(request.texts.text_bytes) / kTextBytesPerSecond);
 }
 
 std::string cpu_name() {

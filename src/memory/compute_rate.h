@@ -8,6 +8,7 @@
 #include "encode/model_directory.h"
 
 #include "memory/cards.h"
+#include "memory/memory_estimate.h"
 
 namespace encode {
 
@@ -18,9 +19,14 @@ struct ComputeRate {
   std::string source = {};      // "measured: 0.42 TFLOP/s", "assumed: 40 % of 989 TFLOP/s ..."
 };
 ComputeRate measured_rate(double flops_per_second);
-// `card` may be null; the rate is then not known.
+// `card` may be null; the rate is not known then.
 ComputeRate assumed_gpu_rate(const GpuCard* card, const EffectiveResult& effective);
 ComputeRate assumed_cpu_rate(ComputeType type, int64_t threads);
+
+// Returns the time to encode the texts of the request: their operations at the rate, and a fixed
+// time for each batch, but no less than the time to read and tokenize them. 0 if the rate is not
+// known or there are no texts.
+double encoding_seconds(const MemoryRequest& request, const ComputeRate& rate);
 
 // "cpu (avx512bf16)", as engine/device_facts.cc names the CPU of this machine.
 std::string cpu_name();

@@ -104,17 +104,4 @@ PlannedBatch plan_batch(const MemoryRequest& request, const MemoryRoom& room) {
   return finish(launches(low), room, low == most ? BatchLimit::kRange : BatchLimit::kMemory);
 }
 
-int64_t chunk_rows_for(double rows_per_second, double commit_seconds) {
-  // A kill loses the chunk that is being encoded and the one that is being written, so a chunk may
-  // take half a minute.
-  constexpr double kChunkSeconds = 30;
-  constexpr double kCommitShare = 50;
-  const double seconds = std::max(kChunkSeconds, kCommitShare * commit_seconds);
-  int64_t chosen = 100;
-  for (const int64_t rows : {200, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000}) {
-    if (static_cast<double>(rows) <= rows_per_second * seconds) chosen = rows;
-  }
-  return chosen;
-}
-
 }  // namespace encode

@@ -10,7 +10,6 @@
 
 namespace encode {
 
-inline constexpr double kUsualCommitSeconds = 0.02;  // the time of an fsync of a usual disk
 inline constexpr double kSafetyMargin = 0.85;  // the share of the free memory that a plan may use
 
 // The memory that a plan may count on.
@@ -56,10 +55,5 @@ PlannedBatch fixed_batch(const MemoryRequest& request, const MemoryRoom& room);
 // The estimate for these batches in this room: estimate_cpu() or estimate_cuda(), times the
 // correction.
 MemoryEstimate corrected_estimate(const MemoryRequest& request, const MemoryRoom& room);
-
-// The number of rows in a chunk, from 100 to 50,000, with which a kill costs at most about a
-// minute. `rows_per_second` is the rate of the run, and `commit_seconds` the time that the disk
-// needs to commit a chunk, which may take at most a fiftieth of the time of a chunk.
-int64_t chunk_rows_for(double rows_per_second, double commit_seconds);
 
 }  // namespace encode

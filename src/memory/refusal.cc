@@ -99,12 +99,18 @@ void require_memory(const MemoryRequest& request, const MemoryLimit& limit,
   const double activations =
       limit.kind == DeviceKind::kCuda ? static_cast<double>(activation_bytes(worse)) : 0.0;
   if (kCertain * (bytes(worse) + activations) <= static_cast<double>(limit.total_bytes)) return;
+  std::string found = arithmetic(worse);
+  if (activations > 0)
+    found += fmt::format(
+        "; the smallest batch needs {} beside them, and the CUDA context and libraries {}",
+        format_bytes(static_cast<int64_t>(activations)),
+        format_bytes(estimate_cuda(worse).bytes_of(MemoryKind::kContext)));
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "limit.memory",
                .what = fmt::format("the model cannot fit into the memory of {}", limit.name),
                .where = where,
                .expected = "at most " + format_bytes(limit.total_bytes),
-               .found = arithmetic(worse),
+               .found = std::move(found),
                .hint = what_fits(worse, limit.total_bytes)});
 }
 

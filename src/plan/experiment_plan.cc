@@ -10,6 +10,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/units.h"
+#include "memory/chunk_rows.h"
 #include "memory/refusal.h"
 #include "plan/prices.h"
 #include "supervisor/plan/fit_check.h"
@@ -18,7 +19,8 @@ namespace encode {
 namespace {
 
 // The rate for chunk_size if the device's rate is not known.
-constexpr double kUnknownRowsPerSecond = 100;
+constexpr double kUnknownRowSeconds = 0.01;
+constexpr double kUsualCommitSeconds = 0.02;  // two files on a usual disk; a run measures it
 
 // A stream before a device is chosen.
 struct SurveyedStream {
@@ -176,7 +178,7 @@ void Planner::choose_batches(const SurveyedStream& surveyed, const PlannedDevice
   }
   if (stream.planned.limit == BatchLimit::kNothingFits) refuse_device(stream, device);
   stream.request.batches = stream.planned.batches;
-  stream.seconds = stream_seconds(stream.request, stream.rate);
+  stream.seconds = encoding_seconds(stream.request, stream.rate);
 }
 
 PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const PlannedDevice& device) {
@@ -196,9 +198,12 @@ PlannedStream Planner::plan_stream(const SurveyedStream& surveyed, const Planned
                                                .model_type = stream.request.shape.model_type,
                                                .hidden_size = stream.request.shape.hidden_size}));
   choose_batches(surveyed, device, stream);
-  const double rows = static_cast<double>(stream.request.texts.rows);
-  stream.chunk_rows = chunk_rows_for(
-      stream.seconds > 0 ? rows / stream.seconds : kUnknownRowsPerSecond, kUsualCommitSeconds);
+  const int64_t rows = stream.request.texts.rows;
+  stream.chunk_rows = auto_chunk_rows(
+      {.rows = rows,
+       .row_seconds =
+           stream.seconds > 0 ? stream.seconds / static_cast<double>(rows) : kUnknownRowSeconds,
+       .commit_seconds = kUsualCommitSeconds});
   stream.request.chunk_rows = stream.chunk_rows;
   choose_batches(surveyed, device, stream);  // the chunks decide what a window has
   stream.padding =
@@ -265,9 +270,13 @@ std::vector<PlannedSetting> Planner::settings(const DevicePlan& plan) const {
   // a later run on a GPU.
   if (plan.device.room.kind == DeviceKind::kCpu)
     return {chunks, {.key = "hardware.threads", .value = fmt::to_string(threads)}};
-  return {{.key = "semantic.batch_size", .value = fmt::to_string(rows)},
-          {.key = "semantic.batch_tokens", .value = fmt::to_string(tokens)},
-          chunks};
+  const std::string sizes[] = {fmt::to_string(rows), fmt::to_string(tokens)};
+  std::vector<PlannedSetting> settings = {{.key = "semantic.batch_size", .value = sizes[0]},
+                                          {.key = "semantic.batch_tokens", .value = sizes[1]},
+                                          chunks};
+  for (const std::string& key : request_.stream_keys)
+    settings.push_back({.key = key, .value = sizes[key.ends_with("batch_size") ? 0 : 1]});
+  return settings;
 }
 
 ExperimentPlan Planner::plan() {

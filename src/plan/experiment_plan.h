@@ -19,6 +19,9 @@ struct PlanRequest {
   // The user has set batch_size or batch_tokens. A batch of this size is refused if it cannot fit.
   bool own_batches = false;
   bool fixed_batches = false;  // the plan is for the batches that `config` has, and finds no others
+  // The keys of the config file that give batch settings to single streams. The plan sets them,
+  // too, because they override those of all streams.
+  std::vector<std::string> stream_keys = {};
   DeviceWish wish = {};
   int64_t target_effective_batch = 0;  // rows of one step; 0: none
   int64_t rows = 0;          // plans for this number of rows of each stream; 0: as they are

@@ -13,7 +13,7 @@ Price priced(std::string choice, const MemoryRequest& request, const PlannedStre
   Price price;
   price.choice = std::move(choice);
   price.memory_bytes = corrected_estimate(request, room).total_bytes();
-  price.seconds = stream_seconds(request, stream.rate);
+  price.seconds = encoding_seconds(request, stream.rate);
   if (price.memory_bytes > room.free_bytes) {
     price.note = "does not fit";
   } else if (price.memory_bytes > room.usable_bytes()) {
@@ -86,17 +86,6 @@ void add_type(const PlannedStream& stream, const MemoryRoom& room, std::vector<P
 }
 
 }  // namespace
-
-double stream_seconds(const MemoryRequest& request, const ComputeRate& rate) {
-  if (rate.flops_per_second <= 0 || request.texts.tokens == 0) return 0;
-  constexpr double kBatchSeconds = 5e-4;  // launches, copies and waits that do not overlap
-  const auto tokens = static_cast<double>(request.texts.tokens);
-  const double mean = tokens / static_cast<double>(std::max<int64_t>(1, request.texts.rows));
-  const double batches =
-      tokens / static_cast<double>(std::max<int64_t>(1, request.batches.budget_tokens));
-  return tokens * request.shape.flops_per_token(mean) / rate.flops_per_second +
-         batches * kBatchSeconds / static_cast<double>(request.batches.batches_at_once);
-}
 
 std::vector<Price> prices_of(const PlannedStream& stream, const MemoryRoom& room) {
   std::vector<Price> prices;

@@ -36,7 +36,7 @@ class ChunkStoreImpl : public ChunkStore {
         directory_(chunks_dir(cache_dir_, joined.stream.identity.name)),
         stream_(std::move(joined.stream)),
         log_(join_path(directory_, kLogFile), std::move(joined.log)) {
-    take(log_.shared()->read_new());
+    take_new();
   }
 
   int64_t chunk_rows() const override { return stream_.chunk_rows; }
@@ -70,7 +70,7 @@ class ChunkStoreImpl : public ChunkStore {
   const StreamFile& stream() const { return stream_; }
 
  private:
-  void take(const std::vector<LogRecord>& records);
+  void take_new();
   void insert(const ChunkRecord& record);
   bool is_committed(int64_t index) const;
   void read_chunk(const ChunkRecord& record, const RowBlock& block) const;
@@ -188,15 +188,15 @@ bool ChunkStoreImpl::claim(int64_t index) {
   if (log_.shared() == nullptr) throw misuse("only a joined store has claims", directory_);
   if (is_committed(index) || !log_.shared()->claim(index)) return false;
   // The store that had the claim before may have committed the chunk.
-  take(log_.shared()->read_new());
+  take_new();
   return !is_committed(index);
 }
 
-void ChunkStoreImpl::take(const std::vector<LogRecord>& records) {
-  for (const LogRecord& record : records) {
+void ChunkStoreImpl::take_new() {
+  log_.shared()->read_new([this](const LogRecord& record) {
     if (record.stream == stream_.checksum && record.chunk.index < chunk_count())
       insert(record.chunk);
-  }
+  });
 }
 
 // As on disk, a later record of a chunk replaces the earlier one.
@@ -210,8 +210,10 @@ void ChunkStoreImpl::insert(const ChunkRecord& record) {
 }
 
 bool ChunkStoreImpl::is_committed(int64_t index) const {
-  return std::any_of(committed_.begin(), committed_.end(),
-                     [index](const ChunkRecord& record) { return record.index == index; });
+  const auto place =
+      std::partition_point(committed_.begin(), committed_.end(),
+                           [index](const ChunkRecord& record) { return record.index < index; });
+  return place != committed_.end() && place->index == index;
 }
 
 void ChunkStoreImpl::read_chunk(const ChunkRecord& record, const RowBlock& block) const {
@@ -332,6 +334,24 @@ void ChunkStoreImpl::assemble(const std::string& final_path, const FinalContent&
 }
 
 }  // namespace
+
+std::optional<int64_t> committed_rows(const std::string& cache_dir,
+                                      const StreamIdentity& identity) {
+  std::optional<Joined> joined =
+      join(cache_dir, {.identity = identity, .chunk_rows = 1, .checksum = ""});
+  if (!joined) return std::nullopt;
+  const StreamFile& stream = joined->stream;
+  std::vector<bool> committed(static_cast<size_t>(stream.chunk_count()));
+  int64_t rows = 0;
+  joined->log.read_new([&](const LogRecord& record) {
+    const int64_t index = record.chunk.index;
+    if (record.stream != stream.checksum || index >= stream.chunk_count()) return;
+    if (committed[static_cast<size_t>(index)]) return;
+    committed[static_cast<size_t>(index)] = true;
+    rows += stream.chunk(index).size();
+  });
+  return rows;
+}
 
 std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
                                              const StreamIdentity& identity, int64_t chunk_rows,

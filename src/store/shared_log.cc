@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -47,6 +48,15 @@ class AppendLock {
   const int fd_;
 };
 
+// Returns nullopt for a damaged line, which the next run will report.
+std::optional<LogRecord> try_parse(std::string_view line, const std::string& path) {
+  try {
+    return parse_log_line(line, path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Returns the number of bytes read, which is 0 at the end of the file.
 size_t read_at(const UniqueFd& fd, std::array<char, kReadBytes>& block, int64_t offset,
                const std::string& path) {
@@ -71,8 +81,7 @@ std::optional<SharedLog> SharedLog::open(const std::string& path) {
   throw log_error("open", path);
 }
 
-std::vector<LogRecord> SharedLog::read_new() {
-  std::vector<LogRecord> records;
+void SharedLog::read_new(const std::function<void(const LogRecord&)>& take) {
   std::string line;
   std::array<char, kReadBytes> block = {};
   int64_t offset = read_bytes_;
@@ -82,15 +91,11 @@ std::vector<LogRecord> SharedLog::read_new() {
         if (line.size() <= kMaxLogLineBytes) line += block.at(i);
         continue;
       }
-      try {
-        records.push_back(parse_log_line(line, path_));
-      } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the next run reports the line
-      }
+      if (const auto record = try_parse(line, path_)) take(*record);
       line.clear();
       read_bytes_ = offset + 1;
     }
   }
-  return records;
 }
 
 bool SharedLog::claim(int64_t index) {

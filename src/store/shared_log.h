@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "encode/error.h"
 
@@ -22,9 +22,9 @@ class SharedLog {
   // Returns nullopt if the log does not exist.
   static std::optional<SharedLog> open(const std::string& path);
 
-  // Returns the records that were appended since the last call. Leaves out damaged lines and an
-  // unfinished last line.
-  std::vector<LogRecord> read_new();
+  // Calls `take` with each record that was appended since the last call, in the order of the file.
+  // Leaves out damaged lines and an unfinished last line.
+  void read_new(const std::function<void(const LogRecord&)>& take);
   // Takes a chunk until this object is destroyed. Returns false if another SharedLog has it. The
   // other one may have committed the chunk before, so read_new() must be called after this.
   bool claim(int64_t index);

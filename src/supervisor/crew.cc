@@ -223,9 +223,9 @@ void Crew::on_unit_done(size_t stream) {
   if (!complete || states_[stream].encoded) return;
   context_.recovery.stream_finished(plan.config.name());
   if (!context_.finisher.chunk_files() || finishing_.contains(stream)) return;
-  const auto mode = shared_ ? ChunkStore::Open::kJoin : ChunkStore::Open::kResume;
-  finishing_[stream] = std::async(
-      std::launch::async, [this, &plan, mode] { return context_.finisher.finish(plan, mode); });
+  finishing_[stream] = std::async(std::launch::async, [this, &plan] {
+    return context_.finisher.finish(plan, /*alone=*/false);
+  });
 }
 
 // Reads from the disk, not from the workers' events, how far each stream is. While another worker
@@ -239,17 +239,30 @@ void Crew::settle() {
       ++entry;
       continue;
     }
-    states_[stream] = state.get();
+    if (StreamState result = state.get(); result.encoded) states_[stream] = std::move(result);
     entry = finishing_.erase(entry);
   }
   if (others || context_.stop.number() != 0) return;
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].encoded) continue;
-    const StreamPlan& plan = context_.plan.streams[i];
-    states_[i] = context_.finisher.finish(plan, ChunkStore::Open::kResume);
-    committed_[i] = states_[i].rows_done;
-    if (states_[i].encoded) context_.recovery.stream_finished(plan.config.name());
+    if (!states_[i].encoded) settle_stream(i);
   }
+}
+
+// A long run has thousands of workers, one after the other, so the chunks are read only when all of
+// them are there.
+void Crew::settle_stream(size_t stream) {
+  const StreamPlan& plan = context_.plan.streams[stream];
+  StreamState& state = states_[stream];
+  std::optional<int64_t> rows;
+  if (context_.finisher.chunk_files())
+    rows = committed_rows(context_.config.store.cache_dir, plan.identity);
+  if (rows && *rows < plan.identity.rows) {
+    state.rows_done = *rows;
+  } else {
+    state = context_.finisher.finish(plan, /*alone=*/true);
+  }
+  committed_[stream] = state.rows_done;
+  if (state.encoded) context_.recovery.stream_finished(plan.config.name());
 }
 
 void Crew::ended(Slot& slot, WorkerOutcome outcome) {

@@ -86,6 +86,7 @@ class Crew {
   bool can_lose(const ErrorDetail& error) const;
   void dismiss_loading_workers();
   void settle();
+  void settle_stream(size_t stream);
   void name_devices(const std::vector<std::string>& devices);
   JobSpec make_job(const Slot& slot) const;
   std::string write_job(const Slot& slot, const JobSpec& job) const;

@@ -74,11 +74,5 @@ TEST(PlannedBatch, ACpuWithLittleMemoryGetsFewerThreads) {
   EXPECT_LE(tight.memory.total_bytes(), room.usable_bytes());
 }
 
-TEST(ChunkRows, AKillCostsAboutAMinute) {
-  EXPECT_EQ(chunk_rows_for(100, 0.02), 2000);
-  EXPECT_EQ(chunk_rows_for(1e6, 0.02), 50'000);
-  EXPECT_EQ(chunk_rows_for(0.1, 0.02), 100);
-}
-
 }  // namespace
 }  // namespace encode::testing

@@ -138,6 +138,21 @@ TEST_F(PlanCommand, ApplyChangesOnlyTheNumbersAndUndoBringsEveryByteBack) {
   EXPECT_EQ(read_bytes(dir_.file("c.yaml")), before);
 }
 
+TEST_F(PlanCommand, ApplyChangesTheNumbersThatAStreamHasOfItsOwn) {
+  std::string text = config();
+  text.replace(text.find("{field: text}"), 13, "{field: text, batch_size: 3}");
+  dir_.write("c.yaml", text);
+  const ProgramEnd applied =
+      plan({"--gpu-memory", "24GB", "--rows", "100000", "--apply", "--json"});
+  ASSERT_EQ(applied.exit_code, 0) << applied.err;
+  const Json settings = Json::parse(applied.out)["settings"];
+  const std::string rows = settings["semantic.batch_size"].get<std::string>();
+  EXPECT_NE(rows, "3");
+  EXPECT_EQ(settings["data.streams.tc.batch_size"], rows);
+  EXPECT_THAT(read_bytes(dir_.file("c.yaml")),
+              HasSubstr("{field: text, batch_size: " + rows + "}"));
+}
+
 TEST_F(PlanCommand, RefusesWhatItCannotDo) {
   for (const auto& [arguments, code] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{

@@ -180,9 +180,8 @@ class FakeWorker {
   // Several workers share the chunks, as UnitRun and TaskQueue do it.
   void encode_chunks() {
     const bool shared = job_.workers > 1;
-    const auto store =
-        ChunkStore::open(job_.cache_dir, unit().identity, unit().chunk_rows,
-                         shared ? ChunkStore::Open::kJoin : ChunkStore::Open::kResume);
+    const auto store = ChunkStore::open(job_.cache_dir, unit().identity, unit().chunk_rows,
+                                        ChunkStore::Open::kJoin);
     if (store == nullptr) return;
     for (const int64_t chunk : store->pending()) {
       const RowRange rows = store->chunk(chunk);

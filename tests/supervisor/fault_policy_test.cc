@@ -91,6 +91,7 @@ TEST(FaultPolicy, AWindowThatFailsWithoutACulpritEndsTheRun) {
   FaultPolicy policy(99, 1, memory);
   policy.decide(in_window({0, 9}));
   policy.decide(in_window({0, 9}));
+  EXPECT_EQ(prepared(policy).probe, (RowRange{0, 9}));
   policy.window_started("s");  // the probe found nothing
   EXPECT_EQ(code_of([&] { policy.decide(in_window({0, 9})); }), "worker.poison_chunk");
   EXPECT_EQ(code_of([&] {
@@ -166,6 +167,34 @@ TEST(SeveralDevices, OneSearchesAndTheOthersAvoidTheRows) {
   policy.worker_ended(1);
   EXPECT_EQ(prepared(policy, 0).probe, (RowRange{120, 121})) << "any device can go on with it";
   EXPECT_TRUE(policy.decide(of_worker(0, in_probe({120, 121}))).culprit);
+}
+
+// The workers that began before the second failure know nothing of the search that it calls for.
+TEST(SeveralDevices, WorkersThatBeganBeforeASearchNeitherEndItNorUseItUp) {
+  FaultMemory memory("");
+  FaultPolicy policy(9, 1, memory);
+  for (const size_t worker : {0, 1}) policy.decide(of_worker(worker, in_window({0, 10})));
+  EXPECT_FALSE(policy.decide(of_worker(2, in_window({0, 12}))).searching);
+  policy.window_started("s", 2);
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{0, 10})) << "nobody has searched yet";
+}
+
+TEST(SeveralDevices, AWindowIsSearchedBeforeItsFailuresEndTheRun) {
+  FaultMemory memory("");
+  FaultPolicy policy(9, 1, memory);
+  for (const size_t worker : {0, 1}) policy.decide(of_worker(worker, in_window({0, 10})));
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{0, 10}));
+  for (const size_t worker : {1, 1}) policy.decide(of_worker(worker, in_window({50, 60})));
+  policy.window_started("s", 0);
+  // Worker 0 began before the second window had failed twice, so it runs into this window, too.
+  EXPECT_TRUE(policy.decide(of_worker(0, in_window({50, 62}))).searching);
+  policy.worker_ended(0);
+  EXPECT_EQ(prepared(policy, 0).probe, (RowRange{50, 62}));
+  policy.window_started("s", 0);
+  EXPECT_EQ(code_of([&] {
+              policy.decide(of_worker(0, in_window({50, 60})));
+            }),
+            "worker.poison_chunk");
 }
 
 // A broken device fails with every row. It must not blame one that another device can encode.

@@ -81,12 +81,14 @@ int64_t folder_bytes(const std::string& path) {
 }
 
 // What a scan tells about the texts. Usual text has about four bytes for each token.
-TextFacts facts_of(const InputScan& scan) {
+TextFacts facts_of(const InputScan& scan, int64_t max_length) {
   constexpr int64_t kTokenBytes = 4;
+  const auto most = static_cast<double>(scan.rows) * static_cast<double>(max_length);
+  const int64_t tokens = scan.text_bytes / kTokenBytes + scan.rows;
   return {.rows = scan.rows,
-          .tokens = scan.text_bytes / kTokenBytes + scan.rows,
+          .tokens = static_cast<double>(tokens) > most ? static_cast<int64_t>(most) : tokens,
           .text_bytes = scan.text_bytes,
-          .longest_row_tokens = scan.longest_bytes};
+          .longest_row_tokens = std::min(scan.longest_bytes, max_length)};
 }
 
 std::vector<CombinedDisk> combined_of(const RunConfig& config) {
@@ -119,6 +121,15 @@ MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveRes
         request.tokenizer_file_bytes = file.bytes;
     }
   }
+  return request;
+}
+
+MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& directory,
+                              const DeviceFacts& device) {
+  MemoryRequest request = memory_request(directory, stream.effective);
+  request.texts = facts_of(stream.scan, stream.effective.max_length);
+  request.batches = plan_batches(stream.config.speed, stream.effective.launch_tokens,
+                                 stream.effective.max_length, device);
   return request;
 }
 
@@ -181,7 +192,7 @@ void settle_settings(StreamPlan& stream, const ModelDirectory& directory, const 
   const SpeedOptions& speed = stream.config.speed;
   const bool automatic = speed.batch_size == kAutoBatch || speed.batch_tokens == kAutoBatch;
   MemoryRequest request = memory_request(directory, stream.effective);
-  request.texts = facts_of(stream.scan);
+  request.texts = facts_of(stream.scan, stream.effective.max_length);
   const ChosenSettings chosen =
       choose_settings(speed, request, automatic ? gpu_of(config.hardware) : std::nullopt);
   stream.config.speed = chosen.speed;
@@ -192,12 +203,9 @@ void settle_settings(StreamPlan& stream, const ModelDirectory& directory, const 
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log) {
   if (!limit) return;
-  MemoryRequest request = memory_request(directory, stream.effective);
-  request.texts = facts_of(stream.scan);
   const int64_t threads = stream.config.speed.threads;
-  request.batches =
-      plan_batches(stream.config.speed, stream.effective.launch_tokens, stream.effective.max_length,
-                   {.kind = limit->kind, .threads = threads > 0 ? threads : cpu_quota()});
+  const MemoryRequest request = planned_request(
+      stream, directory, {.kind = limit->kind, .threads = threads > 0 ? threads : cpu_quota()});
   if (const auto warning = memory_warning(request, *limit)) log.warning("memory", *warning);
 }
 

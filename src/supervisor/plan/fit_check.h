@@ -20,6 +20,10 @@ namespace encode {
 // The request of a stream before its texts and batches are known.
 MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveResult& effective);
 
+// The request of a stream whose `scan` is set, with the batches that a device will use.
+MemoryRequest planned_request(const StreamPlan& stream, const ModelDirectory& directory,
+                              const DeviceFacts& device);
+
 // The memory in which the device of this run has to hold the model. nullopt if it cannot be found
 // out; then nothing is refused.
 std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware);

@@ -186,13 +186,21 @@ StreamState StreamFinisher::resume(const StreamPlan& stream) const {
   return from_chunks(stream, *store);
 }
 
-StreamState StreamFinisher::finish(const StreamPlan& stream, ChunkStore::Open mode) const {
+StreamState StreamFinisher::finish(const StreamPlan& stream, bool alone) const {
+  using Open = ChunkStore::Open;
   if (!chunk_files()) return finish_standard(stream);
-  const std::unique_ptr<ChunkStore> store =
-      ChunkStore::open(options_.cache_dir, stream.identity, stream.chunk_rows, mode);
-  // Somebody has removed the chunks, so the disk says nothing until all workers have ended.
-  if (store == nullptr) return {.chunk_rows = stream.chunk_rows};
-  return from_chunks(stream, *store);
+  const auto open = [&](Open mode) {
+    return ChunkStore::open(options_.cache_dir, stream.identity, stream.chunk_rows, mode);
+  };
+  try {
+    // Assembling checks every chunk, so opening need not.
+    if (const auto store = open(Open::kJoin)) return from_chunks(stream, *store);
+  } catch (const Error& error) {
+    if (error.exit_code() != ExitCode::kData) throw;
+  }
+  // A chunk is damaged, or somebody has removed the chunks.
+  if (!alone) return {};
+  return from_chunks(stream, *open(Open::kResume));
 }
 
 StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {

@@ -67,8 +67,10 @@ class StreamFinisher {
   // Must be called when a worker has finished the stream or has ended. Assembles the final if every
   // chunk is committed, unless rows were set aside and StoreOptions::quarantine is kError, or it is
   // kDrop: see publish_split(). Throws the errors of ChunkStore, and Stopped if a signal comes
-  // while it assembles. `mode` must be kJoin while other workers may write to the stream's folder.
-  StreamState finish(const StreamPlan& stream, ChunkStore::Open mode) const;
+  // while it assembles. `alone` says that no worker writes to the stream's folder. If a chunk turns
+  // out to be damaged, it is dropped then, and the state says that rows are missing. While others
+  // write, the state is empty then, and finish() must be called again when they have ended.
+  StreamState finish(const StreamPlan& stream, bool alone) const;
 
   // With QuarantinePolicy::kDrop: publishes the finals of the streams of a split, which must all be
   // encoded, without the rows that any of them has set aside. `states` are their states, and become

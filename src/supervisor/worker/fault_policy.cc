@@ -50,7 +50,7 @@ Error gave_up(std::string code, std::string what, const FaultPolicy::Failure& fa
 
 void FaultPolicy::window_started(const std::string& stream, size_t worker) {
   StreamFaults& faults = memory_.of(stream);
-  if (faults.search.size() == 0 || searched_by_other(stream, worker)) return;
+  if (faults.search.size() == 0 || !searches(stream, worker)) return;
   // The worker has completed the probe.
   for (SuspectWindow& suspect : faults.suspects) {
     if (overlap(suspect.rows, faults.search)) suspect.searched = true;
@@ -71,9 +71,9 @@ void FaultPolicy::committed(const std::string& stream, RowRange rows, size_t wor
                            return overlap(suspect.rows, rows);
                          }) > 0;
   const bool innocent = faults.probe.size() > 0 && rows.begin <= faults.probe.begin &&
-                        faults.probe.end <= rows.end && searched_by_other(stream, worker);
+                        faults.probe.end <= rows.end && !searches(stream, worker);
   if (innocent) {
-    // Another device has encoded the rows that this search is about.
+    // Another worker has encoded the rows that this search is about.
     forgive(faults.set_aside, rows);
     end_search(stream);
   }
@@ -101,11 +101,14 @@ FaultPolicy::Decision FaultPolicy::decide(const Failure& failure) {
   if (failure.probing) return narrow(failure);
   StreamFaults& faults = memory_.of(failure.stream);
   // The worker began before the search, so it did not know that it must avoid these rows.
-  if (overlap(faults.search, failure.rows) && searched_by_other(failure.stream, failure.worker))
+  if (overlap(faults.search, failure.rows))
     return {.delay_seconds = restart(failure.cause, failure.worker)};
   SuspectWindow& suspect = suspect_in(faults, failure.rows);
   suspect.rows = failure.rows;
-  if (++suspect.failures >= kMaxWindowFailures) {
+  ++suspect.failures;
+  if (suspect.failures == kSearchAfterFailures) suspect.searched = false;
+  // A worker that began before the second failure may fail here, too, before any search.
+  if (suspect.failures >= kMaxWindowFailures && suspect.searched) {
     suspect = {.rows = failure.rows};
     memory_.save();
     throw gave_up(
@@ -116,7 +119,7 @@ FaultPolicy::Decision FaultPolicy::decide(const Failure& failure) {
         "look at these rows of the input and at the device; all committed chunks are "
         "kept");
   }
-  const bool search = suspect.failures > 1 && faults.search.size() == 0;
+  const bool search = suspect.failures >= kSearchAfterFailures && faults.search.size() == 0;
   if (search) faults.search = faults.probe = failure.rows;
   memory_.save();
   return {.delay_seconds = restart(failure.cause, failure.worker), .searching = search};
@@ -189,7 +192,7 @@ void FaultPolicy::prepare(const std::string& stream, JobUnit& unit, size_t worke
   unit.set_aside = faults.set_aside;
   unit.budget_limits = faults.budgets;
   for (const SuspectWindow& suspect : faults.suspects) {
-    if (suspect.failures < 2 || suspect.searched) continue;
+    if (suspect.failures < kSearchAfterFailures || suspect.searched) continue;
     if (faults.search.size() == 0) faults.search = faults.probe = suspect.rows;
     if (!overlap(suspect.rows, faults.search)) unit.avoid.push_back(suspect.rows);
   }
@@ -215,6 +218,11 @@ void FaultPolicy::end_search(const std::string& stream) {
   faults.alone_failures = 0;
   searchers_.erase(stream);
   handed_over_.erase(stream);
+}
+
+bool FaultPolicy::searches(const std::string& stream, size_t worker) const {
+  const auto found = searchers_.find(stream);
+  return found != searchers_.end() && found->second == worker;
 }
 
 bool FaultPolicy::searched_by_other(const std::string& stream, size_t worker) const {

@@ -28,6 +28,7 @@ namespace encode {
 // too. Not thread-safe.
 class FaultPolicy {
  public:
+  static constexpr int64_t kSearchAfterFailures = 2;
   static constexpr int64_t kMaxWindowFailures = 3;
   static constexpr int64_t kMaxAloneFailures = 2;
   // After this number of rows in a row that fail alone, the device is broken and not the rows.
@@ -64,8 +65,9 @@ class FaultPolicy {
     std::optional<SetAsideRow> culprit = {};
   };
   // Throws Error if this device must have no other worker:
-  //   kInternal "worker.poison_chunk"  the window has failed kMaxWindowFailures times, and no
-  //                                    single row fails
+  //   kInternal "worker.poison_chunk"  the window has failed kMaxWindowFailures times, at last
+  //   after
+  //                                    a search in which no single row failed
   //   kInternal "worker.every_row"     kMaxCulprits rows failed alone, and none succeeded
   //   the cause                        max_restarts workers were started without progress
   Decision decide(const Failure& failure);
@@ -85,6 +87,7 @@ class FaultPolicy {
   };
   Decision narrow(const Failure& failure);
   std::optional<SetAsideRow> blame(StreamFaults& faults, const Failure& failure);
+  bool searches(const std::string& stream, size_t worker) const;
   bool searched_by_other(const std::string& stream, size_t worker) const;
   void end_search(const std::string& stream);
 

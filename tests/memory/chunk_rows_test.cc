@@ -1,12 +1,11 @@
 // Tests what `chunk_size: auto` promises: a kill loses a minute of work at most, and commits take
 // little time.
-#include "supervisor/plan/chunk_size.h"
+#include "memory/chunk_rows.h"
 
+#include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
-
-#include "support/temp_dir.h"
 
 namespace encode {
 namespace {
@@ -64,13 +63,6 @@ TEST(ChunkSize, GrowsWithTheSpeedAndWithTheTimeOfACommit) {
     ASSERT_GE(rows, before);
     before = rows;
   }
-}
-
-TEST(ChunkSize, CountsTheOperationsOfAModel) {
-  const ModelDirectory model = open_model_directory(testing::test_data("models/bert"));
-  const double one = row_operations(model, 1);
-  EXPECT_GT(one, 0);
-  EXPECT_GT(row_operations(model, 200), 200 * one) << "attention grows with the square";
 }
 
 }  // namespace

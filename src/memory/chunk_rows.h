@@ -1,0 +1,29 @@
+// The number of rows in a chunk, for `chunk_size: auto` and for `encode plan`.
+#pragma once
+
+#include <cstdint>
+
+namespace encode {
+
+// What decides the size of the chunks of a stream.
+struct ChunkFacts {
+  int64_t rows = 0;
+  double row_seconds = 0;     // the time to encode a row, roughly
+  double commit_seconds = 0;  // the time that one commit takes, whatever its size
+};
+
+// A kill loses the rows that are encoded and the rows that are written: the work of two chunks.
+inline constexpr double kMostLostSeconds = 60;
+inline constexpr double kMostCommitShare = 0.01;
+
+// Returns the number of rows in a chunk, at least 1:
+// - Two chunks take at most kMostLostSeconds, unless one row takes longer than half of that.
+// - A commit takes at most kMostCommitShare of the time of its chunk, unless the first rule forbids
+//   it.
+// - If the rules leave a choice, the number is in the middle (as a ratio), because both times are
+//   rough. It is larger if the stream would otherwise have more than 20,000 chunks.
+// The number is 1, 2 or 5 times a power of ten, so that similar machines choose the same. It grows
+// with the speed and with the time of a commit.
+int64_t auto_chunk_rows(const ChunkFacts& facts);
+
+}  // namespace encode
