@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,6 +35,32 @@ INSTANTIATE_TEST_SUITE_P(Misdeeds, Recoverable,
                          ::testing::Values("crash:2:1", "killed:0:1", "75:3:1", "hang:2:1",
                                            "noise:1:1", "lie:2:1", "crash:-1:1", "75:-1:2",
                                            "stuck_load:-1:1", "stuck_load:2:1"));
+
+// Workers trust the log, so a chunk that is damaged while the run goes on is found when the final
+// is made. It is encoded again.
+TEST(RunTrouble, AChunkThatIsDamagedDuringTheRunIsEncodedAgain) {
+  const auto flip = [](const std::string& path) {
+    std::string bytes = read_bytes(path);
+    bytes.back() ^= 1;
+    write_bytes(path, bytes);
+  };
+  const auto remove = [](const std::string& path) { std::filesystem::remove(path); };
+  for (const std::function<void(const std::string&)>& damage :
+       {std::function<void(const std::string&)>(flip), {remove}}) {
+    Experiment experiment;
+    bool damaged = false;
+    experiment.environment.on_event = [&](const WorkerEvent& event) {
+      const auto* const done = std::get_if<ChunkDone>(&event);
+      if (done == nullptr || done->chunk != 1 || std::exchange(damaged, true)) return;
+      damage(experiment.cache("train_tc_chunks/chunk_0000.npy"));
+    };
+    const RunResult result = experiment.run();
+    EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
+    EXPECT_THAT(result.log, HasSubstr("it will be encoded again"));
+    EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+    EXPECT_EQ(experiment.take_encoded_chunks().size(), 9U) << "one chunk twice";
+  }
+}
 
 // Shows that the tests above can fail: a run without a failure starts no other worker.
 TEST(RunTrouble, UndisturbedRunNeverRestarts) {

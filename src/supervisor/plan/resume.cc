@@ -196,9 +196,9 @@ StreamState StreamFinisher::finish(const StreamPlan& stream, bool alone) const {
     // Assembling checks every chunk, so opening need not.
     if (const auto store = open(Open::kJoin)) return from_chunks(stream, *store);
   } catch (const Error& error) {
-    if (error.exit_code() != ExitCode::kData) throw;
+    if (error.exit_code() != ExitCode::kData && error.exit_code() != ExitCode::kNoInput) throw;
   }
-  // A chunk is damaged, or somebody has removed the chunks.
+  // A chunk is damaged or missing, or somebody has removed all of them.
   if (!alone) return {};
   return from_chunks(stream, *open(Open::kResume));
 }
