@@ -10,7 +10,7 @@
 #   --bundle   the bundle of scripts/package.sh --gpu-tests (default: the newest out/encode-*)
 #   --output   the folder for gpu_check.md (default: $OUT, or else ./gpu_check)
 #   --rows N   the number of real texts for the long steps (default 12000)
-#   --seconds N   after this time (default 540) the running step is stopped, and the report says which steps did not run
+#   --seconds N   after this time (default 510) the running step is stopped, and the report says which steps did not run
 #
 # It needs a python3 with torch 2.11 (CUDA), transformers and sentence-transformers. It makes its models, with random
 # weights. Every check prints PASS or FAIL. The exit code is 0 if all checks have passed.

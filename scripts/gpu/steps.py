@@ -15,14 +15,14 @@ def run_steps(steps, report, seconds):
     for step in steps:
         before = time.monotonic()
         try:
-            left = int(end - before)
-            if left < 1:
+            left = end - before
+            if left <= 0:
                 raise TimeoutError("not run, because the time of the whole check is up")
-            signal.alarm(left)
+            signal.setitimer(signal.ITIMER_REAL, left)
             step()
         except Exception as error:  # the results of the other steps are still useful
             report.check(step.__name__, False, f"{type(error).__name__}: {error}")
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
         report.write()
         print(f"   ({time.monotonic() - before:.0f} s)", flush=True)
