@@ -80,6 +80,7 @@ main() {
   PATH=$WORK/bin:$PATH LD_LIBRARY_PATH=$ROOT/build/nvml_stand_in \
     scripts/gpu_check.sh --rows 600 --seconds 7200 --output "$WORK/report" ||
     say "checks of numbers failed, as they must here"
+  cat "$WORK/report/gpu_check.md"
   tail -1 "$WORK/report/gpu_check.md" | grep -q ' s in all$' || die "gpu_check.sh did not reach its end"
   only_kernels_failed "$WORK/report/gpu_check.md" || die "checks failed that need no kernel"
   say "all checks passed that need no kernel"
