@@ -5,8 +5,9 @@
 
 For each file it runs standard mode, chunks of 1,000 and chunks of 100 in turns. On a GPU it then runs batch_tokens of
 1,024 to 16,384 in turns; on a CPU these values do not change a batch. It prints Markdown tables of medians. On a CPU it
-times the whole command. On a GPU it times encoding only, because the start takes seconds. The overhead of a run is relative
-to the standard run of the same turn, and the median over the turns counts. The exit code is 1 in these cases:
+times the whole command. On a GPU it times encoding only, because the start takes seconds; one worker encodes all chunks, instead
+of a new one after 50 chunks. The overhead of a run is relative to the standard run of the same turn, and the median over the
+turns counts. The exit code is 1 in these cases:
 - chunks of 1,000 cost more than 1 %, or chunks of 100 more than 5 %;
 - the speed falls by more than 5 % from one batch_tokens to the next;
 - two matrices of a file differ.
@@ -15,6 +16,7 @@ import argparse
 import pathlib
 import statistics
 import sys
+import tempfile
 
 import ours
 
@@ -22,22 +24,26 @@ MODES = {"standard": ("--standard",), "chunks of 1,000": ("--chunk-size", "1000"
 LIMITS = {"chunks of 1,000": 0.01, "chunks of 100": 0.05}
 BATCH_TOKENS = (1024, 2048, 4096, 8192, 16384)
 LARGEST_FALL = 0.05
+ONE_WORKER = "hardware:\n  worker_chunks: 0\n"
 
 
 def measure(args, path, contestants):
     """Returns the runs of each contestant, one for each turn. Exits if two matrices have different bytes."""
     runs = {name: [] for name in contestants}
     output = None
-    for number in range(args.runs):
-        # Every second turn runs backwards, so that a slow-down during a turn does not always hit the same contestant.
-        for name in list(contestants)[::1 if number % 2 == 0 else -1]:
-            run = ours.encode(args.encode, args.model, path, "--threads", args.threads, "--dtype", args.dtype,
-                              "--device", args.device, *contestants[name])
-            output = output or run.output
-            if run.output != output:
-                sys.exit(f"FAIL: {path}, {name}: the matrix differs from the matrix of {next(iter(contestants))}")
-            runs[name].append(run)
-        print(f"{path.stem}: turn {number + 1} of {args.runs}", file=sys.stderr, flush=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
+        config.write(ONE_WORKER)
+        config.flush()
+        for number in range(args.runs):
+            # Every second turn runs backwards, so that a slow-down during a turn does not always hit the same contestant.
+            for name in list(contestants)[::1 if number % 2 == 0 else -1]:
+                run = ours.encode(args.encode, args.model, path, "--config", config.name, "--threads", args.threads, "--dtype",
+                                  args.dtype, "--device", args.device, *contestants[name])
+                output = output or run.output
+                if run.output != output:
+                    sys.exit(f"FAIL: {path}, {name}: the matrix differs from the matrix of {next(iter(contestants))}")
+                runs[name].append(run)
+            print(f"{path.stem}: turn {number + 1} of {args.runs}", file=sys.stderr, flush=True)
     return runs
 
 

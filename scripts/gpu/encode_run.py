@@ -22,19 +22,27 @@ class Encode:
         with open(self.work / f"{name}.stderr", "a+") as stderr:
             environment = os.environ if kernels else {**os.environ, "ENCODE_CUDA_KERNELS": "off"}
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
-            for line in process.stdout:
-                if line.startswith("{"):
-                    events.append({**json.loads(line), "arrival": time.monotonic()})
-                if kill_after_chunks and sum(e["event"] == "chunk_done" for e in events) >= kill_after_chunks:
-                    process.send_signal(signal.SIGKILL)
-                    break
-            process.stdout.close()
-            code = process.wait()
+            try:
+                for line in process.stdout:
+                    if line.startswith("{"):
+                        events.append({**json.loads(line), "arrival": time.monotonic()})
+                    if kill_after_chunks and sum(e["event"] == "chunk_done" for e in events) >= kill_after_chunks:
+                        process.send_signal(signal.SIGKILL)
+                        break
+                process.stdout.close()
+                code = process.wait()
+            finally:
+                process.kill()  # the time is up; a process that has ended stays as it is
             if code not in (0, 75, -signal.SIGKILL):  # 75 means that a new run may succeed
                 stderr.seek(0)
                 print(f"{' '.join(command)}\nexit code {code}\n{stderr.read()[-3000:]}", flush=True)
                 print("\n".join(json.dumps(event) for event in events[-5:]), flush=True)
         return events, output, code
+
+
+def failure(events, code):
+    """Says how a run ended that failed: the exit code, and the code of the error if it has told one."""
+    return " ".join([f"exit code {code}", *(event["code"] for event in events if event["event"] == "error")])
 
 
 def chunks_done(events):

@@ -24,8 +24,9 @@ import transformers
 
 import make_corpus
 from gpu import random_models
-from gpu.encode_run import Encode, chunks_done, steady_speed
+from gpu.encode_run import Encode, chunks_done, failure, steady_speed
 from gpu.report import Report
+from gpu.steps import run_steps
 
 MIB = 1 << 20
 # The allocator keeps its blocks in segments of 2 and 20 MiB. Parts of segments may remain after a
@@ -44,7 +45,7 @@ WITHOUT_FP8 = "encode has 8-bit floats from compute capability 9.0 on"
 # this peak that is used.
 PEAK_FLOPS = 989e12
 SELF_CHECK = re.compile(r"self-check (.+) (Float|Half|BFloat16) (.+)")  # a name such as "gated to fp8" has spaces
-REFUSED = 65  # the exit code of fp8.parity
+NOT_PASSED = re.compile(r"\[  (?:FAILED |SKIPPED) \] ([\w/]+\.[\w/]+)")  # a line of GoogleTest about one test
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
 # Changelog entries are short, so 200,000 of them keep a small model busy for a second or more.
 SHORT_ROWS = 200_000
@@ -65,6 +66,15 @@ def peer_embeddings(model_path, texts, dtype, batch_size=64):
     return embeddings.astype(np.float64), seconds
 
 
+def distinct(texts):
+    """Yields each text once. `encode` encodes equal rows of a window once, so they would make it look faster than it is."""
+    seen = set()
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text
+
+
 def file_sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -73,7 +83,7 @@ class Checks:
     def __init__(self, args, work, report):
         self.args, self.work, self.report = args, work, report
         texts = (text for text, _ in make_corpus.python_texts() if text.strip())
-        self.texts = list(itertools.islice(texts, args.rows))
+        self.texts = list(itertools.islice(distinct(texts), args.rows))
         self.models = {}
 
     def rows_file(self, count):
@@ -115,14 +125,32 @@ class Checks:
             for line in lines:
                 if found := SELF_CHECK.fullmatch(line):
                     self.report.row(*found.groups())
-            skipped = any("SKIPPED" in line for line in lines)
-            good = run.returncode == 0 and not skipped
-            self.report.check(name, good, next((line for line in reversed(lines) if "PASSED" in line), "no result"))
+            wrong = sorted({found[1] for line in lines if (found := NOT_PASSED.match(line))})
+            figures = next((line for line in reversed(lines) if "PASSED" in line), "no result")
+            if wrong:
+                figures += f" Failed or skipped: {', '.join(wrong)}"
+            good = run.returncode == 0 and not wrong
+            self.report.check(name, good, figures)
             if not good:
                 print("\n".join(lines[-60:]), flush=True)
 
+    def preflight(self):
+        self.report.section("`encode preflight`: the driver, the device, the defences against faults", "check", "result", "figures")
+        command = [self.args.program, "preflight", "--json", "--device", "cuda", "--model", self.model("bert-base"), "--input",
+                   self.rows_file(500), "--field", "text", "--dtype", "bfloat16", "--cache-dir", self.work / "preflight_cache"]
+        run = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if not run.stdout.startswith("{"):
+            return self.report.check("preflight", False, f"exit code {run.returncode}: {run.stderr.strip()[-300:]}")
+        found = json.loads(run.stdout)
+        for finding in found["findings"]:
+            if finding["grade"] != "green":
+                self.report.row(finding["check"], finding["grade"], finding["found"])
+        counts = ", ".join(f"{found[grade]} {grade}" for grade in ("green", "yellow", "red"))
+        self.report.check("preflight", run.returncode == 0, counts)
+
     def short_rows(self):
-        """Writes changelog entries, repeated until there are enough, or lines of Python if the machine has no changelogs."""
+        """Writes changelog entries, repeated until there are enough, or lines of Python if the machine has no changelogs. Each
+        row begins with its number, so that all rows are distinct."""
         path = self.work / "short.jsonl"
         if path.exists():
             return path
@@ -131,7 +159,7 @@ class Checks:
             texts = [line for text in self.texts for line in text.splitlines() if len(line) > 20]
             self.report.row("short rows", "no changelogs on this machine, so lines of Python", "", "", "", "", "")
         rows = itertools.islice(itertools.cycle(texts), SHORT_ROWS)
-        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in rows))
+        path.write_text("".join(json.dumps({"text": f"{i} {text}"}) + "\n" for i, text in enumerate(rows)))
         return path
 
     def long_rows(self):
@@ -139,8 +167,8 @@ class Checks:
         if not path.exists():
             texts = itertools.cycle(self.texts)
             with path.open("w") as file:
-                for _ in range(LONG_ROWS):
-                    row = ""
+                for i in range(LONG_ROWS):
+                    row = f"{i} "
                     while len(row) < 8 * LONG_ROW_TOKENS:  # more tokens than needed; the rest is cut off
                         row += next(texts) + "\n"
                     file.write(json.dumps({"text": row}) + "\n")
@@ -158,7 +186,7 @@ class Checks:
             for kernels in (True, False):
                 events, _, code = encode.run(f"{path.stem}_{name}_{kernels}", *options, kernels=kernels)
                 if code != 0:
-                    self.report.check(f"{name} {path.stem}", False, f"exit code {code}")
+                    self.report.check(f"{name} {path.stem}", False, failure(events, code))
                     break
                 speeds.append(steady_speed(events))
             else:
@@ -205,19 +233,21 @@ class Checks:
         torch.backends.cuda.matmul.allow_tf32 = False
         for name in ("bert-tiny", "qwen2-tiny", "minilm", "bert-base"):
             reference, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.float32)
-            _, output, code = self.encode(name, rows).run(f"parity_{name}_float32", "--dtype", "float32")
-            difference = np.abs(np.load(output) - reference).max() if code == 0 else np.inf
-            self.report.check(f"{name} float32", difference <= FLOAT32_MAX_DIFFERENCE,
-                              f"max difference {difference:.2g}")
+            events, output, code = self.encode(name, rows).run(f"parity_{name}_float32", "--dtype", "float32")
+            if code == 0:
+                difference = np.abs(np.load(output) - reference).max()
+                self.report.check(f"{name} float32", difference <= FLOAT32_MAX_DIFFERENCE, f"max difference {difference:.2g}")
+            else:
+                self.report.check(f"{name} float32", False, failure(events, code))
             self.parity_bfloat16(name, rows, reference)
         reference, _ = peer_embeddings(self.model("qwen2-1.5b"), self.texts[:100], torch.float32)
         self.parity_bfloat16("qwen2-1.5b", 100, reference)
 
     def parity_bfloat16(self, name, rows, reference):
         peer, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.bfloat16)
-        _, output, code = self.encode(name, rows).run(f"parity_{name}_bfloat16", "--dtype", "bfloat16")
+        events, output, code = self.encode(name, rows).run(f"parity_{name}_bfloat16", "--dtype", "bfloat16")
         if code != 0:
-            return self.report.check(f"{name} bfloat16", False, f"exit code {code}")
+            return self.report.check(f"{name} bfloat16", False, failure(events, code))
         ours = np.load(output)
         error = np.abs(ours - reference).mean()
         peer_error = np.abs(peer - reference).mean()
@@ -232,11 +262,11 @@ class Checks:
             return self.report.row("fp8", "SKIP", WITHOUT_FP8)
         for name, rows in (("minilm", 500), ("bert-base", 500), ("qwen2-1.5b", 100)):
             reference, _ = peer_embeddings(self.model(name), self.texts[:rows], torch.float32)
-            _, output, code = self.encode(name, rows).run(f"parity_{name}_fp8", "--dtype", "fp8")
-            if code == REFUSED:  # the figures below tell the cosine
-                self.report.check(f"{name} fp8", False, "`encode run` refuses it")
+            events, output, code = self.encode(name, rows).run(f"parity_{name}_fp8", "--dtype", "fp8")
+            if code != 0:  # if the code is fp8.parity, the figures below tell the cosine
+                self.report.check(f"{name} fp8", False, failure(events, code))
                 continue
-            cosines = (np.load(output) * reference).sum(axis=1) if code == 0 else np.array([-np.inf])
+            cosines = (np.load(output) * reference).sum(axis=1)
             good = cosines.mean() >= FP8_MEAN_COSINE and cosines.min() >= FP8_LEAST_COSINE
             self.report.check(f"{name} fp8", good, f"mean cosine {cosines.mean():.6f}, min {cosines.min():.6f}")
         for name in ("bert-base", "bert-large", "qwen2-1.5b"):
@@ -264,9 +294,9 @@ class Checks:
         events, whole, code = encode.run("whole", *options)
         done = chunks_done(events)
         expected = -(-rows // chunk_size)
-        self.report.check("run", code == 0 and len(done) == expected, f"{len(done)} of {expected} chunks")
         if code != 0:
-            return
+            return self.report.check("run", False, failure(events, code))
+        self.report.check("run", len(done) == expected, f"{len(done)} of {expected} chunks")
         self.allocator(done)
         _, standard, code = encode.run("standard", "--dtype", "bfloat16", "--standard")
         self.report.check("standard mode = chunked, to the bit", code == 0 and file_sha256(standard) == file_sha256(whole),
@@ -306,7 +336,7 @@ class Checks:
             events, _, code = encode.run(f"speed_{name}", "--dtype", "bfloat16", "--chunk-size", str(rows // 3))
             done = chunks_done(events)
             if code != 0 or len(done) < 2:
-                self.report.check(f"throughput {name}", False, f"exit code {code}")
+                self.report.check(f"throughput {name}", False, failure(events, code))
                 continue
             tokens = sum(event["tokens"] for event in done)
             ours = steady_speed(events)
@@ -336,6 +366,7 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--rows", type=int, default=12000)
+    parser.add_argument("--seconds", type=int, default=510)
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     if not torch.cuda.is_available():
@@ -345,17 +376,11 @@ def main():
     started = time.monotonic()
     report.lines = [f"# encode on {torch.cuda.get_device_name()}", "",
                     f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"]
-    with tempfile.TemporaryDirectory(prefix="gpu_check_") as work:
+    with tempfile.TemporaryDirectory(prefix="gpu_check_", ignore_cleanup_errors=True) as work:
         checks = Checks(args, pathlib.Path(work), report)
-        for step in (checks.gpu_tests, checks.kernels, checks.limits, checks.parity, checks.fp8, checks.chunks_and_resume,
-                     checks.throughput, checks.chunk_overhead):
-            before = time.monotonic()
-            try:
-                step()
-            except Exception as error:  # the results of the other steps are still useful
-                report.check(step.__name__, False, f"{type(error).__name__}: {error}")
-            report.write()
-            print(f"   ({time.monotonic() - before:.0f} s)", flush=True)
+        # What tells whether the vectors are right comes first, in case the time is up before the last step.
+        run_steps((checks.gpu_tests, checks.preflight, checks.parity, checks.fp8, checks.chunks_and_resume, checks.kernels,
+                   checks.throughput, checks.limits, checks.chunk_overhead), report, args.seconds)
     report.lines += ["", f"{len(report.failed)} failed; {time.monotonic() - started:.0f} s in all"]
     report.write()
     print(f"{report.path}: {'FAIL: ' + ', '.join(report.failed) if report.failed else 'PASS'}")

@@ -37,8 +37,8 @@ fails if a figure changes. Whoever changes a figure writes the page anew and giv
 
 The figures are those of one batch of 16 rows with 12 tokens each, after a first pass over the same batches. *Waits* is how often
 the host waits for the device in 8 batches. "2/layer + 1" means twice the number of layers, and one more.
-`elementwise` are LibTorch's kernels for operations on single elements. No batch asks the device for memory. Numbers that the host
-reads from the device are zero on the stand-in, so no token reaches an expert of `nomic_bert_moe`.
+`elementwise` are LibTorch's kernels for operations on single elements. No batch asks the device for memory. All numbers that the
+host reads from the device, except vectors, are zero on the stand-in, so no token reaches an expert of `nomic_bert_moe`.
 """
 
 

@@ -1,4 +1,5 @@
 // Memory, copies, streams, events and waits of the CUDA runtime.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
@@ -16,6 +17,16 @@ using runtime_stand_in::record;
 namespace runtime_stand_in {
 namespace {
 
+// LibTorch reads a single number through pinned memory, too.
+constexpr size_t kSingleNumberBytes = sizeof(double);
+
+// Writes what record.h says about numbers that come from the device.
+void bring_from_device(bool async, void* to, Place target, size_t bytes) {
+  std::memset(to, 0, bytes);
+  if (!async || target != Place::kPinned || bytes <= kSingleNumberBytes) return;
+  std::fill_n(static_cast<float*>(to), bytes / sizeof(float), 1.0F);
+}
+
 // A copy blocks the host if it is not asynchronous. An asynchronous copy into pageable memory
 // blocks it too, but LibTorch waits for the stream after such a copy, and that wait is in the
 // record.
@@ -27,7 +38,7 @@ cudaError_t copy(bool async, void* to, const void* from, size_t bytes) {
   if (!async) record("wait copy");
   if (target == Place::kDevice) return cudaSuccess;
   if (source == Place::kDevice) {
-    std::memset(to, 0, bytes);
+    bring_from_device(async, to, target, bytes);
   } else {
     std::memmove(to, from, bytes);
   }

@@ -5,11 +5,13 @@
 //
 // The rules:
 //   - Memory of the device is a range of addresses without content. A program that reads or writes
-//   it
-//     on the host ends with SIGSEGV.
-//   - What a copy brings from the device is zero, because no kernel has computed it. So a check
-//   that
-//     computes a difference on the device finds none.
+//     it on the host ends with SIGSEGV.
+//   - What a copy brings from the device is zero, because no kernel has computed it. A check that
+//     computes a difference on the device therefore finds none.
+//   - One kind of copy brings float32 ones: an asynchronous copy of more than one number into
+//     pinned memory. The encoder reads its vectors in this way, and a vector of zeros is an error.
+//     The encoder normalizes on the host, so vectors of norm 1 result if the model normalizes. All
+//     vectors are equal, whatever their batch.
 //   - A function that the stand-in lacks writes the line "missing NAME" and returns 0.
 //
 // The environment sets up the device:
@@ -22,10 +24,12 @@
 //   product NAME ..          a matrix product of cuBLAS
 //   copy HOW FROM TO BYTES   HOW is "sync" or "async"; FROM and TO are device, pinned or pageable
 //   set BYTES                a memset
-//   wait KIND                the host waits: event, stream, device, or a copy that is not
-//   asynchronous allocate PLACE BYTES     PLACE is device or pinned free PLACE BYTES refused .. a
-//   call with an argument that a real device refuses missing NAME             a function that the
-//   stand-in lacks mark TEXT                from the program that uses the stand-in
+//   wait KIND                the host waits: event, stream, device, or a copy that is synchronous
+//   allocate PLACE BYTES     PLACE is device or pinned
+//   free PLACE BYTES
+//   refused ..               a call with an argument that a real device refuses
+//   missing NAME             a function that the stand-in lacks
+//   mark TEXT                from the program that uses the stand-in
 #pragma once
 
 #include <cstdint>
