@@ -96,8 +96,8 @@ template <typename Words, int64_t rows, int64_t vectors, bool first, bool part>
 inline void multiply_block(const BlockShape& shape, const ProductBlock& block) {
   const BlockShape p = shape;
   const auto [a, b, c, lanes] = block;
-  const auto from = [lanes](const float* row, int64_t v) {
-    if (part && v + 1 == vectors) return load_words(row + v * kWide, lanes);
+  const auto from = [last = lanes](const float* row, int64_t v) {
+    if (part && v + 1 == vectors) return load_words(row + v * kWide, last);
     return load_raw<Wide>(row + v * kWide);
   };
   Wide sums[rows][vectors];

@@ -18,18 +18,20 @@ struct Scores {
 // of p before rounding. Each lane adds its numbers in the order of j, and sum() adds the lanes.
 template <typename T, typename Power>
 inline float powers_of_scores(const Scores& scores, T* p, const Power& power) {
-  const auto [s, n, scale] = scores;
+  // clang 14 lets no lambda use the names of a structured binding.
+  const float* const s = scores.s;
+  const float scale = scores.scale;
   constexpr float kLowest = -0x1.fffffep127F;
   Vec most = splat(kLowest);
   for_groups(
-      n, [&](int64_t i) { most = max(most, load(s + i) * scale); },
+      scores.n, [&](int64_t i) { most = max(most, load(s + i) * scale); },
       [&](int64_t i, int64_t size) {
         most = max(most, keep_first(load_part(s + i, size) * scale, size, kLowest));
       });
   const float top = largest(most);
   Vec total = {};
   for_groups(
-      n,
+      scores.n,
       [&](int64_t i) {
         const Vec e = power(load(s + i) * scale - top);
         store(e, p + i);
