@@ -1,0 +1,14 @@
+"""Reads what encode writes: final matrices, chunks of a run that goes on, and their manifests.
+
+    from encode_reader import open_final
+    final = open_final("cache/train_tc_embeddings.npy")
+    final.matrix           # the matrix as it is on disk, memory-mapped
+    final.floats(0, 1000)  # float32 vectors, whatever type the matrix has
+
+docs/store-format.md of encode describes the files. Nothing here writes a file, and everything works while a run goes on.
+"""
+from ._chunks import Chunk, Chunks, open_chunks
+from ._files import Damaged, SetAsideRow, TruncatedRow
+from ._final import Final, open_final
+
+__all__ = ["Chunk", "Chunks", "Damaged", "Final", "SetAsideRow", "TruncatedRow", "open_chunks", "open_final"]

@@ -1,0 +1,87 @@
+"""The committed chunks of a stream whose final does not exist yet."""
+import dataclasses
+import pathlib
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from ._files import (Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix, read_ledger, read_offsets,
+                     read_sealed_file, unseal)
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """A committed range of rows. It stays as it is until the final is published and the chunks are removed."""
+    index: int
+    begin: int  # the first row of the stream
+    end: int  # the row after the last one
+    path: pathlib.Path
+    record: Dict[str, Any]  # the line of chunks.log
+
+    def check(self) -> None:
+        """Compares the checksum of the chunk file. Needs the package xxhash. Raises Damaged."""
+        check_hash(self.path, self.record["xxh3_128"])
+
+    def truncated(self) -> List[TruncatedRow]:
+        return read_ledger(self.path.with_name(self.path.stem + ".truncated.jsonl"), TruncatedRow)
+
+    def set_aside(self) -> List[SetAsideRow]:
+        """Returns the rows whose encoding failed; their vectors are zeros."""
+        return read_ledger(self.path.with_name(self.path.stem + ".set_aside.jsonl"), SetAsideRow)
+
+
+class Chunks:
+    """The chunks of one stream. open_chunks() makes it, and refresh() reads what was committed since."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.stream = read_sealed_file(folder / "stream.json")
+        self.rows: int = self.stream["rows"]
+        self.dim: int = self.stream["dim"]
+        self.chunk_rows: int = self.stream["chunk_rows"]
+        self.token_embeddings: bool = self.stream.get("token_embeddings", False)
+        self.committed: List[Chunk] = []  # in the order of their rows
+        self.refresh()
+
+    @property
+    def rows_committed(self) -> int:
+        return sum(chunk.end - chunk.begin for chunk in self.committed)
+
+    def refresh(self) -> None:
+        """Reads the log again. A line that is damaged or unfinished is left out, as encode does it."""
+        found: Dict[int, Chunk] = {}
+        for line in (self.folder / "chunks.log").read_bytes().split(b"\n")[:-1]:
+            chunk = self._chunk(line)
+            if chunk is not None:
+                found[chunk.index] = chunk
+        self.committed = [found[index] for index in sorted(found)]
+
+    def read(self, chunk: Chunk) -> np.ndarray:
+        """Maps the vectors of a chunk: float32 [rows, dim], or [tokens, dim] with token embeddings. Raises Damaged."""
+        check_size(chunk.path, chunk.record)
+        vectors = chunk.record["stats"]["tokens"] if self.token_embeddings else chunk.end - chunk.begin
+        return map_matrix(chunk.path, "<f4", vectors, self.dim)
+
+    def offsets(self, chunk: Chunk) -> np.ndarray:
+        """Returns where the vectors of each row of the chunk begin, int64 [rows + 1]. Only with token embeddings."""
+        path = chunk.path.with_name(chunk.path.stem + ".offsets.npy")
+        return read_offsets(path, chunk.end - chunk.begin, chunk.record["stats"]["tokens"])
+
+    def _chunk(self, line: bytes) -> Optional[Chunk]:
+        try:
+            record = unseal(line, self.folder / "chunks.log")
+            index = record["index"]
+            begin, end = index * self.chunk_rows, min(self.rows, (index + 1) * self.chunk_rows)
+            if record["stream"] != self.stream["checksum"] or record["rows"] != [begin, end] or begin >= end:
+                return None
+            return Chunk(index, begin, end, self.folder / f"chunk_{index:04d}.npy", record)
+        except (Damaged, KeyError, TypeError):
+            return None
+
+
+def open_chunks(cache_dir: Path, stream: str) -> Chunks:
+    """Opens the chunks of a stream, such as "train_tc", while its run goes on or after it was stopped.
+
+    Raises FileNotFoundError if the stream has not begun, or is finished and its chunks are removed.
+    """
+    return Chunks(pathlib.Path(cache_dir) / f"{stream}_chunks")

@@ -1,0 +1,131 @@
+"""Final and combined matrices."""
+import pathlib
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from ._files import (HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix, read_ledger,
+                     read_offsets, read_sealed_file)
+
+OLDEST_FORMAT, NEWEST_FORMAT = 1, 3
+
+
+class Final:
+    """A finished matrix. open_final() makes it.
+
+    A row is a text of the input, and a vector is a line of the matrix. They have the same numbers, except in two cases:
+    token embeddings have a vector for each token of a row, and with `quarantine: drop` some rows have no vector.
+    """
+
+    def __init__(self, path: pathlib.Path, manifest: Dict[str, Any]):
+        self.path = path
+        self.manifest = manifest
+        self.rows: int = manifest["rows"]  # of the input
+        self.dim: int = manifest["dim"]  # the numbers of a vector
+        self.type: str = manifest.get("output_dtype", "float32")
+        columns = manifest.get("columns", self.dim)
+        vectors = manifest["stats"]["tokens"] if manifest.get("offsets") else self.rows - manifest.get("dropped_rows", 0)
+        if path.stat().st_size < HEADER_BYTES:
+            raise Damaged(f"{path}: the file has no header")
+        check_size(path, manifest)
+        # [vectors, columns] in the type of the file. It is mapped, so only what is used is read.
+        self.matrix: np.ndarray = map_matrix(path, manifest["dtype"], vectors, columns)
+        # [rows + 1] with token embeddings, else None. Row r has the vectors [offsets[r], offsets[r + 1]).
+        self.offsets: Optional[np.ndarray] = None
+        if manifest.get("offsets"):
+            self.offsets = read_offsets(path.with_name(path.stem + ".offsets.npy"), self.rows, vectors)
+        # [2, dim]: the lowest and the highest value of each column of an int8 or uint8 matrix, else None.
+        self.ranges: Optional[np.ndarray] = None
+        if manifest.get("ranges"):
+            self.ranges = np.load(path.with_name(path.name + ".ranges.npy"), allow_pickle=False)
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def row(self, row: int) -> np.ndarray:
+        """Returns the vector of a row as float32, or with token embeddings the vectors of its tokens [tokens, dim].
+
+        Raises KeyError for a row that was dropped.
+        """
+        if not 0 <= row < self.rows:
+            raise IndexError(f"row {row} of {self.rows}")
+        if self.offsets is not None:
+            return self.floats(int(self.offsets[row]), int(self.offsets[row + 1]))
+        vector = row
+        if self.manifest.get("dropped_rows"):
+            numbers = self.row_numbers()
+            vector = int(np.searchsorted(numbers, row))
+            if vector == len(numbers) or numbers[vector] != row:
+                raise KeyError(f"row {row} was dropped")
+        return self.floats(vector, vector + 1)[0]
+
+    def row_numbers(self) -> np.ndarray:
+        """Returns the number of the row of each vector, int64 [vectors]."""
+        numbers = np.arange(self.rows)
+        if self.offsets is not None:
+            return np.repeat(numbers, np.diff(self.offsets))
+        if self.manifest.get("dropped_rows"):
+            return np.delete(numbers, [row.row for row in self.set_aside()])
+        return numbers
+
+    def floats(self, begin: int = 0, end: Optional[int] = None) -> np.ndarray:
+        """Returns vectors as float32 [n, dim].
+
+        int8 and uint8 become the middle of their bucket, and bits become 1 and -1. float32 is not copied.
+        """
+        items = self.matrix[begin:end]
+        if self.type in ("float32", "float16"):
+            return items.astype(np.float32, copy=False)
+        if self.type in ("binary", "ubinary"):
+            return np.where(self.bits(begin, end), np.float32(1), np.float32(-1))
+        buckets = items.astype(np.float32) + (128 if self.type == "int8" else 0)
+        assert self.ranges is not None
+        lowest, highest = self.ranges
+        return lowest + (buckets + np.float32(0.5)) * ((highest - lowest) / np.float32(255))
+
+    def bits(self, begin: int = 0, end: Optional[int] = None) -> np.ndarray:
+        """Returns the signs of a binary or ubinary matrix: bool [n, dim], True where a value was above 0."""
+        if self.type not in ("binary", "ubinary"):
+            raise TypeError(f"{self.path} is {self.type}, not binary or ubinary")
+        items = self.matrix[begin:end]
+        data = (items.astype(np.int16) + 128).astype(np.uint8) if self.type == "binary" else np.asarray(items)
+        parts, first = [], 0
+        for dim in self._part_dims():  # the bits of each part begin at a byte
+            width = (dim + 7) // 8
+            parts.append(np.unpackbits(data[:, first:first + width], axis=1)[:, :dim])
+            first += width
+        return np.concatenate(parts, axis=1).astype(bool)
+
+    def truncated(self) -> List[TruncatedRow]:
+        """Returns the rows that were cut at max_length. A combined matrix has no list: its parts have."""
+        return read_ledger(self.path.with_name(self.path.stem + ".truncated.jsonl"), TruncatedRow)
+
+    def set_aside(self) -> List[SetAsideRow]:
+        """Returns the rows whose encoding failed. A combined matrix has no list: its parts have."""
+        return read_ledger(self.path.with_name(self.path.stem + ".set_aside.jsonl"), SetAsideRow)
+
+    def check(self) -> None:
+        """Compares the checksums of all files. Reads the whole matrix, and needs the package xxhash. Raises Damaged."""
+        check_hash(self.path, self.manifest["xxh3_128"])
+        if self.ranges is not None:
+            check_hash(self.path.with_name(self.path.name + ".ranges.npy"), self.manifest["ranges"]["xxh3_128"])
+        for key, suffix in (("offsets", ".offsets.npy"), ("ledger", ".truncated.jsonl"), ("set_aside", ".set_aside.jsonl")):
+            if self.manifest.get(key):
+                check_hash(self.path.with_name(self.path.stem + suffix), self.manifest[key]["xxh3_128"])
+
+    def _part_dims(self) -> List[int]:
+        combined = self.manifest["fingerprint"].get("combined")
+        return [part["dim"] for part in combined] if combined else [self.dim]
+
+
+def open_final(path: Path) -> Final:
+    """Opens a final or a combined matrix by the path of its .npy file.
+
+    Raises FileNotFoundError if there is no matrix or no manifest: the matrix is not finished then. Raises Damaged if the
+    files do not fit the manifest. Sizes are compared here, and checksums of large files by Final.check().
+    """
+    path = pathlib.Path(path)
+    manifest = read_sealed_file(path.with_name(path.name + ".manifest.json"))
+    if not OLDEST_FORMAT <= manifest["format"] <= NEWEST_FORMAT:
+        raise Damaged(f"{path}: format {manifest['format']}; this reader knows {OLDEST_FORMAT} to {NEWEST_FORMAT}")
+    return Final(path, manifest)

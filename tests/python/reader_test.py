@@ -1,0 +1,156 @@
+"""Reads matrices that `encode` has written with the package in python/, and compares them with NumPy and with each other.
+
+    reader_test.py PATH_OF_ENCODE
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENCODE = sys.argv.pop(1) if sys.argv[1:] else str(ROOT / "build/bin/encode")
+MODEL = ROOT / "tests/data/models/distilbert"
+ROWS = 10
+sys.path.insert(0, str(ROOT / "python"))
+
+from encode_reader import Damaged, SetAsideRow, TruncatedRow, open_chunks, open_final  # noqa: E402
+
+
+def encode(folder, name, *options):
+    """Encodes ten rows of 2 to 11 token ids to folder/NAME.npy, in chunks that are kept."""
+    subprocess.run([ENCODE, "run", "--model", MODEL, "--input", folder / "rows.jsonl", "--field", "ids", "--output",
+                    folder / f"{name}.npy", "--cache-dir", folder / name, "--device", "cpu", "--chunk-size", "4",
+                    "--max-length", "8", "--keep-chunks", *options], check=True, capture_output=True)
+
+
+class Reader(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.made = pathlib.Path(cls.temporary.name) / "made"
+        cls.made.mkdir()
+        rows = [{"ids": [(7 * row + token) % 100 + 1 for token in range(row + 2)]} for row in range(ROWS)]
+        (cls.made / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        encode(cls.made, "rows", "--pooling", "mean")
+        encode(cls.made, "tokens", "--pooling", "none")
+        for kind in ("float16", "int8", "uint8", "binary", "ubinary"):
+            encode(cls.made, kind, "--pooling", "mean", "--output-dtype", kind)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.root = pathlib.Path(self.temporary.name) / "copy"
+        shutil.copytree(self.made, self.root)
+        self.addCleanup(shutil.rmtree, self.root)
+        self.exact = np.load(self.root / "rows.npy")
+
+    def final(self, name):
+        return open_final(self.root / f"{name}.npy")
+
+    def test_a_float32_matrix_is_mapped_as_it_is(self):
+        final = self.final("rows")
+        self.assertEqual((len(final), final.rows, final.dim, final.type), (ROWS, ROWS, self.exact.shape[1], "float32"))
+        self.assertIsInstance(final.matrix, np.memmap)
+        np.testing.assert_array_equal(final.floats(2, 5), self.exact[2:5])
+        np.testing.assert_array_equal(final.row(7), self.exact[7])
+        np.testing.assert_array_equal(final.row_numbers(), np.arange(ROWS))
+        with self.assertRaises(IndexError):
+            final.row(ROWS)
+
+    def test_other_types_become_floats(self):
+        np.testing.assert_array_equal(self.final("float16").floats(), self.exact.astype(np.float16).astype(np.float32))
+        for kind in ("int8", "uint8"):
+            final = self.final(kind)
+            half_bucket = (final.ranges[1] - final.ranges[0]) / 510
+            self.assertLessEqual(np.max(np.abs(final.floats() - self.exact) / half_bucket), 1.0001, kind)
+        for kind in ("binary", "ubinary"):
+            final = self.final(kind)
+            np.testing.assert_array_equal(final.bits(), self.exact > 0)
+            np.testing.assert_array_equal(final.floats(3, 4), np.where(self.exact[3:4] > 0, 1, -1))
+        with self.assertRaises(TypeError):
+            self.final("rows").bits()
+
+    def test_the_bits_of_the_parts_of_a_combined_matrix_begin_at_bytes(self):
+        final = self.final("ubinary")
+        dim = final.dim
+        final.matrix = np.concatenate([final.matrix, final.matrix], axis=1)
+        final.manifest["fingerprint"] = {"combined": [{"dim": dim - 3}, {"dim": dim}]}
+        signs = self.exact > 0
+        np.testing.assert_array_equal(final.bits(), np.concatenate([signs[:, :dim - 3], signs], axis=1))
+
+    def test_a_row_of_token_embeddings_has_a_vector_for_each_token(self):
+        final = self.final("tokens")
+        lengths = [min(row + 2, 8) for row in range(ROWS)]
+        self.assertEqual([len(final.row(row)) for row in range(ROWS)], lengths)
+        np.testing.assert_array_equal(np.concatenate([final.row(row) for row in range(ROWS)]), final.matrix)
+        np.testing.assert_array_equal(final.row_numbers(), np.repeat(np.arange(ROWS), lengths))
+
+    def test_truncated_rows_are_listed(self):
+        self.assertEqual(self.final("rows").truncated(), [TruncatedRow(7, 8, 1), TruncatedRow(8, 8, 2), TruncatedRow(9, 8, 3)])
+        self.assertEqual(self.final("rows").set_aside(), [])
+
+    def test_dropped_rows_have_no_vector(self):
+        final = self.final("rows")
+        (self.root / "rows.set_aside.jsonl").write_text('{"code":"device.cuda","message":"it failed","row":3}\n')
+        final.manifest["dropped_rows"] = 1
+        final.matrix = np.delete(self.exact, 3, axis=0)
+        self.assertEqual(final.set_aside(), [SetAsideRow(3, "device.cuda", "it failed")])
+        np.testing.assert_array_equal(final.row_numbers(), [0, 1, 2, 4, 5, 6, 7, 8, 9])
+        np.testing.assert_array_equal(final.row(9), self.exact[9])
+        with self.assertRaises(KeyError):
+            final.row(3)
+
+    def test_chunks_in_order_are_the_final(self):
+        for name in ("rows", "tokens"):
+            chunks = open_chunks(self.root / name, name)
+            self.assertEqual([(chunk.begin, chunk.end) for chunk in chunks.committed], [(0, 4), (4, 8), (8, 10)])
+            self.assertEqual(chunks.rows_committed, ROWS)
+            np.testing.assert_array_equal(np.concatenate([chunks.read(chunk) for chunk in chunks.committed]),
+                                          self.final(name).matrix)
+        self.assertEqual(chunks.offsets(chunks.committed[1]).tolist(), [0, 6, 13, 21, 29])
+
+    def test_chunks_that_are_committed_later_are_seen(self):
+        log = self.root / "rows/rows_chunks/chunks.log"
+        lines = log.read_bytes().splitlines(keepends=True)
+        log.write_bytes(lines[0] + lines[1][:-1])
+        chunks = open_chunks(self.root / "rows", "rows")
+        self.assertEqual(chunks.rows_committed, 4, "a line without its end is not committed")
+        log.write_bytes(b"".join(lines))
+        chunks.refresh()
+        self.assertEqual(chunks.rows_committed, ROWS)
+
+    def test_what_is_missing_or_damaged_is_said(self):
+        for damage in ("truncated", "manifest", "offsets"):
+            path = {"truncated": self.root / "tokens.npy", "manifest": self.root / "tokens.npy.manifest.json",
+                    "offsets": self.root / "tokens.offsets.npy"}[damage]
+            content = path.read_bytes()
+            path.write_bytes(content[:-1])
+            with self.assertRaises((Damaged, ValueError), msg=damage):
+                self.final("tokens")
+            path.write_bytes(content)
+        (self.root / "rows.npy.manifest.json").unlink()
+        with self.assertRaises(FileNotFoundError):
+            self.final("rows")
+        with self.assertRaises(FileNotFoundError):
+            open_chunks(self.root, "nothing")
+
+    def test_a_changed_bit_is_found_with_xxhash(self):
+        self.final("int8").check()
+        for name in ("tokens.npy", "tokens.offsets.npy", "tokens.truncated.jsonl", "int8.npy.ranges.npy"):
+            path = self.root / name
+            content = path.read_bytes()
+            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+            with self.assertRaises(Damaged, msg=name):
+                self.final(name.split(".")[0]).check()
+            path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    unittest.main()
