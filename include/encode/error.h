@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kData = 65,          // bad input rows, values that are not finite, or damage found by verify
   kNoInput = 66,       // an input or model file is missing
   kUnavailable = 69,   // the device is absent, cannot do what was asked for, or is out of memory
-  kInternal = 70,      // a defect of encode, or a chunk that failed three times
+  kInternal = 70,      // a defect of encode, or a chunk that failed four times
   kOsError = 71,       // the system refused a process, a file descriptor or memory
   kCantCreate = 73,    // the output or the cache directory cannot be created
   kIoError = 74,       // a read or a write failed, or the disk is full

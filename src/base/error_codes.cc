@@ -339,7 +339,7 @@ std::vector<ErrorCodes> make_table() {
       {{"worker.incomplete"}, "70", "`encode-worker` finished, but rows are missing"},
       {{"worker.poison_chunk"},
        "70",
-       "the same rows failed three times, and no single row fails alone; the error names them"},
+       "the same rows failed four times, and no single row fails alone; the error names them"},
       {{"worker.spawn"}, "71", "`encode-worker` cannot be started"},
       {{"worker.stuck"}, "75", "`encode-worker` cannot be killed, because it hangs in the kernel"},
   };

@@ -119,7 +119,8 @@ FaultPolicy::Decision FaultPolicy::decide(const Failure& failure) {
         "look at these rows of the input and at the device; all committed chunks are "
         "kept");
   }
-  const bool search = suspect.failures >= kSearchAfterFailures && faults.search.size() == 0;
+  const bool search =
+      suspect.failures >= kSearchAfterFailures && !suspect.searched && faults.search.size() == 0;
   if (search) faults.search = faults.probe = failure.rows;
   memory_.save();
   return {.delay_seconds = restart(failure.cause, failure.worker), .searching = search};

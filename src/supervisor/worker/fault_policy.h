@@ -18,7 +18,8 @@ namespace encode {
 
 // The first failure of a window may be an accident, so the next worker encodes the window again. If
 // the same window fails again, the next workers search the row that makes them fail
-// (JobUnit::probe). A row that fails twice alone is set aside.
+// (JobUnit::probe). A row that fails twice alone is set aside. If the search finds no row, the next
+// failure of the window may be an accident again, and the one after it ends the run.
 //
 // `worker` is the number of a device of the run: 0 if there is only one. What is known of rows
 // counts for all devices. Each device has its own count of restarts and of rows that failed alone,
@@ -29,7 +30,7 @@ namespace encode {
 class FaultPolicy {
  public:
   static constexpr int64_t kSearchAfterFailures = 2;
-  static constexpr int64_t kMaxWindowFailures = 3;
+  static constexpr int64_t kMaxWindowFailures = 4;
   static constexpr int64_t kMaxAloneFailures = 2;
   // After this number of rows in a row that fail alone, the device is broken and not the rows.
   static constexpr int64_t kMaxCulprits = 3;
