@@ -1,0 +1,63 @@
+// The requests that a download sends to a hub: the list of files, the facts of a file, its bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "hub/answer_errors.h"
+#include "hub/http.h"
+#include "hub/listing.h"
+#include "hub/observer.h"
+#include "hub/settings.h"
+#include "hub/url.h"
+
+namespace encode::hub {
+
+struct FileFacts {
+  std::string path;
+  std::string etag;  // is_content_hash(): what the content must hash to, and the name of the blob
+  int64_t bytes = 0;
+};
+
+// Every function that sends a request:
+// - follows redirects, at most ten, only to http and https, and never from https to http;
+// - sends the token only to the origin of the endpoint, and only if Url::is_private();
+// - throws the Errors of answer_errors.h.
+// The functions except get() repeat a request after a failure that may pass. Not thread-safe.
+class HubClient {
+ public:
+  // `settings` and `observer` must outlive the client. Throws Error "hub.library" and
+  // "hub.setting".
+  HubClient(const HubSettings& settings, std::string model, PullObserver& observer);
+
+  // Throws what parse_listing() throws, and "hub.limit" for an answer above kMaxListingBytes.
+  Listing listing(const std::string& revision);
+  // Asks for the facts of a file of `commit`. Throws Error kTempFail "hub.changed" if the server
+  // answers for another commit, or if `listed` says something else.
+  FileFacts facts(const std::string& commit, const std::string& path, const ListedFile& listed);
+
+  // Sends one request for the bytes of a file from `offset` on. With `if_range`, the etag of an
+  // earlier response, the server sends the whole file if the file has another etag by now. The
+  // sink gets only the body of a response with status 200 or 206.
+  HttpResult get(const std::string& commit, const std::string& path, int64_t offset,
+                 const std::string& if_range, const BodySink& sink);
+
+  Subject subject(const std::string& revision, const std::string& path) const;
+
+ private:
+  enum class Follow { kAll, kSameServer };
+  struct Order;
+  HttpResult follow(const Order& order, const BodySink& sink);
+  HttpResponse insist(const Order& order, const Subject& subject, std::string& body);
+  std::string file_url(const std::string& commit, const std::string& path) const;
+  bool gets_token(const Url& url) const;
+
+  const HubSettings& settings_;
+  const std::string model_;
+  PullObserver& observer_;
+  Url endpoint_;
+  HttpSession session_;
+};
+
+}  // namespace encode::hub
