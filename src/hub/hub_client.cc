@@ -22,6 +22,12 @@ std::string plain_etag(std::string_view etag) {
   return std::string(etag);
 }
 
+// Returns true for a redirect to the bytes of a large file, which lie on another server: the hub
+// states the facts of the file in the redirect.
+bool states_facts(const HttpResponse& response) {
+  return response.headers.contains("x-linked-etag") && response.headers.contains("x-repo-commit");
+}
+
 std::optional<int64_t> size_of(const std::string& text) {
   int64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
@@ -103,7 +109,7 @@ HttpResult HubClient::follow(const Order& order, const BodySink& sink) {
     HttpResult result = session_.get(request, only_files);
     const std::string location = result.response.header("location");
     if (result.fault || !result.response.is_redirect()) return result;
-    if (order.redirects == Follow::kSameServer && !is_relative_location(location)) return result;
+    if (order.redirects == Follow::kUntilFacts && states_facts(result.response)) return result;
     std::optional<Url> next = resolve_location(*url, location);
     if (!next || next->has_credentials || (url->scheme == "https" && next->scheme != "https"))
       throw bad_redirect(order.url, location);
@@ -159,10 +165,9 @@ FileFacts HubClient::facts(const std::string& commit, const std::string& path,
                            const ListedFile& listed) {
   const std::string url = file_url(commit, path);
   std::string body;
-  // A redirect to another server leads to the bytes; the hub states the facts in the redirect.
   const HttpResponse response = insist({.url = url,
                                         .head = true,
-                                        .redirects = Follow::kSameServer,
+                                        .redirects = Follow::kUntilFacts,
                                         .stall = settings_.metadata_timeout},
                                        subject(commit, path), body);
   const std::string answered = response.header("x-repo-commit");

@@ -46,7 +46,7 @@ class HubClient {
   Subject subject(const std::string& revision, const std::string& path) const;
 
  private:
-  enum class Follow { kAll, kSameServer };
+  enum class Follow { kAll, kUntilFacts };
   struct Order;
   HttpResult follow(const Order& order, const BodySink& sink);
   HttpResponse insist(const Order& order, const Subject& subject, std::string& body);

@@ -72,10 +72,6 @@ std::optional<Url> resolve_location(const Url& base, const std::string& location
   return read(handle.get());
 }
 
-bool is_relative_location(std::string_view location) {
-  return location.starts_with('/') && !location.starts_with("//");
-}
-
 std::string escape_url_part(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

@@ -30,9 +30,6 @@ std::optional<Url> parse_url(const std::string& text);
 // Resolves the Location of a redirect. Returns nullopt as parse_url() does.
 std::optional<Url> resolve_location(const Url& base, const std::string& location);
 
-// Returns true if a Location has no host, so that the same server is meant.
-bool is_relative_location(std::string_view location);
-
 // Escapes all bytes but letters, digits and "-._~" as %XX.
 std::string escape_url_part(std::string_view text);
 // Does the same for each part of a path and keeps the slashes between them.

@@ -143,15 +143,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """/ORG/NAME/resolve/COMMIT/FILE: the hub states the facts, and says where the bytes are."""
         hub = self.server.hub
         model, _, rest = path.lstrip("/").partition("/resolve/")
-        commit, _, name = rest.partition("/")
+        revision, _, name = rest.partition("/")
         repository = hub.models.get(model)
-        files = repository.files(commit) if repository else None
+        files = repository.files(revision) if repository else None
         fault = self.fault(name)
         if fault is None:
             return
         if files is None or name not in files:
             return self.send_head(404, {"X-Error-Code": "EntryNotFound", "Content-Length": "0"})
-        etag = etag_of(name, files[name])
+        commit, etag = repository.refs.get(revision, revision), etag_of(name, files[name])
         values = {"X-Repo-Commit": commit, "Content-Length": "0"}
         if is_large(name):
             hub.blobs[etag] = files[name]
@@ -225,7 +225,7 @@ class Hub:
         self.ended = threading.Event()
         self.hub, self.cdn = Server(self, "hub"), Server(self, "cdn")
         self.address = f"http://127.0.0.1:{self.hub.server_port}"
-        self.cdn_address = f"http://127.0.0.1:{self.cdn.server_port}"
+        self.cdn_address = f"http://localhost:{self.cdn.server_port}"  # huggingface_hub compares hosts without ports
 
     def plan(self, method, key, *faults):
         """Plans the next answers. `key` is the path of a file, or "api" for the list of files."""

@@ -37,9 +37,6 @@ TEST(HubUrl, LocationsAreResolved) {
   EXPECT_EQ(resolve_location(base, "https://cdn.example/x%20y")->host, "cdn.example");
   EXPECT_EQ(resolve_location(base, "//other/x")->host, "other");
   EXPECT_FALSE(resolve_location(base, "file:///etc/passwd"));
-  EXPECT_TRUE(is_relative_location("/d/e"));
-  EXPECT_FALSE(is_relative_location("//other/x"));
-  EXPECT_FALSE(is_relative_location("https://host/x"));
 }
 
 TEST(HubUrl, OnlyEncryptedOrLocalRequestsArePrivate) {
