@@ -85,7 +85,7 @@ class Download {
     const int64_t before = blob_.bytes();
     begun_ = false;
     const HttpResult result = context_.client.get(
-        commit_, file_.path, before, validator_,
+        {.commit = commit_, .path = file_.path, .offset = before, .if_range = validator_},
         [this](const HttpResponse& response, std::string_view bytes) { take(response, bytes); });
     const HttpResponse& response = result.response;
     if (!result.fault && (response.status == 200 || response.status == 206)) {
@@ -104,9 +104,8 @@ class Download {
     const HttpResponse& response = result.response;
     const std::string& url = response.url;
     if (result.fault) {
-      Error error = transfer_error(*result.fault, url);
-      if (result.fault->kind == TransferFault::Kind::kTls) throw error;
-      return error;
+      if (result.fault->kind == TransferFault::Kind::kTls) throw transfer_error(*result.fault, url);
+      return transfer_error(*result.fault, url);
     }
     if (may_pass(response.status)) return busy_error(response);
     if (response.status == kRangeNotSatisfiable) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <exception>
 #include <fmt/format.h>
 #include <utility>
@@ -41,8 +41,9 @@ void read_header(std::string_view line, HttpResponse& response) {
   if (line.starts_with("HTTP/")) {  // a final response may follow an interim one
     response.headers.clear();
     const size_t space = line.find(' ');
-    response.status =
-        space == std::string_view::npos ? 0 : std::atoi(std::string(line.substr(space)).c_str());
+    response.status = 0;
+    if (space != std::string_view::npos)
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), response.status);
     return;
   }
   const size_t colon = line.find(':');
@@ -76,6 +77,7 @@ size_t on_body(char* data, size_t size, size_t count, void* user) {
 }
 
 // libcurl calls this at least once a second.
+// NOLINTNEXTLINE(readability-function-size): the signature is libcurl's
 int on_progress(void* user, curl_off_t /*total*/, curl_off_t now, curl_off_t /*up_total*/,
                 curl_off_t /*up_now*/) {
   auto& transfer = *static_cast<Transfer*>(user);

@@ -137,9 +137,9 @@ HttpResponse HubClient::insist(const Order& order, const Subject& subject, std::
         });
     const int status = result.response.status;
     if (result.fault) {
-      const Error error = transfer_error(*result.fault, order.url);
-      if (result.fault->kind == TransferFault::Kind::kTls) throw error;
-      retries.wait_or_throw(error, std::nullopt);
+      if (result.fault->kind == TransferFault::Kind::kTls)
+        throw transfer_error(*result.fault, order.url);
+      retries.wait_or_throw(transfer_error(*result.fault, order.url), std::nullopt);
     } else if (may_pass(status)) {
       retries.wait_or_throw(busy_error(result.response), result.response.retry_after);
     } else if (status >= 400) {
@@ -195,12 +195,11 @@ FileFacts HubClient::facts(const std::string& commit, const std::string& path,
   return facts;
 }
 
-HttpResult HubClient::get(const std::string& commit, const std::string& path, int64_t offset,
-                          const std::string& if_range, const BodySink& sink) {
-  Order order = {.url = file_url(commit, path), .stall = settings_.download_timeout};
-  if (offset > 0) {
-    order.headers.push_back(fmt::format("Range: bytes={}-", offset));
-    if (!if_range.empty()) order.headers.push_back("If-Range: " + if_range);
+HttpResult HubClient::get(const BytesWanted& wanted, const BodySink& sink) {
+  Order order = {.url = file_url(wanted.commit, wanted.path), .stall = settings_.download_timeout};
+  if (wanted.offset > 0) {
+    order.headers.push_back(fmt::format("Range: bytes={}-", wanted.offset));
+    if (!wanted.if_range.empty()) order.headers.push_back("If-Range: " + wanted.if_range);
   }
   return follow(order, sink);
 }

@@ -20,6 +20,15 @@ struct FileFacts {
   int64_t bytes = 0;
 };
 
+struct BytesWanted {
+  std::string commit;
+  std::string path;
+  int64_t offset = 0;  // of the first byte
+  // The ETag of an earlier response: if the file has another one by now, the server sends all of
+  // it. "": none.
+  std::string if_range = {};
+};
+
 // Every function that sends a request:
 // - follows redirects, at most ten, only to http and https, and never from https to http;
 // - sends the token only to the origin of the endpoint, and only if Url::is_private();
@@ -37,11 +46,9 @@ class HubClient {
   // answers for another commit, or if `listed` says something else.
   FileFacts facts(const std::string& commit, const std::string& path, const ListedFile& listed);
 
-  // Sends one request for the bytes of a file from `offset` on. With `if_range`, the etag of an
-  // earlier response, the server sends the whole file if the file has another etag by now. The
-  // sink gets only the body of a response with status 200 or 206.
-  HttpResult get(const std::string& commit, const std::string& path, int64_t offset,
-                 const std::string& if_range, const BodySink& sink);
+  // Sends one request for the bytes of a file. The sink gets only the body of a response with
+  // status 200 or 206.
+  HttpResult get(const BytesWanted& wanted, const BodySink& sink);
 
   Subject subject(const std::string& revision, const std::string& path) const;
 

@@ -19,7 +19,7 @@ Retries::Retries(int64_t most, std::string subject, PullObserver& observer)
     : most_(most), subject_(std::move(subject)), observer_(observer) {}
 
 void Retries::wait_or_throw(const Error& failure, std::optional<std::chrono::seconds> retry_after) {
-  if (++failures_ > most_ || retry_after > kLongestWait) throw failure;
+  if (++failures_ > most_ || retry_after > kLongestWait) throw Error(failure.detail());
   const std::chrono::milliseconds wait =
       retry_after ? std::chrono::milliseconds(*retry_after) : backoff(failures_);
   const ErrorDetail& detail = failure.detail();
