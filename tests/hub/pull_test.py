@@ -2,11 +2,15 @@
 
 usage: pull_test.py ENCODE [unittest arguments]
 """
+import os
+import pty
+import ssl
+import subprocess
 import unittest
 
 import layout
 import server
-from pull_case import DATA, EVERY_MODULE, MODEL, NEEDED, NOISE, Pull
+from pull_case import DATA, ENCODE, EVERY_MODULE, MODEL, NEEDED, NOISE, Pull
 from server import COMMIT, redirect
 
 
@@ -91,6 +95,23 @@ class Good(Pull):
         self.assertNotIn("hub.offline", end.err)
         self.assertEqual(self.hub.seen, [])
 
+    def test_a_terminal_has_a_bar_and_a_log_has_lines(self):
+        self.hub.bytes_per_second = 40_000
+        master, terminal = pty.openpty()
+        subprocess.run([ENCODE, "pull", MODEL], env=self.environment({"TERM": "xterm"}), stderr=terminal,
+                       stdout=subprocess.DEVNULL, check=True, timeout=100)
+        os.close(terminal)
+        self.addCleanup(os.close, master)
+        self.assertRegex(os.read(master, 1 << 16).decode(), r"model\.safetensors \[#+\.*\] +\d+% [0-9.]+ kB/19\.2 kB")
+        end = self.pull(HF_HUB_CACHE=str(self.home / "other"))
+        self.assertNotIn("\r", end.err)
+        self.assertIn("fetched model.safetensors (19.2 kB)\n", end.err)
+
+    def test_other_commands_have_no_network_code(self):
+        needed = subprocess.run(["objdump", "-p", ENCODE], check=True, capture_output=True, text=True).stdout
+        self.assertIn("NEEDED", needed)
+        self.assertNotIn("libcurl", needed)
+
 
 class Token(Pull):
     def authorizations(self, role):
@@ -131,6 +152,37 @@ class Token(Pull):
     def test_no_output_shows_the_token(self):
         end = self.pull(HF_TOKEN="hf_secret")
         self.assertNotIn("hf_secret", end.out + end.err)
+
+class Tls(Pull):
+    def serve(self, **tls):
+        """Replaces the servers by servers with a certificate that only SSL_CERT_FILE makes trusted."""
+        self.certificate = self.home / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", self.home / "key.pem", "-out", self.certificate, "-days", "2", "-subj",
+                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, self.home / "key.pem")
+        self.hub.close()
+        self.hub = server.Hub({MODEL: server.Repository(EVERY_MODULE)}, **{name: context for name in tls})
+        self.addCleanup(self.hub.close)
+
+    def test_a_server_with_a_trusted_certificate(self):
+        self.serve(tls=True, cdn_tls=True)
+        snapshot = self.pulled(SSL_CERT_FILE=str(self.certificate), HF_TOKEN="hf_secret")
+        self.assertEqual(server.read_directory(snapshot), NEEDED)
+
+    def test_a_certificate_that_nobody_trusts(self):
+        self.serve(tls=True, cdn_tls=True)
+        self.assertIn("SSL_CERT_FILE", self.refused("hub.tls", 69, HF_TOKEN="hf_secret"))
+        self.assertEqual(self.hub.seen, [])
+
+    def test_a_redirect_from_https_to_http(self):
+        self.serve(tls=True)
+        self.assertIn("not from https to http",
+                      self.refused("hub.answer", 69, SSL_CERT_FILE=str(self.certificate)))
+        self.assertEqual(self.hub.requests("GET", "", "cdn"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -205,9 +205,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, hub, role):
+    def __init__(self, hub, role, tls):
         super().__init__(("127.0.0.1", 0), Handler)
         self.hub, self.role = hub, role
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     def handle_error(self, *_):
@@ -215,17 +217,17 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Hub:
-    """Runs both servers until close()."""
+    """Runs both servers until close(). `tls` and `cdn_tls` are an ssl.SSLContext for servers that speak https."""
 
-    def __init__(self, models=None, bytes_per_second=0):
+    def __init__(self, models=None, bytes_per_second=0, tls=None, cdn_tls=None):
         self.models = models or {}
         self.bytes_per_second = bytes_per_second
         self.seen = []
         self.blobs, self.blob_faults, self.cache_faults, self.planned = {}, {}, {}, {}
         self.ended = threading.Event()
-        self.hub, self.cdn = Server(self, "hub"), Server(self, "cdn")
-        self.address = f"http://127.0.0.1:{self.hub.server_port}"
-        self.cdn_address = f"http://localhost:{self.cdn.server_port}"  # huggingface_hub compares hosts without ports
+        self.hub, self.cdn = Server(self, "hub", tls), Server(self, "cdn", cdn_tls)
+        self.address = f"{'https' if tls else 'http'}://127.0.0.1:{self.hub.server_port}"
+        self.cdn_address = f"{'https' if cdn_tls else 'http'}://localhost:{self.cdn.server_port}"  # huggingface_hub compares hosts without ports
 
     def plan(self, method, key, *faults):
         """Plans the next answers. `key` is the path of a file, or "api" for the list of files."""
