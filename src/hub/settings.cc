@@ -27,9 +27,8 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Returns the value of a switch as huggingface_hub reads it.
-bool is_on(const char* name) {
-  std::string value = variable(name);
+// Returns whether a switch is on, as huggingface_hub reads it.
+bool is_on(std::string value) {
   for (char& c : value) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
@@ -88,7 +87,7 @@ std::string token_file() {
 }
 
 std::string token() {
-  if (is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN")) return "";
+  if (is_on(variable("HF_HUB_DISABLE_IMPLICIT_TOKEN"))) return "";
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
     std::string value = checked_token(variable(name), name);
     if (!value.empty()) return value;
@@ -123,7 +122,8 @@ std::string cache_folder() {
 
 HubSettings hub_settings() {
   HubSettings settings;
-  settings.offline = is_on("HF_HUB_OFFLINE") || is_on("TRANSFORMERS_OFFLINE");
+  const std::string offline = variable("HF_HUB_OFFLINE");
+  settings.offline = is_on(offline.empty() ? variable("TRANSFORMERS_OFFLINE") : offline);
   settings.cache = cache_folder();
   if (settings.offline) return settings;
   settings.endpoint = endpoint();

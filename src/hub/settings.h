@@ -22,7 +22,7 @@ struct HubSettings {
 
 // Reads the environment: HF_ENDPOINT, HF_TOKEN or the file HF_TOKEN_PATH or $HF_HOME/token,
 // HF_HUB_DISABLE_IMPLICIT_TOKEN, HF_HUB_CACHE and the other variables of hub_cache_folders(),
-// HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE, HF_HUB_ETAG_TIMEOUT, HF_HUB_DOWNLOAD_TIMEOUT,
+// HF_HUB_OFFLINE or else TRANSFORMERS_OFFLINE, HF_HUB_ETAG_TIMEOUT, HF_HUB_DOWNLOAD_TIMEOUT,
 // SSL_CERT_FILE. Throws Error kUsage "hub.setting" for a value that cannot be used; the message
 // never has the token. Throws "hub.setting" with the exit code of the system error if the file of
 // the token cannot be read. Not thread-safe while another thread changes the environment.

@@ -81,7 +81,9 @@ class Refusals(Pull):
         self.refused("hub.name", 64, "just-a-name")
         error = self.refused("hub.offline", 69, HF_HUB_OFFLINE="1")
         self.assertIn("HF_HUB_OFFLINE=0", error)
+        self.refused("hub.offline", 69, TRANSFORMERS_OFFLINE="yes")
         self.assertEqual(self.hub.seen, [])
+        self.pulled(HF_HUB_OFFLINE="0", TRANSFORMERS_OFFLINE="1")
 
     def test_a_machine_without_libcurl(self):
         for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
