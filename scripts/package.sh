@@ -61,6 +61,7 @@ encode $(version), $(git -C "$ROOT" rev-parse --short HEAD)
 
 Run ./encode (see ./encode --help). It needs LibTorch 2.11: set TORCH_ROOT to the folder that contains its lib/, or have a
 python3 that finds torch 2.11. It needs $(needed_version GLIBC "$@") and $(needed_version GLIBCXX "$@") or newer.
+\`encode pull\` also needs the libcurl of the system, 7.85 or newer.
 lib/ contains shared libraries of the distribution on which this was built, each under its own licence.
 README
 }

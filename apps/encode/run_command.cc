@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "pull_models.h"
 #include "run_environment.h"
 #include "supervisor/report/terminal.h"
 
@@ -11,6 +12,7 @@ namespace {
 struct RunFlags {
   bool fresh = false;
   bool overwrite = false;
+  bool pull = false;
   bool retry_set_aside = false;
 };
 
@@ -24,6 +26,7 @@ int run(const ConfigFlags& config_flags, const RunFlags& flags) {
   {
     Terminal err(STDERR_FILENO);
     Terminal out(STDOUT_FILENO);
+    if (flags.pull) pull_missing_models(config.run, err);
     stopped_by = run_experiment(config.run, environment, err, out).stopped_by;
   }
   return stopped_by == 0 ? 0 : end_by_signal(stopped_by);
@@ -39,6 +42,8 @@ Command add_run_command(CLI::App& main) {
   app->add_flag("--fresh", flags->fresh, "Delete what an earlier run left, and start over");
   app->add_flag("--overwrite", flags->overwrite,
                 "Replace files at the paths of the outputs that encode did not write");
+  app->add_flag("--pull", flags->pull,
+                "Download the model first if it is a hub id that is not on this machine");
   app->footer(
       "Examples:\n"
       "  encode run --config configs/experiment.yaml\n"

@@ -1,5 +1,5 @@
 // A Hugging Face or sentence-transformers model directory, which is read and checked without
-// LibTorch. A model is never downloaded.
+// LibTorch. Nothing here uses the network.
 #pragma once
 
 #include <cstdint>

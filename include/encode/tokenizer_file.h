@@ -27,6 +27,12 @@ struct TokenizerSource {
 // model, which special tokens are added.
 inline constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
 
+// The files beside a tokenizer that can change its ids or that other programs read with it. The
+// fingerprint contains each of them that exists.
+inline constexpr std::array<const char*, 6> kFilesBesideTokenizer = {
+    kTokenizerConfigFile, "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
+    "merges.txt"};
+
 // The most bytes of a tokenizer file.
 inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 

@@ -1,5 +1,9 @@
 #include "base/error_codes.h"
 
+#include <algorithm>
+
+#include "base/download_error_codes.h"
+
 namespace encode {
 
 namespace {
@@ -348,7 +352,15 @@ std::vector<ErrorCodes> make_table() {
 }  // namespace
 
 const std::vector<ErrorCodes>& error_code_table() {
-  static const std::vector<ErrorCodes> kTable = make_table();
+  static const std::vector<ErrorCodes> kTable = [] {
+    std::vector<ErrorCodes> rows = make_table();
+    const std::vector<ErrorCodes> downloads = download_error_codes();
+    const auto next = std::find_if(rows.begin(), rows.end(), [&](const ErrorCodes& row) {
+      return row.codes.front() > downloads.front().codes.front();
+    });
+    rows.insert(next, downloads.begin(), downloads.end());
+    return rows;
+  }();
   return kTable;
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 #include <openssl/evp.h>
@@ -21,10 +22,9 @@ constexpr size_t kReadBytes = size_t{4} << 20;
 constexpr std::string_view kReadCode = "io.read";
 
 template <typename Hash>
-std::string hash_open_file(const UniqueFd& fd, const std::string& path) {
+std::string hash_open_file(const UniqueFd& fd, const std::string& path, Hash hash = {}) {
   const int64_t size = file_size(fd, path);
   std::vector<char> buffer(std::min<size_t>(kReadBytes, static_cast<size_t>(size)));
-  Hash hash;
   for (int64_t offset = 0; offset < size;) {
     const size_t n = std::min<size_t>(buffer.size(), static_cast<size_t>(size - offset));
     pread_all(fd, {buffer.data(), n}, offset, path);
@@ -34,50 +34,60 @@ std::string hash_open_file(const UniqueFd& fd, const std::string& path) {
   return hash.hex();
 }
 
-Error no_sha256() {
+Error no_sha() {
   return Error({.exit_code = ExitCode::kInternal,
                 .code = "internal.sha256",
-                .what = "OpenSSL does not offer SHA-256",
+                .what = "OpenSSL does not offer SHA-256 or SHA-1",
                 .where = "encode",
                 .expected = "a hash function of OpenSSL that works",
                 .found = "an error of the library",
                 .hint = "this is a defect of encode; please report it"});
 }
 
+// A hash of OpenSSL.
+class Digest {
+ public:
+  explicit Digest(const EVP_MD* algorithm) : context_(EVP_MD_CTX_new()) {
+    if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), algorithm, nullptr) != 1)
+      throw no_sha();
+  }
+
+  void update(const void* data, size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+
+  std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+    unsigned int size = 0;
+    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    for (unsigned int i = 0; i < size; ++i) {
+      text += kDigits[digest[i] >> 4];
+      text += kDigits[digest[i] & 15];
+    }
+    return text;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+};
+
 }  // namespace
 
 struct Sha256::State {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  State() = default;
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() { EVP_MD_CTX_free(context); }
+  Digest digest{EVP_sha256()};
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1)
-    throw no_sha256();
-}
+Sha256::Sha256() : state_(std::make_unique<State>()) {}
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 Sha256::~Sha256() = default;
 
-void Sha256::update(const void* data, size_t size) {
-  EVP_DigestUpdate(state_->context, data, size);
-}
+void Sha256::update(const void* data, size_t size) { state_->digest.update(data, size); }
 
-std::string Sha256::hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(state_->context, digest.data(), &size);
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
-}
+std::string Sha256::hex() { return state_->digest.hex(); }
 
 std::string sha256_hex(std::string_view data) {
   Sha256 hash;
@@ -88,7 +98,7 @@ std::string sha256_hex(std::string_view data) {
 std::array<std::byte, 32> sha256_bytes(std::span<const std::byte> data) {
   std::array<unsigned char, 32> digest = {};
   if (EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
-    throw no_sha256();
+    throw no_sha();
   return std::bit_cast<std::array<std::byte, 32>>(digest);
 }
 
@@ -98,6 +108,13 @@ std::string sha256_file(const std::string& path) {
 
 std::string sha256_of(const UniqueFd& fd, const std::string& path) {
   return hash_open_file<Sha256>(fd, path);
+}
+
+std::string git_blob_sha1_of(const UniqueFd& fd, const std::string& path) {
+  Digest digest(EVP_sha1());
+  const std::string header = fmt::format("blob {}", file_size(fd, path));
+  digest.update(header.c_str(), header.size() + 1);  // with the NUL at its end
+  return hash_open_file(fd, path, std::move(digest));
 }
 
 struct Xxh3::State {

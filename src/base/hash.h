@@ -37,6 +37,10 @@ std::string sha256_file(const std::string& path);
 // Does the same for an open file. `path` is for messages. Throws what file_size() and pread_all()
 // throw.
 std::string sha256_of(const UniqueFd& fd, const std::string& path);
+// Returns the 40 digits by which git names the content of an open file: the SHA-1 of
+// "blob <size>\0" and the bytes. It identifies a file, but is no defence against an attacker.
+// Throws what sha256_of() and Sha256() throw.
+std::string git_blob_sha1_of(const UniqueFd& fd, const std::string& path);
 
 // XXH3-128 of data that comes in pieces (xxHash). An attacker can forge it. Not thread-safe.
 class Xxh3 {

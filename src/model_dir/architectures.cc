@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
+#include <vector>
 
 #include "encode/model_directory.h"
+
+#include "base/units.h"
+#include "model_dir/refusal.h"
 
 namespace encode {
 namespace {
@@ -76,6 +81,18 @@ const Architecture* find_architecture(std::string_view model_type) {
       std::find_if(kArchitectures.begin(), kArchitectures.end(),
                    [&](const Architecture& entry) { return entry.model_type == model_type; });
   return found != kArchitectures.end() ? found : nullptr;
+}
+
+Error unsupported_architecture(std::string_view model_type) {
+  std::vector<std::string_view> known;
+  for (const Architecture& entry : kArchitectures) known.push_back(entry.model_type);
+  return refusal(
+      {.code = "model.type",
+       .what = "encode does not support this architecture",
+       .where = "config.json: model_type",
+       .expected = fmt::format("one of: {}", fmt::join(known, ", ")),
+       .found = fmt::format("'{}'", preview(model_type)),
+       .hint = "'encode models' describes them; docs/adding-a-model.md shows how to add one"});
 }
 
 }  // namespace encode

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "encode/error.h"
+
 namespace encode {
 
 // How the positions of an architecture limit the length of a text.
@@ -28,5 +30,8 @@ std::span<const Architecture> architectures();
 
 // Returns nullptr if there is no architecture of this name.
 const Architecture* find_architecture(std::string_view model_type);
+
+// Makes the Error kConfig "model.type" for a model_type that is not in the list.
+Error unsupported_architecture(std::string_view model_type);
 
 }  // namespace encode

@@ -1,7 +1,6 @@
 #include "encode/model_directory.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <utility>
 
@@ -22,15 +21,11 @@ namespace {
 
 // Opens the files of the tokenizer, so that ModelFolder checks and records them.
 void visit_tokenizer_files(const ModelFolder& folder) {
-  static constexpr std::array<const char*, 6> kBeside = {
-      kTokenizerConfigFile, "special_tokens_map.json",
-      "added_tokens.json",  "vocab.txt",
-      "vocab.json",         "merges.txt"};
   const auto visit = [&folder](const char* name) {
     if (folder.has(name)) folder.open_file(name);
   };
   for (const char* name : kTokenizerFiles) visit(name);
-  for (const char* name : kBeside) visit(name);
+  for (const char* name : kFilesBesideTokenizer) visit(name);
 }
 
 // Adds the modules that sentence-transformers assumes for a directory without modules.json.

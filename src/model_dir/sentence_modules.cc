@@ -15,19 +15,6 @@
 namespace encode {
 namespace {
 
-constexpr const char* kModulesFile = "modules.json";
-constexpr const char* kModuleConfigFile = "config.json";
-
-enum class ModuleType {
-  kTransformer,
-  kStaticEmbedding,
-  kPooling,
-  kDense,
-  kLayerNorm,
-  kNormalize,
-  kDropout,
-};
-
 struct ModuleClass {
   std::string_view name;
   std::string_view file;  // the file of sentence-transformers 6, without .py
@@ -36,7 +23,7 @@ struct ModuleClass {
 
 constexpr auto kModuleClasses = std::to_array<ModuleClass>({
     {"Transformer", "transformer", ModuleType::kTransformer},
-    {"StaticEmbedding", "static_embedding", ModuleType::kStaticEmbedding},
+    {"StaticEmbedding", "static_embedding", ModuleType::kStatic},
     {"Pooling", "pooling", ModuleType::kPooling},
     {"Dense", "dense", ModuleType::kDense},
     {"LayerNorm", "layer_norm", ModuleType::kLayerNorm},
@@ -161,9 +148,6 @@ SentenceModule read_normalize(const ModelFolder& root, const std::string& path) 
   return module;
 }
 
-// Returns true if the path is the model directory, for which model2vec writes ".".
-bool is_root(const std::string& path) { return path.empty() || path == "."; }
-
 // Returns the second part of a StaticEmbedding, which takes the mean of the token vectors.
 SentenceModule mean_of_tokens() {
   SentenceModule module;
@@ -188,22 +172,15 @@ void require_order(const ModelFolder& root, const ModuleList& list, bool has_inp
       poolings == 1 ? "another module before the Pooling" : fmt::format("{} of them", poolings));
 }
 
-// Reads modules.json entry by entry.
+// Builds the ModuleList entry by entry.
 class ModuleReader {
  public:
   explicit ModuleReader(const ModelFolder& root) : root_(root) {}
 
-  void read(const Json& entry) {
-    const JsonFields fields(entry, root_.path_of(kModulesFile), "model.modules");
-    const std::string type = fields.string("type");
-    const std::string path = fields.string_or("path", "");
-    const std::optional<ModuleType> known = module_type(type);
-    if (!known)
-      throw bad_modules(root_, fmt::format("module type '{}' is not supported", preview(type)),
-                        fmt::format("'{}'", preview(type)));
+  void read(const ModuleEntry& entry) {
     const size_t before = list_.modules.size();
-    add(*known, path);
-    if (list_.modules.size() > before) list_.modules.back().path = path;
+    add(entry.type, entry.path);
+    if (list_.modules.size() > before) list_.modules.back().path = entry.path;
   }
 
   ModuleList finish() {
@@ -215,15 +192,15 @@ class ModuleReader {
   void add(ModuleType type, const std::string& path) {
     switch (type) {
       case ModuleType::kTransformer:
-      case ModuleType::kStaticEmbedding:
+      case ModuleType::kStatic:
         if (std::exchange(has_input_, true) || !list_.modules.empty()) {
           throw bad_modules(root_,
                             "the Transformer or StaticEmbedding is not the first module, or not "
                             "the only one",
                             fmt::format("'{}'", preview(path)));
         }
-        list_.input_folder = is_root(path) ? "" : path;
-        list_.is_static = type == ModuleType::kStaticEmbedding;
+        list_.input_folder = path;
+        list_.is_static = type == ModuleType::kStatic;
         if (list_.is_static) list_.modules.push_back(mean_of_tokens());
         break;
       case ModuleType::kPooling:
@@ -250,16 +227,31 @@ class ModuleReader {
 
 }  // namespace
 
-std::optional<ModuleList> read_modules(const ModelFolder& root) {
-  if (!root.has(kModulesFile)) return std::nullopt;
+std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
   const Json json = root.read_json(kModulesFile, kConfigJson, "model.modules");
   if (!json.is_array() || json.empty() || static_cast<int64_t>(json.size()) > kMaxModules) {
     throw bad_modules(root,
                       fmt::format("modules.json is not a list of 1 to {} modules", kMaxModules),
                       preview(json.dump()));
   }
+  std::vector<ModuleEntry> entries;
+  for (const Json& entry : json) {
+    const JsonFields fields(entry, root.path_of(kModulesFile), "model.modules");
+    const std::string type = fields.string("type");
+    const std::optional<ModuleType> known = module_type(type);
+    if (!known)
+      throw bad_modules(root, fmt::format("module type '{}' is not supported", preview(type)),
+                        fmt::format("'{}'", preview(type)));
+    const std::string path = fields.string_or("path", "");
+    entries.push_back({.type = *known, .path = path == "." ? "" : path});
+  }
+  return entries;
+}
+
+std::optional<ModuleList> read_modules(const ModelFolder& root) {
+  if (!root.has(kModulesFile)) return std::nullopt;
   ModuleReader reader(root);
-  for (const Json& entry : json) reader.read(entry);
+  for (const ModuleEntry& entry : read_module_entries(root)) reader.read(entry);
   return reader.finish();
 }
 

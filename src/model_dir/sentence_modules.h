@@ -11,6 +11,31 @@
 
 namespace encode {
 
+inline constexpr const char* kModulesFile = "modules.json";
+inline constexpr const char* kModuleConfigFile = "config.json";  // in the folder of each module
+
+enum class ModuleType {
+  kTransformer,
+  kStatic,  // StaticEmbedding
+  kPooling,
+  kDense,
+  kLayerNorm,
+  kNormalize,
+  kDropout,
+};
+
+struct ModuleEntry {
+  ModuleType type = ModuleType::kTransformer;
+  // A folder of the model directory that may not exist, or "" for the directory itself, for which
+  // model2vec writes ".". It is not checked.
+  std::string path;
+};
+
+// Returns the entries of modules.json in their order, without a look at the folders. Throws Error
+// kConfig "model.modules" if it is malformed or has a module that encode does not support, and what
+// ModelFolder throws.
+std::vector<ModuleEntry> read_module_entries(const ModelFolder& root);
+
 // The modules of a checked modules.json. The first is a Transformer followed by one Pooling, or a
 // StaticEmbedding. Any Dense, LayerNorm and Normalize modules follow, in any order.
 struct ModuleList {

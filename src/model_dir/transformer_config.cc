@@ -16,8 +16,6 @@
 namespace encode {
 namespace {
 
-constexpr const char* kConfigFile = "config.json";
-
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -159,12 +157,12 @@ void require_known_keys(const Json& config, const std::string& where) {
 }  // namespace
 
 TransformerConfig read_transformer_config(const ModelFolder& folder) {
-  if (folder.has("adapter_config.json")) {
+  if (folder.has(kAdapterFile)) {
     throw refusal({.code = "model.unsupported",
                    .what = "the directory has a PEFT adapter, not a whole model",
-                   .where = folder.path_of("adapter_config.json"),
+                   .where = folder.path_of(kAdapterFile),
                    .expected = "a model with all its weights",
-                   .found = "adapter_config.json",
+                   .found = kAdapterFile,
                    .hint = "merge the adapter with PEFT's merge_and_unload() and save the result"});
   }
   const std::string where = folder.path_of(kConfigFile);
@@ -188,14 +186,7 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
 }
 
 std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
-  // sentence-transformers writes the first name. It also reads the other names, which its first
-  // releases wrote, in this order.
-  static constexpr std::array<const char*, 7> kNames = {
-      "sentence_bert_config.json",       "sentence_roberta_config.json",
-      "sentence_distilbert_config.json", "sentence_camembert_config.json",
-      "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
-      "sentence_xlnet_config.json"};
-  for (const char* name : kNames) {
+  for (const char* name : kSentenceConfigFiles) {
     if (!folder.has(name)) continue;
     const Json config = folder.read_json(name, kConfigJson, "model.sentence_bert_config");
     const std::string where = folder.path_of(name);

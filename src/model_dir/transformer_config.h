@@ -2,6 +2,7 @@
 // tokenizer_config.json.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,16 @@
 #include "model_dir/model_folder.h"
 
 namespace encode {
+
+inline constexpr const char* kConfigFile = "config.json";
+inline constexpr const char* kAdapterFile = "adapter_config.json";  // of a PEFT adapter
+// sentence-transformers writes the first name. It also reads the other names, which its first
+// releases wrote, in this order.
+inline constexpr std::array<const char*, 7> kSentenceConfigFiles = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json"};
 
 struct TransformerConfig {
   std::string text;  // the whole config.json

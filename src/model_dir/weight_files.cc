@@ -14,8 +14,6 @@
 namespace encode {
 namespace {
 
-constexpr const char* kSingleFile = "model.safetensors";
-constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kEitherFile = "model.safetensors or model.safetensors.index.json";
 
 bool ends_with(std::string_view text, std::string_view end) {
@@ -26,44 +24,16 @@ Error bad_index(const ModelFolder& folder, std::string what, std::string expecte
                 std::string found) {
   return refusal({.code = "model.index",
                   .what = std::move(what),
-                  .where = folder.path_of(kIndexFile),
+                  .where = folder.path_of(kWeightsIndexFile),
                   .expected = std::move(expected),
                   .found = std::move(found),
                   .hint = "download the index and all shards again"});
 }
 
-// Throws an Error that names the weights in another format, if there are any.
-[[noreturn]] void refuse_no_weights(const ModelFolder& folder) {
-  static constexpr std::array<std::string_view, 10> kOther = {
-      ".bin", ".pt",      ".pth",  ".pkl",  ".ckpt",
-      ".h5",  ".msgpack", ".gguf", ".onnx", ".bin.index.json"};
-  for (const std::string& name : folder.list()) {
-    if (std::none_of(kOther.begin(), kOther.end(), [&](auto end) { return ends_with(name, end); }))
-      continue;
-    throw refusal({.code = "model.format",
-                   .what = "the weights are not in the safetensors format",
-                   .where = folder.path(),
-                   .expected = kEitherFile,
-                   .found = preview(name),
-                   .hint = "pickle files can run code and are never opened. Convert once, with a "
-                           "copy you trust:\n"
-                           "python -c \"from transformers import AutoModel; "
-                           "AutoModel.from_pretrained('DIR').save_pretrained('NEW_DIR')\"\n"
-                           "and copy the tokenizer files and module folders beside it"});
-  }
-  throw refusal({.code = "model.missing",
-                 .what = "the model has no weights",
-                 .where = folder.path(),
-                 .expected = kEitherFile,
-                 .found = "neither",
-                 .hint = "download or copy the model again, in full",
-                 .exit_code = ExitCode::kNoInput});
-}
-
 // Returns the weight_map of the index: the shard of each tensor.
 std::map<std::string, std::string> read_weight_map(const ModelFolder& folder) {
-  const Json index = folder.read_json(kIndexFile, kIndexJson, "model.index");
-  const JsonFields fields(index, folder.path_of(kIndexFile), "model.index");
+  const Json index = folder.read_json(kWeightsIndexFile, kIndexJson, "model.index");
+  const JsonFields fields(index, folder.path_of(kWeightsIndexFile), "model.index");
   const Json& weight_map = fields.object("weight_map");
   std::map<std::string, std::string> shard_of;
   std::set<std::string> shards;
@@ -115,11 +85,51 @@ TensorMap read_shards(const ModelFolder& folder) {
 
 }  // namespace
 
+void refuse_no_weights(const std::string& where, const std::vector<std::string>& names) {
+  static constexpr std::array<std::string_view, 10> kOther = {
+      ".bin", ".pt",      ".pth",  ".pkl",  ".ckpt",
+      ".h5",  ".msgpack", ".gguf", ".onnx", ".bin.index.json"};
+  std::vector<std::string> others;
+  for (const std::string& name : names) {
+    if (std::any_of(kOther.begin(), kOther.end(), [&](auto end) { return ends_with(name, end); }))
+      others.push_back(preview(name));
+  }
+  if (!others.empty()) {
+    constexpr size_t kShown = 5;
+    const size_t more = others.size() - std::min(others.size(), kShown);
+    others.resize(others.size() - more);
+    throw refusal({.code = "model.format",
+                   .what = "the weights are not in the safetensors format",
+                   .where = where,
+                   .expected = kEitherFile,
+                   .found = fmt::format("{}{}", fmt::join(others, ", "),
+                                        more > 0 ? fmt::format(" and {} more", more) : ""),
+                   .hint = "pickle files can run code and are never opened. Convert once, with a "
+                           "copy you trust:\n"
+                           "python -c \"from transformers import AutoModel; "
+                           "AutoModel.from_pretrained('DIR').save_pretrained('NEW_DIR')\"\n"
+                           "and copy the tokenizer files and module folders beside it"});
+  }
+  throw refusal({.code = "model.missing",
+                 .what = "the model has no weights",
+                 .where = where,
+                 .expected = kEitherFile,
+                 .found = "neither",
+                 .hint = "download or copy the model again, in full",
+                 .exit_code = ExitCode::kNoInput});
+}
+
+std::set<std::string> read_shard_names(const ModelFolder& folder) {
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : read_weight_map(folder)) shards.insert(shard);
+  return shards;
+}
+
 TensorMap read_weights(const ModelFolder& folder) {
-  if (folder.has(kSingleFile))
-    return read_safetensors(folder.open_weights(kSingleFile), folder.path_of(kSingleFile));
-  if (folder.has(kIndexFile)) return read_shards(folder);
-  refuse_no_weights(folder);
+  if (folder.has(kWeightsFile))
+    return read_safetensors(folder.open_weights(kWeightsFile), folder.path_of(kWeightsFile));
+  if (folder.has(kWeightsIndexFile)) return read_shards(folder);
+  refuse_no_weights(folder.path(), folder.list());
 }
 
 }  // namespace encode

@@ -8,12 +8,11 @@
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
+#include "model_dir/sentence_modules.h"
+#include "model_dir/weight_files.h"
 
 namespace encode {
 namespace {
-
-constexpr const char* kConfigFile = "config.json";
-constexpr const char* kWeightsFile = "model.safetensors";
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
@@ -109,8 +108,8 @@ TensorMap read_module_weights(const ModelFolder& folder, std::string_view module
 
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings) {
   constexpr const char* kCode = "model.dense";
-  const std::string where = folder.path_of(kConfigFile);
-  const Json config = folder.read_json(kConfigFile, kConfigJson, kCode);
+  const std::string where = folder.path_of(kModuleConfigFile);
+  const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kCode);
   const JsonFields fields(config, where, kCode);
   SentenceModule module;
   module.kind = SentenceModule::Kind::kDense;
@@ -132,8 +131,8 @@ SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& w
 
 SentenceModule read_layer_norm(const ModelFolder& folder) {
   constexpr const char* kCode = "model.layer_norm";
-  const Json config = folder.read_json(kConfigFile, kConfigJson, kCode);
-  const JsonFields fields(config, folder.path_of(kConfigFile), kCode);
+  const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kCode);
+  const JsonFields fields(config, folder.path_of(kModuleConfigFile), kCode);
   SentenceModule module;
   module.kind = SentenceModule::Kind::kLayerNorm;
   module.in_features = fields.integer("dimension", 1, kMaxEmbeddingDim);

@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 
-#include "encode/error.h"
-
-#include "base/units.h"
+#include "model_dir/architectures.h"
 #include "models/architectures.h"
 
 namespace encode {
@@ -59,14 +56,7 @@ std::unique_ptr<Model> load_model(const std::string& model_type, const ModelSour
     return entry.first == model_type;
   });
   if (found != kLoaders.end()) return found->second(source);
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "model.type",
-       .what = "encode does not support this architecture",
-       .where = "config.json: model_type",
-       .expected = fmt::format("one of: {}", fmt::join(supported_model_types(), ", ")),
-       .found = fmt::format("'{}'", preview(model_type)),
-       .hint = "'encode models' describes them; docs/adding-a-model.md shows how to add one"});
+  throw unsupported_architecture(model_type);
 }
 
 }  // namespace encode

@@ -38,7 +38,8 @@ std::string sources(const std::vector<std::string>& folders) {
       const fs::path& path = entry.path();
       const bool source =
           path.extension() == ".cc" || path.extension() == ".h" || path.extension() == ".py";
-      if (source && path.stem() != "error_codes" && path.stem() != "error_codes_test")
+      const std::string stem = path.stem().string();
+      if (source && !stem.ends_with("error_codes") && stem != "error_codes_test")
         text += read_bytes(path.string());
     }
   }

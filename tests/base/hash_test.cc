@@ -28,6 +28,16 @@ TEST(Sha256, MatchesThePublishedVectors) {
   EXPECT_EQ(sha256_hex(""), kSha256OfNothing);
 }
 
+// "Pro Git" has the second hash, in the chapter on git objects. The first is the empty blob.
+TEST(GitBlob, MatchesGit) {
+  const TempDir dir;
+  const auto hash = [](const std::string& path) {
+    return git_blob_sha1_of(open_for_reading(path, "io.read"), path);
+  };
+  EXPECT_EQ(hash(dir.write("empty", "")), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+  EXPECT_EQ(hash(dir.write("text", "test content\n")), "d670460b4b4aece5915caf5c68d12f560a9fe3e4");
+}
+
 TEST(Xxh3, MatchesThePublishedVector) { EXPECT_EQ(xxh3_hex(""), kXxh3OfNothing); }
 
 // Returns a text that is longer than the buffer of sha256_file() and xxh3_file().

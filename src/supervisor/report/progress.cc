@@ -13,12 +13,24 @@ constexpr auto kWindow = std::chrono::seconds(30);
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kPlainLine = std::chrono::seconds(10);
 
-std::string bar(double fraction, size_t cells) {
-  const auto full = static_cast<size_t>(fraction * static_cast<double>(cells));
-  return fmt::format(" [{:.<{}}]", std::string(full, '#'), cells);
-}
-
 }  // namespace
+
+std::string progress_line(const std::string& name, double fraction, const std::string& facts,
+                          size_t width) {
+  constexpr size_t kMaxCells = 30;
+  constexpr size_t kMinCells = 5;
+  constexpr size_t kBrackets = 3;
+  const size_t taken = name.size() + facts.size() + kBrackets;
+  std::string line = name;
+  if (width >= taken + kMinCells) {
+    const size_t cells = std::min(kMaxCells, width - taken);
+    const auto full = static_cast<size_t>(fraction * static_cast<double>(cells));
+    line += fmt::format(" [{:.<{}}]", std::string(full, '#'), cells);
+  }
+  line += facts;
+  if (width > 0 && line.size() > width) line.resize(width);
+  return line;
+}
 
 std::string render_progress(const ProgressView& view, size_t width) {
   const double fraction =
@@ -31,16 +43,7 @@ std::string render_progress(const ProgressView& view, size_t width) {
   if (view.tokens_per_second > 0)
     facts += fmt::format(", {} tokens/s", format_rate(view.tokens_per_second));
   if (view.seconds_left >= 0) facts += fmt::format(", {} left", format_duration(view.seconds_left));
-
-  constexpr size_t kMaxCells = 30;
-  constexpr size_t kMinCells = 5;
-  constexpr size_t kBrackets = 3;
-  const size_t taken = view.stream.size() + facts.size() + kBrackets;
-  std::string line = view.stream;
-  if (width >= taken + kMinCells) line += bar(fraction, std::min(kMaxCells, width - taken));
-  line += facts;
-  if (width > 0 && line.size() > width) line.resize(width);
-  return line;
+  return progress_line(view.stream, fraction, facts, width);
 }
 
 void RateMeter::add(Clock::time_point now, int64_t rows, int64_t tokens) {

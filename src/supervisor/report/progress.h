@@ -22,9 +22,14 @@ struct ProgressView {
   double seconds_left = -1;  // of the whole run; negative: unknown
 };
 
-// Returns "train_tc [#####.....]  43% 21,500/50,621 rows, 20.7k tokens/s, 3 m 05 s left". The line
-// has at most `width` columns: first the bar shrinks, then the end of the line is cut. If `width`
-// is 0, the line has no bar and no limit, for a log.
+// Returns "<name> [#####.....]<facts>" with the given part of the bar filled. The line has at most
+// `width` columns: first the bar shrinks, then the end of the line is cut. If `width` is 0, the
+// line has no bar and no limit, for a log. `fraction` is from 0 to 1.
+std::string progress_line(const std::string& name, double fraction, const std::string& facts,
+                          size_t width);
+
+// Returns "train_tc [#####.....]  43% 21,500/50,621 rows, 20.7k tokens/s, 3 m 05 s left". `width`
+// is that of progress_line().
 std::string render_progress(const ProgressView& view, size_t width);
 
 // Measures rows and tokens per second over the last 30 seconds. The rates are 0 until two samples

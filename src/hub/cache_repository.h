@@ -1,0 +1,48 @@
+// One model in the cache of huggingface_hub (model_dir/hub_cache.h has the layout). Whatever kills
+// the process, the cache stays as Python tools expect it: a blob appears under its name complete
+// and synced, a link appears with its target, and a ref is written last.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hub/file_lock.h"
+#include "hub/observer.h"
+
+namespace encode::hub {
+
+// All paths that the functions take have passed is_safe_path(), and all etags is_content_hash(), so
+// nothing is written outside of the cache. Failed system calls throw Error "hub.cache", "io.mkdir"
+// and what FileLock throws. Not thread-safe.
+class CacheRepository {
+ public:
+  // Creates the folders of the model. `observer` must outlive the object.
+  CacheRepository(const std::string& cache, const std::string& model, PullObserver& observer);
+
+  std::string snapshot(const std::string& commit) const;  // the folder; it may not exist
+  void create_snapshot(const std::string& commit) const;
+  // Removes links of a snapshot whose blobs somebody has deleted.
+  void remove_broken_links(const std::string& commit) const;
+
+  std::string blob(const std::string& etag) const;        // the path; it may not exist
+  std::string incomplete(const std::string& etag) const;  // where the blob grows
+  bool has_blob(const std::string& etag, int64_t bytes) const;
+  FileLock lock_blob(const std::string& etag) const;  // must be held while the blob is written
+  // Gives a complete and synced incomplete() the name of the blob.
+  void publish_blob(const std::string& etag) const;
+
+  // Makes <snapshot>/<path> a link to the blob, in place of what is there.
+  void link(const std::string& commit, const std::string& path, const std::string& etag) const;
+  // Makes refs/<revision> name the commit. Does nothing for a revision that is the commit.
+  void write_ref(const std::string& revision, const std::string& commit) const;
+
+ private:
+  FileLock lock(const std::string& name) const;
+  std::string beside(const std::string& kind) const;
+
+  const std::string root_;   // <cache>/models--org--name
+  const std::string locks_;  // <cache>/.locks/models--org--name
+  PullObserver& observer_;
+};
+
+}  // namespace encode::hub

@@ -1,0 +1,93 @@
+#include "hub/url.h"
+
+#include <fmt/format.h>
+#include <memory>
+
+#include "hub/curl_functions.h"
+
+namespace encode::hub {
+namespace {
+
+constexpr size_t kMaxUrlBytes = 16 << 10;
+
+struct UrlCleanup {
+  void operator()(CURLU* handle) const { curl().url_cleanup(handle); }
+};
+using Handle = std::unique_ptr<CURLU, UrlCleanup>;
+
+// Returns "" if the URL does not have the part.
+std::string part(CURLU* handle, CURLUPart which, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl().url_get(handle, which, &text, flags) != CURLUE_OK) return "";
+  std::string copy = text;
+  curl().free(text);
+  return copy;
+}
+
+std::optional<Url> read(CURLU* handle) {
+  Url url;
+  url.text = part(handle, CURLUPART_URL);
+  url.scheme = part(handle, CURLUPART_SCHEME);
+  url.host = part(handle, CURLUPART_HOST);
+  url.port = part(handle, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  url.has_credentials =
+      !part(handle, CURLUPART_USER).empty() || !part(handle, CURLUPART_PASSWORD).empty();
+  url.has_query =
+      !part(handle, CURLUPART_QUERY).empty() || !part(handle, CURLUPART_FRAGMENT).empty();
+  for (char& c : url.host) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const bool http = url.scheme == "http" || url.scheme == "https";
+  if (!http || url.host.empty() || url.text.size() > kMaxUrlBytes) return std::nullopt;
+  return url;
+}
+
+bool is_plain(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+}  // namespace
+
+bool Url::is_private() const {
+  return scheme == "https" || host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+std::optional<Url> parse_url(const std::string& text) {
+  const Handle handle(curl().url());
+  // CURLU_NON_SUPPORT_SCHEME: read() refuses other schemes, whatever this libcurl supports.
+  if (text.size() > kMaxUrlBytes || curl().url_set(handle.get(), CURLUPART_URL, text.c_str(),
+                                                   CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+    return std::nullopt;
+  return read(handle.get());
+}
+
+std::optional<Url> resolve_location(const Url& base, const std::string& location) {
+  const Handle handle(curl().url());
+  const auto set = [&handle](const std::string& text) {
+    return curl().url_set(handle.get(), CURLUPART_URL, text.c_str(),
+                          CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE) == CURLUE_OK;
+  };
+  if (location.size() > kMaxUrlBytes || !set(base.text) || !set(location)) return std::nullopt;
+  return read(handle.get());
+}
+
+std::string escape_url_part(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (is_plain(c)) {
+      escaped += c;
+    } else {
+      escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return escaped;
+}
+
+std::string escape_url_path(std::string_view path) {
+  std::string escaped;
+  for (const char c : path) escaped += c == '/' ? "/" : escape_url_part({&c, 1});
+  return escaped;
+}
+
+}  // namespace encode::hub

@@ -1,0 +1,168 @@
+#include "model_dir/needed_files.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/tokenizer_file.h"
+
+#include "base/units.h"
+#include "model_dir/architectures.h"
+#include "model_dir/model_folder.h"
+#include "model_dir/refusal.h"
+#include "model_dir/sentence_modules.h"
+#include "model_dir/sentence_settings.h"
+#include "model_dir/transformer_config.h"
+#include "model_dir/weight_files.h"
+
+namespace encode {
+namespace {
+
+bool has_weights(ModuleType type) {
+  return type == ModuleType::kDense || type == ModuleType::kLayerNorm;
+}
+
+bool is_input(ModuleType type) {
+  return type == ModuleType::kTransformer || type == ModuleType::kStatic;
+}
+
+void require_architecture(const ModelFolder& folder) {
+  const TransformerConfig config = read_transformer_config(folder);
+  if (find_architecture(config.model_type) == nullptr)
+    throw unsupported_architecture(config.model_type);
+}
+
+// Collects the files in rounds. Each function adds what is known from the files that are there.
+class Selection {
+ public:
+  Selection(const std::set<std::string>& available, const std::string& folder)
+      : available_(available), root_(ModelFolder::open(folder, nullptr)) {}
+
+  std::vector<std::string> run() {
+    add("", kModulesFile);
+    if (!complete()) return result();
+    if (available_.contains(kModulesFile)) add_modules();
+    add_input();
+    if (!complete()) return result();
+    add_weights();
+    return result();
+  }
+
+ private:
+  void add(const std::string& prefix, const std::string& name) {
+    if (available_.contains(prefix + name)) needed_.insert(prefix + name);
+  }
+
+  bool has(const std::string& file) const {
+    const size_t slash = file.find('/');
+    if (slash == std::string::npos) return root_.has(file);
+    const std::string folder = file.substr(0, slash);
+    return root_.has(folder) && root_.subfolder(folder).has(file.substr(slash + 1));
+  }
+
+  bool complete() const {
+    return std::all_of(needed_.begin(), needed_.end(),
+                       [this](const std::string& file) { return has(file); });
+  }
+
+  // Returns the names in a folder of the repository.
+  std::vector<std::string> names(const std::string& prefix) const {
+    std::vector<std::string> found;
+    for (const std::string& file : available_) {
+      if (file.starts_with(prefix) && file.find('/', prefix.size()) == std::string::npos)
+        found.push_back(file.substr(prefix.size()));
+    }
+    return found;
+  }
+
+  std::string where(const std::string& prefix) const {
+    return fmt::format("{}{}", root_.path(), prefix.empty() ? "" : "/" + prefix);
+  }
+
+  void add_modules() {
+    for (const ModuleEntry& module : read_module_entries(root_)) {
+      if (!module.path.empty()) root_.has(module.path);  // refuses an unsafe name
+      const std::string prefix = module.path.empty() ? "" : module.path + "/";
+      if (is_input(module.type)) {
+        prefix_ = prefix;
+        is_static_ = module.type == ModuleType::kStatic;
+        continue;
+      }
+      if (module.path.empty()) continue;
+      add(prefix, kModuleConfigFile);
+      if (!has_weights(module.type)) continue;
+      if (!available_.contains(prefix + kWeightsFile))
+        refuse_no_weights(where(prefix), names(prefix));
+      modules_with_weights_.push_back(prefix);
+    }
+  }
+
+  // Adds the small files of the transformer. Refuses a repository that can never be used before
+  // anything large is downloaded.
+  void add_input() {
+    if (!is_static_ && !available_.contains(prefix_ + kConfigFile)) {
+      throw refusal({.code = "model.missing",
+                     .what = "the repository has no config.json, so it is not a model that encode "
+                             "can load",
+                     .where = where(prefix_),
+                     .expected = "a transformers or sentence-transformers model",
+                     .found = fmt::format("{} other files", available_.size()),
+                     .hint = "choose the repository from which this one was made: it usually has "
+                             "the name without a suffix such as -GGUF or -onnx",
+                     .exit_code = ExitCode::kNoInput});
+    }
+    if (!available_.contains(prefix_ + kWeightsFile) &&
+        !available_.contains(prefix_ + kWeightsIndexFile))
+      refuse_no_weights(where(prefix_), names(prefix_));
+    add("", kSettingsFile);
+    add(prefix_, kConfigFile);
+    add(prefix_, kAdapterFile);  // read_transformer_config() refuses the model because of it
+    for (const char* name : kSentenceConfigFiles) add(prefix_, name);
+    for (const char* name : kTokenizerFiles) add(prefix_, name);
+    for (const char* name : kFilesBesideTokenizer) add(prefix_, name);
+  }
+
+  void add_weights() {
+    const ModelFolder folder =
+        prefix_.empty() ? root_ : root_.subfolder(prefix_.substr(0, prefix_.size() - 1));
+    if (!is_static_) require_architecture(folder);
+    for (const std::string& prefix : modules_with_weights_) add(prefix, kWeightsFile);
+    if (available_.contains(prefix_ + kWeightsFile)) {
+      add(prefix_, kWeightsFile);
+      return;
+    }
+    add(prefix_, kWeightsIndexFile);
+    if (!complete()) return;
+    for (const std::string& shard : read_shard_names(folder)) {
+      folder.has(shard);  // refuses an unsafe name
+      if (!available_.contains(prefix_ + shard)) {
+        throw refusal({.code = "model.missing",
+                       .what = "the repository does not have a shard that its index names",
+                       .where = folder.path_of(kWeightsIndexFile),
+                       .expected = preview(shard),
+                       .found = "no such file in the repository",
+                       .hint = "choose another revision of the model",
+                       .exit_code = ExitCode::kNoInput});
+      }
+      add(prefix_, shard);
+    }
+  }
+
+  std::vector<std::string> result() const { return {needed_.begin(), needed_.end()}; }
+
+  const std::set<std::string>& available_;
+  ModelFolder root_;
+  std::string prefix_;  // of the first module: "" or "0_Transformer/"
+  bool is_static_ = false;
+  std::vector<std::string> modules_with_weights_;  // their prefixes
+  std::set<std::string> needed_;
+};
+
+}  // namespace
+
+std::vector<std::string> needed_files(const std::set<std::string>& available,
+                                      const std::string& folder) {
+  return Selection(available, folder).run();
+}
+
+}  // namespace encode

@@ -1,0 +1,25 @@
+// Which files of a model repository encode reads.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace encode {
+
+// Returns the files of a repository that encode needs, sorted, with the files beside them that
+// Python tools read to use the model in the same way. `available` are all files of the repository,
+// such as "1_Pooling/config.json". Which files are needed depends on the content of some of them,
+// so a caller downloads a model in rounds: while the result names a file that `folder` does not
+// have, download it into `folder` and call again. Three rounds are enough.
+//
+// Never returns weights in another format than safetensors, and returns the weights only when
+// config.json shows that encode has the architecture. Throws Error:
+//   "model.format"     kConfig   the weights are in another format
+//   "model.missing"    kNoInput  there is no config.json, no weights or not all shards
+//   "model.name"       kConfig   a file in `folder` refers to a file that is not in the directory
+// and what open_model_directory() throws for modules.json, config.json and the index.
+std::vector<std::string> needed_files(const std::set<std::string>& available,
+                                      const std::string& folder);
+
+}  // namespace encode
