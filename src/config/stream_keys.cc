@@ -10,6 +10,17 @@ namespace {
 
 constexpr int64_t kMaxRows = 1'000'000'000'000;
 
+void set_paths(InputOptions& input, const Value& value) {
+  input.more_paths.clear();
+  if (const auto* path = std::get_if<std::string>(&value)) {
+    input.path = *path;
+    return;
+  }
+  const auto& paths = std::get<std::vector<std::string>>(value);
+  input.path = paths.front();
+  input.more_paths.assign(paths.begin() + 1, paths.end());
+}
+
 }  // namespace
 
 std::vector<KeySpec> input_keys() {
@@ -17,15 +28,17 @@ std::vector<KeySpec> input_keys() {
   return {
       {.sections = {kSplitStreams, kSingleInput},
        .name = "file",
-       .value = text_of(1),
+       .value = paths_of(1),
        .default_note = "required",
-       .help = "The input file, plain, .gz or .zst; \"-\": standard input.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.input.path = text(v); }},
+       .help = "The input: a file, a pattern such as data/part-*.jsonl, a folder of "
+               "datasets.save_to_disk, or a list of these; \"-\": standard input.",
+       .set_stream = [](StreamConfig& s, const Value& v) { set_paths(s.input, v); }},
       {.sections = everywhere,
        .name = "field",
        .value = text_of(0),
        .default_text = "",
-       .help = "The text's field. JSONL: a name or JSON pointer; CSV, TSV: a column; lines: empty.",
+       .help = "The text's field. JSONL: a name or JSON pointer; CSV, TSV, Parquet, Arrow: a "
+               "column; lines: empty.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
       {.sections = everywhere,
        .name = "format",

@@ -259,6 +259,49 @@ TEST(Keys, EachGoesToAPlaceOfItsOwn) {
   }
 }
 
+TEST(Load, AnInputIsOnePathOrAListOfPaths) {
+  TempDir dir;
+  const std::string path = dir.write("c.yaml", R"(
+semantic: {model: m}
+data:
+  splits:
+    train:
+      a: [x.jsonl, "y-*.jsonl.zst"]
+      b: {file: [z.jsonl]}
+      c: {file: w.jsonl}
+  streams: {a: {field: t}, b: {field: t}, c: {field: t}}
+)");
+  const LoadedConfig loaded = load_config(path, {});
+  const auto& streams = loaded.run.streams;
+  EXPECT_EQ(streams[0].input.path, "x.jsonl");
+  EXPECT_EQ(streams[0].input.more_paths, std::vector<std::string>{"y-*.jsonl.zst"});
+  EXPECT_TRUE(streams[1].input.path == "z.jsonl" && streams[1].input.more_paths.empty());
+  EXPECT_TRUE(streams[2].input.path == "w.jsonl" && streams[2].input.more_paths.empty());
+  const std::string printed = print_config(loaded);
+  EXPECT_NE(printed.find("[x.jsonl, \"y-*.jsonl.zst\"]"), std::string::npos) << printed;
+}
+
+TEST(Load, RefusesPathsThatDoNotMakeOneInput) {
+  const auto code_of = [](const std::string& paths) {
+    TempDir dir;
+    const std::string path =
+        dir.write("c.yaml", "semantic: {model: m}\ninput: {field: t, file: " + paths + "}\n");
+    try {
+      load_config(path, {});
+    } catch (const Error& error) {
+      return error.detail().code;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code_of("[a.jsonl, b.jsonl.gz]"), "");
+  EXPECT_EQ(code_of("[]"), "config.value");
+  EXPECT_EQ(code_of("[[a.jsonl]]"), "config.type");
+  EXPECT_EQ(code_of("[a.jsonl, 7]"), "config.type");
+  EXPECT_EQ(code_of("[a.jsonl, b.csv]"), "config.conflict");
+  EXPECT_EQ(code_of("[a.jsonl, b]"), "config.required");
+  EXPECT_EQ(code_of("[\"-\", a.jsonl], format: jsonl"), "config.conflict");
+}
+
 TEST(Keys, EveryFieldOfARunCanBeSet) {
   std::vector<Override> flags = every_key;
   flags.pop_back();  // removes prompt_name, because it cannot be given together with prompt
@@ -266,9 +309,10 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   ASSERT_EQ(run.streams.size(), 1U);
   // The structured bindings name all fields. So a new field is a compile error here until the test
   // checks its key.
-  const auto& [path, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
       run.streams[0].input;
   EXPECT_EQ(path + field, "other.csvother");
+  EXPECT_TRUE(more_paths.empty()) << "a list has a test of its own";
   EXPECT_TRUE(format == TextFormat::kJsonl && bad_row == BadRowPolicy::kReject);
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
