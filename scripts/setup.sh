@@ -9,7 +9,7 @@
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
 # If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one
-# and does not download another. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
+# and does not download another. ARROW_ROOT may name a pyarrow in the same way. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
 # resumed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -177,7 +177,7 @@ main() {
   esac
   install_packages
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
-  install_arrow
+  if [[ -n ${ARROW_ROOT:-} ]]; then say "Arrow: in $ARROW_ROOT"; else install_arrow; fi
   if has_nvcc; then say "nvcc: the system has one"; else install_nvcc; fi
 }
 

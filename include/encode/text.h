@@ -35,7 +35,7 @@ namespace encode {
 
 // One accepted row.
 struct Text {
-  int64_t row = 0;                 // the number of accepted rows before this row
+  int64_t row = 0;  // the number of accepted rows before this row
   // The line of the file on which the row begins, counted from 1. Parquet, Arrow: the row of the
   // file, counted from 1.
   int64_t line = 0;
@@ -98,7 +98,7 @@ struct RejectedRow {
   int64_t record = 0;     // the number of records of the input before this record
   int64_t line = 0;       // as in Text
   std::string_view file;  // the path of the file, valid during the call
-  std::string reason;  // "bad JSON: ...", "field 'text' is missing", ...
+  std::string reason;     // "bad JSON: ...", "field 'text' is missing", ...
 };
 
 // Reads the accepted rows in order. One thread at a time. Throws Error: kNoInput if the file is
@@ -127,8 +127,10 @@ class ScannedTexts : public TextReader {
 
 // Returns the paths of the files of an input, in the order in which they are read:
 // - a file: itself;
-// - a folder that `datasets.save_to_disk` wrote: the files that its state.json lists, in that order;
-// - a pattern with *, ? or [ (glob(7)), if no file has this name: the files that match, sorted by the
+// - a folder that `datasets.save_to_disk` wrote: the files that its state.json lists, in that
+// order;
+// - a pattern with *, ? or [ (glob(7)), if no file has this name: the files that match, sorted by
+// the
 //   bytes of their paths.
 // The options may give several of these, and the files of one follow the files of another. "-" is
 // returned as it is. Throws Error "text.files": kNoInput if a pattern has no match or a folder no

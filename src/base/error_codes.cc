@@ -17,7 +17,9 @@ std::vector<ErrorCodes> make_table() {
       {{"arrow.plugin"},
        "69",
        "the plugin that reads Parquet and Arrow, or Arrow C++, is missing or of another version"},
-      {{"arrow.type"}, "78", "a Parquet or Arrow column holds neither strings nor lists of integers"},
+      {{"arrow.type"},
+       "78",
+       "a Parquet or Arrow column holds neither strings nor lists of integers"},
       {{"batch.length"}, "65", "a sequence is longer than the model allows"},
       {{"batch.token_id"},
        "65",
@@ -308,7 +310,8 @@ std::vector<ErrorCodes> make_table() {
       {{"text.field"}, "78", "a text file of lines has no fields"},
       {{"text.files"},
        "66, 78 (77, 74)",
-       "a pattern has no match, a folder is not one that `datasets.save_to_disk` wrote, or an input "
+       "a pattern has no match, a folder is not one that `datasets.save_to_disk` wrote, or an "
+       "input "
        "has too many files"},
       {{"text.format"},
        "78",

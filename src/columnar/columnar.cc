@@ -47,8 +47,9 @@ const ArrowPlugin& plugin(const std::string& input) {
                .expected = "libencode_arrow.so beside the program, and Arrow C++ (libarrow.so and "
                            "libparquet.so) of the version for which it was built",
                .found = std::move(reasons),
-               .hint = "run scripts/setup.sh and scripts/build.sh; with a package of encode, install "
-                       "the pyarrow that its README names, or convert the file to JSONL"});
+               .hint =
+                   "run scripts/setup.sh and scripts/build.sh; with a package of encode, install "
+                   "the pyarrow that its README names, or convert the file to JSONL"});
 }
 
 }  // namespace

@@ -66,15 +66,16 @@ void check_format(const StreamConfig& stream, const StreamPlace& place) {
       throw format_conflict(place, "the files of an input have different formats",
                             "files of one format", path);
     if (other != TextFormat::kAuto) continue;
-    throw Error({.exit_code = place.exit_code,
-                 .code = "config.required",
-                 .what = "the input needs a format",
-                 .where = place.where,
-                 .expected = fmt::format("a name that ends in {}, optionally with .gz or .zst, or in "
-                                         "{}",
-                                         kTextSuffixes, kColumnarSuffixes),
-                 .found = fmt::format("'{}'", preview(path)),
-                 .hint = "give the format: lines, jsonl, csv, tsv, parquet or arrow"});
+    throw Error(
+        {.exit_code = place.exit_code,
+         .code = "config.required",
+         .what = "the input needs a format",
+         .where = place.where,
+         .expected = fmt::format("a name that ends in {}, optionally with .gz or .zst, or in "
+                                 "{}",
+                                 kTextSuffixes, kColumnarSuffixes),
+         .found = fmt::format("'{}'", preview(path)),
+         .hint = "give the format: lines, jsonl, csv, tsv, parquet or arrow"});
   }
 }
 

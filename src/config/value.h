@@ -49,8 +49,8 @@ struct ValueSource {
 // Parses a value of a config file. Throws Error "config.type" or "config.value" that says what was
 // expected and what was found.
 Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource& source);
-// Parses the text of a flag or of a default. A kText and a path are taken literally. kNames are written
-// "tc,commit" or "[tc, commit]". Throws the same errors.
+// Parses the text of a flag or of a default. A kText and a path are taken literally. kNames are
+// written "tc,commit" or "[tc, commit]". Throws the same errors.
 Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source);
 
 std::string to_yaml(const Value& value);  // null, true, 1000, tc, "query: ", [tc, commit]

@@ -70,8 +70,7 @@ void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& 
     return;
   }
   for (const int32_t id : rows.ids) {
-    if (id >= stream.model->opened.directory.vocab_size)
-      throw Error(foreign_id(stream, text, id));
+    if (id >= stream.model->opened.directory.vocab_size) throw Error(foreign_id(stream, text, id));
   }
   const auto tokens = std::ssize(rows.ids);
   sample.tokens += tokens;

@@ -26,7 +26,8 @@ constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
 void fields(auto& archive, MaybeConst<InputOptions> auto& value) {
   auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
       value;
-  archive("path", path)("more_paths", more_paths)("field", field)("format", format)("bad_row", bad_row);
+  archive("path", path)("more_paths", more_paths)("field", field)("format", format)("bad_row",
+                                                                                    bad_row);
   archive("empty_row", empty_row)("utf8", utf8)("max_row_bytes", max_row_bytes);
   archive("limit_rows", limit_rows);
 }
@@ -81,8 +82,8 @@ void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<InputScan> auto& value) {
-  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes,
-         files, checkpoints] = value;
+  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes, files,
+         checkpoints] = value;
   archive("rows_in", rows_in)("rows", rows)("rejected", rejected)("empty", empty);
   archive("tokenized", tokenized)("utf8_replaced", utf8_replaced)("text_bytes", text_bytes);
   archive("longest_bytes", longest_bytes)("files", files);

@@ -63,8 +63,7 @@ std::string manifest_text(const Manifest& manifest) {
                  {"ledger", ledger},
                  {"offsets", offsets},
                  {"fingerprint", Json::parse(manifest.identity.fingerprint)}};
-  if (!manifest.identity.inputs.empty())
-    object["inputs"] = inputs_json(manifest.identity.inputs);
+  if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
     object["dropped_rows"] = manifest.dropped_rows;

@@ -1,4 +1,5 @@
-// Random access to the bytes of an input file, for the formats that are not read from front to back.
+// Random access to the bytes of an input file, for the formats that are not read from front to
+// back.
 #pragma once
 
 #include <array>

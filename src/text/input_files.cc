@@ -39,13 +39,13 @@ int stop_at_unreadable_folder(const char* /*path*/, int error_number) {
 
 std::vector<std::string> matches(const std::string& pattern) {
   glob_t found = {};
-  const int status = ::glob(pattern.c_str(), GLOB_ERR | GLOB_NOSORT, stop_at_unreadable_folder, &found);
+  const int status =
+      ::glob(pattern.c_str(), GLOB_ERR | GLOB_NOSORT, stop_at_unreadable_folder, &found);
   const int error_number = errno;
   std::vector<std::string> paths;
   if (status == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
-  if (status == GLOB_ABORTED)
-    throw system_error("text.files", "search for", pattern, error_number);
+  if (status == GLOB_ABORTED) throw system_error("text.files", "search for", pattern, error_number);
   if (status == GLOB_NOSPACE) throw std::bad_alloc();
   if (paths.empty()) {
     throw refusal(ExitCode::kNoInput, pattern, "no file matches the pattern", "at least one file",
@@ -61,13 +61,13 @@ std::vector<std::string> saved_dataset_files(const std::string& folder) {
   const std::string path = folder + "/state.json";
   if (!path_exists(path, "text.files")) {
     const bool splits = path_exists(folder + "/dataset_dict.json", "text.files");
-    throw refusal(ExitCode::kNoInput, folder, "the input is a folder",
-                  "a file, a pattern, or a folder that datasets.save_to_disk wrote (with state.json)",
-                  splits ? "a directory of several splits (dataset_dict.json)"
-                         : "a directory",
-                  splits ? "name the folder of one split, as in " + folder + "/train"
-                         : "name the files in the folder with a pattern, as in " + folder +
-                               "/part-*.parquet");
+    throw refusal(
+        ExitCode::kNoInput, folder, "the input is a folder",
+        "a file, a pattern, or a folder that datasets.save_to_disk wrote (with state.json)",
+        splits ? "a directory of several splits (dataset_dict.json)" : "a directory",
+        splits
+            ? "name the folder of one split, as in " + folder + "/train"
+            : "name the files in the folder with a pattern, as in " + folder + "/part-*.parquet");
   }
   const Json state = read_json_file(path, {.max_bytes = kMaxStateBytes}, "text.files");
   const JsonFields fields(state, path, "text.files");

@@ -91,7 +91,8 @@ const std::string& ScannedReader::file_of(const InputScan::Checkpoint& block) co
   return scan_.files[static_cast<size_t>(block.file)].path;
 }
 
-Error ScannedReader::changed(std::string where, std::string what, std::string expected, std::string found) {
+Error ScannedReader::changed(std::string where, std::string what, std::string expected,
+                             std::string found) {
   return Error({.exit_code = ExitCode::kIoError,
                 .code = "text.changed",
                 .what = std::move(what),

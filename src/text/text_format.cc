@@ -31,10 +31,10 @@ FileFormat resolve_format(const InputOptions& options) {
   if (named.compression == "gz") resolved.compression = Compression::kGzip;
   if (named.compression == "zst") resolved.compression = Compression::kZstd;
   if (resolved.format == TextFormat::kAuto) {
-    throw refusal(options, "the file name does not state the format",
-                  fmt::format("{}, optionally followed by .gz or .zst; {}", kTextSuffixes,
-                              kColumnarSuffixes),
-                  "set the format to lines, jsonl, csv, tsv, parquet or arrow");
+    throw refusal(
+        options, "the file name does not state the format",
+        fmt::format("{}, optionally followed by .gz or .zst; {}", kTextSuffixes, kColumnarSuffixes),
+        "set the format to lines, jsonl, csv, tsv, parquet or arrow");
   }
   if (is_columnar(resolved.format) && resolved.compression != Compression::kNone) {
     throw refusal(options, "a Parquet or Arrow file is compressed as a whole",

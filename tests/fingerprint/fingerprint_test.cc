@@ -24,8 +24,7 @@ using Change = std::function<void(Fingerprint&)>;
 Fingerprint base() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.txt";
-  fingerprint.input_files = {
-      {.path = "texts.txt", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
+  fingerprint.input_files = {{.path = "texts.txt", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
   fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"},
                              {.name = "model.safetensors", .bytes = 3, .sha256 = "dd"}};
   fingerprint.result.pooling = {PoolingMode::kMean};
@@ -50,8 +49,8 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
   const Fingerprint fingerprint = base();
   // The list below has one case for each field. A new field breaks this structured binding, which
   // reminds its author to add a case.
-  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
-      fingerprint.input;
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
+               limit_rows] = fingerprint.input;
   static_cast<void>(path);  // the paths are not part of the fingerprint: see MovedFileKeepsIt
   static_cast<void>(more_paths);
   ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);

@@ -1,12 +1,11 @@
 #include "arrow_files.h"
 
-#include <stdexcept>
-#include <utility>
-
 #include <arrow/io/memory.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/util/compression.h>
 #include <parquet/arrow/writer.h>
+#include <stdexcept>
+#include <utility>
 
 namespace encode::testing {
 namespace {
@@ -61,8 +60,8 @@ std::shared_ptr<arrow::Array> ids_array(const IdRows& rows,
   for (const auto& row : rows) {
     arrow::ArrayBuilder& values = begin_row();
     for (const auto& id : row) {
-      const auto scalar = id ? taken(arrow::MakeScalar(values.type(), *id))
-                             : arrow::MakeNullScalar(values.type());
+      const auto scalar =
+          id ? taken(arrow::MakeScalar(values.type(), *id)) : arrow::MakeNullScalar(values.type());
       check(values.AppendScalar(*scalar));
     }
   }
@@ -85,15 +84,16 @@ std::shared_ptr<arrow::Table> table_of(const std::shared_ptr<arrow::Array>& colu
     check(numbers.Append(row));
     check(words.Append("word"));
   }
-  return arrow::Table::Make(arrow::schema({arrow::field("id", arrow::int64()),
-                                           arrow::field("text", column->type()),
-                                           arrow::field("other", arrow::utf8())}),
-                            {taken(numbers.Finish()), column, taken(words.Finish())});
+  return arrow::Table::Make(
+      arrow::schema({arrow::field("id", arrow::int64()), arrow::field("text", column->type()),
+                     arrow::field("other", arrow::utf8())}),
+      {taken(numbers.Finish()), column, taken(words.Finish())});
 }
 
 std::string file_of(const arrow::Table& table, Container container, const Writing& writing) {
   const auto sink = taken(arrow::io::BufferOutputStream::Create());
-  const auto codec = writing.compressed ? arrow::Compression::ZSTD : arrow::Compression::UNCOMPRESSED;
+  const auto codec =
+      writing.compressed ? arrow::Compression::ZSTD : arrow::Compression::UNCOMPRESSED;
   if (container == Container::kParquet) {
     auto properties = parquet::WriterProperties::Builder();
     properties.compression(codec);
@@ -105,10 +105,9 @@ std::string file_of(const arrow::Table& table, Container container, const Writin
   } else {
     auto options = arrow::ipc::IpcWriteOptions::Defaults();
     if (writing.compressed) options.codec = taken(arrow::util::Codec::Create(codec));
-    const auto writer =
-        taken(container == Container::kIpcFile
-                  ? arrow::ipc::MakeFileWriter(sink, table.schema(), options)
-                  : arrow::ipc::MakeStreamWriter(sink, table.schema(), options));
+    const auto writer = taken(container == Container::kIpcFile
+                                  ? arrow::ipc::MakeFileWriter(sink, table.schema(), options)
+                                  : arrow::ipc::MakeStreamWriter(sink, table.schema(), options));
     check(writer->WriteTable(table, writing.group_rows));
     check(writer->Close());
   }

@@ -1,20 +1,20 @@
 // Parquet and Arrow files for tests, written by Arrow C++.
 #pragma once
 
+#include <arrow/api.h>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <arrow/api.h>
 #include <gtest/gtest.h>
 
 #include "encode/config.h"
 
 namespace encode::testing {
 
-using Texts = std::vector<std::optional<std::string>>;         // nullopt: null
+using Texts = std::vector<std::optional<std::string>>;            // nullopt: null
 using IdRows = std::vector<std::vector<std::optional<int64_t>>>;  // of token ids
 
 std::shared_ptr<arrow::Array> text_array(const Texts& texts,

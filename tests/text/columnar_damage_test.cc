@@ -7,8 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "arrow_files.h"
 #include "encode/error.h"
+
+#include "arrow_files.h"
 #include "reading.h"
 #include "support/temp_dir.h"
 
@@ -57,8 +58,8 @@ TEST_P(ColumnarDamage, TruncationAtEveryPlaceIsAnError) {
         << missing << " bytes missing";
 }
 
-// A changed byte can be one of a text, so the rows may be other ones. Any other outcome than rows or
-// an error of the file is a defect.
+// A changed byte can be one of a text, so the rows may be other ones. Any other outcome than rows
+// or an error of the file is a defect.
 TEST_P(ColumnarDamage, ChangedBytesAreAnErrorOrRows) {
   const auto column = text_array(numbered(250), arrow::utf8());
   for (const bool compressed : {true, false}) {

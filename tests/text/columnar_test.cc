@@ -11,6 +11,7 @@
 
 #include "arrow_files.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/refused.h"
 #include "reading.h"
 #include "support/temp_dir.h"
@@ -161,7 +162,8 @@ TEST_P(Columnar, EveryRowCanBeSought) {
   EXPECT_FALSE(reader->next(text));
 }
 
-// A thread of Arrow would outlive the reader, and a process with threads cannot be copied by fork().
+// A thread of Arrow would outlive the reader, and a process with threads cannot be copied by
+// fork().
 TEST_P(Columnar, ReadsOnTheThreadOfTheCaller) {
   const InputOptions options = input(text_array(numbered(1000), arrow::utf8()));
   const auto threads = [] {
@@ -216,6 +218,28 @@ TEST_P(Columnar, CompressedAsAWholeIsRefused) {
   options.path = dir_.write("in" + suffix_of(GetParam()) + ".zst", "x");
   options.field = "text";
   EXPECT_EQ(error_of(options).code, "text.format");
+}
+
+// Files that pyarrow and datasets have written; see scripts/golden/make_arrow.py.
+TEST(ColumnarFormat, FilesOfPyarrowAndDatasetsAreRead) {
+  const Json expected = Json::parse(read_bytes(test_data("arrow/rows.json")));
+  InputOptions options;
+  options.field = "text";
+  for (const char* name : {"texts.parquet", "texts.feather", "saved"}) {
+    options.path = test_data(std::string("arrow/") + name);
+    options.format = std::string(name) == "texts.parquet" ? TextFormat::kAuto : TextFormat::kArrow;
+    EXPECT_EQ(texts_of(options), expected["texts"].get<std::vector<std::string>>()) << name;
+  }
+  options = {};
+  options.path = test_data("arrow/ids.parquet");
+  options.field = "input_ids";
+  const auto reader = open_texts(options);
+  Text text;
+  for (const Json& ids : expected["ids"]) {
+    ASSERT_TRUE(reader->next(text));
+    EXPECT_EQ(text.input_ids, ids.get<std::vector<int32_t>>());
+  }
+  EXPECT_FALSE(reader->next(text));
 }
 
 TEST(ColumnarFormat, ParquetIsNoText) {

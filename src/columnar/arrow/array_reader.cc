@@ -1,8 +1,7 @@
 #include "columnar/arrow/array_reader.h"
 
-#include <utility>
-
 #include <arrow/array.h>
+#include <utility>
 
 namespace encode {
 

@@ -2,10 +2,9 @@
 // in how they find the arrays.
 #pragma once
 
+#include <arrow/type_fwd.h>
 #include <cstdint>
 #include <memory>
-
-#include <arrow/type_fwd.h>
 
 #include "columnar/arrow/column_values.h"
 #include "columnar/arrow/opened_file.h"

@@ -1,13 +1,12 @@
 #include "columnar/arrow/column_values.h"
 
+#include <arrow/array.h>
+#include <arrow/type.h>
+#include <arrow/util/checked_cast.h>
 #include <fmt/format.h>
 #include <limits>
 #include <string>
 #include <utility>
-
-#include <arrow/array.h>
-#include <arrow/type.h>
-#include <arrow/util/checked_cast.h>
 
 #include "encode/error.h"
 
@@ -168,8 +167,8 @@ void ColumnValues::get(int64_t row, ColumnValue& value) {
   }
   const int64_t index = checked_cast<const arrow::DictionaryArray&>(*array_).GetValueIndex(row);
   if (index < 0 || index >= dictionary_->length())
-    file_.refuse_damage(fmt::format("the index {} into a dictionary of {}", index,
-                                    dictionary_->length()));
+    file_.refuse_damage(
+        fmt::format("the index {} into a dictionary of {}", index, dictionary_->length()));
   get_text(*dictionary_, index, value);
 }
 

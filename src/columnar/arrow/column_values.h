@@ -1,11 +1,10 @@
 // The values of one column of Arrow arrays.
 #pragma once
 
+#include <arrow/type_fwd.h>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include <arrow/type_fwd.h>
 
 #include "columnar/arrow/opened_file.h"
 #include "columnar/columnar.h"
@@ -40,7 +39,7 @@ class ColumnValues {
 
   const OpenedFile& file_;
   std::shared_ptr<arrow::Array> array_;
-  std::shared_ptr<arrow::Array> dictionary_;             // of array_, or null
+  std::shared_ptr<arrow::Array> dictionary_;              // of array_, or null
   std::shared_ptr<arrow::ArrayData> checked_dictionary_;  // the last dictionary that was checked
   int64_t size_ = 0;
   std::vector<int32_t> ids_;

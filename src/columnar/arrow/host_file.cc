@@ -1,13 +1,12 @@
 #include "columnar/arrow/host_file.h"
 
 #include <algorithm>
-#include <span>
-#include <utility>
-
 #include <arrow/buffer.h>
 #include <arrow/result.h>
 #include <arrow/status.h>
 #include <arrow/util/future.h>
+#include <span>
+#include <utility>
 
 namespace encode {
 

@@ -1,12 +1,11 @@
 // A ByteFile as Arrow reads it.
 #pragma once
 
+#include <arrow/io/interfaces.h>
+#include <arrow/memory_pool.h>
 #include <cstdint>
 #include <exception>
 #include <memory>
-
-#include <arrow/io/interfaces.h>
-#include <arrow/memory_pool.h>
 
 #include "columnar/columnar.h"
 
@@ -40,8 +39,8 @@ class HostFile final : public arrow::io::RandomAccessFile {
   arrow::Result<int64_t> GetSize() override { return file_.size(); }
   arrow::Result<int64_t> Read(int64_t nbytes, void* out) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t nbytes) override;
-  using RandomAccessFile::ReadAt;
   using RandomAccessFile::ReadAsync;
+  using RandomAccessFile::ReadAt;
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t nbytes, void* out) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t nbytes) override;
   // The same two functions of the base class read on threads of Arrow, which may hold their buffers

@@ -1,12 +1,11 @@
 // The column of an Arrow IPC file or stream, as the arrays of its record batches.
 #include <array>
-#include <string_view>
-#include <utility>
-
 #include <arrow/array.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <string_view>
+#include <utility>
 
 #include "columnar/arrow/array_reader.h"
 
@@ -114,8 +113,7 @@ class IpcSource final : public ArraySource {
       ARROW_RETURN_NOT_OK(file->ReadAt(0, std::ssize(magic), magic.data()).status());
       ARROW_RETURN_NOT_OK(file->Seek(0));
       if (std::string_view(magic.data(), magic.size()) == kFileMagic) {
-        ARROW_ASSIGN_OR_RAISE(auto reader,
-                              arrow::ipc::RecordBatchFileReader::Open(file, options));
+        ARROW_ASSIGN_OR_RAISE(auto reader, arrow::ipc::RecordBatchFileReader::Open(file, options));
         batches_ = std::make_unique<FileBatches>(std::move(reader));
       } else {
         ARROW_ASSIGN_OR_RAISE(auto reader,

@@ -1,12 +1,11 @@
 // One opened file with everything that Arrow's readers of it need, and its errors.
 #pragma once
 
+#include <arrow/result.h>
+#include <arrow/status.h>
 #include <functional>
 #include <memory>
 #include <string>
-
-#include <arrow/result.h>
-#include <arrow/status.h>
 
 #include "columnar/arrow/host_file.h"
 #include "columnar/columnar.h"
@@ -18,8 +17,7 @@ class OpenedFile {
  public:
   // `file` must outlive the object.
   OpenedFile(ByteFile& file, ColumnRequest request)
-      : request_(std::move(request)),
-        file_(std::make_shared<HostFile>(file, memory_.pool())) {}
+      : request_(std::move(request)), file_(std::make_shared<HostFile>(file, memory_.pool())) {}
 
   const ColumnRequest& request() const { return request_; }
   const std::shared_ptr<HostFile>& file() const { return file_; }

@@ -1,17 +1,16 @@
 // The column of a Parquet file, as arrays of a few MiB.
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <fmt/format.h>
-#include <utility>
-#include <vector>
-
 #include <arrow/array.h>
 #include <arrow/record_batch.h>
+#include <cstring>
+#include <fmt/format.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "columnar/arrow/array_reader.h"
@@ -122,8 +121,8 @@ void ParquetSource::open_group() {
   file_.guarded([&] {
     if (array_rows_ == 0) array_rows_ = rows_of_array();
     reader_->set_batch_size(array_rows_);
-    ARROW_ASSIGN_OR_RAISE(
-        batches_, reader_->GetRecordBatchReader({static_cast<int>(group_)}, leaves_));
+    ARROW_ASSIGN_OR_RAISE(batches_,
+                          reader_->GetRecordBatchReader({static_cast<int>(group_)}, leaves_));
     return arrow::Status::OK();
   });
 }
