@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Does the work of columnar.sh: columnar.py FOLDER_OF_PROGRAMS WORK_FOLDER ROWS"""
 import json
+import multiprocessing
 import os
 import pathlib
 import re
@@ -21,12 +22,24 @@ def text_of(row):
 
 
 def write_files(folder, rows):
-    """Returns {name: path} of the same rows in each format."""
-    texts = [text_of(row) for row in range(rows)]
-    table = pyarrow.table({"id": pyarrow.array(range(rows)), "text": texts})
+    """Returns {name: path} of the same rows in each format.
+
+    A child process writes them, because the peak memory of a program that is started later begins with that of its parent.
+    """
     paths = {name: folder / f"{name}.{suffix}" for name, suffix in
              [("jsonl", "jsonl"), ("parquet_zstd", "parquet"), ("parquet_one_group", "parquet"), ("ipc_file", "arrow"),
               ("ipc_stream_lz4", "arrow")]}
+    writer = multiprocessing.get_context("spawn").Process(target=write, args=(paths, rows))
+    writer.start()
+    writer.join()
+    if writer.exitcode:
+        sys.exit("error: the files cannot be written")
+    return paths
+
+
+def write(paths, rows):
+    texts = [text_of(row) for row in range(rows)]
+    table = pyarrow.table({"id": pyarrow.array(range(rows)), "text": texts})
     with paths["jsonl"].open("w") as file:
         for row, text in enumerate(texts):
             file.write(json.dumps({"id": row, "text": text}) + "\n")
@@ -37,7 +50,6 @@ def write_files(folder, rows):
     options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
     with pyarrow.ipc.new_stream(paths["ipc_stream_lz4"], table.schema, options=options) as writer:
         writer.write_table(table, max_chunksize=1000)
-    return paths
 
 
 def run(command):

@@ -4,7 +4,8 @@
 #
 # usage: scripts/soak/columnar.sh [ROWS]       default: 1000000
 #
-# It needs a build with --all, and a Python 3.11 for the pyarrow of scripts/deps/arrow.txt.
+# It needs a build with --all, and a Python 3.11 for the pyarrow of scripts/deps/arrow.txt. This pyarrow refuses the NumPy of
+# Debian 12 and works without one, so the script uses the interpreter of .deps/venv.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -27,7 +28,7 @@ main() {
   mkdir -p "$WORK"
   install_pyarrow
   ninja -C "$ROOT/build" -j "$(job_count)" encode encode_arrow_plugin text_benchmark
-  PYTHONPATH="$WORK/site" "$PYTHON" "$ROOT/scripts/soak/columnar.py" "$ROOT/build/bin" "$WORK" "${1:-1000000}"
+  PYTHONPATH="$WORK/site" "$DEPS/venv/bin/python" "$ROOT/scripts/soak/columnar.py" "$ROOT/build/bin" "$WORK" "${1:-1000000}"
 }
 
 main "$@"

@@ -11,12 +11,10 @@ namespace {
 
 class ColumnarFile final : public InputFile {
  public:
-  ColumnarFile(const InputOptions& options, TextFormat format, bool hashed)
-      : file_(options.path, hashed),
-        column_(options.field),
-        reader_(open_column(file_, {.parquet = format == TextFormat::kParquet,
-                                    .path = options.path,
-                                    .column = options.field})) {}
+  ColumnarFile(const ColumnRequest& request, bool hashed)
+      : file_(request.path, hashed),
+        column_(request.column),
+        reader_(open_column(file_, request)) {}
 
   bool next(Record& record) override {
     if (!reader_->next(value_)) return false;
@@ -73,7 +71,13 @@ class ColumnarFile final : public InputFile {
 
 std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextFormat format,
                                               bool hashed) {
-  return std::make_unique<ColumnarFile>(options, format, hashed);
+  const ColumnRequest request = {
+      .parquet = format == TextFormat::kParquet, .path = options.path, .column = options.field};
+  if (hashed) {  // hashing a large file takes minutes, and a wrong column should show at once
+    CheckedFile file(request.path, /*hashed=*/false);
+    open_column(file, request);
+  }
+  return std::make_unique<ColumnarFile>(request, hashed);
 }
 
 }  // namespace encode

@@ -20,17 +20,6 @@ constexpr size_t kMaxFiles = 10'000;
 constexpr size_t kMaxPathBytes = size_t{4} << 20;
 constexpr int64_t kMaxStateBytes = int64_t{16} << 20;
 
-Error refusal(ExitCode exit_code, const std::string& where, std::string what, std::string expected,
-              std::string found, std::string hint) {
-  return Error({.exit_code = exit_code,
-                .code = "text.files",
-                .what = std::move(what),
-                .where = where,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = std::move(hint)});
-}
-
 // glob() calls this function for a folder that it cannot read. It then stops, because files that
 // match may be in that folder.
 int stop_at_unreadable_folder(const char* /*path*/, int error_number) {
@@ -48,8 +37,13 @@ std::vector<std::string> matches(const std::string& pattern) {
   if (status == GLOB_ABORTED) throw system_error("text.files", "search for", pattern, error_number);
   if (status == GLOB_NOSPACE) throw std::bad_alloc();
   if (paths.empty()) {
-    throw refusal(ExitCode::kNoInput, pattern, "no file matches the pattern", "at least one file",
-                  "none", "check the path; ls with the same pattern shows what it matches");
+    throw Error({.exit_code = ExitCode::kNoInput,
+                 .code = "text.files",
+                 .what = "no file matches the pattern",
+                 .where = pattern,
+                 .expected = "at least one file",
+                 .found = "none",
+                 .hint = "check the path; ls with the same pattern shows what it matches"});
   }
   // The order of glob() itself depends on the locale.
   std::sort(paths.begin(), paths.end());
@@ -61,13 +55,18 @@ std::vector<std::string> saved_dataset_files(const std::string& folder) {
   const std::string path = folder + "/state.json";
   if (!path_exists(path, "text.files")) {
     const bool splits = path_exists(folder + "/dataset_dict.json", "text.files");
-    throw refusal(
-        ExitCode::kNoInput, folder, "the input is a folder",
-        "a file, a pattern, or a folder that datasets.save_to_disk wrote (with state.json)",
-        splits ? "a directory of several splits (dataset_dict.json)" : "a directory",
-        splits
-            ? "name the folder of one split, as in " + folder + "/train"
-            : "name the files in the folder with a pattern, as in " + folder + "/part-*.parquet");
+    throw Error(
+        {.exit_code = ExitCode::kNoInput,
+         .code = "text.files",
+         .what = "the input is a folder",
+         .where = folder,
+         .expected =
+             "a file, a pattern, or a folder that datasets.save_to_disk wrote (with state.json)",
+         .found = splits ? "a directory of several splits (dataset_dict.json)" : "a directory",
+         .hint = splits
+                     ? fmt::format("name the folder of one split, as in {}/train", folder)
+                     : fmt::format("name the files in it with a pattern, as in {}/part-*.parquet",
+                                   folder)});
   }
   const Json state = read_json_file(path, {.max_bytes = kMaxStateBytes}, "text.files");
   const JsonFields fields(state, path, "text.files");
@@ -80,7 +79,7 @@ std::vector<std::string> saved_dataset_files(const std::string& folder) {
     // A name leads to a file of the folder and nowhere else.
     if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos)
       fields.refuse("filename", "the name of a file in the folder", name);
-    paths.push_back(folder + "/" + name);
+    paths.push_back(fmt::format("{}/{}", folder, name));
   }
   if (paths.empty()) fields.refuse("_data_files", "at least one file", "an empty list");
   return paths;
@@ -105,9 +104,13 @@ std::vector<std::string> input_files(const InputOptions& options) {
   size_t bytes = 0;
   for (const std::string& path : all) bytes += path.size();
   if (all.size() <= kMaxFiles && bytes <= kMaxPathBytes) return all;
-  throw refusal(ExitCode::kConfig, options.path, "the input has too many files",
-                fmt::format("at most {} files", kMaxFiles), fmt::format("{} files", all.size()),
-                "join the files, or make several streams of them");
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "text.files",
+               .what = "the input has too many files",
+               .where = options.path,
+               .expected = fmt::format("at most {} files", kMaxFiles),
+               .found = fmt::format("{} files", all.size()),
+               .hint = "join the files, or make several streams of them"});
 }
 
 }  // namespace encode
