@@ -106,8 +106,9 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
   if (found.size() != 1) {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "arrow.column",
-                 .what = fmt::format("the file has {} columns '{}'",
-                                     found.empty() ? "no" : "several", preview(request.column)),
+                 .what = fmt::format("the file has {} '{}'",
+                                     found.empty() ? "no column" : "several columns",
+                                     preview(request.column)),
                  .where = request.path,
                  .expected = fmt::format("one column '{}'", preview(request.column)),
                  .found = names_of(schema),
