@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Builds build/bin/encode and build/bin/encode-worker, and the CUDA plugin if there is an nvcc.
+# Builds build/bin/encode and build/bin/encode-worker, the CUDA plugin if there is an nvcc, and the plugin for Parquet if there
+# is Arrow C++ (scripts/setup.sh installs both).
 #
 # usage: scripts/build.sh [--all]
 #   --all    also builds the tests and benchmarks
 #
-# TORCH_ROOT names the LibTorch to build against. The default is the LibTorch that scripts/setup.sh puts below .deps.
+# TORCH_ROOT names the LibTorch to build against, and ARROW_ROOT the pyarrow. The defaults are those that scripts/setup.sh puts
+# below .deps.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # Prints the given targets that this configuration has. The target encode_cuda does not exist if
-# there is no nvcc.
+# there is no nvcc, and encode_arrow_plugin does not if there is no Arrow C++.
 known_targets() {
   local all name
   all=$(ninja -C build -t targets all)
@@ -20,7 +22,7 @@ known_targets() {
 }
 
 main() {
-  local targets=(encode encode-worker encode_cuda)
+  local targets=(encode encode-worker encode_cuda encode_arrow_plugin)
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;

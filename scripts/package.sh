@@ -6,7 +6,8 @@
 #                 rows that it compares with tests/data/minilm
 #   --gpu-tests   adds the tests that need a GPU, for scripts/gpu_check.sh
 #
-# The bundle runs with any LibTorch 2.11: TORCH_ROOT, or the torch that python3 imports. The C and C++ libraries of the
+# The bundle runs with any LibTorch 2.11: TORCH_ROOT, or the torch that python3 imports. Parquet and Arrow files are read with
+# the Arrow C++ of ARROW_ROOT, or of the pyarrow that python3 imports, if it has the version of scripts/deps/arrow.txt. The C and C++ libraries of the
 # distribution must be as new as on this machine. The script prints the versions and writes them into the bundle's README.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -16,15 +17,18 @@ MAX_ARCHIVE_BYTES=40000000
 # Libraries that the bundle does not contain: the libraries that every system has, and the libraries of LibTorch.
 SYSTEM_LIBRARIES='^(ld-linux|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|libutil|libgcc_s|libstdc\+\+)[.-]'
 TORCH_LIBRARIES='^lib(torch|c10|gomp|cudart|cupti)'
+ARROW_LIBRARIES='^lib(arrow|parquet)[.]'
+
+arrow_version() { sed -n 's/^pyarrow==\([0-9]*\)[.].*/\1/p' "$ROOT/scripts/deps/arrow.txt"; }
 
 version() { sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }
 
 # shared_libraries FILE...: prints the paths of the libraries that the files need, directly or indirectly, without
-# SYSTEM_LIBRARIES and TORCH_LIBRARIES.
+# SYSTEM_LIBRARIES, TORCH_LIBRARIES and ARROW_LIBRARIES.
 shared_libraries() {
   ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
     while read -r name path; do
-      if ! grep -qE "$SYSTEM_LIBRARIES|$TORCH_LIBRARIES" <<<"$name"; then printf '%s\n' "$path"; fi
+      if ! grep -qE "$SYSTEM_LIBRARIES|$TORCH_LIBRARIES|$ARROW_LIBRARIES" <<<"$name"; then printf '%s\n' "$path"; fi
     done
 }
 
@@ -45,8 +49,13 @@ if [ -z "${TORCH_ROOT:-}" ]; then
   TORCH_ROOT=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
     2>/dev/null) || TORCH_ROOT=
 fi
-# Without LibTorch everything except encoding works: --help, verify, compare.
-LD_LIBRARY_PATH=$here/lib${TORCH_ROOT:+:$TORCH_ROOT/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+if [ -z "${ARROW_ROOT:-}" ]; then
+  ARROW_ROOT=$(python3 -c 'import importlib.util as u; print(u.find_spec("pyarrow").submodule_search_locations[0])' \
+    2>/dev/null) || ARROW_ROOT=
+fi
+# Without LibTorch everything except encoding works: --help, verify, compare. Without Arrow all inputs except Parquet and
+# Arrow files can be read.
+LD_LIBRARY_PATH=$here/lib${TORCH_ROOT:+:$TORCH_ROOT/lib}${ARROW_ROOT:+:$ARROW_ROOT}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 exec "$here/bin/encode" "$@"
 LAUNCHER
@@ -60,8 +69,9 @@ write_readme() {
 encode $(version), $(git -C "$ROOT" rev-parse --short HEAD)
 
 Run ./encode (see ./encode --help). It needs LibTorch 2.11: set TORCH_ROOT to the folder that contains its lib/, or have a
-python3 that finds torch 2.11. It needs $(needed_version GLIBC "$@") and $(needed_version GLIBCXX "$@") or newer.
-\`encode pull\` also needs the libcurl of the system, 7.85 or newer.
+python3 that finds torch 2.11. Parquet and Arrow files also need pyarrow $(arrow_version): set ARROW_ROOT to the folder that
+contains its libarrow.so, or have a python3 that finds it. \`encode pull\` also needs the libcurl of the system, 7.85 or newer.
+It needs $(needed_version GLIBC "$@") and $(needed_version GLIBCXX "$@") or newer.
 lib/ contains shared libraries of the distribution on which this was built, each under its own licence.
 README
 }
@@ -92,6 +102,14 @@ make_bundle() {
   else
     warn "no build/lib/libencode_cuda.so, because the build had no nvcc: the bundle runs on the CPU only"
   fi
+  if [[ -e $ROOT/build/lib/libencode_arrow.so ]]; then
+    cp "$ROOT/build/lib/libencode_arrow.so" "$folder/lib/"
+    shared_libraries "$ROOT/build/lib/libencode_arrow.so" | xargs -I{} cp -L -n {} "$folder/lib/"
+    # shellcheck disable=SC2016  # the loader expands $ORIGIN
+    patchelf --set-rpath '$ORIGIN' "$folder/lib/libencode_arrow.so"
+  else
+    warn "no build/lib/libencode_arrow.so, because the build had no Arrow C++: the bundle reads no Parquet and Arrow files"
+  fi
   strip --strip-unneeded "${programs[@]}" "$folder"/lib/*.so*
   # shellcheck disable=SC2016  # the loader expands $ORIGIN
   patchelf --set-rpath '$ORIGIN/../lib' "${programs[@]}"
@@ -117,6 +135,10 @@ check_archive() {
     bundle/encode run --model "$DEPS/models/all-MiniLM-L6-v2" --device cpu \
       --input "$ROOT/tests/data/minilm/texts.jsonl" --field text --cache-dir cache --output ours.npy
     "$PYTHON" "$ROOT/scripts/bench/compare_embeddings.py" ours.npy "$ROOT/tests/data/minilm/embeddings.npy"
+    if [[ -e bundle/lib/libencode_arrow.so ]]; then
+      ARROW_ROOT="$DEPS/arrow/pyarrow" bundle/encode tokenize --model "$DEPS/models/all-MiniLM-L6-v2" \
+        --input "$ROOT/tests/data/arrow/texts.parquet" --field text --output ids.jsonl
+    fi
   )
   rm -r "$work"
 }

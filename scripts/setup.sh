@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and LibTorch 2.11.0 in
-# .deps/. If the system has no nvcc 13, it puts one into .deps/ too, so that every build compiles the CUDA plugin.
+# Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and in .deps/ LibTorch
+# 2.11.0 and Arrow C++ 26 (for the plugin that reads Parquet). If the system has no nvcc 13, it puts one into .deps/ too, so
+# that every build compiles the CUDA plugin.
 #
 # usage: scripts/setup.sh [--cuda | --cpu]
 #   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver
@@ -8,7 +9,7 @@
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
 # If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one
-# and does not download another. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
+# and does not download another. ARROW_ROOT may name a pyarrow in the same way. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
 # resumed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -116,6 +117,23 @@ install_torch() {
   say "LibTorch: $(torch_version "$DEPS/torch/torch") ($variant), $(du -sh "$DEPS/torch" | cut -f1) on disk"
 }
 
+# Installs Arrow C++: the headers and the libraries of the pyarrow wheel. Nothing of its Python is needed.
+install_arrow() {
+  local list="$ROOT/scripts/deps/arrow.txt" folder="$DEPS/arrow" stamp fetched
+  stamp=$(sha256sum <"$list" | cut -c1-64)
+  if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
+    say "Arrow: already in .deps"
+    return
+  fi
+  say "Arrow: fetching"
+  fetched=$(fetch_wheels "$list")
+  rm -rf "$folder" "$folder.partial"
+  unzip -q -o "$fetched" 'pyarrow/include/*' 'pyarrow/libarrow.so.*' 'pyarrow/libparquet.so.*' -d "$folder.partial"
+  printf '%s\n' "$stamp" >"$folder.partial/stamp"
+  mv "$folder.partial" "$folder"
+  say "Arrow: $(du -sh "$folder" | cut -f1) on disk"
+}
+
 # Succeeds if CUDACXX or PATH has a CUDA compiler of major version 13 or later.
 has_nvcc() {
   local release
@@ -159,6 +177,7 @@ main() {
   esac
   install_packages
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
+  if [[ -n ${ARROW_ROOT:-} ]]; then say "Arrow: in $ARROW_ROOT"; else install_arrow; fi
   if has_nvcc; then say "nvcc: the system has one"; else install_nvcc; fi
 }
 

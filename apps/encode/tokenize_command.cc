@@ -143,7 +143,7 @@ int tokenize(const TokenizeFlags& flags) {
       throw Error({.exit_code = ExitCode::kData,
                    .code = "tokenize.input_ids",
                    .what = "a row consists of token ids already",
-                   .where = fmt::format("{}:{}", flags.input, text.line),
+                   .where = text.place(),
                    .expected = "a text",
                    .found = fmt::format("{} ids", text.input_ids.size()),
                    .hint = "encode run accepts token ids, but encode tokenize needs texts"});
@@ -158,7 +158,7 @@ int tokenize(const TokenizeFlags& flags) {
         tokenizer->encode(text.utf8, options, rows);
       }
     } catch (const Error& error) {
-      throw naming_row(error, fmt::format("{}:{}", flags.input, text.line));
+      throw naming_row(error, text.place());
     }
     tokenizing += Clock::now() - start;
     statistics.add(static_cast<int64_t>(rows.ids.size()), rows.lost_tokens[0],

@@ -15,6 +15,14 @@
 
 namespace encode {
 
+// One file of a stream's input.
+struct InputPart {
+  std::string path;       // as the run found it
+  int64_t first_row = 0;  // the row of the stream that is the first one of the file
+
+  bool operator==(const InputPart&) const = default;
+};
+
 // The identity of a stream's matrix. Two runs share chunks exactly if `name`, `fingerprint`, `rows`
 // and `dim` are equal. The fingerprint determines `token_embeddings`.
 struct StreamIdentity {
@@ -29,6 +37,9 @@ struct StreamIdentity {
   // True: a row has a vector for each of its tokens. The matrix is [tokens of all rows, dim], and
   // an offsets file beside it, int64 [N + 1], says where the vectors of a row begin.
   bool token_embeddings = false;
+  // The files of the input, in order. Only the manifest records them; they do not belong to the
+  // identity, because files may be moved.
+  std::vector<InputPart> inputs = {};
 };
 
 // Counts over a range of rows. The worker makes them; the log of the chunks and the manifest record

@@ -1,6 +1,7 @@
-// Reads rows of text in bounded memory from txt, JSONL, CSV and TSV files (plain, .gz or .zst).
+// Reads rows of text in bounded memory from txt, JSONL, CSV and TSV files (plain, .gz or .zst), and
+// from Parquet and Arrow IPC files. An input is one file or several files, one after the other.
 //
-// In every format:
+// In every format of text:
 // - The file is UTF-8. One byte order mark at its start is dropped. UTF-16, and a compressed file
 //   without its suffix, are errors.
 // - LF and CRLF end a line. A CR without LF, and NUL, are text.
@@ -15,12 +16,16 @@
 // - CSV, TSV: The file follows RFC 4180 and has a header. Quotes in the wrong place and a wrong
 //   number of fields make a bad row. A blank line is an empty row if there is one column. If there
 //   are more, it is a bad row, unless it is the last line.
+// - Parquet, Arrow (IPC file or stream): A row of the column is a row. The column holds strings, or
+//   lists of integers in [0, 2^31), which are token ids. A null is a bad row. Damage ends the run
+//   under every policy. The plugin libencode_arrow.so reads these files.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "encode/config.h"
@@ -30,11 +35,16 @@ namespace encode {
 
 // One accepted row.
 struct Text {
-  int64_t row = 0;                 // the number of accepted rows before this row
-  int64_t line = 0;                // the line of the file on which the row begins, counted from 1
+  int64_t row = 0;  // the number of accepted rows before this row
+  // The line of the file on which the row begins, counted from 1. Parquet, Arrow: the row of the
+  // file, counted from 1.
+  int64_t line = 0;
   std::string utf8;                // valid UTF-8, which may contain NUL
   bool tokenized = false;          // true: the row consists of token ids, and `utf8` is empty
   std::vector<int32_t> input_ids;  // the token ids if `tokenized` is true, each >= 0
+  std::string_view file;           // the path of the file; the reader owns it
+
+  std::string place() const { return std::string(file) + ":" + std::to_string(line); }
 };
 
 // What one pass over an input found. rows_in == rows + rejected always holds.
@@ -47,16 +57,30 @@ struct InputScan {
   int64_t utf8_replaced = 0;  // accepted rows in which U+FFFD replaced something
   int64_t text_bytes = 0;     // the UTF-8 bytes of the accepted rows; 4 bytes for a token id
   int64_t longest_bytes = 0;  // the most bytes of one accepted row
-  std::string sha256;         // hex digits, of the file as it is stored, compressed or not
-  int64_t file_bytes = 0;
+
+  // One file of the input.
+  struct File {
+    std::string path;
+    int64_t first_row = 0;  // the number of accepted rows of the files before it
+    int64_t bytes = 0;      // the size of the file as it is stored, compressed or not
+    std::string sha256;     // hex digits, of the file as it is stored
+    bool operator==(const File&) const = default;
+  };
+  std::vector<File> files;  // in the order in which they are read; at least one
+  int64_t file_bytes() const {
+    int64_t sum = 0;
+    for (const File& file : files) sum += file.bytes;
+    return sum;
+  }
 
   // The start of a block of rows: a place in the file at which reading can begin. The block goes up
   // to the next checkpoint or to the last row.
   struct Checkpoint {
     int64_t row = 0;           // the number of the accepted row that begins there
-    int64_t line = 0;          // the line of the file, counted from 1
-    int64_t rows_in = 0;       // the number of records before this place
-    int64_t offset_bytes = 0;  // in the decompressed bytes
+    int64_t file = 0;          // the index in `files`
+    int64_t line = 0;          // as in Text
+    int64_t rows_in = 0;       // the number of records of the input before this place
+    int64_t offset_bytes = 0;  // in the decompressed bytes of the file; Parquet, Arrow: 0
     std::string xxh3_128;      // the hash of the accepted rows of the block
   };
   // A block ends with its 1,000th row, or with the row that brings its text to 1 MiB. After every
@@ -71,9 +95,10 @@ struct InputScan {
 
 // A record that a policy dropped.
 struct RejectedRow {
-  int64_t record = 0;  // the number of records before this record in the file
-  int64_t line = 0;    // the line of the file on which the record begins, counted from 1
-  std::string reason;  // "bad JSON: ...", "field 'text' is missing", ...
+  int64_t record = 0;     // the number of records of the input before this record
+  int64_t line = 0;       // as in Text
+  std::string_view file;  // the path of the file, valid during the call
+  std::string reason;     // "bad JSON: ...", "field 'text' is missing", ...
 };
 
 // Reads the accepted rows in order. One thread at a time. Throws Error: kNoInput if the file is
@@ -100,13 +125,27 @@ class ScannedTexts : public TextReader {
   virtual void seek(int64_t row) = 0;
 };
 
+// Returns the paths of the files of an input, in the order in which they are read:
+// - a file: itself;
+// - a folder that `datasets.save_to_disk` wrote: the files that its state.json lists, in that
+// order;
+// - a pattern with *, ? or [ (glob(7)), if no file has this name: the files that match, sorted by
+// the
+//   bytes of their paths.
+// The options may give several of these, and the files of one follow the files of another. "-" is
+// returned as it is. Throws Error "text.files": kNoInput if a pattern has no match or a folder no
+// state.json, kConfig for too many files and for a state.json that has no list of files.
+std::vector<std::string> input_files(const InputOptions& options);
+
 // Opens an input. `options.path` must not be "-": see spool_standard_input(). Throws what
-// TextReader throws, and Error: kInternal for "-", kConfig if the format or the field is not known
-// or max_row_bytes is out of range.
+// input_files() and TextReader throw, and Error: kInternal for "-", kConfig if the format or the
+// field is not known or max_row_bytes is out of range, kUnavailable "arrow.plugin" if the plugin
+// for Parquet and Arrow is missing.
 std::unique_ptr<TextReader> open_texts(const InputOptions& options);
 
 // Opens an input for reading the rows of `scan`, which scan_texts() has made with the same options.
-// `scan` must outlive the reader. The file is opened by the first next().
+// `scan` must outlive the reader, which reads the files of the scan and looks for no others. The
+// first file is opened by the first next().
 std::unique_ptr<ScannedTexts> open_scanned_texts(const InputOptions& options,
                                                  const InputScan& scan);
 

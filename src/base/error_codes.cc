@@ -10,6 +10,20 @@ namespace {
 
 std::vector<ErrorCodes> make_table() {
   return {
+      {{"arrow.column"}, "78", "a Parquet or Arrow file has no column, or several, of the name"},
+      {{"arrow.damaged"}, "65", "a Parquet or Arrow file is damaged or truncated"},
+      {{"arrow.input_ids", "arrow.null"},
+       "65",
+       "a row of a Parquet or Arrow column is null, or a list with an entry that is no token id"},
+      {{"arrow.memory"},
+       "65",
+       "a row group or record batch of the column needs more memory than `encode` takes for it"},
+      {{"arrow.plugin"},
+       "69",
+       "the plugin that reads Parquet and Arrow, or Arrow C++, is missing or of another version"},
+      {{"arrow.type"},
+       "78",
+       "a Parquet or Arrow column holds neither strings nor lists of integers"},
       {{"batch.length"}, "65", "a sequence is longer than the model allows"},
       {{"batch.token_id"},
        "65",
@@ -298,7 +312,15 @@ std::vector<ErrorCodes> make_table() {
       {{"text.empty"}, "65", "a row is empty, and the config has `empty_row: error`"},
       {{"text.encoding"}, "65", "the input is not UTF-8 text, but UTF-16 or binary data"},
       {{"text.field"}, "78", "a text file of lines has no fields"},
-      {{"text.format"}, "78", "the file name does not state the format"},
+      {{"text.files"},
+       "66, 78 (77, 74)",
+       "a pattern has no match, a folder is not one that `datasets.save_to_disk` wrote, or an "
+       "input "
+       "has too many files"},
+      {{"text.format"},
+       "78",
+       "the file name does not state the format, or a Parquet or Arrow file has the suffix .gz or "
+       ".zst"},
       {{"text.max_row_bytes"}, "78", "`max_row_bytes` is out of range"},
       {{"text.open"}, "66 (77)", "an input is missing or not a regular file"},
       {{"text.prompt_and_ids"}, "78", "a prompt cannot be put before rows of token ids"},

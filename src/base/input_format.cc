@@ -19,6 +19,8 @@ TextFormat format_of(const std::string& suffix) {
   if (suffix == ".jsonl" || suffix == ".ndjson") return TextFormat::kJsonl;
   if (suffix == ".csv") return TextFormat::kCsv;
   if (suffix == ".tsv") return TextFormat::kTsv;
+  if (suffix == ".parquet") return TextFormat::kParquet;
+  if (suffix == ".arrow") return TextFormat::kArrow;
   return TextFormat::kAuto;
 }
 

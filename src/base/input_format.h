@@ -7,14 +7,24 @@
 
 namespace encode {
 
+// The suffixes that state a format, for messages.
+inline constexpr const char* kTextSuffixes = ".txt, .jsonl, .ndjson, .csv or .tsv";
+inline constexpr const char* kColumnarSuffixes = ".parquet or .arrow";
+
 struct InputFormat {
   TextFormat format = TextFormat::kAuto;  // kAuto: the format is unknown
   std::string compression;                // "", "gz" or "zst"
 };
 
 // The suffix .gz or .zst gives the compression and is removed first. Then .txt means lines, .jsonl
-// and .ndjson mean JSONL, .csv CSV and .tsv TSV. Case does not matter. If options.format is not
-// kAuto, it overrides the name. The format of "-" is unknown. Throws no Error.
+// and .ndjson mean JSONL, .csv CSV, .tsv TSV, .parquet Parquet and .arrow Arrow IPC. Case does not
+// matter. If options.format is not kAuto, it overrides the name. The format of "-" is unknown.
+// Throws no Error.
 InputFormat input_format(const InputOptions& options);
+
+// True for Parquet and Arrow, which the plugin libencode_arrow.so reads.
+inline bool is_columnar(TextFormat format) {
+  return format == TextFormat::kParquet || format == TextFormat::kArrow;
+}
 
 }  // namespace encode

@@ -17,11 +17,13 @@ namespace encode {
 template <typename Enum, size_t kCount>
 using NameTable = std::array<std::pair<std::string_view, Enum>, kCount>;
 
-inline constexpr NameTable<TextFormat, 5> kTextFormats = {{{"auto", TextFormat::kAuto},
+inline constexpr NameTable<TextFormat, 7> kTextFormats = {{{"auto", TextFormat::kAuto},
                                                            {"lines", TextFormat::kLines},
                                                            {"jsonl", TextFormat::kJsonl},
                                                            {"csv", TextFormat::kCsv},
-                                                           {"tsv", TextFormat::kTsv}}};
+                                                           {"tsv", TextFormat::kTsv},
+                                                           {"parquet", TextFormat::kParquet},
+                                                           {"arrow", TextFormat::kArrow}}};
 inline constexpr NameTable<BadRowPolicy, 2> kBadRowPolicies = {
     {{"error", BadRowPolicy::kError}, {"reject", BadRowPolicy::kReject}}};
 inline constexpr NameTable<EmptyRowPolicy, 3> kEmptyRowPolicies = {

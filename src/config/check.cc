@@ -40,17 +40,43 @@ void check_reserved_name(const std::vector<StreamPlace>& places) {
   }
 }
 
+Error format_conflict(const StreamPlace& place, std::string what, std::string expected,
+                      const std::string& found) {
+  return Error({.exit_code = place.exit_code,
+                .code = "config.conflict",
+                .what = std::move(what),
+                .where = place.where,
+                .expected = std::move(expected),
+                .found = fmt::format("'{}'", preview(found)),
+                .hint = "give the others to a stream of their own"});
+}
+
+// Each path must state the format, and the same one: the fields of an input are those of a format.
 void check_format(const StreamConfig& stream, const StreamPlace& place) {
-  if (input_format(stream.input).format != TextFormat::kAuto) return;
-  throw Error(
-      {.exit_code = place.exit_code,
-       .code = "config.required",
-       .what = "the input needs a format",
-       .where = place.where,
-       .expected =
-           "a name that ends in .txt, .jsonl, .ndjson, .csv or .tsv, optionally with .gz or .zst",
-       .found = fmt::format("'{}'", preview(stream.input.path)),
-       .hint = "give the format: lines, jsonl, csv or tsv"});
+  const TextFormat format = input_format(stream.input).format;
+  std::vector<std::string> paths = stream.input.more_paths;
+  paths.insert(paths.begin(), stream.input.path);
+  for (const std::string& path : paths) {
+    if (path == "-" && paths.size() > 1)
+      throw format_conflict(place, "standard input cannot be one of several files", "files", path);
+    InputOptions of_path = stream.input;
+    of_path.path = path;
+    const TextFormat other = input_format(of_path).format;
+    if (other != TextFormat::kAuto && other != format && format != TextFormat::kAuto)
+      throw format_conflict(place, "the files of an input have different formats",
+                            "files of one format", path);
+    if (other != TextFormat::kAuto) continue;
+    throw Error(
+        {.exit_code = place.exit_code,
+         .code = "config.required",
+         .what = "the input needs a format",
+         .where = place.where,
+         .expected = fmt::format("a name that ends in {}, optionally with .gz or .zst, or in "
+                                 "{}",
+                                 kTextSuffixes, kColumnarSuffixes),
+         .found = fmt::format("'{}'", preview(path)),
+         .hint = "give the format: lines, jsonl, csv, tsv, parquet or arrow"});
+  }
 }
 
 void check_field(const StreamConfig& stream, const StreamPlace& place) {
@@ -68,7 +94,7 @@ void check_field(const StreamConfig& stream, const StreamPlace& place) {
   if (!has_fields) {
     detail.code = "config.conflict";
     detail.what = "an input of lines has no fields";
-    detail.expected = "no field, or the format jsonl, csv or tsv";
+    detail.expected = "no field, or a format that has fields";
     detail.found = fmt::format("field '{}' for '{}'", preview(field), file);
     detail.hint = "leave the field out, or give a format that has fields";
   }

@@ -43,6 +43,10 @@ Json type_schema(const ValueSpec& spec) {
       return names_schema(spec);
     case ValueType::kSize:
       return {{"type", "string"}, {"pattern", "^[0-9.]+ ?([kMGT]?B|[KMGT]iB)$"}};
+    case ValueType::kPaths: {
+      const Json path = {{"type", "string"}, {"minLength", spec.min}, {"maxLength", spec.max}};
+      return {{"anyOf", {path, {{"type", "array"}, {"items", path}, {"minItems", 1}}}}};
+    }
     case ValueType::kText:
       break;
   }

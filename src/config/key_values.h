@@ -30,6 +30,9 @@ std::optional<T> optional(const Value& value) {
 
 // The size of the text is in [min_bytes, ValueSpec::max] bytes. Ranges include both ends.
 inline ValueSpec text_of(int64_t min_bytes) { return {.type = ValueType::kText, .min = min_bytes}; }
+inline ValueSpec paths_of(int64_t min_bytes) {
+  return {.type = ValueType::kPaths, .min = min_bytes};
+}
 inline ValueSpec integer_of(int64_t min, int64_t max) {
   return {.type = ValueType::kInteger, .min = min, .max = max};
 }

@@ -45,7 +45,7 @@ class Reader {
     if (child->path == kSplitStreams) {
       file_.streams.push_back(
           {.split = split_key(path).back(), .stream = key.text, .where = where(key.mark)});
-      if (value.kind == YamlNode::Kind::kScalar) {
+      if (value.kind == YamlNode::Kind::kScalar || value.kind == YamlNode::Kind::kList) {
         read_value(*child->child("file"), join_key(child_path, "file"), value, value.mark);
         return;
       }

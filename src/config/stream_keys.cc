@@ -1,6 +1,7 @@
 #include "config/stream_keys.h"
 
 #include <string>
+#include <utility>
 
 #include "base/names.h"
 #include "config/key_values.h"
@@ -10,38 +11,57 @@ namespace {
 
 constexpr int64_t kMaxRows = 1'000'000'000'000;
 
-}  // namespace
+std::vector<std::string> everywhere() { return {kSharedStreams, kSplitStreams, kSingleInput}; }
 
-std::vector<KeySpec> input_keys() {
-  const std::vector<std::string> everywhere = {kSharedStreams, kSplitStreams, kSingleInput};
+void set_paths(InputOptions& input, const Value& value) {
+  input.more_paths.clear();
+  if (const auto* path = std::get_if<std::string>(&value)) {
+    input.path = *path;
+    return;
+  }
+  const auto& paths = std::get<std::vector<std::string>>(value);
+  input.path = paths.front();
+  input.more_paths.assign(paths.begin() + 1, paths.end());
+}
+
+// What is read.
+std::vector<KeySpec> file_keys() {
   return {
       {.sections = {kSplitStreams, kSingleInput},
        .name = "file",
-       .value = text_of(1),
+       .value = paths_of(1),
        .default_note = "required",
-       .help = "The input file, plain, .gz or .zst; \"-\": standard input.",
-       .set_stream = [](StreamConfig& s, const Value& v) { s.input.path = text(v); }},
-      {.sections = everywhere,
+       .help = "The input: a file, a pattern such as data/part-*.jsonl, a folder of "
+               "datasets.save_to_disk, or a list of these; \"-\": standard input.",
+       .set_stream = [](StreamConfig& s, const Value& v) { set_paths(s.input, v); }},
+      {.sections = everywhere(),
        .name = "field",
        .value = text_of(0),
        .default_text = "",
-       .help = "The text's field. JSONL: a name or JSON pointer; CSV, TSV: a column; lines: empty.",
+       .help = "The text's field. JSONL: a name or JSON pointer; CSV, TSV, Parquet, Arrow: a "
+               "column; lines: empty.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.field = text(v); }},
-      {.sections = everywhere,
+      {.sections = everywhere(),
        .name = "format",
        .value = choice_of(names_of(kTextFormats)),
        .default_text = "auto",
        .help = "The format of the file; auto: by the suffix of its name.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.input.format = value_of(kTextFormats, text(v)); }},
-      {.sections = everywhere,
+  };
+}
+
+// What happens to its rows.
+std::vector<KeySpec> row_keys() {
+  return {
+      {.sections = everywhere(),
        .name = "bad_row",
        .value = choice_of(names_of(kBadRowPolicies)),
        .default_text = "error",
        .help = "error: a row that cannot be read ends the run; reject: it is left out and listed.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.input.bad_row = value_of(kBadRowPolicies, text(v)); }},
-      {.sections = everywhere,
+      {.sections = everywhere(),
        .name = "empty_row",
        .value = choice_of(names_of(kEmptyRowPolicies)),
        .default_text = "keep",
@@ -51,26 +71,34 @@ std::vector<KeySpec> input_keys() {
            [](StreamConfig& s, const Value& v) {
              s.input.empty_row = value_of(kEmptyRowPolicies, text(v));
            }},
-      {.sections = everywhere,
+      {.sections = everywhere(),
        .name = "utf8",
        .value = choice_of(names_of(kUtf8Policies)),
        .default_text = "replace",
        .help = "Invalid UTF-8. replace: it becomes U+FFFD and is counted; error: the row is bad.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.input.utf8 = value_of(kUtf8Policies, text(v)); }},
-      {.sections = everywhere,
+      {.sections = everywhere(),
        .name = "max_row_bytes",
        .value = integer_of(1, 64 << 20),
        .default_text = "1048576",
        .help = "The most bytes of a row. A longer row is a bad row.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.max_row_bytes = integer(v); }},
-      {.sections = everywhere,
+      {.sections = everywhere(),
        .name = "limit_rows",
        .value = integer_of(0, kMaxRows),
        .default_text = "0",
        .help = "The most rows that are encoded; 0: all.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.input.limit_rows = integer(v); }},
   };
+}
+
+}  // namespace
+
+std::vector<KeySpec> input_keys() {
+  std::vector<KeySpec> keys = file_keys();
+  for (KeySpec& key : row_keys()) keys.push_back(std::move(key));
+  return keys;
 }
 
 std::vector<KeySpec> stream_override_keys() {

@@ -185,6 +185,19 @@ Value parse_names(const ValueSpec& spec, const YamlNode& node, const ValueSource
   return names;
 }
 
+Value parse_paths(const ValueSpec& spec, const YamlNode& node, const ValueSource& source) {
+  const auto path_in = [&](const YamlNode& item) {
+    if (item.kind != YamlNode::Kind::kScalar)
+      refuse_type(spec, item, source, "write one path, or a list of paths: [a.jsonl, b.jsonl]");
+    return std::get<std::string>(parse_text(spec, item, source));
+  };
+  if (node.kind != YamlNode::Kind::kList) return path_in(node);
+  std::vector<std::string> paths;
+  for (const YamlNode& item : node.items) paths.push_back(path_in(item));
+  if (!paths.empty()) return paths;
+  refuse_value(spec, node, source, "write at least one path");
+}
+
 YamlNode scalar(std::string text, bool quoted) {
   return {.kind = YamlNode::Kind::kScalar,
           .mark = {},
@@ -211,6 +224,7 @@ Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource
     refuse_type(spec, node, source, "give the key a value, or leave it out for the default");
   }
   if (spec.type == ValueType::kNames) return parse_names(spec, node, source);
+  if (spec.type == ValueType::kPaths) return parse_paths(spec, node, source);
   if (node.kind != YamlNode::Kind::kScalar) {
     refuse_type(spec, node, source, "write one value, and not a list or a map");
   }
@@ -238,7 +252,8 @@ Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSou
                  .found = fmt::format("'{}'", preview(text)),
                  .hint = "rename the file, or type the text in a UTF-8 terminal"});
   }
-  if (spec.type == ValueType::kText) return parse_value(spec, scalar(text, true), source);
+  if (spec.type == ValueType::kText || spec.type == ValueType::kPaths)
+    return parse_value(spec, scalar(text, true), source);
   if (spec.type == ValueType::kNames) {
     YamlNode list;
     list.kind = YamlNode::Kind::kList;
@@ -294,6 +309,9 @@ std::string describe(const ValueSpec& spec) {
     case ValueType::kSize:
       text = fmt::format("a size with a unit from {} to {}", format_bytes(spec.min),
                          format_bytes(spec.max));
+      break;
+    case ValueType::kPaths:
+      text = fmt::format("a text of {} to {} bytes, or a list of such texts", spec.min, spec.max);
       break;
     case ValueType::kText:
       text = spec.pattern_words.empty()

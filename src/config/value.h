@@ -16,14 +16,15 @@ namespace encode {
 using Value = std::variant<std::monostate, bool, int64_t, std::string, std::vector<std::string>>;
 
 // The Value of a kSize is its text, which parse_bytes() accepts.
-enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames, kSize };
+// The Value of kPaths is a text, or a list of texts if the user has written a list.
+enum class ValueType { kText, kInteger, kBoolean, kChoice, kNames, kSize, kPaths };
 
 // The values that a key accepts.
 struct ValueSpec {
   ValueType type = ValueType::kText;
   bool nullable = false;  // true if null is valid; it means "as the model directory says"
   // The range of a kInteger, of the bytes of a kSize, of the size of a kText in bytes, or of the
-  // number of names in kNames.
+  // number of names in kNames. For kPaths, the size of each text.
   int64_t min = 0;
   int64_t max = 4096;
   // For kChoice, the valid texts. For kInteger, words that are valid in place of a number. For
@@ -48,8 +49,8 @@ struct ValueSource {
 // Parses a value of a config file. Throws Error "config.type" or "config.value" that says what was
 // expected and what was found.
 Value parse_value(const ValueSpec& spec, const YamlNode& node, const ValueSource& source);
-// Parses the text of a flag or of a default. A kText is taken literally. kNames are written
-// "tc,commit" or "[tc, commit]". Throws the same errors.
+// Parses the text of a flag or of a default. A kText and a path are taken literally. kNames are
+// written "tc,commit" or "[tc, commit]". Throws the same errors.
 Value parse_value(const ValueSpec& spec, const std::string& text, const ValueSource& source);
 
 std::string to_yaml(const Value& value);  // null, true, 1000, tc, "query: ", [tc, commit]

@@ -24,19 +24,32 @@ Json or_null(const std::optional<T>& value) {
 // compile until someone decides whether the field belongs to the fingerprint.
 
 Json input_part(const Fingerprint& fingerprint) {
-  const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
-      fingerprint.input;
-  const InputFormat effective = input_format(fingerprint.input);
-  return {{"field", field},
-          {"format", name_of(kTextFormats, effective.format)},
-          {"compression", effective.compression},
-          {"bad_row", name_of(kBadRowPolicies, bad_row)},
-          {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
-          {"utf8", name_of(kUtf8Policies, utf8)},
-          {"max_row_bytes", max_row_bytes},
-          {"limit_rows", limit_rows},
-          {"file_bytes", fingerprint.input_bytes},
-          {"sha256", fingerprint.input_sha256}};
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
+               limit_rows] = fingerprint.input;
+  Json json = {{"field", field},
+               {"bad_row", name_of(kBadRowPolicies, bad_row)},
+               {"empty_row", name_of(kEmptyRowPolicies, empty_row)},
+               {"utf8", name_of(kUtf8Policies, utf8)},
+               {"max_row_bytes", max_row_bytes},
+               {"limit_rows", limit_rows}};
+  Json files = Json::array();
+  for (const InputScan::File& file : fingerprint.input_files) {
+    InputOptions of_file = fingerprint.input;
+    of_file.path = file.path;
+    const InputFormat effective = input_format(of_file);
+    json["format"] = name_of(kTextFormats, effective.format);  // all files have the same
+    files.push_back({{"compression", effective.compression},
+                     {"file_bytes", file.bytes},
+                     {"sha256", file.sha256}});
+  }
+  // The fields of a lone file stand beside the options, as they did before an input could have
+  // several files.
+  if (files.size() == 1) {
+    json.update(files.front());
+  } else {
+    json["files"] = std::move(files);
+  }
+  return json;
 }
 
 Json model_part(const Fingerprint& fingerprint) {

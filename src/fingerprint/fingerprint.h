@@ -13,6 +13,7 @@
 #include "encode/config.h"
 #include "encode/model_directory.h"
 #include "encode/store.h"
+#include "encode/text.h"
 
 namespace encode {
 
@@ -23,9 +24,9 @@ struct Fingerprint {
   // keys of the embedding cache have it.
   static constexpr int64_t kNumericsVersion = 1;
 
-  InputOptions input;        // `path` does not count, so that a moved file keeps its cache
-  int64_t input_bytes = 0;   // the size of the input file on disk, before any decompression
-  std::string input_sha256;  // the SHA-256 of the input file on disk, 64 hex digits
+  InputOptions input;  // the paths do not count, so that moved files keep their cache
+  // The files of the input, in their order. Their sizes, hashes and suffixes of compression count.
+  std::vector<InputScan::File> input_files;
   std::vector<FileHash> model_files;  // every model file that can change a result
   // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
   // of the files.

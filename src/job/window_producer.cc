@@ -78,9 +78,7 @@ std::vector<EmbeddingKey> keys_of(const Window& window, const TokenizedRows& row
 // Tokenizes texts on several threads, in contiguous slices.
 class SliceTokenizer {
  public:
-  // `input_path` is for messages.
-  SliceTokenizer(const TokenizePlan& plan, std::string input_path)
-      : plan_(plan), input_path_(std::move(input_path)), pool_(plan.threads, [] {}) {}
+  explicit SliceTokenizer(const TokenizePlan& plan) : plan_(plan), pool_(plan.threads, [] {}) {}
 
   TokenizedRows run(const std::vector<Text>& texts) {
     const int64_t count = static_cast<int64_t>(texts.size());
@@ -109,7 +107,7 @@ class SliceTokenizer {
     try {
       plan_.tokenizer->encode(text.utf8, plan_.options, rows);
     } catch (const Error& error) {
-      throw naming_row(error, fmt::format("{}:{}", input_path_, text.line));
+      throw naming_row(error, text.place());
     }
   }
 
@@ -124,7 +122,7 @@ class SliceTokenizer {
          .code = "batch.token_id",
          .what = text.tokenized ? "a row has a token id that the model does not have"
                                 : "the tokenizer gives a token id that the model does not have",
-         .where = fmt::format("{}:{}", input_path_, text.line),
+         .where = text.place(),
          .expected = fmt::format("0 to {}", plan_.vocab_size - 1),
          .found = fmt::format("{} as entry {}", *bad, bad - ids.begin()),
          .hint = text.tokenized ? "make the ids with the tokenizer of this model, or drop the row"
@@ -132,7 +130,6 @@ class SliceTokenizer {
   }
 
   const TokenizePlan& plan_;
-  std::string input_path_;
   ThreadPool pool_;
 };
 
@@ -159,7 +156,7 @@ class PartSource {
         tasks_(tasks),
         plan_(plan),
         reader_(open_scanned_texts(unit.input, unit.scan)),
-        tokenizer_(plan, unit.input.path) {
+        tokenizer_(plan) {
     skip_finished();
   }
 

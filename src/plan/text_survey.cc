@@ -24,7 +24,7 @@ class Sample {
 
   bool wants(int64_t row) const { return row % stride_ == 0; }
 
-  void add(Text& text, const std::string& path) {
+  void add(Text& text) {
     rows_.clear();
     int64_t tokens = 0;
     bool cut = false;
@@ -38,7 +38,7 @@ class Sample {
       try {
         options_.tokenizer->encode(text.utf8, options_.tokenize, rows_);
       } catch (const Error& error) {
-        throw naming_row(error, fmt::format("{}:{}", path, text.line));
+        throw naming_row(error, text.place());
       }
       tokens = static_cast<int64_t>(rows_.ids.size());
       cut = rows_.lost_tokens.front() > 0;
@@ -106,7 +106,7 @@ TextSurvey survey_texts(const InputOptions& input, const SurveyOptions& options)
   int64_t bytes = 0;
   for (Text text; reader->next(text); ++rows) {
     bytes += bytes_of(text);
-    if (sample.wants(text.row)) sample.add(text, input.path);
+    if (sample.wants(text.row)) sample.add(text);
   }
   if (rows > 0) return sample.finish(rows, bytes);
   throw Error({.exit_code = ExitCode::kData,

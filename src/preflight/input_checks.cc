@@ -35,11 +35,11 @@ struct Sample {
   bool ended = false;  // the input has no more rows
 };
 
-ErrorDetail foreign_id(const CheckedStream& stream, int64_t line, int32_t id) {
+ErrorDetail foreign_id(const CheckedStream& stream, const Text& text, int32_t id) {
   return {.exit_code = ExitCode::kData,
           .code = "batch.token_id",
           .what = "a token id is outside the embedding table",
-          .where = fmt::format("{}:{}", stream.plan.config.input.path, line),
+          .where = text.place(),
           .expected = fmt::format("0 to {}", stream.model->opened.directory.vocab_size - 1),
           .found = fmt::to_string(id),
           .hint =
@@ -64,14 +64,13 @@ void count_tokens(const CheckedStream& stream, const Text& text, TokenizedRows& 
     try {
       stream.model->tokenizer->encode(stream.plan.effective.prompt + text.utf8, options, rows);
     } catch (const Error& error) {
-      throw naming_row(error, fmt::format("{}:{}", stream.plan.config.input.path, text.line));
+      throw naming_row(error, text.place());
     }
   } else {
     return;
   }
   for (const int32_t id : rows.ids) {
-    if (id >= stream.model->opened.directory.vocab_size)
-      throw Error(foreign_id(stream, text.line, id));
+    if (id >= stream.model->opened.directory.vocab_size) throw Error(foreign_id(stream, text, id));
   }
   const auto tokens = std::ssize(rows.ids);
   sample.tokens += tokens;
@@ -99,7 +98,8 @@ Sample read_sample(const CheckedStream& stream) {
 }
 
 bool is_read_whole(const InputOptions& input, int64_t file_bytes) {
-  const bool compressed = !input_format(input).compression.empty();
+  const InputFormat format = input_format(input);
+  const bool compressed = !format.compression.empty() || is_columnar(format.format);
   return file_bytes <= (compressed ? kWholeCompressedBytes : kWholeBytes);
 }
 
@@ -167,7 +167,9 @@ void check_input(CheckedStream& stream, const std::string& check, Findings& find
                     "write the rows to a file to have them checked");
     return;
   }
-  const int64_t file_bytes = file_size(open_for_reading(input.path, "text.open"), input.path);
+  int64_t file_bytes = 0;
+  for (const std::string& path : input_files(input))
+    file_bytes += file_size(open_for_reading(path, "text.open"), path);
   stream.whole = is_read_whole(input, file_bytes);
   if (stream.whole) stream.plan.scan = scan_texts(input, {});
   const Sample sample = read_sample(stream);

@@ -24,8 +24,10 @@ constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
 
 void fields(auto& archive, MaybeConst<InputOptions> auto& value) {
-  auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] = value;
-  archive("path", path)("field", field)("format", format)("bad_row", bad_row);
+  auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
+      value;
+  archive("path", path)("more_paths", more_paths)("field", field)("format", format)("bad_row",
+                                                                                    bad_row);
   archive("empty_row", empty_row)("utf8", utf8)("max_row_bytes", max_row_bytes);
   archive("limit_rows", limit_rows);
 }
@@ -52,10 +54,15 @@ void fields(auto& archive, MaybeConst<EmbeddingCacheOptions> auto& value) {
   archive("dir", dir)("memory_bytes", memory_bytes)("disk_bytes", disk_bytes);
 }
 
+void fields(auto& archive, MaybeConst<InputPart> auto& value) {
+  auto& [path, first_row] = value;
+  archive("path", path)("first_row", first_row);
+}
+
 void fields(auto& archive, MaybeConst<StreamIdentity> auto& value) {
-  auto& [name, fingerprint, rows, dim, token_embeddings] = value;
+  auto& [name, fingerprint, rows, dim, token_embeddings, inputs] = value;
   archive("name", name)("fingerprint", fingerprint)("rows", rows)("dim", dim);
-  archive("token_embeddings", token_embeddings);
+  archive("token_embeddings", token_embeddings)("inputs", inputs);
 }
 
 void fields(auto& archive, MaybeConst<ChunkOrigin> auto& value) {
@@ -63,18 +70,23 @@ void fields(auto& archive, MaybeConst<ChunkOrigin> auto& value) {
   archive("device", device)("libtorch", libtorch)("driver", driver)("batch_tokens", batch_tokens);
 }
 
+void fields(auto& archive, MaybeConst<InputScan::File> auto& value) {
+  auto& [path, first_row, bytes, sha256] = value;
+  archive("path", path)("first_row", first_row)("bytes", bytes)("sha256", sha256);
+}
+
 void fields(auto& archive, MaybeConst<InputScan::Checkpoint> auto& value) {
-  auto& [row, line, rows_in, offset_bytes, xxh3_128] = value;
-  archive("row", row)("line", line)("rows_in", rows_in)("offset_bytes", offset_bytes);
+  auto& [row, file, line, rows_in, offset_bytes, xxh3_128] = value;
+  archive("row", row)("file", file)("line", line)("rows_in", rows_in)("offset_bytes", offset_bytes);
   archive("xxh3_128", xxh3_128);
 }
 
 void fields(auto& archive, MaybeConst<InputScan> auto& value) {
-  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes,
-         sha256, file_bytes, checkpoints] = value;
+  auto& [rows_in, rows, rejected, empty, tokenized, utf8_replaced, text_bytes, longest_bytes, files,
+         checkpoints] = value;
   archive("rows_in", rows_in)("rows", rows)("rejected", rejected)("empty", empty);
   archive("tokenized", tokenized)("utf8_replaced", utf8_replaced)("text_bytes", text_bytes);
-  archive("longest_bytes", longest_bytes)("sha256", sha256)("file_bytes", file_bytes);
+  archive("longest_bytes", longest_bytes)("files", files);
   archive("checkpoints", checkpoints);
 }
 

@@ -362,10 +362,12 @@ std::unique_ptr<ChunkStore> ChunkStore::open(const std::string& cache_dir,
   if (mode == Open::kJoin) {
     std::optional<Joined> joined = join(cache_dir, wanted);
     if (!joined) return nullptr;
+    joined->stream.identity = identity;
     return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(*joined));
   }
   if (mode == Open::kFresh) remove_chunks(cache_dir, identity.name);
   Recovered recovered = recover(cache_dir, wanted);
+  recovered.stream.identity = identity;  // with the files of the input, which are not on the disk
   return std::make_unique<ChunkStoreImpl>(cache_dir, std::move(recovered));
 }
 

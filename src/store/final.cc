@@ -37,6 +37,13 @@ Json origins_json(const std::vector<ChunkOrigin>& origins) {
   return array;
 }
 
+Json inputs_json(const std::vector<InputPart>& inputs) {
+  Json array = Json::array();
+  for (const InputPart& part : inputs)
+    array.push_back({{"path", part.path}, {"first_row", part.first_row}});
+  return array;
+}
+
 std::string manifest_text(const Manifest& manifest) {
   const Json ledger = manifest.ledger ? to_json(*manifest.ledger) : Json();
   const Json offsets = manifest.offsets ? to_json(*manifest.offsets) : Json();
@@ -56,6 +63,7 @@ std::string manifest_text(const Manifest& manifest) {
                  {"ledger", ledger},
                  {"offsets", offsets},
                  {"fingerprint", Json::parse(manifest.identity.fingerprint)}};
+  if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
     object["dropped_rows"] = manifest.dropped_rows;
@@ -84,6 +92,15 @@ std::vector<ChunkOrigin> origins(const JsonFields& fields, const std::string& wh
   for (std::string& device : strings(fields, "devices"))
     origins.push_back({.device = std::move(device), .libtorch = "", .driver = ""});
   return origins;
+}
+
+void read_inputs(const JsonFields& fields, const std::string& where, Manifest& manifest) {
+  for (const Json& input : fields.array("inputs")) {
+    const JsonFields part(input, where + ", inputs", "store.damaged");
+    manifest.identity.inputs.push_back(
+        {.path = part.string("path"),
+         .first_row = part.integer("first_row", 0, manifest.identity.rows)});
+  }
 }
 
 void read_quarantine(const JsonFields& fields, const std::string& where, Manifest& manifest) {
@@ -126,6 +143,7 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.offsets = file_seal_from_json(fields.object("offsets"), where);
     manifest.identity.token_embeddings = true;
   }
+  if (fields.has("inputs")) read_inputs(fields, where, manifest);
   if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
   return manifest;
 }

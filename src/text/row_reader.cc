@@ -8,8 +8,8 @@
 #include "encode/error.h"
 
 #include "base/utf8.h"
+#include "text/byte_source.h"
 #include "text/row_hash.h"
-#include "text/text_format.h"
 
 namespace encode {
 namespace {
@@ -34,27 +34,6 @@ InputOptions checked(InputOptions options) {
                  .hint = fmt::format("set max_row_bytes to 1 to {}", kMaxRecordBytes)});
   }
   return options;
-}
-
-std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions& options) {
-  switch (resolve_format(options).format) {
-    case TextFormat::kJsonl:
-      return make_jsonl_parser(window, options);
-    case TextFormat::kCsv:
-      return make_csv_parser(window, options, ',');
-    case TextFormat::kTsv:
-      return make_csv_parser(window, options, '\t');
-    default:
-      break;
-  }
-  if (options.field.empty()) return make_lines_parser(window, options);
-  throw Error({.exit_code = ExitCode::kConfig,
-               .code = "text.field",
-               .what = "a text file of lines has no fields",
-               .where = options.path,
-               .expected = "no field",
-               .found = fmt::format("field: '{}'", options.field),
-               .hint = "leave out the field, or set the format to jsonl, csv or tsv"});
 }
 
 // Divides the rows of a scan into blocks and hashes them.
@@ -101,34 +80,34 @@ class BlockHashes {
 
 RowReader::RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes)
     : options_(checked(options)),
-      file_(options_.path, purpose == Purpose::kScan),
-      window_(make_byte_source(file_, resolve_format(options_).compression), block_bytes) {
-  check_encoding();
-  parser_ = make_parser(window_, options_);
+      paths_(input_files(options_)),
+      reading_({.hashed = purpose == Purpose::kScan, .block_bytes = block_bytes}) {
+  open(0);
 }
 
-// Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, because
-// Utf8Policy::kReplace would silently turn it into rows of U+FFFD.
-void RowReader::check_encoding() {
-  while (window_.view().size() < 4 && window_.extend()) {
+RowReader::RowReader(const InputOptions& options, const InputScan& scan, size_t block_bytes)
+    : options_(checked(options)), reading_({.hashed = false, .block_bytes = block_bytes}) {
+  for (const InputScan::File& file : scan.files) paths_.push_back(file.path);
+}
+
+void RowReader::open(size_t index) {
+  file_.reset();
+  index_ = index;
+  options_.path = paths_[index];
+  file_ = open_input_file(options_, reading_);
+  if (reading_.hashed)
+    files_.push_back({.path = options_.path, .first_row = rows_, .bytes = 0, .sha256 = ""});
+}
+
+// Reads the next record of the input. Returns false at the end of the last file.
+bool RowReader::next_record() {
+  if (file_ == nullptr) open(0);
+  while (!file_->next(record_)) {
+    if (index_ + 1 == paths_.size()) return false;
+    if (reading_.hashed) finish_file();
+    open(index_ + 1);
   }
-  const std::string_view start = window_.view();
-  if (start.starts_with("\xEF\xBB\xBF")) {
-    window_.consume(3);
-    return;
-  }
-  const char* found = nullptr;
-  if (start.starts_with("\x1F\x8B")) found = "gzip";
-  if (start.starts_with("\x28\xB5\x2F\xFD")) found = "zstd";
-  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) found = "UTF-16";
-  if (found == nullptr) return;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "text.encoding",
-               .what = "the file is not UTF-8 text",
-               .where = options_.path,
-               .expected = "UTF-8",
-               .found = fmt::format("{}, by its first bytes", found),
-               .hint = "compressed files need the suffix .gz or .zst; convert UTF-16 with iconv"});
+  return true;
 }
 
 bool RowReader::next(Text& text) {
@@ -138,13 +117,14 @@ bool RowReader::next(Text& text) {
   text.utf8.assign(record_.text);
   text.tokenized = record_.tokenized;
   text.input_ids.assign(record_.input_ids.begin(), record_.input_ids.end());
+  text.file = paths_[index_];
   return true;
 }
 
 bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_rejected) {
   while (options_.limit_rows == 0 || rows_ < options_.limit_rows) {
     record_.replaced = false;
-    if (!parser_->next(record_)) return false;
+    if (!next_record()) return false;
     ++records_;
     if (judge() == Verdict::kAccept) {
       ++rows_;
@@ -154,6 +134,7 @@ bool RowReader::advance(const std::function<void(const RejectedRow&)>& on_reject
     const RowProblem& problem = record_.problem;
     on_rejected({.record = records_ - 1,
                  .line = record_.line,
+                 .file = options_.path,
                  .reason = problem.found.empty()
                                ? problem.what
                                : fmt::format("{}: {}", problem.what, problem.found)});
@@ -205,7 +186,9 @@ RowReader::Verdict RowReader::refuse(bool fatal) {
 }
 
 void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {
-  parser_->seek(checkpoint.offset_bytes, checkpoint.line);
+  const auto index = static_cast<size_t>(checkpoint.file);
+  if (file_ == nullptr || index != index_) open(index);
+  file_->seek(checkpoint.offset_bytes, checkpoint.line);
   rows_ = checkpoint.row;
   records_ = checkpoint.rows_in;
 }
@@ -215,6 +198,7 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
   BlockHashes blocks(scan.checkpoints);
   while (advance(on_rejected)) {
     blocks.add(record_, {.row = rows_ - 1,
+                         .file = static_cast<int64_t>(index_),
                          .line = record_.line,
                          .rows_in = records_ - 1,
                          .offset_bytes = record_.offset_bytes,
@@ -230,9 +214,27 @@ InputScan RowReader::scan(const std::function<void(const RejectedRow&)>& on_reje
   scan.rows_in = records_;
   scan.rows = rows_;
   scan.rejected = records_ - rows_;
-  scan.sha256 = file_.finish_hash();
-  scan.file_bytes = file_.size();
+  scan.files = finish_files();
   return scan;
+}
+
+void RowReader::finish_file() {
+  FileDigest digest = file_->digest();
+  files_.back().bytes = digest.bytes;
+  files_.back().sha256 = std::move(digest.sha256);
+}
+
+// Hashes the rest of the files. If limit_rows has ended the scan, some of them were not opened.
+std::vector<InputScan::File> RowReader::finish_files() {
+  finish_file();
+  for (size_t i = index_ + 1; i < paths_.size(); ++i) {
+    DiskFile file(paths_[i], /*hashed=*/true);
+    files_.push_back({.path = paths_[i],
+                      .first_row = rows_,
+                      .bytes = file.size(),
+                      .sha256 = file.finish_hash()});
+  }
+  return std::move(files_);
 }
 
 }  // namespace encode

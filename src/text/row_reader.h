@@ -1,5 +1,5 @@
-// The implementation of open_texts() and scan_texts(). RowReader reads records with the parser of
-// the format and applies the row policies to them.
+// The implementation of open_texts() and scan_texts(). RowReader reads the records of the files of
+// an input, one file after the other, and applies the row policies to them.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "encode/text.h"
 
-#include "text/byte_source.h"
-#include "text/byte_window.h"
+#include "text/input_file.h"
 #include "text/record.h"
 
 namespace encode {
@@ -21,14 +21,17 @@ class RowReader final : public TextReader {
  public:
   static constexpr size_t kBlockBytes = size_t{256} << 10;
 
-  enum class Purpose { kRead, kScan };  // kScan also hashes the file
+  enum class Purpose { kRead, kScan };  // kScan also hashes the files
 
   // Reads the input in blocks of `block_bytes`. The rows do not depend on the size of the blocks.
-  // Tests use small blocks to cut records at every place. Throws what open_texts() throws.
+  // Tests use small blocks to cut records at every place. Opens the first file. Throws what
+  // open_texts() throws.
   RowReader(const InputOptions& options, Purpose purpose, size_t block_bytes = kBlockBytes);
+  // Reads the files of `scan`, which an earlier pass over the input has made. Opens no file.
+  RowReader(const InputOptions& options, const InputScan& scan, size_t block_bytes);
 
   bool next(Text& text) override;
-  // Makes the row of a checkpoint of the same file the next row. Throws what next() throws.
+  // Makes the row of a checkpoint of the same input the next row. Throws what next() throws.
   void go_to(const InputScan::Checkpoint& checkpoint);
 
   // Reads the whole input. The reader must have Purpose::kScan, and must not have read anything
@@ -38,21 +41,25 @@ class RowReader final : public TextReader {
  private:
   enum class Verdict { kAccept, kReject };
 
+  void open(size_t index);
+  bool next_record();
   bool advance(const std::function<void(const RejectedRow&)>& on_rejected);
   Verdict judge();
   void judge_utf8();
   Verdict refuse(bool fatal);
-  void check_encoding();
+  void finish_file();
+  std::vector<InputScan::File> finish_files();
 
-  InputOptions options_;
-  DiskFile file_;
-  ByteWindow window_;
-  std::unique_ptr<RecordParser> parser_;
-
-  int64_t rows_ = 0;      // the number of accepted rows so far
-  int64_t records_ = 0;   // the number of records so far
-  Record record_;         // the last record
-  std::string repaired_;  // the text of record_ if it was not valid UTF-8
+  InputOptions options_;            // `path` is the path of the file that is open
+  std::vector<std::string> paths_;  // of the files; never changes, because texts refer to it
+  FileReading reading_;
+  std::unique_ptr<InputFile> file_;     // null before the first file is opened
+  size_t index_ = 0;                    // of the file, in `paths_`
+  std::vector<InputScan::File> files_;  // the files that were opened. Only for kScan
+  int64_t rows_ = 0;                    // the number of accepted rows so far
+  int64_t records_ = 0;                 // the number of records so far
+  Record record_;                       // the last record
+  std::string repaired_;                // the text of record_ if it was not valid UTF-8
 };
 
 }  // namespace encode

@@ -56,7 +56,7 @@ void ScannedReader::load_block(size_t index) {
   } catch (const Error& error) {
     const ErrorDetail& detail = error.detail();
     if (!is_of_content(detail.exit_code)) throw;
-    throw changed(detail.what, detail.expected, detail.found);
+    throw changed(detail.where, detail.what, detail.expected, detail.found);
   }
 }
 
@@ -66,19 +66,19 @@ void ScannedReader::read_block(size_t index) {
   const int64_t end = is_last ? scan_.rows : scan_.checkpoints[index + 1].row;
   block_end_ = 0;  // if this function throws, no row of the block is returned
   block_.resize(static_cast<size_t>(end - begin.row));
-  if (!reader_) reader_.emplace(options_, RowReader::Purpose::kRead, block_bytes_);
+  if (!reader_) reader_.emplace(options_, scan_, block_bytes_);
   if (index != next_block_) reader_->go_to(begin);
   next_block_ = scan_.checkpoints.size();
   RowHash hash;
   for (Text& text : block_) {
     if (!reader_->next(text)) {
-      throw changed("the input has fewer rows than when the run began",
+      throw changed(file_of(begin), "the input has fewer rows than when the run began",
                     fmt::format("{} rows", scan_.rows), "fewer rows");
     }
     text.tokenized ? hash.add(text.input_ids) : hash.add(text.utf8);
   }
   if (hash.hex() != begin.xxh3_128) {
-    throw changed("the input is not the one that was read when the run began",
+    throw changed(file_of(begin), "the input is not the one that was read when the run began",
                   fmt::format("rows {} to {} with the hash {}", begin.row, end - 1, begin.xxh3_128),
                   hash.hex());
   }
@@ -87,11 +87,16 @@ void ScannedReader::read_block(size_t index) {
   block_end_ = end;
 }
 
-Error ScannedReader::changed(std::string what, std::string expected, std::string found) const {
+const std::string& ScannedReader::file_of(const InputScan::Checkpoint& block) const {
+  return scan_.files[static_cast<size_t>(block.file)].path;
+}
+
+Error ScannedReader::changed(std::string where, std::string what, std::string expected,
+                             std::string found) {
   return Error({.exit_code = ExitCode::kIoError,
                 .code = "text.changed",
                 .what = std::move(what),
-                .where = options_.path,
+                .where = std::move(where),
                 .expected = std::move(expected),
                 .found = std::move(found),
                 .hint = "do not change an input during a run. Put the old input back to go on, or "

@@ -30,7 +30,9 @@ class ScannedReader final : public ScannedTexts {
   size_t block_of(int64_t row) const;
   void load_block(size_t index);
   void read_block(size_t index);
-  Error changed(std::string what, std::string expected, std::string found) const;
+  const std::string& file_of(const InputScan::Checkpoint& block) const;
+  static Error changed(std::string where, std::string what, std::string expected,
+                       std::string found);
 
   InputOptions options_;
   const InputScan& scan_;

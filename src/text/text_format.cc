@@ -8,6 +8,21 @@
 #include "base/input_format.h"
 
 namespace encode {
+namespace {
+
+Error refusal(const InputOptions& options, std::string what, std::string expected,
+              std::string hint) {
+  return Error(
+      {.exit_code = ExitCode::kConfig,
+       .code = "text.format",
+       .what = std::move(what),
+       .where = options.path,
+       .expected = std::move(expected),
+       .found = fmt::format("'{}'", std::filesystem::path(options.path).filename().string()),
+       .hint = std::move(hint)});
+}
+
+}  // namespace
 
 FileFormat resolve_format(const InputOptions& options) {
   const InputFormat named = input_format(options);
@@ -15,15 +30,18 @@ FileFormat resolve_format(const InputOptions& options) {
   resolved.format = named.format;
   if (named.compression == "gz") resolved.compression = Compression::kGzip;
   if (named.compression == "zst") resolved.compression = Compression::kZstd;
-  if (resolved.format != TextFormat::kAuto) return resolved;
-  throw Error(
-      {.exit_code = ExitCode::kConfig,
-       .code = "text.format",
-       .what = "the file name does not state the format",
-       .where = options.path,
-       .expected = ".txt, .jsonl, .ndjson, .csv or .tsv, optionally followed by .gz or .zst",
-       .found = fmt::format("'{}'", std::filesystem::path(options.path).filename().string()),
-       .hint = "set the format to lines, jsonl, csv or tsv"});
+  if (resolved.format == TextFormat::kAuto) {
+    throw refusal(
+        options, "the file name does not state the format",
+        fmt::format("{}, optionally followed by .gz or .zst; {}", kTextSuffixes, kColumnarSuffixes),
+        "set the format to lines, jsonl, csv, tsv, parquet or arrow");
+  }
+  if (is_columnar(resolved.format) && resolved.compression != Compression::kNone) {
+    throw refusal(options, "a Parquet or Arrow file is compressed as a whole",
+                  "a file without .gz and .zst: these formats have compression of their own",
+                  "decompress the file");
+  }
+  return resolved;
 }
 
 }  // namespace encode

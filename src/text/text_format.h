@@ -12,9 +12,10 @@ struct FileFormat {
   Compression compression = Compression::kNone;
 };
 
-// Reads the suffixes of `options.path`: [.txt|.jsonl|.ndjson|.csv|.tsv][.gz|.zst], in upper or
-// lower case. `options.format` overrides the first suffix. Throws Error (kConfig) if neither the
-// suffix nor `options.format` states a format. The code is "text.format".
+// Reads the suffixes of `options.path`: [.txt|.jsonl|.ndjson|.csv|.tsv][.gz|.zst], or .parquet or
+// .arrow, in upper or lower case. `options.format` overrides the first suffix. Throws Error
+// (kConfig) "text.format" if neither the suffix nor `options.format` states a format, and for a
+// compressed Parquet or Arrow file, because these formats have compression of their own.
 FileFormat resolve_format(const InputOptions& options);
 
 }  // namespace encode

@@ -266,9 +266,10 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   ASSERT_EQ(run.streams.size(), 1U);
   // The structured bindings name all fields. So a new field is a compile error here until the test
   // checks its key.
-  const auto& [path, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, row_bytes, limit] =
       run.streams[0].input;
   EXPECT_EQ(path + field, "other.csvother");
+  EXPECT_TRUE(more_paths.empty()) << "a list has a test of its own";
   EXPECT_TRUE(format == TextFormat::kJsonl && bad_row == BadRowPolicy::kReject);
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);

@@ -24,8 +24,7 @@ using Change = std::function<void(Fingerprint&)>;
 Fingerprint base() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.txt";
-  fingerprint.input_bytes = 10;
-  fingerprint.input_sha256 = "aa";
+  fingerprint.input_files = {{.path = "texts.txt", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
   fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"},
                              {.name = "model.safetensors", .bytes = 3, .sha256 = "dd"}};
   fingerprint.result.pooling = {PoolingMode::kMean};
@@ -50,9 +49,10 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
   const Fingerprint fingerprint = base();
   // The list below has one case for each field. A new field breaks this structured binding, which
   // reminds its author to add a case.
-  const auto& [path, field, format, bad_row, empty_row, utf8, max_row_bytes, limit_rows] =
-      fingerprint.input;
-  static_cast<void>(path);  // the path is not part of the fingerprint: see MovedFileKeepsIt
+  const auto& [path, more_paths, field, format, bad_row, empty_row, utf8, max_row_bytes,
+               limit_rows] = fingerprint.input;
+  static_cast<void>(path);  // the paths are not part of the fingerprint: see MovedFileKeepsIt
+  static_cast<void>(more_paths);
   ASSERT_TRUE(field.empty() && format == TextFormat::kAuto && bad_row == BadRowPolicy::kError);
   ASSERT_TRUE(empty_row == EmptyRowPolicy::kKeep && utf8 == Utf8Policy::kReplace);
   ASSERT_TRUE(max_row_bytes != 1 && limit_rows != 1);
@@ -63,14 +63,40 @@ TEST(Fingerprint, ChangesWithEveryReaderOption) {
                       [](Fingerprint& f) { f.input.utf8 = Utf8Policy::kError; },
                       [](Fingerprint& f) { f.input.max_row_bytes = 1; },
                       [](Fingerprint& f) { f.input.limit_rows = 1; },
-                      [](Fingerprint& f) { f.input_bytes = 11; },
-                      [](Fingerprint& f) { f.input_sha256 = "ab"; }});
+                      [](Fingerprint& f) { f.input_files[0].bytes = 11; },
+                      [](Fingerprint& f) { f.input_files[0].sha256 = "ab"; },
+                      [](Fingerprint& f) { f.input_files.push_back(f.input_files[0]); }});
+}
+
+TEST(Fingerprint, ChangesWithEveryFileAndTheirOrderButNotWithTheirPaths) {
+  const auto text = [](const std::vector<std::pair<std::string, std::string>>& files) {
+    Fingerprint fingerprint = base();
+    fingerprint.input_files.clear();
+    for (const auto& [path, sha256] : files)
+      fingerprint.input_files.push_back(
+          {.path = path, .first_row = 0, .bytes = 10, .sha256 = sha256});
+    return to_text(fingerprint);
+  };
+  const std::string both = text({{"a.txt", "aa"}, {"b.txt", "bb"}});
+  EXPECT_EQ(both, text({{"x/1.txt", "aa"}, {"x/2.txt", "bb"}}));
+  EXPECT_NE(both, text({{"a.txt", "bb"}, {"b.txt", "aa"}}));
+  EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bc"}}));
+  EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt.gz", "bb"}}));
+  EXPECT_NE(both, text({{"a.txt", "aa"}, {"b.txt", "bb"}, {"c.txt", "cc"}}));
+}
+
+// The caches of older versions stay valid for inputs of one file.
+TEST(Fingerprint, OfOneFileIsAsBefore) {
+  EXPECT_THAT(to_text(base()),
+              HasSubstr(R"("input":{"bad_row":"error","compression":"","empty_row":"keep",)"
+                        R"("field":"","file_bytes":10,"format":"lines","limit_rows":0,)"
+                        R"("max_row_bytes":1048576,"sha256":"aa","utf8":"replace"})"));
 }
 
 TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
   const auto text = [](const std::string& path, TextFormat format) {
     Fingerprint fingerprint = base();
-    fingerprint.input.path = path;
+    fingerprint.input_files[0].path = path;
     fingerprint.input.format = format;
     return to_text(fingerprint);
   };
@@ -83,8 +109,7 @@ TEST(Fingerprint, MovedFileKeepsItUnlessItsNameChangesHowItIsRead) {
 
 TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
   // The tests of this file have a case for each field.
-  const auto& [input, input_bytes, input_sha256, model_files, result, tokenizer_library] =
-      Fingerprint();
+  const auto& [input, input_files, model_files, result, tokenizer_library] = Fingerprint();
   const auto& [name, bytes, sha256, settled_key] = FileHash();
   ASSERT_FALSE(settled_key) << "the key is not part of the fingerprint";
   expect_each_counts({[](Fingerprint& f) { f.model_files[0].sha256 = "ce"; },
@@ -159,7 +184,7 @@ TEST(Fingerprint, TextIsCanonicalAndStatesItsVersion) {
 
 TEST(Fingerprint, WithoutInputNamesTheModelAndResultAlone) {
   Fingerprint other_text = base();
-  other_text.input_sha256 = "ff";
+  other_text.input_files[0].sha256 = "ff";
   EXPECT_EQ(without_input(to_text(other_text)), without_input(to_text(base())));
   Fingerprint other_model = base();
   other_model.model_files[0].sha256 = "ff";

@@ -41,6 +41,9 @@ def seeds(fuzzer):
             if path.is_file():
                 for choice in range(4):
                     yield bytes([choice, 63, 7]) + path.read_bytes()[:2000]
+    elif fuzzer == "fuzz_columnar":
+        for path in sorted((DATA / "arrow").rglob("*.*")):
+            yield bytes([int(path.suffix == ".parquet") + 2 * int(path.stem == "ids")]) + path.read_bytes()
     elif fuzzer == "fuzz_config":
         for path in sorted((ROOT / "configs").glob("*.yaml")):
             yield path.read_bytes()

@@ -35,16 +35,19 @@ class Filler {
   double number() { return static_cast<double>(random_()) / 977.0; }
 
   InputScan scan() {
-    InputScan scan = {integer(), integer(), integer(), integer(), integer(), integer(),
-                      integer(), integer(), text(),    integer(), {}};
-    for (int i = 0; i < 3; ++i)
-      scan.checkpoints.push_back({integer(), integer(), integer(), integer(), text()});
+    InputScan scan = {integer(), integer(), integer(), integer(), integer(),
+                      integer(), integer(), integer(), {},        {}};
+    for (int i = 0; i < 3; ++i) {
+      scan.files.push_back({text(), integer(), integer(), text()});
+      scan.checkpoints.push_back({integer(), integer(), integer(), integer(), integer(), text()});
+    }
     return scan;
   }
   InputOptions input() {
     return {text(),
+            {text(), text()},
             text(),
-            TextFormat::kTsv,
+            TextFormat::kArrow,
             BadRowPolicy::kReject,
             EmptyRowPolicy::kError,
             Utf8Policy::kError,
@@ -83,7 +86,7 @@ class Filler {
             integer()};
   }
   JobUnit unit() {
-    return {{text(), text(), integer(), integer(), true},
+    return {{text(), text(), integer(), integer(), true, {{text(), integer()}}},
             input(),
             scan(),
             {integer(), integer(), integer(), integer(), integer()},
@@ -229,6 +232,8 @@ TEST(JobProtocol, JobSpecSurvivesTheRoundTripWithEveryField) {
     empty.units.resize(2);
     for (JobUnit& unit : empty.units) {
       unit.scan.checkpoints.resize(3);
+      unit.scan.files.resize(3);
+      unit.identity.inputs.resize(1);
       unit.set_aside.resize(2);
     }
     const Json read_back = Json::parse(to_json(job_spec_from_json(json)));

@@ -21,8 +21,7 @@ Fingerprint whole_fingerprint() {
   Fingerprint fingerprint;
   fingerprint.input.path = "texts.jsonl";
   fingerprint.input.field = "text";
-  fingerprint.input_bytes = 10;
-  fingerprint.input_sha256 = "aa";
+  fingerprint.input_files = {{.path = "texts.jsonl", .first_row = 0, .bytes = 10, .sha256 = "aa"}};
   fingerprint.model_files = {{.name = "config.json", .bytes = 2, .sha256 = "cc"}};
   fingerprint.result.pooling = {PoolingMode::kMean};
   fingerprint.result.truncate_dim = 4;

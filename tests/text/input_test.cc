@@ -156,8 +156,8 @@ TEST_F(Input, AFileThatShrinksOrGrowsUnderTheReaderIsAnError) {
 TEST_F(Input, TheScanIsOfTheBytesOnDisk) {
   const std::string bytes = gzip("a\n\nbb\n");
   const InputScan scan = scan_texts(file("a.txt.gz", bytes), {});
-  EXPECT_EQ(scan.sha256, sha256_hex(bytes));
-  EXPECT_EQ(scan.file_bytes, static_cast<int64_t>(bytes.size()));
+  EXPECT_EQ(scan.files.front().sha256, sha256_hex(bytes));
+  EXPECT_EQ(scan.file_bytes(), static_cast<int64_t>(bytes.size()));
   EXPECT_EQ(scan.rows_in, 3);
   EXPECT_EQ(scan.rows, 3);
   EXPECT_EQ(scan.empty, 1);
@@ -172,7 +172,7 @@ TEST_F(Input, ALimitCutsTheRowsAndNotTheHash) {
   EXPECT_THAT(texts_of(options), ElementsAre("a", "b"));
   const InputScan scan = scan_texts(options, {});
   EXPECT_EQ(scan.rows, 2);
-  EXPECT_EQ(scan.sha256, sha256_hex(content));
+  EXPECT_EQ(scan.files.front().sha256, sha256_hex(content));
 }
 
 TEST_F(Input, MaxRowBytesIsChecked) {

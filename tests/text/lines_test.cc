@@ -33,7 +33,7 @@ TEST_F(Lines, AFinalNewlineMakesNoRow) {
 TEST_F(Lines, AnEmptyFileHasNoRows) {
   EXPECT_THAT(rows_of(file("")), IsEmpty());
   EXPECT_THAT(rows_of(file("\xEF\xBB\xBF")), IsEmpty());
-  EXPECT_EQ(scan_texts(file(""), {}).sha256, sha256_hex(""));
+  EXPECT_EQ(scan_texts(file(""), {}).files.front().sha256, sha256_hex(""));
 }
 
 TEST_F(Lines, CrlfEndsALineAndALoneCrIsText) {

@@ -1,5 +1,6 @@
 // Measures how fast files are scanned and read, in bytes per second. This is a program
-// (build/bin/text_benchmark) and not a test.
+// (build/bin/text_benchmark) and not a test. It can also measure files of the user, in rows per
+// second: text_benchmark --benchmark_filter=file PATH FIELD
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <string>
@@ -63,7 +64,34 @@ BENCHMARK_CAPTURE(read, txt, "txt")->Arg(80)->Arg(600)->Unit(benchmark::kMillise
 BENCHMARK_CAPTURE(read, jsonl, "jsonl")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(read, csv, "csv")->Arg(80)->Arg(600)->Unit(benchmark::kMillisecond);
 
+void scan_file(benchmark::State& state, const InputOptions& options) {
+  for (auto _ : state)
+    state.SetItemsProcessed(state.items_processed() + scan_texts(options, {}).rows);
+}
+
+void read_file_again(benchmark::State& state, const InputOptions& options) {
+  const InputScan scan = scan_texts(options, {});
+  for (auto _ : state) {
+    const auto reader = open_scanned_texts(options, scan);
+    for (Text text; reader->next(text);) benchmark::DoNotOptimize(text.utf8.data());
+    state.SetItemsProcessed(state.items_processed() + scan.rows);
+  }
+}
+
+void add_file(const std::string& path, const std::string& field) {
+  InputOptions options;
+  options.path = path;
+  options.field = field;
+  benchmark::RegisterBenchmark("file/scan", scan_file, options)->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("file/read", read_file_again, options)
+      ->Unit(benchmark::kMillisecond);
+}
+
 }  // namespace
 }  // namespace encode::testing
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (argc == 3) encode::testing::add_file(argv[1], argv[2]);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -17,7 +17,8 @@ namespace encode {
 namespace {
 
 std::string rejected_line(const RejectedRow& row) {
-  const Json line = {{"record", row.record}, {"line", row.line}, {"reason", row.reason}};
+  const Json line = {
+      {"record", row.record}, {"file", row.file}, {"line", row.line}, {"reason", row.reason}};
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -40,11 +41,18 @@ ScannedInput scan_one(const StreamConfig& stream, const std::string& cache_dir) 
   return result;
 }
 
+std::string input_name(const InputScan& scan) {
+  const std::string& first = scan.files.front().path;
+  if (scan.files.size() == 1) return first;
+  return fmt::format("{} files from {} to {}", format_count(std::ssize(scan.files)), first,
+                     scan.files.back().path);
+}
+
 void report(const StreamConfig& stream, const ScannedInput& input, double seconds, RunLog& log) {
   const InputScan& scan = input.scan;
   std::string text =
       fmt::format("{}: {} rows, {} in {} ({})", stream.name(), format_count(scan.rows),
-                  format_bytes(scan.file_bytes), stream.input.path, format_duration(seconds));
+                  format_bytes(scan.file_bytes()), input_name(scan), format_duration(seconds));
   if (scan.empty > 0) text += fmt::format("; {} empty", format_count(scan.empty));
   if (scan.tokenized > 0) text += fmt::format("; {} of token ids", format_count(scan.tokenized));
   if (scan.utf8_replaced > 0)
@@ -54,14 +62,15 @@ void report(const StreamConfig& stream, const ScannedInput& input, double second
   log.info("input_scanned", text,
            {{"stream", stream.name()},
             {"path", stream.input.path},
+            {"files", std::ssize(scan.files)},
             {"rows_in", scan.rows_in},
             {"rows", scan.rows},
             {"rejected", scan.rejected},
             {"empty", scan.empty},
             {"tokenized", scan.tokenized},
             {"utf8_replaced", scan.utf8_replaced},
-            {"file_bytes", scan.file_bytes},
-            {"sha256", scan.sha256}});
+            {"file_bytes", scan.file_bytes()},
+            {"sha256", scan.files.front().sha256}});
 }
 
 }  // namespace

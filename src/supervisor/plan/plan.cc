@@ -180,8 +180,7 @@ std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
 void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
   check_prompt(stream);
   const Fingerprint fingerprint = {.input = stream.config.input,
-                                   .input_bytes = stream.scan.file_bytes,
-                                   .input_sha256 = stream.scan.sha256,
+                                   .input_files = stream.scan.files,
                                    .model_files = model.files,
                                    .result = stream.effective,
                                    .tokenizer_library = tokenizer_library(model.directory)};
@@ -189,7 +188,10 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                      .fingerprint = to_text(fingerprint),
                      .rows = stream.scan.rows,
                      .dim = stream.effective.dim,
-                     .token_embeddings = stream.effective.token_embeddings()};
+                     .token_embeddings = stream.effective.token_embeddings(),
+                     .inputs = {}};
+  for (const InputScan::File& file : stream.scan.files)
+    stream.identity.inputs.push_back({.path = file.path, .first_row = file.first_row});
 }
 
 StreamPlan begin_stream_plan(const RunConfig& config, const StreamConfig& stream,
@@ -214,7 +216,9 @@ std::string standard_path_of(const StoreOptions& store, const std::string& final
 void protect_inputs(const RunConfig& config, OutputGuard& guard) {
   guard.protect(config.config_path, "the config file");
   guard.protect(config.store.final_format.ranges_file, "the file of the ranges");
-  for (const StreamConfig& stream : config.streams) guard.protect(stream.input.path, "an input");
+  for (const StreamConfig& stream : config.streams) {
+    for (const std::string& path : input_files(stream.input)) guard.protect(path, "an input");
+  }
 }
 
 std::string final_path_of(const RunConfig& config, const std::string& stream_name) {

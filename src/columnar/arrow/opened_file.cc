@@ -1,0 +1,56 @@
+#include "columnar/arrow/opened_file.h"
+
+#include <fmt/format.h>
+#include <new>
+
+#include "encode/error.h"
+
+#include "base/units.h"
+
+namespace encode {
+
+void OpenedFile::guarded(const std::function<arrow::Status()>& work) const {
+  std::string problem;
+  try {
+    const arrow::Status status = work();
+    if (status.ok()) return;
+    if (status.IsOutOfMemory()) refuse_memory();
+    problem = status.message();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    refuse_memory();
+  } catch (const std::exception& error) {  // Parquet's own exceptions
+    problem = error.what();
+  }
+  if (file_->failure()) std::rethrow_exception(file_->failure());
+  refuse_damage(preview(problem, 300));
+}
+
+void OpenedFile::refuse_damage(const std::string& found) const {
+  const char* const format = request_.parquet ? "Parquet" : "Arrow";
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "arrow.damaged",
+               .what = fmt::format("the {} file cannot be read", format),
+               .where = request_.path,
+               .expected = fmt::format("a whole {} file", format),
+               .found = found,
+               .hint = "write or copy the file again"});
+}
+
+void OpenedFile::refuse_memory() const {
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "arrow.memory",
+               .what = "reading the file needs too much memory",
+               .where = request_.path,
+               .expected = fmt::format("at most {} for a row group or record batch of the column",
+                                       format_bytes(kColumnarMemoryBytes)),
+               .found = "more",
+               .hint = request_.parquet
+                           ? "write the file with smaller pages or row groups, or check that it is "
+                             "not damaged"
+                           : "write the file with smaller record batches (in pyarrow: "
+                             "max_chunksize=1000), or check that it is not damaged"});
+}
+
+}  // namespace encode

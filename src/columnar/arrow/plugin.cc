@@ -1,0 +1,20 @@
+// The function that libencode_arrow.so exports.
+#include "columnar/plugin.h"
+
+#include "columnar/arrow/array_reader.h"
+
+namespace encode {
+namespace {
+
+std::unique_ptr<ColumnReader> open_array_reader(ByteFile& file, const ColumnRequest& request) {
+  return std::make_unique<ArrayReader>(file, request);
+}
+
+}  // namespace
+}  // namespace encode
+
+extern "C" __attribute__((visibility("default"))) const encode::ArrowPlugin* encode_arrow_plugin() {
+  static const encode::ArrowPlugin plugin = {.version = encode::ArrowPlugin::kVersion,
+                                             .open_column = encode::open_array_reader};
+  return &plugin;
+}

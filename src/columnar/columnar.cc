@@ -1,0 +1,61 @@
+#include "columnar/columnar.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <mutex>
+
+#include "encode/error.h"
+
+#include "columnar/plugin.h"
+
+namespace encode {
+namespace {
+
+// Opens the plugin. Adds the reason to `reasons` if it cannot. The library is never closed, because
+// Arrow keeps threads and tables until the process ends.
+const ArrowPlugin* open_at(const std::string& path, std::string& reasons) {
+  if (!reasons.empty()) reasons += "; ";
+  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    reasons += ::dlerror();
+    return nullptr;
+  }
+  const auto entry = reinterpret_cast<ArrowPluginEntry>(::dlsym(handle, kArrowPluginEntry));
+  const ArrowPlugin* const plugin = entry != nullptr ? entry() : nullptr;
+  if (plugin != nullptr && plugin->version == ArrowPlugin::kVersion) return plugin;
+  reasons += path + " is a plugin of another version of encode";
+  return nullptr;
+}
+
+const ArrowPlugin& plugin(const std::string& input) {
+  static std::mutex mutex;
+  static const ArrowPlugin* opened = nullptr;
+  const std::scoped_lock lock(mutex);
+  std::string reasons;
+  if (opened != nullptr) return *opened;
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+  for (const char* place : {"/../lib/libencode_arrow.so", "/libencode_arrow.so"}) {
+    opened = open_at(program + place, reasons);
+    if (opened != nullptr) return *opened;
+  }
+  throw Error({.exit_code = ExitCode::kUnavailable,
+               .code = "arrow.plugin",
+               .what = "Parquet and Arrow files cannot be read without the plugin for Arrow",
+               .where = input,
+               .expected = "libencode_arrow.so beside the program, and Arrow C++ (libarrow.so and "
+                           "libparquet.so) of the version for which it was built",
+               .found = std::move(reasons),
+               .hint =
+                   "run scripts/setup.sh and scripts/build.sh; with a package of encode, install "
+                   "the pyarrow that its README names, or convert the file to JSONL"});
+}
+
+}  // namespace
+
+std::unique_ptr<ColumnReader> open_column(ByteFile& file, const ColumnRequest& request) {
+  return plugin(request.path).open_column(file, request);
+}
+
+}  // namespace encode

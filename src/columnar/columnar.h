@@ -1,0 +1,64 @@
+// Files of columns: Parquet and Arrow IPC. The plugin libencode_arrow.so reads them with Arrow C++.
+// It is opened when the first such file is, so that nothing else needs it or Arrow.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace encode {
+
+// The bytes of a file. One thread at a time may use it.
+class ByteFile {
+ public:
+  virtual ~ByteFile() = default;
+  virtual int64_t size() const = 0;
+  // Fills `to`. The range must be inside the file. Throws Error.
+  virtual void read(int64_t offset, std::span<char> to) = 0;
+};
+
+// The value of a column in one row. The views are valid until the next call of the reader.
+struct ColumnValue {
+  enum class Kind {
+    kText,    // `text`, which may be invalid UTF-8
+    kIds,     // `ids`
+    kNull,    // no value
+    kBadIds,  // a list of which one entry is no token id; `found` says which
+  };
+  Kind kind = Kind::kNull;
+  std::string_view text;
+  std::span<const int32_t> ids;  // each id is >= 0
+  std::string found;
+};
+
+// Reads the values of one column in order. Its memory does not depend on the size of the file: it
+// holds one batch of rows (Parquet: a few MiB; Arrow: a record batch), and never more than
+// kColumnarMemoryBytes. One thread at a time. After an Error the reader cannot be used any more.
+//
+// The functions throw Error: kData "arrow.damaged" if the file is damaged or truncated, kData
+// "arrow.memory" if it needs more memory, and what ByteFile::read() throws.
+class ColumnReader {
+ public:
+  virtual ~ColumnReader() = default;
+  virtual bool next(ColumnValue& value) = 0;  // returns false at the end of the column
+  // Makes `row` of the file (from 0) the next row.
+  virtual void seek(int64_t row) = 0;
+};
+
+inline constexpr int64_t kColumnarMemoryBytes = int64_t{1} << 30;
+
+struct ColumnRequest {
+  bool parquet = true;  // false: an Arrow IPC file or an Arrow IPC stream
+  std::string path;     // for messages
+  std::string column;   // the name of a column of the top level
+};
+
+// Opens a column. `file` must outlive the reader. Throws what ColumnReader throws, and Error:
+//   kUnavailable "arrow.plugin"  the plugin or Arrow C++ cannot be opened
+//   kConfig "arrow.column"       no column or several columns have the name
+//   kConfig "arrow.type"         the column holds neither strings nor lists of integers
+std::unique_ptr<ColumnReader> open_column(ByteFile& file, const ColumnRequest& request);
+
+}  // namespace encode

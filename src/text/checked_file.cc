@@ -1,0 +1,79 @@
+#include "text/checked_file.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "base/hash.h"
+
+namespace encode {
+namespace {
+
+Error changed(const std::string& path, std::string expected, std::string found) {
+  return Error({.exit_code = ExitCode::kIoError,
+                .code = "text.changed",
+                .what = "the file changed while it was read",
+                .where = path,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "wait until the file is complete, or encode a copy of it"});
+}
+
+}  // namespace
+
+CheckedFile::CheckedFile(std::string path, bool hashed)
+    : path_(std::move(path)),
+      fd_(open_for_reading(path_, "text.open")),
+      size_(file_size(fd_, path_)) {
+  if (hashed) hash_all();
+}
+
+void CheckedFile::hash_all() {
+  Sha256 whole;
+  const int64_t blocks = (size_ + kBlockBytes - 1) / kBlockBytes;
+  hashes_.resize(static_cast<size_t>(blocks));
+  for (int64_t i = 0; i < blocks; ++i) {
+    block_.resize(static_cast<size_t>(std::min(kBlockBytes, size_ - i * kBlockBytes)));
+    pread_all(fd_, block_, i * kBlockBytes, path_);
+    whole.update(block_.data(), block_.size());
+    hashes_[static_cast<size_t>(i)] = xxh3_bytes(std::as_bytes(std::span(block_)));
+    block_index_ = i;
+  }
+  sha256_ = whole.hex();
+}
+
+void CheckedFile::load_block(int64_t index) {
+  if (index == block_index_) return;
+  block_index_ = -1;
+  block_.resize(static_cast<size_t>(std::min(kBlockBytes, size_ - index * kBlockBytes)));
+  pread_all(fd_, block_, index * kBlockBytes, path_);
+  if (xxh3_bytes(std::as_bytes(std::span(block_))) != hashes_[static_cast<size_t>(index)])
+    throw changed(path_, "the bytes that were hashed when the file was opened", "other bytes");
+  block_index_ = index;
+}
+
+void CheckedFile::read(int64_t offset, std::span<char> to) {
+  if (hashes_.empty()) {
+    pread_all(fd_, to, offset, path_);
+    return;
+  }
+  while (!to.empty()) {
+    load_block(offset / kBlockBytes);
+    const auto begin = static_cast<size_t>(offset % kBlockBytes);
+    const size_t size = std::min(to.size(), block_.size() - begin);
+    std::copy_n(block_.begin() + static_cast<std::ptrdiff_t>(begin), size, to.begin());
+    to = to.subspan(size);
+    offset += static_cast<int64_t>(size);
+  }
+}
+
+void CheckedFile::check_size() const {
+  const int64_t now = file_size(fd_, path_);
+  if (now != size_)
+    throw changed(path_, fmt::format("{} bytes", size_), fmt::format("{} bytes", now));
+}
+
+}  // namespace encode

@@ -1,0 +1,18 @@
+// Files of columns (Parquet, Arrow IPC) as inputs.
+#pragma once
+
+#include <memory>
+
+#include "encode/config.h"
+
+#include "text/input_file.h"
+
+namespace encode {
+
+// Opens the column `options.field` of a file in the format kParquet or kArrow. A record is a row of
+// the file: `line` is its number, from 1, and `offset_bytes` is 0. Throws what TextReader and
+// open_column() throw.
+std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextFormat format,
+                                              bool hashed);
+
+}  // namespace encode

@@ -1,0 +1,93 @@
+#include "text/input_file.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "text/byte_source.h"
+#include "text/byte_window.h"
+#include "text/columnar_file.h"
+#include "text/text_format.h"
+
+namespace encode {
+namespace {
+
+std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions& options) {
+  switch (resolve_format(options).format) {
+    case TextFormat::kJsonl:
+      return make_jsonl_parser(window, options);
+    case TextFormat::kCsv:
+      return make_csv_parser(window, options, ',');
+    case TextFormat::kTsv:
+      return make_csv_parser(window, options, '\t');
+    default:
+      break;
+  }
+  if (options.field.empty()) return make_lines_parser(window, options);
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "text.field",
+               .what = "a text file of lines has no fields",
+               .where = options.path,
+               .expected = "no field",
+               .found = fmt::format("field: '{}'", options.field),
+               .hint = "leave out the field, or set the format to jsonl, csv or tsv"});
+}
+
+// Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, because
+// Utf8Policy::kReplace would silently turn it into rows of U+FFFD.
+void check_encoding(ByteWindow& window, const std::string& path) {
+  while (window.view().size() < 4 && window.extend()) {
+  }
+  const std::string_view start = window.view();
+  if (start.starts_with("\xEF\xBB\xBF")) {
+    window.consume(3);
+    return;
+  }
+  const char* found = nullptr;
+  if (start.starts_with("\x1F\x8B")) found = "gzip";
+  if (start.starts_with("\x28\xB5\x2F\xFD")) found = "zstd";
+  if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) found = "UTF-16";
+  if (start.starts_with("PAR1")) found = "Parquet";
+  if (found == nullptr) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "text.encoding",
+               .what = "the file is not UTF-8 text",
+               .where = path,
+               .expected = "UTF-8",
+               .found = fmt::format("{}, by its first bytes", found),
+               .hint = "compressed files need the suffix .gz or .zst, and Parquet files the suffix "
+                       ".parquet; convert UTF-16 with iconv"});
+}
+
+// A file of lines, JSONL, CSV or TSV.
+class TextFile final : public InputFile {
+ public:
+  TextFile(const InputOptions& options, const FileReading& reading)
+      : file_(options.path, reading.hashed),
+        window_(make_byte_source(file_, resolve_format(options).compression), reading.block_bytes) {
+    check_encoding(window_, options.path);
+    parser_ = make_parser(window_, options);
+  }
+
+  bool next(Record& record) override { return parser_->next(record); }
+  void seek(int64_t offset_bytes, int64_t line) override { parser_->seek(offset_bytes, line); }
+  FileDigest digest() override { return {.bytes = file_.size(), .sha256 = file_.finish_hash()}; }
+
+ private:
+  DiskFile file_;
+  ByteWindow window_;
+  std::unique_ptr<RecordParser> parser_;
+};
+
+}  // namespace
+
+std::unique_ptr<InputFile> open_input_file(const InputOptions& options,
+                                           const FileReading& reading) {
+  const TextFormat format = resolve_format(options).format;
+  if (format == TextFormat::kParquet || format == TextFormat::kArrow)
+    return open_columnar_file(options, format, reading.hashed);
+  return std::make_unique<TextFile>(options, reading);
+}
+
+}  // namespace encode

@@ -1,0 +1,44 @@
+// One file of an input, whatever its format. RowReader reads the files of an input one after the
+// other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "encode/config.h"
+
+#include "text/record.h"
+
+namespace encode {
+
+// The size and the SHA-256 of a file as it is stored.
+struct FileDigest {
+  int64_t bytes = 0;
+  std::string sha256;  // 64 hex digits
+};
+
+// One thread at a time may use a file.
+class InputFile {
+ public:
+  virtual ~InputFile() = default;
+  virtual bool next(Record& record) = 0;  // returns false at the end of the file
+  // Goes to the start of a record that an earlier pass has reported.
+  virtual void seek(int64_t offset_bytes, int64_t line) = 0;
+  // Returns the digest of the whole file, of which the records that next() has returned are a part.
+  // The file must be opened with `hashed`, and seek() must not have been called.
+  virtual FileDigest digest() = 0;
+};
+
+struct FileReading {
+  bool hashed = false;
+  size_t block_bytes = 0;  // of what is read at once from a file of text
+};
+
+// Opens the file `options.path`. `options` must outlive the file. Throws what TextReader and
+// RecordParser throw, and Error kConfig "text.format" or "text.field" if the format or the field
+// does not fit.
+std::unique_ptr<InputFile> open_input_file(const InputOptions& options, const FileReading& reading);
+
+}  // namespace encode

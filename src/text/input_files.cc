@@ -1,0 +1,116 @@
+// The files of an input: input_files().
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+#include <glob.h>
+#include <utility>
+
+#include "encode/error.h"
+#include "encode/text.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/path_kind.h"
+
+namespace encode {
+namespace {
+
+// The fingerprint and the manifest list the files, and both are read whole.
+constexpr size_t kMaxFiles = 10'000;
+constexpr size_t kMaxPathBytes = size_t{4} << 20;
+constexpr int64_t kMaxStateBytes = int64_t{16} << 20;
+
+// glob() calls this function for a folder that it cannot read. It then stops, because files that
+// match may be in that folder.
+int stop_at_unreadable_folder(const char* /*path*/, int error_number) {
+  return means_absent(error_number) ? 0 : 1;
+}
+
+std::vector<std::string> matches(const std::string& pattern) {
+  glob_t found = {};
+  const int status =
+      ::glob(pattern.c_str(), GLOB_ERR | GLOB_NOSORT, stop_at_unreadable_folder, &found);
+  const int error_number = errno;
+  std::vector<std::string> paths;
+  if (status == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (status == GLOB_ABORTED) throw system_error("text.files", "search for", pattern, error_number);
+  if (status == GLOB_NOSPACE) throw std::bad_alloc();
+  if (paths.empty()) {
+    throw Error({.exit_code = ExitCode::kNoInput,
+                 .code = "text.files",
+                 .what = "no file matches the pattern",
+                 .where = pattern,
+                 .expected = "at least one file",
+                 .found = "none",
+                 .hint = "check the path; ls with the same pattern shows what it matches"});
+  }
+  // The order of glob() itself depends on the locale.
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Returns the files that the state.json of datasets.save_to_disk lists.
+std::vector<std::string> saved_dataset_files(const std::string& folder) {
+  const std::string path = folder + "/state.json";
+  if (!path_exists(path, "text.files")) {
+    const bool splits = path_exists(folder + "/dataset_dict.json", "text.files");
+    throw Error(
+        {.exit_code = ExitCode::kNoInput,
+         .code = "text.files",
+         .what = "the input is a folder",
+         .where = folder,
+         .expected =
+             "a file, a pattern, or a folder that datasets.save_to_disk wrote (with state.json)",
+         .found = splits ? "a directory of several splits (dataset_dict.json)" : "a directory",
+         .hint = splits
+                     ? fmt::format("name the folder of one split, as in {}/train", folder)
+                     : fmt::format("name the files in it with a pattern, as in {}/part-*.parquet",
+                                   folder)});
+  }
+  const Json state = read_json_file(path, {.max_bytes = kMaxStateBytes}, "text.files");
+  const JsonFields fields(state, path, "text.files");
+  // Older versions of the library can save all rows and the numbers of those that count.
+  if (fields.has("_indices_data_files"))
+    fields.refuse("_indices_data_files", "null", "a list; save the data set again to drop it");
+  std::vector<std::string> paths;
+  for (const Json& file : fields.array("_data_files")) {
+    const std::string name = JsonFields(file, path, "text.files").string("filename");
+    // A name leads to a file of the folder and nowhere else.
+    if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos)
+      fields.refuse("filename", "the name of a file in the folder", name);
+    paths.push_back(fmt::format("{}/{}", folder, name));
+  }
+  if (paths.empty()) fields.refuse("_data_files", "at least one file", "an empty list");
+  return paths;
+}
+
+std::vector<std::string> files_of(const std::string& path) {
+  if (path == "-") return {path};
+  const PathKind kind = path_kind(path, "text.open");
+  if (kind == PathKind::kDirectory) return saved_dataset_files(path);
+  const bool is_pattern = path.find_first_of("*?[") != std::string::npos;
+  if (kind == PathKind::kAbsent && is_pattern) return matches(path);
+  return {path};  // if there is no file, opening it says so
+}
+
+}  // namespace
+
+std::vector<std::string> input_files(const InputOptions& options) {
+  std::vector<std::string> all = files_of(options.path);
+  for (const std::string& path : options.more_paths) {
+    for (std::string& file : files_of(path)) all.push_back(std::move(file));
+  }
+  size_t bytes = 0;
+  for (const std::string& path : all) bytes += path.size();
+  if (all.size() <= kMaxFiles && bytes <= kMaxPathBytes) return all;
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "text.files",
+               .what = "the input has too many files",
+               .where = options.path,
+               .expected = fmt::format("at most {} files", kMaxFiles),
+               .found = fmt::format("{} files", all.size()),
+               .hint = "join the files, or make several streams of them"});
+}
+
+}  // namespace encode

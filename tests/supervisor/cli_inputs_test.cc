@@ -1,0 +1,142 @@
+// Tests of `encode run` on inputs of several files, and on Parquet and Arrow files, with the fake
+// worker.
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "base/npy.h"
+#include "supervisor/program.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CliInputs : public ::testing::Test {
+ protected:
+  CliInputs() {
+    for (const char* part : {"a", "b"})
+      dir_.write(fmt::format("part-{}.jsonl", part), "{\"text\":\"1\"}\n{\"text\":\"2\"}\n");
+  }
+  // Encodes to out.npy.
+  ProgramEnd run(const std::string& input, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"run", "--model",  test_data("models/bert"), "--input",
+                                          input, "--output", dir_.file("out.npy"),     "--field",
+                                          "text"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Program(dir_.path(), arguments).wait();
+  }
+  int64_t rows() const { return read_npy_header(dir_.file("out.npy")).rows; }
+  Json manifest() const {
+    const std::string text = read_bytes(dir_.file("out.npy.manifest.json"));
+    return Json::parse(text);
+  }
+  TempDir dir_;
+};
+
+TEST_F(CliInputs, ManifestNamesTheFirstRowOfEachFile) {
+  for (const std::vector<std::string>& mode : {std::vector<std::string>{}, {"--standard"}}) {
+    const ProgramEnd end = run(dir_.file("part-*.jsonl"), mode);
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(rows(), 4);
+    const Json inputs = {{{"path", dir_.file("part-a.jsonl")}, {"first_row", 0}},
+                         {{"path", dir_.file("part-b.jsonl")}, {"first_row", 2}}};
+    EXPECT_EQ(manifest().at("inputs"), inputs);
+    std::filesystem::remove(dir_.file("out.npy"));
+    std::filesystem::remove(dir_.file("out.npy.manifest.json"));
+  }
+}
+
+// The final of another type is made from the float32 matrix and its manifest.
+TEST_F(CliInputs, AnotherTypeKeepsTheNamesOfTheFiles) {
+  ASSERT_EQ(run(dir_.file("part-*.jsonl"), {"--standard", "--output-dtype", "float16"}).exit_code,
+            0);
+  EXPECT_EQ(manifest().at("inputs").size(), 2U);
+}
+
+// A file that is added, changed or lost between runs is another input.
+TEST_F(CliInputs, FilesOfAnotherRunAreAnotherInput) {
+  ASSERT_EQ(run(dir_.file("part-*.jsonl")).exit_code, 0);
+  EXPECT_EQ(run(dir_.file("part-*.jsonl")).exit_code, 0);
+  const auto refused = [&] {
+    const ProgramEnd end = run(dir_.file("part-*.jsonl"));
+    EXPECT_THAT(end.err, HasSubstr("input.files"));
+    return end.exit_code;
+  };
+  const std::string other = dir_.write("part-c.jsonl", "{\"text\":\"3\"}\n");
+  EXPECT_EQ(refused(), 78);
+  std::filesystem::remove(other);
+  EXPECT_EQ(run(dir_.file("part-*.jsonl")).exit_code, 0);
+  dir_.write("part-b.jsonl", "{\"text\":\"1\"}\n{\"text\":\"3\"}\n");
+  EXPECT_EQ(refused(), 78);
+}
+
+TEST_F(CliInputs, PatternWithoutMatchIsNoInput) {
+  const ProgramEnd end = run(dir_.file("none-*.jsonl"));
+  EXPECT_EQ(end.exit_code, 66);
+  EXPECT_THAT(end.err, HasSubstr("error[text.files]"));
+}
+
+TEST_F(CliInputs, OutputNeverReplacesAFileOfThePattern) {
+  const ProgramEnd end =
+      Program(dir_.path(), {"run", "--model", test_data("models/bert"), "--field", "text",
+                            "--input", dir_.file("part-*.jsonl"), "--output",
+                            dir_.file("part-b.jsonl"), "--cache-dir", dir_.file("cache")})
+          .wait();
+  EXPECT_EQ(end.exit_code, 73) << end.err;
+}
+
+TEST_F(CliInputs, FilesOfPyarrowAndDatasetsAreRead) {
+  for (const char* name : {"texts.parquet", "texts.feather", "saved"}) {
+    const bool parquet = std::string(name) == "texts.parquet";
+    const ProgramEnd end = run(test_data(std::string("arrow/") + name),
+                               {"--format", parquet ? "auto" : "arrow", "--cache-dir",
+                                dir_.file(std::string("cache-") + name), "--overwrite"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(rows(), 40);
+    std::filesystem::remove(dir_.file("out.npy"));
+    std::filesystem::remove(dir_.file("out.npy.manifest.json"));
+  }
+}
+
+// The program in a folder without the plugin: other formats work, and Parquet says what is missing.
+TEST_F(CliInputs, WithoutThePluginOnlyParquetAndArrowFail) {
+  std::filesystem::create_directory(dir_.file("bin"));
+  const std::string program = dir_.file("bin/encode");
+  std::filesystem::copy_file(ENCODE_PROGRAM, program);
+  const auto tokenize = [&](const std::string& input) {
+    std::vector<std::string> arguments = {
+        program,       "tokenize",
+        "--tokenizer", test_data("tokenizer/wordpiece/tokenizer.json"),
+        "--input",     input,
+        "--field",     "text",
+        "--output",    dir_.file("ids.jsonl"),
+        "--overwrite"};
+    return Program(dir_.path(), {}, {},
+                   [&] {
+                     std::vector<char*> argv;
+                     for (std::string& argument : arguments) argv.push_back(argument.data());
+                     argv.push_back(nullptr);
+                     ::execv(argv[0], argv.data());
+                   })
+        .wait();
+  };
+  const ProgramEnd lines = tokenize(dir_.file("part-a.jsonl"));
+  EXPECT_EQ(lines.exit_code, 0) << lines.err;
+  const ProgramEnd parquet = tokenize(test_data("arrow/texts.parquet"));
+  EXPECT_EQ(parquet.exit_code, 69);
+  EXPECT_THAT(parquet.err, HasSubstr("error[arrow.plugin]"));
+  for (const char* field : {"where", "expected", "found", "hint"})
+    EXPECT_THAT(parquet.err, HasSubstr(fmt::format("\n  {} ", field)));
+}
+
+}  // namespace
+}  // namespace encode::testing

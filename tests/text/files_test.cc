@@ -1,0 +1,175 @@
+// Tests of inputs of several files: lists, patterns and folders of datasets.save_to_disk.
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/refused.h"
+#include "reading.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Files : public ::testing::Test {
+ protected:
+  InputOptions input(const std::string& path) const {
+    InputOptions options;
+    options.path = dir_.file(path);
+    return options;
+  }
+  // Writes part-0.txt to part-2.txt of 1,500 rows each, so that blocks of rows span files.
+  InputOptions parts() {
+    for (int part = 0; part < 3; ++part) {
+      std::string lines;
+      for (int row = 0; row < 1500; ++row) lines += fmt::format("{}-{}\n", part, row);
+      dir_.write(fmt::format("part-{}.txt", part), lines);
+    }
+    return input("part-*.txt");
+  }
+  TempDir dir_;
+};
+
+TEST_F(Files, PatternIsSortedByNameAndAListKeepsItsOrder) {
+  for (const char* name : {"b.txt", "a.txt", "c.txt", "B.txt"}) dir_.write(name, name);
+  EXPECT_THAT(texts_of(input("?.txt")), ElementsAre("B.txt", "a.txt", "b.txt", "c.txt"));
+  InputOptions list = input("c.txt");
+  list.more_paths = {dir_.file("[ab].txt"), dir_.file("c.txt")};
+  EXPECT_THAT(texts_of(list), ElementsAre("c.txt", "a.txt", "b.txt", "c.txt"));
+}
+
+TEST_F(Files, NameOfAFileIsNoPattern) {
+  dir_.write("a[1].txt", "literal");
+  dir_.write("a1.txt", "pattern");
+  EXPECT_THAT(texts_of(input("a[1].txt")), ElementsAre("literal"));
+  std::filesystem::remove(dir_.file("a[1].txt"));
+  EXPECT_THAT(texts_of(input("a[1].txt")), ElementsAre("pattern"));
+}
+
+TEST_F(Files, EachFileHasItsOwnCompressionAndLines) {
+  dir_.write("a.txt", "\xEF\xBB\xBFx\ny");
+  dir_.write("b.txt.gz", gzip("z\n"));
+  dir_.write("c.txt", "");
+  dir_.write("d.txt.zst", zstd("w"));
+  InputOptions list = input("a.txt");
+  list.more_paths = {dir_.file("[bcd].txt*")};
+  list.format = TextFormat::kLines;
+  const auto reader = open_texts(list);
+  std::vector<std::string> places;
+  for (Text text; reader->next(text);) {
+    EXPECT_EQ(text.row, std::ssize(places));
+    places.push_back(std::filesystem::path(text.place()).filename().string() + " " + text.utf8);
+  }
+  EXPECT_THAT(places, ElementsAre("a.txt:1 x", "a.txt:2 y", "b.txt.gz:1 z", "d.txt.zst:1 w"));
+}
+
+TEST_F(Files, ScanNamesEachFileAndItsFirstRow) {
+  const InputScan scan = scan_texts(parts(), {});
+  EXPECT_EQ(scan.rows, 4500);
+  ASSERT_EQ(scan.files.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string bytes = read_bytes(scan.files[i].path);
+    EXPECT_EQ(scan.files[i].path, dir_.file(fmt::format("part-{}.txt", i)));
+    EXPECT_EQ(scan.files[i].first_row, 1500 * static_cast<int64_t>(i));
+    EXPECT_EQ(scan.files[i].bytes, std::ssize(bytes));
+    EXPECT_EQ(scan.files[i].sha256, sha256_hex(bytes));
+  }
+}
+
+TEST_F(Files, EveryRowCanBeSought) {
+  const InputOptions options = parts();
+  const InputScan scan = scan_texts(options, {});
+  const auto reader = open_scanned_texts(options, scan);
+  Text text;
+  for (const int64_t row : {4499, 0, 1499, 1500, 2999, 3000, 1, 4000}) {
+    reader->seek(row);
+    ASSERT_TRUE(reader->next(text));
+    EXPECT_EQ(text.utf8, fmt::format("{}-{}", row / 1500, row % 1500));
+    EXPECT_EQ(text.place(), fmt::format("{}:{}", dir_.file(fmt::format("part-{}.txt", row / 1500)),
+                                        row % 1500 + 1));
+  }
+}
+
+TEST_F(Files, LimitOfRowsCountsOverAllFilesAndAllAreHashed) {
+  InputOptions options = parts();
+  const InputScan all = scan_texts(options, {});
+  options.limit_rows = 1600;
+  const InputScan limited = scan_texts(options, {});
+  EXPECT_EQ(limited.rows, 1600);
+  ASSERT_EQ(limited.files.size(), 3U);
+  EXPECT_EQ(limited.files[2].sha256, all.files[2].sha256);
+  EXPECT_EQ(limited.files[2].first_row, 1600);
+}
+
+TEST_F(Files, BadRowNamesItsFile) {
+  dir_.write("1.jsonl", "{\"t\":\"x\"}\n");
+  dir_.write("2.jsonl", "{\"t\":\"y\"}\n{\"t\":null}\n");
+  InputOptions options = input("*.jsonl");
+  options.field = "t";
+  EXPECT_EQ(error_of(options).where, dir_.file("2.jsonl") + ":2");
+  std::vector<std::string> rejected;
+  scan_texts(lenient(options), [&](const RejectedRow& row) {
+    rejected.push_back(fmt::format("{} {}:{}", row.record, row.file, row.line));
+  });
+  EXPECT_THAT(rejected, ElementsAre("2 " + dir_.file("2.jsonl") + ":2"));
+}
+
+// A file that appears after the scan does not count, and a file that is changed or lost does.
+TEST_F(Files, ScannedInputIsTheOneOfTheScan) {
+  const InputOptions options = parts();
+  const InputScan scan = scan_texts(options, {});
+  dir_.write("part-1b.txt", "new\n");
+  const auto read_all = [&] {
+    const auto reader = open_scanned_texts(options, scan);
+    int64_t rows = 0;
+    for (Text text; reader->next(text);) ++rows;
+    return rows;
+  };
+  EXPECT_EQ(read_all(), 4500);
+  dir_.write("part-2.txt", std::string(15'000, 'x'));
+  EXPECT_EQ(refused(read_all).code, "text.changed");
+  std::filesystem::remove(dir_.file("part-2.txt"));
+  const ErrorDetail lost = refused(read_all);
+  EXPECT_EQ(lost.code, "text.changed");
+  EXPECT_THAT(lost.where, HasSubstr("part-2.txt"));
+}
+
+TEST_F(Files, RefusesWhatIsNoInput) {
+  const ErrorDetail none = error_of(input("none-*.txt"));
+  EXPECT_EQ(none.code, "text.files");
+  EXPECT_EQ(none.exit_code, ExitCode::kNoInput);
+  EXPECT_EQ(error_of(input("none.txt")).code, "text.open");
+  dir_.write("folder/a.txt", "x");
+  EXPECT_EQ(error_of(input("folder")).code, "text.files");
+  for (int i = 0; i <= 10'000; ++i) dir_.write(fmt::format("many/{}.txt", i), "");
+  const ErrorDetail many = error_of(input("many/*.txt"));
+  EXPECT_EQ(many.code, "text.files");
+  EXPECT_EQ(many.exit_code, ExitCode::kConfig);
+}
+
+TEST_F(Files, FolderOfASavedDataSetListsItsFiles) {
+  const auto state = [&](const std::string& content) {
+    dir_.write("saved/state.json", content);
+    return input_files(input("saved"));
+  };
+  EXPECT_THAT(state(R"({"_data_files":[{"filename":"b.arrow"},{"filename":"a.arrow"}]})"),
+              ElementsAre(dir_.file("saved/b.arrow"), dir_.file("saved/a.arrow")));
+  for (const char* bad :
+       {"{}", "[]", "x", R"({"_data_files":[]})", R"({"_data_files":[7]})",
+        R"({"_data_files":[{"filename":"../a.arrow"}]})",
+        R"({"_data_files":[{"filename":"a.arrow"}],"_indices_data_files":[{"filename":"i"}]})"}) {
+    EXPECT_EQ(refused([&] { state(bad); }).code, "text.files") << bad;
+  }
+  dir_.write("dict/dataset_dict.json", R"({"splits":["train"]})");
+  EXPECT_THAT(error_of(input("dict")).hint, HasSubstr("dict/train"));
+}
+
+}  // namespace
+}  // namespace encode::testing
