@@ -68,8 +68,9 @@ class StreamFinisher {
   // chunk is committed, unless rows were set aside and StoreOptions::quarantine is kError, or it is
   // kDrop: see publish_split(). Throws the errors of ChunkStore, and Stopped if a signal comes
   // while it assembles. `alone` says that no worker writes to the stream's folder. If a chunk turns
-  // out to be damaged or missing, it is dropped then, and the state says that rows are missing. While others
-  // write, the state is empty then, and finish() must be called again when they have ended.
+  // out to be damaged or missing, it is dropped then, and the state says that rows are missing.
+  // While others write, the state is empty then, and finish() must be called again when they have
+  // ended.
   StreamState finish(const StreamPlan& stream, bool alone) const;
 
   // With QuarantinePolicy::kDrop: publishes the finals of the streams of a split, which must all be
