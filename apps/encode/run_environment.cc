@@ -2,24 +2,19 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "encode/error.h"
 
+#include "base/environment.h"
 #include "supervisor/stop_signal.h"
 
 namespace encode {
 namespace {
 
 std::string worker_program() {
-  if (const char* program = std::getenv("ENCODE_WORKER"); program != nullptr && *program != '\0')
-    return program;
-  std::error_code failure;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure)
-    throw system_error("os.self", "find this program", "/proc/self/exe", failure.value());
-  return (self.parent_path() / "encode-worker").string();
+  const std::string chosen = environment_variable("ENCODE_WORKER");
+  return chosen.empty() ? program_folder() + "/encode-worker" : chosen;
 }
 
 }  // namespace

@@ -194,6 +194,8 @@ int64_t cpu_quota() {
   return std::max<int64_t>(1, quota);
 }
 
+int64_t threads_or_quota(int64_t setting) { return setting > 0 ? setting : cpu_quota(); }
+
 std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);

@@ -47,6 +47,8 @@ void trim_heap();
 // smaller of two numbers: the size of the affinity mask, and the cgroup CPU quota (v1 or v2)
 // rounded up.
 int64_t cpu_quota();
+// Returns the number of threads that a setting asks for: `setting`, or cpu_quota() if it is 0.
+int64_t threads_or_quota(int64_t setting);
 
 std::string host_name();
 

@@ -1,12 +1,12 @@
 #include "columnar/columnar.h"
 
 #include <dlfcn.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <mutex>
 
 #include "encode/error.h"
 
+#include "base/environment.h"
 #include "columnar/plugin.h"
 
 namespace encode {
@@ -34,10 +34,8 @@ const ArrowPlugin& plugin(const std::string& input) {
   const std::scoped_lock lock(mutex);
   std::string reasons;
   if (opened != nullptr) return *opened;
-  const std::string program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
-  for (const char* place : {"/../lib/libencode_arrow.so", "/libencode_arrow.so"}) {
-    opened = open_at(program + place, reasons);
+  for (const std::string& place : plugin_places("libencode_arrow.so")) {
+    opened = open_at(place, reasons);
     if (opened != nullptr) return *opened;
   }
   throw Error({.exit_code = ExitCode::kUnavailable,

@@ -36,7 +36,7 @@ std::string driver_version() {
 
 int64_t compute_threads(c10::Device device, int64_t threads) {
   if (!device.is_cpu()) return 1;
-  return threads > 0 ? threads : cpu_quota();
+  return threads_or_quota(threads);
 }
 
 DeviceFacts device_facts(c10::Device device, int64_t threads) {

@@ -144,6 +144,15 @@ Error transfer_error(const TransferFault& fault, const std::string& url) {
   return Error(std::move(detail));
 }
 
+Error passing_error(const HttpResult& result, const Subject& subject, const std::string& url) {
+  if (result.fault) {
+    if (result.fault->kind == TransferFault::Kind::kTls) throw transfer_error(*result.fault, url);
+    return transfer_error(*result.fault, url);
+  }
+  if (may_pass(result.response.status)) return busy_error(result.response);
+  throw refused_error(result.response, subject);
+}
+
 Error answer_error(const std::string& url, std::string expected, std::string found) {
   return Error({.exit_code = ExitCode::kUnavailable,
                 .code = "hub.answer",

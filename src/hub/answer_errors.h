@@ -33,6 +33,11 @@ Error busy_error(const HttpResponse& response);
 // kTempFail "hub.cut".
 Error transfer_error(const TransferFault& fault, const std::string& url);
 
+// The Error for an answer that trying again may change: transfer_error() or busy_error(). Throws
+// the Error if it may not: "hub.tls", and refused_error(). `result` has a fault, or a status of 400
+// or above.
+Error passing_error(const HttpResult& result, const Subject& subject, const std::string& url);
+
 // The Error kUnavailable "hub.answer" for a response that is not what a hub sends.
 Error answer_error(const std::string& url, std::string expected, std::string found);
 

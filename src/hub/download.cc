@@ -103,17 +103,12 @@ class Download {
     constexpr int kRangeNotSatisfiable = 416;
     const HttpResponse& response = result.response;
     const std::string& url = response.url;
-    if (result.fault) {
-      if (result.fault->kind == TransferFault::Kind::kTls) throw transfer_error(*result.fault, url);
-      return transfer_error(*result.fault, url);
-    }
-    if (may_pass(response.status)) return busy_error(response);
-    if (response.status == kRangeNotSatisfiable) {
+    if (!result.fault && response.status == kRangeNotSatisfiable) {
       blob_.restart();
       return answer_error(url, "the rest of the file", "the status 416");
     }
-    if (response.status >= 400)
-      throw refused_error(response, context_.client.subject(commit_, file_.path));
+    if (result.fault || response.status >= 400)
+      return passing_error(result, context_.client.subject(commit_, file_.path), url);
     return transfer_error({.reason = "the body ended early"}, url);
   }
 

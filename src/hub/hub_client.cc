@@ -135,18 +135,9 @@ HttpResponse HubClient::insist(const Order& order, const Subject& subject, std::
                        .found = "more",
                        .hint = "check the name of the model and HF_ENDPOINT"});
         });
-    const int status = result.response.status;
-    if (result.fault) {
-      if (result.fault->kind == TransferFault::Kind::kTls)
-        throw transfer_error(*result.fault, order.url);
-      retries.wait_or_throw(transfer_error(*result.fault, order.url), std::nullopt);
-    } else if (may_pass(status)) {
-      retries.wait_or_throw(busy_error(result.response), result.response.retry_after);
-    } else if (status >= 400) {
-      throw refused_error(result.response, subject);
-    } else {
-      return result.response;
-    }
+    if (!result.fault && result.response.status < 400) return result.response;
+    retries.wait_or_throw(passing_error(result, subject, order.url),
+                          result.fault ? std::nullopt : result.response.retry_after);
   }
 }
 

@@ -1,14 +1,13 @@
 #include "hub/settings.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/units.h"
@@ -21,11 +20,6 @@ namespace {
 constexpr const char* kCode = "hub.setting";
 constexpr size_t kMaxTokenBytes = 4096;
 constexpr int64_t kMaxTimeoutSeconds = 86'400;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // Returns whether a switch is on, as huggingface_hub reads it.
 bool is_on(std::string value) {
@@ -46,7 +40,7 @@ Error bad_setting(std::string where, std::string expected, std::string found) {
 }
 
 std::string endpoint() {
-  std::string text = variable("HF_ENDPOINT");
+  std::string text = environment_variable("HF_ENDPOINT");
   while (text.ends_with('/')) text.pop_back();
   if (text.empty()) return HubSettings().endpoint;
   const auto refuse = [](std::string found) {
@@ -75,21 +69,15 @@ std::string checked_token(std::string token, const std::string& where) {
 }
 
 std::string token_file() {
-  if (std::string path = variable("HF_TOKEN_PATH"); !path.empty()) return path;
-  const std::array<std::pair<const char*, const char*>, 3> places = {
-      {{"HF_HOME", "/token"},
-       {"XDG_CACHE_HOME", "/huggingface/token"},
-       {"HOME", "/.cache/huggingface/token"}}};
-  for (const auto& [name, below] : places) {
-    if (const std::string root = variable(name); !root.empty()) return root + below;
-  }
-  return "";
+  if (std::string path = environment_variable("HF_TOKEN_PATH"); !path.empty()) return path;
+  const std::vector<std::string> homes = hub_homes();
+  return homes.empty() ? "" : homes.front() + "/token";
 }
 
 std::string token() {
-  if (is_on(variable("HF_HUB_DISABLE_IMPLICIT_TOKEN"))) return "";
+  if (is_on(environment_variable("HF_HUB_DISABLE_IMPLICIT_TOKEN"))) return "";
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
-    std::string value = checked_token(variable(name), name);
+    std::string value = checked_token(environment_variable(name), name);
     if (!value.empty()) return value;
   }
   const std::string file = token_file();
@@ -98,7 +86,7 @@ std::string token() {
 }
 
 std::chrono::seconds timeout(const char* name, std::chrono::seconds fallback) {
-  const std::string text = variable(name);
+  const std::string text = environment_variable(name);
   if (text.empty()) return fallback;
   int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -122,13 +110,14 @@ std::string cache_folder() {
 
 HubSettings hub_settings() {
   HubSettings settings;
-  const std::string offline = variable("HF_HUB_OFFLINE");
-  settings.offline = is_on(offline.empty() ? variable("TRANSFORMERS_OFFLINE") : offline);
+  const std::string offline = environment_variable("HF_HUB_OFFLINE");
+  settings.offline =
+      is_on(offline.empty() ? environment_variable("TRANSFORMERS_OFFLINE") : offline);
   settings.cache = cache_folder();
   if (settings.offline) return settings;
   settings.endpoint = endpoint();
   settings.token = token();
-  settings.ca_file = variable("SSL_CERT_FILE");
+  settings.ca_file = environment_variable("SSL_CERT_FILE");
   settings.metadata_timeout = timeout("HF_HUB_ETAG_TIMEOUT", settings.metadata_timeout);
   settings.download_timeout = timeout("HF_HUB_DOWNLOAD_TIMEOUT", settings.download_timeout);
   return settings;

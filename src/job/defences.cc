@@ -1,7 +1,6 @@
 #include "job/defences.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <span>
@@ -12,6 +11,7 @@
 
 #include "encode/error.h"
 
+#include "base/environment.h"
 #include "batching/pack.h"
 #include "engine/device_facts.h"
 #include "job/tokenize_plan.h"
@@ -74,14 +74,10 @@ void check_valid_row(const LoadedModel& model, std::span<const float> values) {
 
 // A GPU computes on in the background, so settings that are in force are read back, not assumed.
 DeviceChecked describe_device(const DeviceFacts& device) {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
   if (device.kind == DeviceKind::kCpu) return {.device = device, .allocator = ""};
   return {.device = device,
-          .allocator = variable("PYTORCH_CUDA_ALLOC_CONF"),
-          .synchronous_launches = variable("CUDA_LAUNCH_BLOCKING") == "1"};
+          .allocator = environment_variable("PYTORCH_CUDA_ALLOC_CONF"),
+          .synchronous_launches = environment_variable("CUDA_LAUNCH_BLOCKING") == "1"};
 }
 
 // LibTorch keeps no binary interface between minor versions.

@@ -72,7 +72,7 @@ int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
 }  // namespace
 
 int64_t host_threads(const JobUnit& unit, int64_t threads) {
-  const int64_t all = threads > 0 ? threads : cpu_quota();
+  const int64_t all = threads_or_quota(threads);
   return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * unit.host_share));
 }
 

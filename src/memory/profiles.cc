@@ -1,12 +1,12 @@
 #include "memory/profiles.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path_kind.h"
@@ -109,12 +109,8 @@ void Profiles::add(const MemoryProfile& profile) {
 }
 
 std::string profiles_path() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  const std::string cache = variable("XDG_CACHE_HOME");
-  const std::string home = variable("HOME");
+  const std::string cache = environment_variable("XDG_CACHE_HOME");
+  const std::string home = environment_variable("HOME");
   if (cache.empty() && home.empty()) return "";
   return (cache.empty() ? home + "/.cache" : cache) + "/encode/memory_profiles.json";
 }

@@ -1,31 +1,35 @@
 #include "model_dir/hub_cache.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/environment.h"
 #include "model_dir/model_folder.h"
 
 namespace encode {
 
+std::vector<std::string> hub_homes() {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kPlaces = {
+      {{"HF_HOME", ""}, {"XDG_CACHE_HOME", "/huggingface"}, {"HOME", "/.cache/huggingface"}}};
+  std::vector<std::string> homes;
+  for (const auto& [name, below] : kPlaces) {
+    if (const std::string root = environment_variable(name); !root.empty())
+      homes.push_back(root + below);
+  }
+  return homes;
+}
+
 std::vector<std::string> hub_cache_folders() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
   std::vector<std::string> folders;
-  const auto add = [&folders](const std::string& root, const char* below) {
-    if (root.empty()) return;
-    std::string path = root + below;
-    if (std::find(folders.begin(), folders.end(), path) == folders.end())
-      folders.push_back(std::move(path));
+  const auto add = [&folders](const std::string& path) {
+    if (!path.empty() && std::find(folders.begin(), folders.end(), path) == folders.end())
+      folders.push_back(path);
   };
-  add(variable("HF_HUB_CACHE"), "");
-  add(variable("HUGGINGFACE_HUB_CACHE"), "");
-  add(variable("HF_HOME"), "/hub");
-  add(variable("XDG_CACHE_HOME"), "/huggingface/hub");
-  add(variable("HOME"), "/.cache/huggingface/hub");
+  add(environment_variable("HF_HUB_CACHE"));
+  add(environment_variable("HUGGINGFACE_HUB_CACHE"));
+  for (const std::string& home : hub_homes()) add(home + "/hub");
   return folders;
 }
 

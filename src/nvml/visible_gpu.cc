@@ -4,17 +4,13 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/environment.h"
 #include "nvml/nvml.h"
 
 namespace encode {
 namespace {
 
 constexpr std::string_view kMigPrefix = "MIG-";
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -64,7 +60,7 @@ GpuSelection gpu_selection_of_environment() {
   GpuSelection selection;
   if (const char* const value = std::getenv("CUDA_VISIBLE_DEVICES"))
     selection.visible_devices = value;
-  selection.device_order = environment("CUDA_DEVICE_ORDER");
+  selection.device_order = environment_variable("CUDA_DEVICE_ORDER");
   return selection;
 }
 

@@ -32,7 +32,7 @@ PlannedDevice cpu_device(int64_t threads, double margin) {
                  .free_bytes = memory.available_bytes,
                  .total_bytes = memory.limit_bytes,
                  .safety_margin = margin,
-                 .threads = threads > 0 ? threads : cpu_quota()};
+                 .threads = threads_or_quota(threads)};
   if (const std::string caches = cache_note(); !caches.empty()) device.notes.push_back(caches);
   const int64_t others = memory.limit_bytes - memory.available_bytes;
   if (others > 0)

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "encode/error.h"
-
 #include "base/system_call.h"
 #include "text/compressed_source.h"
 
@@ -27,6 +25,17 @@ class PlainSource final : public ByteSource {
 
 }  // namespace
 
+Error changed_file(const std::string& path, std::string what, std::string expected,
+                   std::string found) {
+  return Error({.exit_code = ExitCode::kIoError,
+                .code = "text.changed",
+                .what = std::move(what),
+                .where = path,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "wait until the file is complete, or encode a copy of it"});
+}
+
 DiskFile::DiskFile(std::string path, bool hashed)
     : path_(std::move(path)),
       fd_(open_for_reading(path_, "text.open")),
@@ -41,13 +50,8 @@ size_t DiskFile::read(char* data, size_t size) {
         retried([&] { return ::pread(fd_.get(), &extra, 1, static_cast<off_t>(size_)); });
     if (n < 0) throw system_error("io.read", "read", path_, errno);
     if (n == 0) return 0;
-    throw Error({.exit_code = ExitCode::kIoError,
-                 .code = "text.changed",
-                 .what = "the file grew while it was read",
-                 .where = path_,
-                 .expected = fmt::format("{} bytes", size_),
-                 .found = "more",
-                 .hint = "wait until the file is complete, or encode a copy of it"});
+    throw changed_file(path_, "the file grew while it was read", fmt::format("{} bytes", size_),
+                       "more");
   }
   const auto n =
       static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), size_ - offset_));

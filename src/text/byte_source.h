@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "encode/error.h"
+
 #include "base/file.h"
 #include "base/hash.h"
 
@@ -44,6 +46,10 @@ class DiskFile {
   int64_t offset_ = 0;
   std::optional<Sha256> hash_;
 };
+
+// The Error kIoError "text.changed" for an input file that is written to while it is read.
+Error changed_file(const std::string& path, std::string what, std::string expected,
+                   std::string found);
 
 // One thread at a time may use a source. It throws Error kIoError as DiskFile::read() does.
 class ByteSource {

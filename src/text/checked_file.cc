@@ -5,22 +5,13 @@
 #include <span>
 #include <utility>
 
-#include "encode/error.h"
-
 #include "base/hash.h"
+#include "text/byte_source.h"
 
 namespace encode {
 namespace {
 
-Error changed(const std::string& path, std::string expected, std::string found) {
-  return Error({.exit_code = ExitCode::kIoError,
-                .code = "text.changed",
-                .what = "the file changed while it was read",
-                .where = path,
-                .expected = std::move(expected),
-                .found = std::move(found),
-                .hint = "wait until the file is complete, or encode a copy of it"});
-}
+constexpr const char* kChanged = "the file changed while it was read";
 
 }  // namespace
 
@@ -51,7 +42,8 @@ void CheckedFile::load_block(int64_t index) {
   block_.resize(static_cast<size_t>(std::min(kBlockBytes, size_ - index * kBlockBytes)));
   pread_all(fd_, block_, index * kBlockBytes, path_);
   if (xxh3_bytes(std::as_bytes(std::span(block_))) != hashes_[static_cast<size_t>(index)])
-    throw changed(path_, "the bytes that were hashed when the file was opened", "other bytes");
+    throw changed_file(path_, kChanged, "the bytes that were hashed when the file was opened",
+                       "other bytes");
   block_index_ = index;
 }
 
@@ -73,7 +65,8 @@ void CheckedFile::read(int64_t offset, std::span<char> to) {
 void CheckedFile::check_size() const {
   const int64_t now = file_size(fd_, path_);
   if (now != size_)
-    throw changed(path_, fmt::format("{} bytes", size_), fmt::format("{} bytes", now));
+    throw changed_file(path_, kChanged, fmt::format("{} bytes", size_),
+                       fmt::format("{} bytes", now));
 }
 
 }  // namespace encode

@@ -17,6 +17,7 @@
 
 #include "base/allocator_conf.h"
 #include "base/cuda_ordinal.h"
+#include "base/environment.h"
 #include "base/units.h"
 #include "nn/cuda/plugin.h"
 #include "nn/cuda/product_settings.h"
@@ -64,10 +65,7 @@ std::optional<std::string> open_library(const std::string& path) {
 // Returns nullopt, or why the plugin cannot be opened: the reason for each place where it may be.
 std::optional<std::string> open_plugin() {
   std::string reasons;
-  const std::string program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
-  for (const std::string& path :
-       {program + "/../lib/libencode_cuda.so", program + "/libencode_cuda.so"}) {
+  for (const std::string& path : plugin_places("libencode_cuda.so")) {
     if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       const auto query = reinterpret_cast<DeviceQuery>(::dlsym(handle, "encode_cuda_device"));
       const auto table = reinterpret_cast<KernelTable>(::dlsym(handle, "encode_cuda_kernels"));

@@ -62,9 +62,8 @@ void ChunkSizes::choose(const ModelDirectory& directory, StreamPlan& stream) {
     stream.chunk_rows = store.chunk_size > 0 ? store.chunk_size : kDefaultChunkRows;
     return;
   }
-  const std::optional<MemoryLimit> gpu = gpu_of(config_.hardware);
-  const int64_t asked = stream.config.speed.threads;
-  const int64_t threads = asked > 0 ? asked : cpu_quota();
+  const std::optional<MemoryLimit>& gpu = gpu_.get();
+  const int64_t threads = threads_or_quota(stream.config.speed.threads);
   const MemoryRequest request = planned_request(
       stream, directory, {.kind = gpu ? DeviceKind::kCuda : DeviceKind::kCpu, .threads = threads});
   Speed speed = gpu ? speed_on_gpu(request, *gpu) : speed_on_cpu(request, threads);

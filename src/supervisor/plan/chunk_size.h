@@ -6,6 +6,7 @@
 #include "encode/config.h"
 #include "encode/model_directory.h"
 
+#include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/plan.h"
 
 namespace encode {
@@ -13,7 +14,8 @@ namespace encode {
 // Chooses the size for each stream of a run, and measures the disk at most once.
 class ChunkSizes {
  public:
-  explicit ChunkSizes(const RunConfig& config) : config_(config) {}
+  // Both must outlive the object.
+  ChunkSizes(const RunConfig& config, RunGpu& gpu) : config_(config), gpu_(gpu) {}
 
   // Sets `chunk_rows` and `chunk_reason` of a stream that is planned so far. Without `auto` the
   // number comes from the config. With `auto` it writes and deletes a small file in the cache
@@ -24,6 +26,7 @@ class ChunkSizes {
   double commit_seconds();
 
   const RunConfig& config_;
+  RunGpu& gpu_;
   std::optional<double> commit_seconds_;
 };
 

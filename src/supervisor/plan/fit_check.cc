@@ -187,14 +187,14 @@ ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<Stream
   return {.need = need, .space = space};
 }
 
-void settle_settings(StreamPlan& stream, const ModelDirectory& directory, const RunConfig& config,
+void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu,
                      RunLog& log) {
   const SpeedOptions& speed = stream.config.speed;
   const bool automatic = speed.batch_size == kAutoBatch || speed.batch_tokens == kAutoBatch;
   MemoryRequest request = memory_request(directory, stream.effective);
   request.texts = facts_of(stream.scan, stream.effective.max_length);
   const ChosenSettings chosen =
-      choose_settings(speed, request, automatic ? gpu_of(config.hardware) : std::nullopt);
+      choose_settings(speed, request, automatic ? gpu.get() : std::nullopt);
   stream.config.speed = chosen.speed;
   for (const std::string& note : chosen.notes)
     log.info("auto", fmt::format("{}: {}", stream.config.name(), note));
@@ -203,9 +203,9 @@ void settle_settings(StreamPlan& stream, const ModelDirectory& directory, const 
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log) {
   if (!limit) return;
-  const int64_t threads = stream.config.speed.threads;
   const MemoryRequest request = planned_request(
-      stream, directory, {.kind = limit->kind, .threads = threads > 0 ? threads : cpu_quota()});
+      stream, directory,
+      {.kind = limit->kind, .threads = threads_or_quota(stream.config.speed.threads)});
   if (const auto warning = memory_warning(request, *limit)) log.warning("memory", *warning);
 }
 

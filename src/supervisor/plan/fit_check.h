@@ -32,6 +32,22 @@ std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware);
 // is not certain which of several GPUs it is, the result is the one with the least free memory.
 std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware);
 
+// gpu_of() for a whole run: asks the driver when the answer is needed for the first time, and never
+// again, because that can take seconds. Not thread-safe.
+class RunGpu {
+ public:
+  // `hardware` must outlive the object.
+  explicit RunGpu(const HardwareOptions& hardware) : hardware_(hardware) {}
+  const std::optional<MemoryLimit>& get() {
+    if (!gpu_) gpu_ = gpu_of(hardware_);
+    return *gpu_;
+  }
+
+ private:
+  const HardwareOptions& hardware_;
+  std::optional<std::optional<MemoryLimit>> gpu_;
+};
+
 // Throws Error kConfig "limit.memory". Without a limit nothing is refused.
 void check_model_fits(const ModelDirectory& directory, const ResultOptions& options,
                       const std::optional<MemoryLimit>& limit);
@@ -51,8 +67,7 @@ struct ExperimentDisk {
 ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<StreamDisk> streams);
 
 // Replaces the settings of the stream that are `auto`, and logs what they are. `scan` must be set.
-void settle_settings(StreamPlan& stream, const ModelDirectory& directory, const RunConfig& config,
-                     RunLog& log);
+void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu& gpu, RunLog& log);
 
 // Warns if the run is likely to need more memory than is free now. It goes on: batches are halved,
 // and other programs may end. `scan` must be set.

@@ -263,13 +263,14 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
   std::vector<ScannedInput> inputs =
       scan_inputs(streams, purpose == PlanPurpose::kRun ? cache_dir : "", log);
 
-  ChunkSizes chunk_sizes(config);
+  RunGpu gpu(config.hardware);
+  ChunkSizes chunk_sizes(config, gpu);
   for (size_t i = 0; i < plan.streams.size(); ++i) {
     StreamPlan& planned = plan.streams[i];
     planned.scan = std::move(inputs[i].scan);
     planned.rejected_path = std::move(inputs[i].rejected_path);
     const OpenedModel& model = models.open(config.streams[i].result);
-    settle_settings(planned, model.directory, config, log);
+    settle_settings(planned, model.directory, gpu, log);
     if (purpose == PlanPurpose::kRun) {
       warn_of_memory(planned, model.directory, limit, log);
       chunk_sizes.choose(model.directory, planned);

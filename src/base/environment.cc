@@ -1,0 +1,29 @@
+#include "base/environment.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace encode {
+
+std::string environment_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string program_folder() {
+  constexpr const char* kSelf = "/proc/self/exe";
+  std::error_code failure;
+  const std::filesystem::path self = std::filesystem::read_symlink(kSelf, failure);
+  if (failure) throw system_error("os.self", "find this program", kSelf, failure.value());
+  return self.parent_path().string();
+}
+
+std::array<std::string, 2> plugin_places(const std::string& file_name) {
+  const std::string folder = program_folder();
+  return {folder + "/../lib/" + file_name, folder + "/" + file_name};
+}
+
+}  // namespace encode

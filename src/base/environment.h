@@ -1,0 +1,21 @@
+// What a process knows of its own start: the environment, and the place of its program.
+#pragma once
+
+#include <array>
+#include <string>
+
+namespace encode {
+
+// Returns the value of an environment variable; "" if it is not set. Not thread-safe while another
+// thread changes the environment.
+std::string environment_variable(const char* name);
+
+// Returns the folder of the program that runs. Throws Error kOsError "os.self".
+std::string program_folder();
+
+// Returns the paths at which a shared library of encode may be, in the order in which they are
+// tried: ../lib beside the program's folder (a build, an installation), and the program's folder
+// (an archive). Throws Error kOsError "os.self".
+std::array<std::string, 2> plugin_places(const std::string& file_name);
+
+}  // namespace encode
