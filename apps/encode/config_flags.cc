@@ -35,6 +35,8 @@ constexpr auto kFlags = std::to_array<Flag>({
      "Directory of the embedding cache: rows that were encoded before get their vectors from it"},
     {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16, float16, int8 or fp8"},
     {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr, "highest or high"},
+    {"--vector-precision", "semantic.vector_precision", nullptr,
+     "float32; or float16, which rounds every value and halves the embedding cache"},
     {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
     {"--devices", "hardware.devices", nullptr,
      "Devices that encode at the same time: cuda:0,cuda:1 or all"},

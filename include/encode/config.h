@@ -55,6 +55,7 @@ struct ResultOptions {
   std::optional<bool> causal;              // overrides config.json's is_causal for decoder models
   ComputeType dtype = ComputeType::kFloat32;
   MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // only for float32
+  VectorPrecision vector_precision = VectorPrecision::kFloat32;
 
   bool operator==(const ResultOptions&) const = default;
 };

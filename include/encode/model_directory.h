@@ -204,6 +204,7 @@ struct EffectiveResult {
   // The number of rows in a matrix product on a GPU. It decides the bits of the result: see
   // BatchPlan.
   int64_t launch_tokens = 0;
+  VectorPrecision vector_precision = VectorPrecision::kFloat32;
 
   bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // true if `modules` has a kTruncate

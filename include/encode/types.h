@@ -58,6 +58,11 @@ ComputeType parse_compute_type(std::string_view name, const std::string& where);
 PoolingMode parse_pooling_mode(std::string_view name, const std::string& where);
 OutputType parse_output_type(std::string_view name, const std::string& where);
 
+// The numbers that a vector is made of. kFloat16: every value is rounded to the nearest float16
+// number before the vector is checked, cached and committed. The chunks are float32 all the same.
+enum class VectorPrecision { kFloat32, kFloat16 };
+std::string_view to_string(VectorPrecision precision);  // "float32", "float16"
+
 // What a final matrix has in place of a row that was set aside (SetAsideRow).
 // - kError: there is no final matrix while a row is set aside.
 // - kZeros: a vector of zeros.

@@ -50,4 +50,8 @@ float half_value(uint16_t bits) {
   return std::bit_cast<float>(sign | value);
 }
 
+void round_to_half(std::span<float> values) {
+  for (float& value : values) value = half_value(half_bits(value));
+}
+
 }  // namespace encode

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace encode {
 
@@ -10,5 +11,8 @@ namespace encode {
 // Magnitudes of 65520 and above become infinity.
 uint16_t half_bits(float value);
 float half_value(uint16_t bits);  // returns the exact value
+
+// Replaces each value by the half-precision number to which half_bits() rounds it.
+void round_to_half(std::span<float> values);
 
 }  // namespace encode

@@ -64,6 +64,8 @@ inline constexpr NameTable<QuarantinePolicy, 3> kQuarantinePolicies = {
      {"zeros", QuarantinePolicy::kZeros},
      {"drop", QuarantinePolicy::kDrop}}};
 
+inline constexpr NameTable<VectorPrecision, 2> kVectorPrecisions = {
+    {{"float32", VectorPrecision::kFloat32}, {"float16", VectorPrecision::kFloat16}}};
 inline constexpr NameTable<PaddingPolicy, 3> kPaddingPolicies = {
     {{"none", PaddingPolicy::kNone},
      {"longest", PaddingPolicy::kLongest},

@@ -36,6 +36,9 @@ std::string_view to_string(MatmulPrecision precision) {
 std::string_view to_string(ComputeType type) { return name_of(kComputeTypes, type); }
 std::string_view to_string(PoolingMode mode) { return name_of(kPoolingModes, mode); }
 std::string_view to_string(OutputType type) { return name_of(kOutputTypes, type); }
+std::string_view to_string(VectorPrecision precision) {
+  return name_of(kVectorPrecisions, precision);
+}
 std::string_view to_string(PaddingPolicy policy) { return name_of(kPaddingPolicies, policy); }
 
 std::string_view to_string(QuarantinePolicy policy) { return name_of(kQuarantinePolicies, policy); }

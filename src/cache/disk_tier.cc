@@ -1,7 +1,6 @@
 #include "cache/disk_tier.h"
 
 #include <algorithm>
-#include <bit>
 #include <ctime>
 #include <utility>
 
@@ -35,19 +34,13 @@ CacheFolder prepared(const std::string& dir) {
 
 int64_t content_bytes(int64_t limit_bytes) { return limit_bytes - limit_bytes / kContentParts; }
 
-// Returns the row of a place, or nullopt if something about it is wrong. A small block may lie at
-// an odd address, so its record is copied to `aligned` first.
-std::optional<CachedRow> row_at(const LmdbStore::Reading& reading, const EmbeddingKey& key,
-                                const RecordPlace& place, std::vector<std::byte>& aligned) {
+// Returns the row of a place, or nullopt if something about it is wrong.
+std::optional<StoredRow> row_at(const LmdbStore::Reading& reading, const EmbeddingKey& key,
+                                const RecordPlace& place) {
   const auto block = reading.block(place.block);
   if (!block || place.offset > block->size() || place.bytes > block->size() - place.offset)
     return std::nullopt;
-  std::span<const std::byte> record = block->subspan(place.offset, place.bytes);
-  if (std::bit_cast<uintptr_t>(record.data()) % alignof(uint64_t) != 0) {
-    aligned.assign(record.begin(), record.end());
-    record = aligned;
-  }
-  const std::optional<CachedRow> row = read_record(record);
+  const std::optional<StoredRow> row = read_record(block->subspan(place.offset, place.bytes));
   return row && row->key == key ? row : std::nullopt;
 }
 
@@ -120,16 +113,15 @@ DiskTier::DiskTier(const std::string& dir, int64_t limit_bytes)
 
 std::vector<DiskTier::Outcome> DiskTier::find(
     std::span<const EmbeddingKey> keys,
-    const std::function<void(size_t, const CachedRow&)>& found) {
+    const std::function<void(size_t, const StoredRow&)>& found) {
   std::vector<Outcome> outcomes(keys.size(), Outcome::kMissing);
   std::vector<uint64_t> used;
-  std::vector<std::byte> aligned;
   {
     const LmdbStore::Reading reading(store_);
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto place = reading.place(keys[i]);
       if (!place) continue;
-      const auto row = row_at(reading, keys[i], *place, aligned);
+      const auto row = row_at(reading, keys[i], *place);
       outcomes[i] = row ? Outcome::kFound : Outcome::kDamaged;
       if (!row) continue;
       found(i, *row);

@@ -32,7 +32,7 @@ class DiskTier {
   // during the call. A record that is damaged, or a place without a record, is kDamaged.
   // Throws the errors of LmdbStore::Reading.
   std::vector<Outcome> find(std::span<const EmbeddingKey> keys,
-                            const std::function<void(size_t, const CachedRow&)>& found);
+                            const std::function<void(size_t, const StoredRow&)>& found);
 
   // Adds blocks of records and makes them durable. A row that is there already is replaced. Throws
   // the errors of LmdbStore::Writing. Blocks for which there is no room even after the eviction of

@@ -18,10 +18,19 @@ size_t compact_block_bytes(int64_t memory_bytes) {
       std::clamp<int64_t>(memory_bytes / kCompactBlocks, 1, kMostCompactBlockBytes));
 }
 
-// Copies the row into the request. Returns false if it has another number of values.
+// Both functions copy the row into the request. They return false if it has another number of
+// values.
 bool take(const CachedRow& row, CacheRequest& request) {
   if (row.values.size() != request.values.size()) return false;
   std::copy(row.values.begin(), row.values.end(), request.values.begin());
+  request.redone = row.redone;
+  request.found = true;
+  return true;
+}
+
+bool take(const StoredRow& row, CacheRequest& request) {
+  if (row.values != request.values.size()) return false;
+  row.copy_to(request.values);
   request.redone = row.redone;
   request.found = true;
   return true;
@@ -79,7 +88,7 @@ void EmbeddingCache::find_on_disk(std::span<CacheRequest> requests,
   keys.reserve(missing.size());
   for (const size_t i : missing) keys.push_back(requests[i].key);
   const std::vector<DiskTier::Outcome> outcomes =
-      disk_.find(keys, [&](size_t n, const CachedRow& row) { take(row, requests[missing[n]]); });
+      disk_.find(keys, [&](size_t n, const StoredRow& row) { take(row, requests[missing[n]]); });
   const std::lock_guard lock(mutex_);
   for (size_t n = 0; n < missing.size(); ++n) {
     const CacheRequest& request = requests[missing[n]];

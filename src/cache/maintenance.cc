@@ -32,11 +32,9 @@ CacheFolder checked(const std::string& dir) {
 
 bool has_store(const CacheFolder& folder) { return path_exists(folder.data(), "cache.store"); }
 
-// A copy, because a record may lie at an odd address.
 bool is_good(std::span<const std::byte> record, const EmbeddingKey& key) {
-  const std::vector<std::byte> aligned(record.begin(), record.end());
-  const auto row = read_record(aligned);
-  return row && row->key == key && record_bytes(row->values.size()) == record.size();
+  const auto row = read_record(record);
+  return row && row->key == key && row->bytes.size() == record.size();
 }
 
 void audit_blocks(LmdbStore& store, CacheAudit& audit) {

@@ -87,12 +87,13 @@ std::optional<std::span<const std::byte>> RecordTier::find(const EmbeddingKey& k
 
 void RecordTier::put(const CachedRow& row) {
   if (places_.contains(row.key)) return;
-  const size_t size = record_bytes(row.values.size());
+  const RecordFormat format = record_format(row.values);
+  const size_t size = record_bytes(row.values.size(), format);
   if (static_cast<int64_t>(size) + kPlaceBytes > limit_bytes_) return;
   std::vector<std::byte>& block = block_for(size);
   const size_t offset = block.size();
   block.resize(offset + size);
-  write_record(std::span(block).subspan(offset), row);
+  write_record(std::span(block).subspan(offset), row, format);
   places_[row.key] = {.block = first_block_ + blocks_.size() - 1, .offset = offset, .bytes = size};
   bytes_ += kPlaceBytes;
 }

@@ -20,25 +20,46 @@ struct CachedRow {
   bool redone = false;  // RowStats::redone_rows counts the row
 };
 
+// How a record keeps its values. kFloat16 takes half the space. A record has it only if this loses
+// nothing: if every value is a float16 number, as with `semantic.vector_dtype: float16`.
+enum class RecordFormat : uint32_t { kFloat32 = 0, kFloat16 = 1 };
+
 // The bytes before the values of a record, little-endian.
 struct RecordHeader {
   std::array<std::byte, 16> checksum = {};  // XXH3-128 of all bytes of the record behind this field
   EmbeddingKey key;
-  uint32_t values = 0;  // the number of float32 values
+  uint32_t values = 0;  // their number
   uint32_t redone = 0;  // 0 or 1
-  uint64_t unused = 0;
+  RecordFormat format = RecordFormat::kFloat32;
+  uint32_t unused = 0;
 };
 static_assert(sizeof(RecordHeader) == 64);
 
-// Several records one after the other are a block. A record takes a multiple of eight bytes.
-size_t record_bytes(size_t values);
+// Returns kFloat16 if all values are float16 numbers, to the bit.
+RecordFormat record_format(std::span<const float> values);
 
-// Writes the record of a row to `to`, which has record_bytes() bytes.
-void write_record(std::span<std::byte> to, const CachedRow& row);
+// Several records one after the other are a block. A record takes a multiple of eight bytes.
+size_t record_bytes(size_t values, RecordFormat format);
+
+// Writes the record of a row to `to`, which has record_bytes() bytes for its values in `format`.
+// The format is record_format(row.values) or kFloat32.
+void write_record(std::span<std::byte> to, const CachedRow& row, RecordFormat format);
+
+// A record that was read. It borrows the bytes.
+struct StoredRow {
+  EmbeddingKey key;
+  std::span<const std::byte> bytes;  // the whole record
+  size_t values = 0;                 // their number
+  RecordFormat format = RecordFormat::kFloat32;
+  bool redone = false;  // see CachedRow
+
+  // Copies the values to `to`, which has room for exactly this number of them.
+  void copy_to(std::span<float> to) const;
+};
 
 // Returns the row of the record at the start of `bytes`, or nullopt if the checksum, the key or a
-// size is wrong. The result borrows `bytes`, which must be aligned to eight bytes.
-std::optional<CachedRow> read_record(std::span<const std::byte> bytes);
+// size is wrong.
+std::optional<StoredRow> read_record(std::span<const std::byte> bytes);
 
 // Calls `visit` with the offset and the bytes of each record of a block. Stops and returns false at
 // a record whose size cannot be right. Does not look at checksums.

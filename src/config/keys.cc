@@ -59,6 +59,17 @@ std::vector<KeySpec> precision_keys() {
              s.result.float32_matmul_precision =
                  parse_matmul_precision(text(v), "semantic.float32_matmul_precision");
            }},
+      {.sections = {"semantic"},
+       .name = "vector_precision",
+       .value = choice_of(names_of(kVectorPrecisions)),
+       .default_text = "float32",
+       .help = "float16: every value of a vector is rounded to the nearest float16 number. The "
+               "embedding cache takes half the space then, in memory and on disk. It changes the "
+               "vectors, so it counts as another result.",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.result.vector_precision = value_of(kVectorPrecisions, text(v));
+           }},
   };
 }
 

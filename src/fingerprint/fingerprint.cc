@@ -93,21 +93,25 @@ Json module_json(const SentenceModule& module) {
 
 Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-               float32_matmul_precision, causal, dim, launch_tokens] = result;
+               float32_matmul_precision, causal, dim, launch_tokens, vector_precision] = result;
   Json steps = Json::array();
   for (const SentenceModule& module : modules) steps.push_back(module_json(module));
-  return {{"pooling", pooling_names(pooling)},
-          {"normalize", normalize},
-          {"truncate_dim", or_null(truncate_dim)},
-          {"modules", std::move(steps)},
-          {"max_length", max_length},
-          {"prompt", prompt},
-          {"include_prompt", include_prompt},
-          {"dtype", to_string(dtype)},
-          {"float32_matmul_precision", to_string(float32_matmul_precision)},
-          {"causal", or_null(causal)},
-          {"dim", dim},
-          {"launch_tokens", launch_tokens}};
+  Json json = {{"pooling", pooling_names(pooling)},
+               {"normalize", normalize},
+               {"truncate_dim", or_null(truncate_dim)},
+               {"modules", std::move(steps)},
+               {"max_length", max_length},
+               {"prompt", prompt},
+               {"include_prompt", include_prompt},
+               {"dtype", to_string(dtype)},
+               {"float32_matmul_precision", to_string(float32_matmul_precision)},
+               {"causal", or_null(causal)},
+               {"dim", dim},
+               {"launch_tokens", launch_tokens}};
+  // A fingerprint without this option is one of before the option existed.
+  if (vector_precision != VectorPrecision::kFloat32)
+    json["vector_precision"] = to_string(vector_precision);
+  return json;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "encode/error.h"
 
+#include "base/half.h"
 #include "base/units.h"
 #include "batching/repack.h"
 #include "job/vector_check.h"
@@ -107,6 +108,7 @@ bool WindowEncoder::encode(Window& window, std::vector<float>& values, const Pro
     if (!encode_rows(attempt, progress)) return false;
   }
   if (!redo_in_float32(attempt, progress)) return false;
+  if (unit_.effective.vector_precision == VectorPrecision::kFloat16) round_to_half(attempt.values);
   check_vectors(attempt);
   const auto is_set_aside = attempt.is_set_aside();
   reuse_.put(window, values, is_set_aside,

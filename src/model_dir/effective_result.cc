@@ -115,6 +115,7 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   if (result.dtype == ComputeType::kFloat32)
     result.float32_matmul_precision = options.float32_matmul_precision;
   result.causal = options.causal;
+  result.vector_precision = options.vector_precision;
   result.launch_tokens = launch_tokens(directory.hidden_size);
   result.dim = output_dim(result.modules, directory.hidden_size, directory.path);
   return result;

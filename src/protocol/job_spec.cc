@@ -19,6 +19,7 @@ constexpr auto names(EmptyRowPolicy /*tag*/) { return kEmptyRowPolicies; }
 constexpr auto names(Utf8Policy /*tag*/) { return kUtf8Policies; }
 constexpr auto names(ComputeType /*tag*/) { return kComputeTypes; }
 constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
+constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
 constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
@@ -117,12 +118,12 @@ void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {
 
 void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
   auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-         float32_matmul_precision, causal, dim, launch_tokens] = value;
+         float32_matmul_precision, causal, dim, launch_tokens, vector_precision] = value;
   archive("pooling", pooling)("normalize", normalize)("truncate_dim", truncate_dim);
   archive("modules", modules)("max_length", max_length)("prompt", prompt);
   archive("include_prompt", include_prompt)("dtype", dtype);
   archive("float32_matmul_precision", float32_matmul_precision)("causal", causal)("dim", dim);
-  archive("launch_tokens", launch_tokens);
+  archive("launch_tokens", launch_tokens)("vector_precision", vector_precision);
 }
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {

@@ -198,6 +198,7 @@ const std::vector<Override> every_key = {
     {"semantic.revision", "main", "-2"},
     {"semantic.dtype", "float16", "-3"},
     {"semantic.float32_matmul_precision", "high", "-3a"},
+    {"semantic.vector_precision", "float16", "-3b"},
     {"semantic.pooling", "cls", "-4"},
     {"semantic.normalize", "false", "-5"},
     {"semantic.truncate_dim", "128", "-5a"},
@@ -274,7 +275,8 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
   const auto& [model, revision, pooling, normalize, truncate, length, prompt, name, causal, dtype,
-               precision] = run.streams[0].result;
+               precision, vector_precision] = run.streams[0].result;
+  EXPECT_EQ(vector_precision, VectorPrecision::kFloat16);
   EXPECT_TRUE(model == "other" && revision == "main" && pooling == PoolingMode::kCls &&
               normalize == false && truncate == 128);
   EXPECT_TRUE(length == 64 && prompt == "other: " && !name && causal == true &&

@@ -124,7 +124,8 @@ TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
 TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const Fingerprint fingerprint = base();
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-               float32_matmul_precision, causal, dim, launch_tokens] = fingerprint.result;
+               float32_matmul_precision, causal, dim, launch_tokens, vector_precision] =
+      fingerprint.result;
   ASSERT_FALSE(normalize || truncate_dim || causal);
   ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
   using Result = EffectiveResult;
@@ -145,6 +146,7 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        change([](Result& r) { r.dtype = ComputeType::kFp8; }),
        change([](Result& r) { r.float32_matmul_precision = MatmulPrecision::kHigh; }),
        change([](Result& r) { r.causal = false; }), change([](Result& r) { r.causal = true; }),
+       change([](Result& r) { r.vector_precision = VectorPrecision::kFloat16; }),
        change([](Result& r) { r.dim = 128; }), change([](Result& r) { r.launch_tokens = 8192; })});
 }
 

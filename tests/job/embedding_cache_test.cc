@@ -1,5 +1,6 @@
 // Tests runs with the embedding cache: the same bytes as without it, fewer rows to encode, and a
 // run that ends well whatever is wrong with the cache.
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/half.h"
 #include "base/json.h"
 #include "real_run.h"
 
@@ -56,6 +58,14 @@ class CachedRun : public ::testing::Test {
     return Program(runs_.dir().path(), words).wait();
   }
   std::string bytes(const std::string& name) const { return read_bytes(runs_.matrix(name)); }
+  // The values of a float32 matrix.
+  std::vector<float> values_of(const std::string& name) const {
+    constexpr size_t kHeaderBytes = 128;  // as in every .npy file that encode writes
+    const std::string file = bytes(name);
+    std::vector<float> values((file.size() - kHeaderBytes) / sizeof(float));
+    std::memcpy(values.data(), file.data() + kHeaderBytes, values.size() * sizeof(float));
+    return values;
+  }
 
   const RealRun runs_{"bert", kRows};
 };
@@ -63,8 +73,8 @@ class CachedRun : public ::testing::Test {
 // The bytes of a matrix and of the files beside it do not depend on the cache, on the chunk size or
 // on the order of earlier rows.
 TEST_F(CachedRun, GivesTheSameBytesColdAndWarm) {
-  for (const std::vector<std::string>& options :
-       std::vector<std::vector<std::string>>{{}, {"--dtype", "bfloat16"}, {"--pooling", "none"}}) {
+  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
+           {}, {"--dtype", "bfloat16"}, {"--pooling", "none"}, {"--vector-precision", "float16"}}) {
     const std::string id = options.empty() ? "plain" : options.back();
     const auto with = [&options](std::vector<std::string> more) {
       more.insert(more.end(), options.begin(), options.end());
@@ -83,6 +93,22 @@ TEST_F(CachedRun, GivesTheSameBytesColdAndWarm) {
                   read_bytes(runs_.dir().file("none-warm.offsets.npy")));
     }
   }
+}
+
+// Rows that are found and rows that are encoded are rounded alike. (See above.) A run that does not
+// ask for it never gets a rounded vector.
+TEST_F(CachedRun, RoundedVectorsAreKeptApart) {
+  const std::vector<std::string> half = {"--vector-precision", "float16"};
+  ASSERT_EQ(runs_.run("plain", {}).exit_code, 0);
+  run_cached("half", half);
+  const std::vector<float> rounded = values_of("half");
+  std::vector<float> expected = values_of("plain");
+  EXPECT_NE(rounded, expected);
+  round_to_half(expected);
+  EXPECT_EQ(rounded, expected);
+  const Json other = cache_line(run_cached("float32"));
+  EXPECT_EQ(other["hit_rate"], 0);
+  EXPECT_TRUE(bytes("float32") == bytes("plain"));
 }
 
 TEST_F(CachedRun, EncodesEachTextOnceInARun) {

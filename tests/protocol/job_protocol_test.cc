@@ -83,7 +83,8 @@ class Filler {
             MatmulPrecision::kHigh,
             true,
             integer(),
-            integer()};
+            integer(),
+            VectorPrecision::kFloat16};
   }
   JobUnit unit() {
     return {{text(), text(), integer(), integer(), true, {{text(), integer()}}},
