@@ -160,6 +160,10 @@ std::vector<ErrorCodes> make_table() {
        "the model certainly cannot fit into the memory of the machine or the card; the error has "
        "the arithmetic and what would fit"},
       {{"log.open"}, "73", "the log file cannot be opened"},
+      {{"matrix.damaged"},
+       "65",
+       "a matrix does not fit its manifest, or has a value that is not a number"},
+      {{"matrix.unfinished"}, "65", "a matrix has no manifest: `encode` did not finish it"},
       {{"model.changed"},
        "74",
        "a model file changed while it was read, or is not the one that was hashed when the run "

@@ -1,0 +1,34 @@
+// Converts the elements of a matrix file to float32. Any thread may call these functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "encode/types.h"
+
+namespace encode {
+
+// Returns the elements as float32 numbers, which hold every value of the types exactly. `descr` is
+// the type as NpyHeader::descr has it: "<f4", "<f2", "|i1" or "|u1". Float32 elements, which must
+// be aligned, are returned as they are; for any other type the result is in `buffer`, which is
+// resized. Throws what kernels::kernels() throws.
+std::span<const float> as_floats(std::span<const std::byte> elements, std::string_view descr,
+                                 std::vector<float>& buffer);
+
+// Replaces `bits` by the packed bits of whole rows: 1.0 for a set bit and 0.0 for another,
+// row-major [rows, dim]. `type` is kBinary or kUbinary, and a row has output_columns(type, dim)
+// bytes. Does not throw Error.
+struct PackedRows {
+  std::span<const std::byte> bytes;
+  OutputType type = OutputType::kUbinary;
+  int64_t dim = 0;
+};
+void unpack_bits(const PackedRows& rows, std::vector<float>& bits);
+
+// The bits of a byte of kBinary or kUbinary, with the first column in the highest bit.
+uint8_t packed_bits(std::byte stored, OutputType type);
+
+}  // namespace encode
