@@ -18,17 +18,18 @@ namespace encode {
 std::span<const float> as_floats(std::span<const std::byte> elements, std::string_view descr,
                                  std::vector<float>& buffer);
 
-// Replaces `bits` by the packed bits of whole rows: 1.0 for a set bit and 0.0 for another,
-// row-major [rows, dim]. `type` is kBinary or kUbinary, and a row has output_columns(type, dim)
-// bytes. Does not throw Error.
+// Whole rows of kBinary or kUbinary, each of output_columns(type, dim) bytes.
 struct PackedRows {
   std::span<const std::byte> bytes;
   OutputType type = OutputType::kUbinary;
   int64_t dim = 0;
 };
+// Replaces `bits` by the bits of the rows, row-major [rows, dim]: 1.0 for a set bit and 0.0 for
+// another. Does not throw Error.
 void unpack_bits(const PackedRows& rows, std::vector<float>& bits);
 
-// The bits of a byte of kBinary or kUbinary, with the first column in the highest bit.
+// Returns the eight bits that a byte of such a row stands for, with the first column in the highest
+// bit. Does not throw Error.
 uint8_t packed_bits(std::byte stored, OutputType type);
 
 }  // namespace encode
