@@ -25,7 +25,7 @@ bool is_packed(OutputType type) {
 // of two rows with the same bits is exactly 1.
 float cosine(float dot, double row_square, double query_square) {
   const double norms = std::sqrt(row_square * query_square);
-  return norms > 0 ? static_cast<float>(static_cast<double>(dot) / norms) : 0.0F;
+  return norms == 0 ? 0.0F : static_cast<float>(static_cast<double>(dot) / norms);
 }
 
 }  // namespace

@@ -160,12 +160,15 @@ TEST(NearestRows, AValueThatIsNoNumberIsDamage) {
   std::vector<float> values(200'000, 1);
   values[150'001] = std::numeric_limits<float>::quiet_NaN();
   const ValuesMatrix matrix = ValuesMatrix::of_floats(2, values);
-  try {
-    search(matrix, Similarity::kDot, {1, 1}, 2);
-    ADD_FAILURE() << "it was not noticed";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.detail().code, "matrix.damaged");
-    EXPECT_THAT(error.detail().where, ::testing::HasSubstr("row 75000"));
+  for (const Similarity similarity :
+       {Similarity::kCosine, Similarity::kDot, Similarity::kEuclidean, Similarity::kManhattan}) {
+    try {
+      search(matrix, similarity, {1, 1}, 2);
+      ADD_FAILURE() << "it was not noticed with " << to_string(similarity);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.detail().code, "matrix.damaged");
+      EXPECT_THAT(error.detail().where, ::testing::HasSubstr("row 75000"));
+    }
   }
 }
 

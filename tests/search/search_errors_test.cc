@@ -29,7 +29,7 @@ class SearchErrors : public ::testing::Test {
                                           "\n  combine: true\n  keep_chunk_cache: true\n"
                                           "hardware:\n  device: cpu\ndata:\n  splits:\n    train:\n"
                                           "      tc: " +
-                                          run_.texts() + "\n      two: " + run_.texts() + "\n");
+                                          run_.texts() + "\n      commit: " + run_.texts() + "\n");
   }
   void expect(const std::vector<std::string>& arguments, const std::string& code, int exit_code,
               const std::string& text = "") const {
@@ -55,9 +55,10 @@ TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
 
 TEST_F(SearchErrors, StreamsThatAreNotThere) {
   const std::string file = config();
-  expect({"--config", file, "zebra"}, "search.stream", 64, "train_tc, train_two");
+  expect({"--config", file, "zebra"}, "search.stream", 64, "train_tc, train_commit");
   expect({"--config", file, "--stream", "tcc", "zebra"}, "search.stream", 64, "'tcc'");
-  expect({"--config", file, "--stream", "train_combined", "zebra"}, "search.kind", 78, "tc, two");
+  expect({"--config", file, "--stream", "train_combined", "zebra"}, "search.kind", 78,
+         "tc, commit");
   expect({"--config", file, "--stream", "tc", "zebra"}, "search.unfinished", 66,
          "no committed rows");
   ASSERT_EQ(Program(run_.dir().path(), {"run", "--config", file}).wait().exit_code, 0);
@@ -66,7 +67,7 @@ TEST_F(SearchErrors, StreamsThatAreNotThere) {
          "10 of 10 rows are committed");
   expect({"--matrix", run_.dir().file("cache/train_combined_embeddings.npy"), "--model",
           run_.model(), "zebra"},
-         "search.kind", 78, "train_two_embeddings.npy");
+         "search.kind", 78, "train_commit_embeddings.npy");
 }
 
 TEST_F(SearchErrors, MatricesThatCannotBeSearched) {

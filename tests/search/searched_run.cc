@@ -1,5 +1,6 @@
 #include "search/searched_run.h"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <sstream>
 #include <unistd.h>
@@ -22,8 +23,9 @@ SearchedRun::SearchedRun() : run_("bert", 1) {
 }
 
 void SearchedRun::run(const std::vector<std::string>& extra) const {
-  std::vector<std::string> words = {"--input", texts()};
-  words.insert(words.end(), extra.begin(), extra.end());
+  std::vector<std::string> words = extra;
+  if (std::find(extra.begin(), extra.end(), "--input") == extra.end())
+    words.insert(words.end(), {"--input", texts()});
   const ProgramEnd end = run_.run("out", words);
   ASSERT_EQ(end.exit_code, 0) << end.err;
 }

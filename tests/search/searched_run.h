@@ -16,7 +16,8 @@ class SearchedRun {
 
   SearchedRun();
 
-  // Runs `encode run` with more arguments, and stops the test program if it fails.
+  // Runs `encode run` with more arguments; an --input replaces the texts. The test fails if the
+  // command fails.
   void run(const std::vector<std::string>& extra = {}) const;
   // Runs `encode search <arguments>`. `input` is the content of standard input.
   ProgramEnd search(std::vector<std::string> arguments, const std::string& input = "") const;
