@@ -29,11 +29,6 @@ std::span<const float> as_floats(std::span<const std::byte> elements, std::strin
   return buffer;
 }
 
-uint8_t packed_bits(std::byte stored, OutputType type) {
-  const unsigned flip = type == OutputType::kBinary ? kHighestBit : 0;
-  return static_cast<uint8_t>(static_cast<unsigned>(stored) ^ flip);
-}
-
 void unpack_bits(const PackedRows& rows, std::vector<float>& bits) {
   const int64_t columns = output_columns(rows.type, rows.dim);
   const int64_t count = std::ssize(rows.bytes) / columns;

@@ -30,6 +30,10 @@ void unpack_bits(const PackedRows& rows, std::vector<float>& bits);
 
 // Returns the eight bits that a byte of such a row stands for, with the first column in the highest
 // bit. Does not throw Error.
-uint8_t packed_bits(std::byte stored, OutputType type);
+inline uint8_t packed_bits(std::byte stored, OutputType type) {
+  constexpr unsigned kHighestBit = 0x80;
+  const unsigned flip = type == OutputType::kBinary ? kHighestBit : 0;
+  return static_cast<uint8_t>(static_cast<unsigned>(stored) ^ flip);
+}
 
 }  // namespace encode

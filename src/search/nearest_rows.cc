@@ -10,7 +10,17 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kBlockFloats = 65536;  // 256 KiB, which fit the second-level cache of a core
+// The numbers in a block. Rows that are converted to float32 first should stay in the first-level
+// cache, 32 KiB. Other blocks are larger, because they are read from memory once.
+constexpr int64_t kConvertedBlock = 8192;
+constexpr int64_t kMappedBlock = 65536;
+
+int64_t block_rows(const Matrix& matrix) {
+  const OutputType type = matrix.type();
+  const bool converted =
+      type == OutputType::kFloat16 || type == OutputType::kInt8 || type == OutputType::kUint8;
+  return std::max<int64_t>(1, (converted ? kConvertedBlock : kMappedBlock) / matrix.dim());
+}
 
 using BestOfQueries = std::vector<TopRows>;
 
@@ -41,7 +51,7 @@ void offer_block(const Matrix& matrix, int64_t first_row, const std::vector<floa
 
 std::vector<std::vector<ScoredRow>> nearest_rows(const Matrix& matrix, const RowScorer& scorer,
                                                  int64_t count, ThreadPool& pool) {
-  const int64_t block = std::max<int64_t>(1, kBlockFloats / matrix.dim());
+  const int64_t block = block_rows(matrix);
   const int64_t kept = std::min(count, std::max<int64_t>(1, matrix.rows()));
   const BestOfQueries none(static_cast<size_t>(scorer.queries()), TopRows(kept));
   std::vector<BestOfQueries> of_threads(static_cast<size_t>(pool.threads()), none);
