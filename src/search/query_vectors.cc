@@ -21,6 +21,8 @@
 namespace encode {
 namespace {
 
+constexpr int64_t kMaxQueryBytes = 64 << 10;  // of a line of a file
+
 // Returns the nearest place for a temporary folder: the folder of a matrix may not be writable.
 std::string temporary_place() {
   std::error_code error;
@@ -44,7 +46,7 @@ void check_count(const std::vector<std::string>& queries, const std::string& whe
                     queries.empty() ? "none" : "more");
 }
 
-std::vector<std::string> read_lines(InputOptions options, const std::string& where) {
+std::vector<std::string> read_lines(const InputOptions& options, const std::string& where) {
   std::vector<std::string> queries;
   const std::unique_ptr<TextReader> reader = open_texts(options);
   for (Text text; std::ssize(queries) <= kMaxQueries && reader->next(text);)
@@ -95,7 +97,8 @@ std::vector<std::string> read_queries(const QuerySource& source) {
     options.format = TextFormat::kLines;
     options.empty_row = EmptyRowPolicy::kError;
     options.utf8 = Utf8Policy::kError;
-    if (source.file != "-") return read_lines(std::move(options), source.file);
+    options.max_row_bytes = kMaxQueryBytes;
+    if (source.file != "-") return read_lines(options, source.file);
     const ScratchFolder folder(temporary_place(), "queries");
     return read_lines(spool_standard_input(options, folder.path() + "/standard-input"),
                       "standard input");

@@ -26,7 +26,8 @@ struct QuerySource {
 inline constexpr int64_t kMaxQueries = 10'000;
 
 // Throws Error kData "search.query" if there are no queries or more than kMaxQueries, or if a text
-// is empty or not UTF-8. Throws what TextReader throws for a file with an empty or a bad line.
+// is empty or not UTF-8. Throws what TextReader throws for a file with a line that is empty, not
+// UTF-8 or over 64 KiB.
 std::vector<std::string> read_queries(const QuerySource& source);
 
 // The prompt that is put before every query.

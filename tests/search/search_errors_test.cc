@@ -140,6 +140,8 @@ TEST_F(SearchErrors, QueriesThatAreNone) {
   expect(words, "text.empty", 65, "q.txt:2");
   words.back() = run_.dir().file("nowhere.txt");
   expect(words, "text.open", 66);
+  words.back() = run_.dir().write("long.txt", std::string(65'537, 'a') + "\n");
+  expect(words, "text.too_long", 65, "long.txt:1");
   std::string many;
   for (int i = 0; i < 10'001; ++i) many += "a\n";
   words.back() = run_.dir().write("many.txt", many);
