@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/download_error_codes.h"
+#include "base/matrix_error_codes.h"
 
 namespace encode {
 
@@ -371,16 +372,23 @@ std::vector<ErrorCodes> make_table() {
   };
 }
 
+// Inserts each row before the first row with a later code.
+void insert_rows(const std::vector<ErrorCodes>& more, std::vector<ErrorCodes>& rows) {
+  for (const ErrorCodes& row : more) {
+    const auto next = std::find_if(rows.begin(), rows.end(), [&](const ErrorCodes& other) {
+      return other.codes.front() > row.codes.front();
+    });
+    rows.insert(next, row);
+  }
+}
+
 }  // namespace
 
 const std::vector<ErrorCodes>& error_code_table() {
   static const std::vector<ErrorCodes> kTable = [] {
     std::vector<ErrorCodes> rows = make_table();
-    const std::vector<ErrorCodes> downloads = download_error_codes();
-    const auto next = std::find_if(rows.begin(), rows.end(), [&](const ErrorCodes& row) {
-      return row.codes.front() > downloads.front().codes.front();
-    });
-    rows.insert(next, downloads.begin(), downloads.end());
+    insert_rows(download_error_codes(), rows);
+    insert_rows(matrix_error_codes(), rows);
     return rows;
   }();
   return kTable;

@@ -112,7 +112,7 @@ MappedRange::MappedRange(const UniqueFd& fd, int64_t offset, int64_t size,
                  .where = path,
                  .expected = fmt::format("{} bytes", offset + size),
                  .found = fmt::format("{} bytes", found),
-                 .hint = "do not change a model while it is loaded"});
+                 .hint = "do not change a model or a matrix while encode reads it"});
   }
   if (size == 0) return;
   const int64_t page = ::sysconf(_SC_PAGESIZE);

@@ -41,13 +41,6 @@ double processor_seconds() {
   return sum;
 }
 
-// A benchmark times one device.
-HardwareOptions one_device(HardwareOptions hardware) {
-  hardware.device = devices_of(hardware).front();
-  hardware.devices.clear();
-  return hardware;
-}
-
 // A config that is ready to be timed.
 struct Case {
   RunConfig config;  // limited to the rows that are timed, with its cache in the scratch folder

@@ -104,6 +104,13 @@ struct Kernels {
   // column j, and the next element is in row 2 i + 1 of the same column. Null if the instruction
   // set cannot multiply pairs of bfloat16 numbers.
   void (*multiply_pairs)(const Product& product, const BFloat16* a, const BFloat16* b, float* c);
+  // These add f(a[i], b[i]) for i in [0, n), with a x b, (a - b)^2 and |a - b| for f.
+  float (*dot)(const float* a, const float* b, int64_t n);
+  float (*squared_distance)(const float* a, const float* b, int64_t n);
+  float (*absolute_distance)(const float* a, const float* b, int64_t n);
+  // out[i] = in[i], exactly.
+  void (*widen_int8)(const int8_t* in, int64_t n, float* out);
+  void (*widen_uint8)(const uint8_t* in, int64_t n, float* out);
   const VectorLinears* linears;  // null if the instruction set has no kernels of linear.h
   RowKernels<float> float32;
   RowKernels<BFloat16> bfloat16;

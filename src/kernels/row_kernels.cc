@@ -194,6 +194,41 @@ void rotary(const RotaryHead<T>& head) {
       });
 }
 
+// Adds term(a[i], b[i]) of all i.
+template <typename Term>
+inline float sum_of_terms(const float* a, const float* b, int64_t n, const Term& term) {
+  Vec total = {};
+  for_groups(
+      n, [&](int64_t i) { total += term(load(a + i), load(b + i)); },
+      [&](int64_t i, int64_t size) {
+        total += term(load_part(a + i, size), load_part(b + i, size));
+      });
+  return sum(total);
+}
+
+float dot(const float* a, const float* b, int64_t n) {
+  return sum_of_terms(a, b, n, [](Vec x, Vec y) { return x * y; });
+}
+
+float squared_distance(const float* a, const float* b, int64_t n) {
+  return sum_of_terms(a, b, n, [](Vec x, Vec y) {
+    const Vec difference = x - y;
+    return difference * difference;
+  });
+}
+
+float absolute_distance(const float* a, const float* b, int64_t n) {
+  constexpr uint32_t kMagnitude = 0x7FFFFFFFU;
+  return sum_of_terms(a, b, n, [](Vec x, Vec y) { return from_bits(bits_of(x - y) & kMagnitude); });
+}
+
+// The compiler turns this loop into vector instructions. From __builtin_convertvector of bytes GCC
+// 12 makes instructions for single elements.
+template <typename Byte>
+void widen_bytes(const Byte* in, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]);
+}
+
 #ifdef __AVX512BF16__
 // A pair of bfloat16 numbers is one word, so there are half as many words in a row.
 void multiply_pairs(const Product& product, const BFloat16* a, const BFloat16* b, float* c) {
@@ -233,6 +268,11 @@ constexpr Kernels kTable = {.instruction_set = ENCODE_NAME(ENCODE_ISA),
                             .interleave = interleave,
                             .multiply = multiply_words<Float32Words>,
                             .multiply_pairs = kMultiplyPairs,
+                            .dot = dot,
+                            .squared_distance = squared_distance,
+                            .absolute_distance = absolute_distance,
+                            .widen_int8 = widen_bytes<int8_t>,
+                            .widen_uint8 = widen_bytes<uint8_t>,
                             .linears = kLinears,
                             .float32 = row_kernels<float>(),
                             .bfloat16 = row_kernels<BFloat16>(),

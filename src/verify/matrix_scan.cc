@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <span>
 
-#include "base/half.h"
 #include "base/hash.h"
 #include "base/non_finite.h"
 #include "base/npy_reader.h"
+#include "matrix/elements.h"
 
 namespace encode {
 namespace {
@@ -27,22 +26,12 @@ double norm_of(std::span<const float> row) {
   return std::sqrt(sum);
 }
 
-// Converts rows of float32 or float16 to floats in `buffer` and returns a view of them. Returns an
-// empty span for rows of integers, because verify reports no norms for integers.
+// Returns rows of float32 or float16 as floats, and nothing for rows of integers, because verify
+// reports no norms for integers.
 std::span<const float> floats_of(std::span<const std::byte> bytes, const std::string& descr,
                                  std::vector<float>& buffer) {
-  buffer.clear();
-  if (descr == "<f4") {
-    buffer.resize(bytes.size() / sizeof(float));
-    std::memcpy(buffer.data(), bytes.data(), bytes.size());
-  } else if (descr == "<f2") {
-    for (size_t at = 0; at + 1 < bytes.size(); at += 2) {
-      uint16_t half = 0;
-      std::memcpy(&half, bytes.data() + at, sizeof half);
-      buffer.push_back(half_value(half));
-    }
-  }
-  return buffer;
+  if (descr.find('f') == std::string::npos) return {};
+  return as_floats(bytes, descr, buffer);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -57,6 +58,48 @@ TEST(RowKernels, ExpScoresIsAnUnnormalizedSoftmax) {
         EXPECT_NEAR(got[i], expected, 2.5e-7 * expected + 2e-38) << set->instruction_set;
       }
       EXPECT_NEAR(sum, expected_sum, 1e-6 * expected_sum) << set->instruction_set << " n " << n;
+    }
+  }
+}
+
+// Checks a sum over the elements of two rows against the sum in float64.
+void expect_sum(const std::function<float(const float*, const float*, int64_t)>& sum,
+                const std::function<double(double, double)>& term) {
+  for (const int64_t n : kSizes) {
+    const std::vector<float> a = random_row(n);
+    const std::vector<float> b = random_row(n);
+    double expected = 0;
+    double magnitude = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      expected += term(a[i], b[i]);
+      magnitude += std::abs(term(a[i], b[i]));
+    }
+    EXPECT_NEAR(sum(a.data(), b.data(), n), expected, 1e-5 * magnitude) << n;
+  }
+}
+
+TEST(RowKernels, SumsOverTwoRowsAreThoseOfFloat64) {
+  for (const Kernels* set : sets()) {
+    SCOPED_TRACE(set->instruction_set);
+    expect_sum(set->dot, [](double a, double b) { return a * b; });
+    expect_sum(set->squared_distance, [](double a, double b) { return (a - b) * (a - b); });
+    expect_sum(set->absolute_distance, [](double a, double b) { return std::abs(a - b); });
+  }
+}
+
+TEST(RowKernels, BytesAreWidenedExactly) {
+  for (const Kernels* set : sets()) {
+    for (const int64_t n : kSizes) {
+      std::vector<uint8_t> bytes(static_cast<size_t>(n));
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37);
+      std::vector<float> low(bytes.size());
+      std::vector<float> with_sign(bytes.size());
+      set->widen_uint8(bytes.data(), n, low.data());
+      set->widen_int8(reinterpret_cast<const int8_t*>(bytes.data()), n, with_sign.data());
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        EXPECT_EQ(low[i], bytes[i]) << set->instruction_set;
+        EXPECT_EQ(with_sign[i], static_cast<int8_t>(bytes[i])) << set->instruction_set;
+      }
     }
   }
 }

@@ -56,8 +56,8 @@ TEST_F(Cli, ModelsListsEveryArchitecture) {
 }
 
 TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
-  for (const std::string command :
-       {"", "run", "status", "verify", "compare", "config", "tokenize", "models", "version"}) {
+  for (const std::string command : {"", "run", "status", "verify", "compare", "config", "tokenize",
+                                    "models", "search", "version"}) {
     std::vector<std::string> arguments = {"--help"};
     if (!command.empty()) arguments.insert(arguments.begin(), command);
     // Takes the lowest processor time of five runs, because the machine may be busy.

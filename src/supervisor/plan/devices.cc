@@ -16,6 +16,12 @@ std::vector<std::string> devices_of(const HardwareOptions& hardware) {
   return hardware.devices;
 }
 
+HardwareOptions one_device(HardwareOptions hardware) {
+  hardware.device = devices_of(hardware).front();
+  hardware.devices.clear();
+  return hardware;
+}
+
 std::vector<std::string> all_devices(int64_t places) {
   std::vector<std::string> devices;
   for (int64_t place = 0; place < places; ++place) devices.push_back(fmt::format("cuda:{}", place));

@@ -15,6 +15,8 @@ inline constexpr const char* kAllDevices = "all";
 // Returns the value of HardwareOptions::device for each worker of a run, at least one. For
 // kAllDevices this is only "auto": the first worker counts the devices.
 std::vector<std::string> devices_of(const HardwareOptions& hardware);
+// Returns the options of a run on only the first of the devices.
+HardwareOptions one_device(HardwareOptions hardware);
 // Returns what devices_of() returns when kAllDevices are `places` devices.
 std::vector<std::string> all_devices(int64_t places);
 bool are_all_devices(const HardwareOptions& hardware);

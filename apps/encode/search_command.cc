@@ -1,0 +1,135 @@
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "command.h"
+#include "run_environment.h"
+#include "search/search.h"
+#include "search/search_report.h"
+#include "supervisor/report/terminal.h"
+
+namespace encode {
+namespace {
+
+struct SearchFlags {
+  std::string config;
+  std::string stream;
+  std::string matrix;
+  std::vector<std::string> texts;
+  std::string model;
+  std::vector<std::string> queries;
+  std::string queries_file;
+  std::string prompt;
+  std::string prompt_name;
+  std::string device;
+  int64_t threads = 0;
+  int64_t count = 10;
+  bool json = false;
+};
+
+SearchTarget target_of(const CLI::App& app, const SearchFlags& flags) {
+  SearchTarget target;
+  if (app.count("--config") > 0) {
+    target = find_stream(load_config(flags.config, {}).run, flags.stream);
+  } else if (app.count("--matrix") > 0 && app.count("--model") > 0) {
+    target.matrix_path = flags.matrix;
+  } else {
+    refuse_usage("encode search", "no matrix is named", "--config FILE, or --matrix with --model",
+                 "neither");
+  }
+  if (app.count("--model") > 0) {
+    target.model = flags.model;
+    target.revision.reset();
+  }
+  if (app.count("--texts") > 0) target.texts = flags.texts;
+  if (app.count("--device") > 0) {
+    target.hardware.device = flags.device;
+    target.hardware.devices.clear();
+  }
+  if (app.count("--threads") > 0) target.threads = flags.threads;
+  return target;
+}
+
+QuerySource queries_of(const CLI::App& app, const SearchFlags& flags) {
+  if (!flags.queries.empty()) return {.texts = flags.queries};
+  if (app.count("--queries") > 0) return {.file = flags.queries_file};
+  if (::isatty(STDIN_FILENO) == 1) {
+    refuse_usage("encode search", "there is no query",
+                 "a text, --queries FILE, or lines on standard input", "none");
+  }
+  return {};
+}
+
+int search(const CLI::App& app, const SearchFlags& flags) {
+  SearchRequest request = {.target = target_of(app, flags),
+                           .queries = queries_of(app, flags),
+                           .prompt = {},
+                           .count = flags.count};
+  if (app.count("--prompt") > 0) request.prompt.text = flags.prompt;
+  if (app.count("--prompt-name") > 0) request.prompt.name = flags.prompt_name;
+  SearchSetting setting;
+  const size_t columns = Terminal(STDOUT_FILENO).columns();
+  const int stopped_by = run_search(request, run_environment(),
+                                    {.on_start =
+                                         [&](const SearchSetting& started) {
+                                           setting = started;
+                                           if (!flags.json)
+                                             std::fputs(render_setting(setting).c_str(), stdout);
+                                         },
+                                     .on_result =
+                                         [&](const SearchResult& result) {
+                                           const std::string text =
+                                               flags.json ? to_json_line(setting, result) + "\n"
+                                                          : render_result(setting, result, columns);
+                                           std::fputs(text.c_str(), stdout);
+                                         }});
+  return stopped_by == 0 ? 0 : end_by_signal(stopped_by);
+}
+
+void add_flags(CLI::App& app, SearchFlags& flags) {
+  app.add_option("text", flags.queries, "Texts to search for, each a query of its own");
+  app.add_option("--queries", flags.queries_file,
+                 "File with a query on each line; \"-\" is standard input")
+      ->excludes(app.get_option("text"));
+  app.add_option("--config,-c", flags.config, "Config file (YAML) of the run that made the matrix");
+  app.add_option("--stream", flags.stream, "Stream of the config, such as tc or train_tc");
+  CLI::Option* matrix = app.add_option("--matrix", flags.matrix,
+                                       "Matrix (.npy) to search without a config; needs --model");
+  matrix->excludes(app.get_option("--config"))->excludes(app.get_option("--stream"));
+  app.add_option("--model", flags.model, "Model directory or hub id of the run");
+  app.add_option("--texts", flags.texts,
+                 "File that was encoded (default: as the config or the manifest names it); may be "
+                 "given several times")
+      ->allow_extra_args(false);
+  app.add_option("-k", flags.count, "How many rows to show for a query (default 10)")
+      ->check(CLI::Range(int64_t{1}, kMaxHits));
+  app.add_option("--prompt", flags.prompt,
+                 "Text to put before every query (default: the model's prompt \"query\", or the "
+                 "prompt of the run)");
+  app.add_option("--prompt-name", flags.prompt_name, "Name of one of the model's own prompts")
+      ->excludes(app.get_option("--prompt"));
+  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N; it encodes the queries");
+  app.add_option("--threads", flags.threads, "Threads; 0: as many as the container may use")
+      ->check(CLI::Range(int64_t{0}, int64_t{4096}));
+  app.add_flag("--json", flags.json, "Write a line of JSON for each query");
+}
+
+}  // namespace
+
+Command add_search_command(CLI::App& main) {
+  CLI::App* app = main.add_subcommand(
+      "search", "Find the rows of a finished matrix that are nearest to a text");
+  const auto flags = std::make_shared<SearchFlags>();
+  add_flags(*app, *flags);
+  app->footer(
+      "Examples:\n"
+      "  encode search --config configs/quickstart.yaml --stream tc \"parse a date\"\n"
+      "  encode search --matrix out.npy --model DIR -k 3 --json --queries queries.txt\n"
+      "The queries are encoded as the run has encoded its rows. docs/search.md explains the "
+      "scores.");
+  return {app, [app, flags] { return search(*app, *flags); }};
+}
+
+}  // namespace encode

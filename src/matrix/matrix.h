@@ -1,0 +1,67 @@
+// The rows of a finished matrix, whatever its type and the format of its file. Commands that
+// compute with a final (search, reports) read it through this interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encode/store.h"
+#include "encode/types.h"
+
+namespace encode {
+
+// The memory into which a thread reads rows. It is reused from call to call.
+struct MatrixBuffer {
+  std::vector<std::byte> stored;
+  std::vector<float> floats;
+};
+
+// Immutable, so any number of threads may read rows, each with a buffer of its own.
+class Matrix {
+ public:
+  virtual ~Matrix() = default;
+
+  const std::string& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  OutputType type() const { return manifest_.type; }
+  int64_t rows() const { return manifest_.vectors(); }  // with token embeddings: the vectors
+  int64_t dim() const { return manifest_.identity.dim; }
+  int64_t columns() const { return manifest_.columns; }  // output_columns(type(), dim())
+  int64_t row_bytes() const { return row_bytes_; }       // of a row as it is stored
+
+  // Returns rows as they are stored: row-major [rows.size(), columns()], with elements of
+  // npy_type(type()) that are aligned. The view is valid until `buffer` or the matrix changes.
+  // `rows` must lie in [0, rows()). Throws Error kIoError if reading fails.
+  virtual std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const = 0;
+
+  // Returns rows as float32 numbers, row-major [rows.size(), dim()]:
+  // - float32, float16: the values;
+  // - int8, uint8: the integers, without the ranges of the columns;
+  // - binary, ubinary: 1.0 for a set bit, 0.0 for another.
+  // The view is valid until `buffer` or the matrix changes. Throws what stored() throws.
+  std::span<const float> floats(RowRange rows, MatrixBuffer& buffer) const;
+
+ protected:
+  Matrix(std::string path, Manifest manifest);
+
+ private:
+  std::string path_;
+  Manifest manifest_;
+  int64_t row_bytes_;
+};
+
+// Opens a finished matrix and maps its file into memory. Checks its header against its manifest,
+// but not its hash: `encode verify` does that. Throws Error:
+// - kNoInput "npy.open" if there is no such file,
+// - kData "matrix.unfinished" if it has no manifest,
+// - kData "matrix.damaged" if its size, shape or type is not that of the manifest,
+// - kData "npy.header" if it is not a .npy file,
+// - what read_manifest() throws.
+std::unique_ptr<Matrix> open_matrix(const std::string& path);
+
+}  // namespace encode

@@ -1,0 +1,58 @@
+#include "search/hit_texts.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "encode/store.h"
+
+#include "base/utf8.h"
+
+namespace encode {
+namespace {
+
+// Returns the beginning of a text, cut between two characters.
+std::string first_bytes(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  const std::string cut = text.substr(0, most);
+  return cut.substr(0, first_invalid_utf8(cut));
+}
+
+}  // namespace
+
+HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan)
+    : options_(options), scan_(scan) {
+  if (matrix.manifest().quarantine != QuarantinePolicy::kDrop) return;
+  for (const SetAsideRow& row : set_aside_rows(matrix.path(), matrix.manifest()))
+    dropped_.push_back(row.row);
+}
+
+// Each dropped row that is not behind the row moves it on by one.
+int64_t HitTexts::input_row(int64_t row) const {
+  for (const int64_t dropped : dropped_) {
+    if (dropped > row) break;
+    ++row;
+  }
+  return row;
+}
+
+std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::map<int64_t, RowText> texts;
+  const std::unique_ptr<ScannedTexts> reader = open_scanned_texts(options_, scan_);
+  for (const int64_t row : rows) {
+    RowText& found = texts[row];
+    found.row = input_row(row);
+    reader->seek(found.row);
+    Text text;
+    if (!reader->next(text)) continue;
+    constexpr auto kMost = static_cast<size_t>(kMostBytes);
+    found.bytes = std::ssize(text.utf8);
+    found.utf8 = first_bytes(text.utf8, kMost);
+    text.input_ids.resize(std::min(text.input_ids.size(), kMost / sizeof(int32_t)));
+    found.input_ids = std::move(text.input_ids);
+  }
+  return texts;
+}
+
+}  // namespace encode

@@ -1,0 +1,47 @@
+// The texts of the rows that a search has found.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "encode/text.h"
+
+#include "matrix/matrix.h"
+
+namespace encode {
+
+// The text of one row.
+struct RowText {
+  int64_t row = 0;                      // of the input
+  std::string utf8 = {};                // the first HitTexts::kMostBytes of the text, valid UTF-8
+  int64_t bytes = 0;                    // of the whole text
+  std::vector<int32_t> input_ids = {};  // the first ids, if the row consists of token ids
+};
+
+// Finds texts by the rows of a matrix. Not thread-safe.
+class HitTexts {
+ public:
+  // The most bytes that are kept of a text, so that the memory is bounded.
+  static constexpr int64_t kMostBytes = 16 << 10;
+
+  // `options` and `scan` are those of the matrix; both must outlive the object. Reads the ledger of
+  // the rows that were set aside if the matrix was made without them. Throws what set_aside_rows()
+  // throws.
+  HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan);
+
+  // Returns the texts of some rows of the matrix, by row. Reads the rows in ascending order: each
+  // needs a block of the input, and a compressed file is read from its beginning. Every text is the
+  // one that was encoded. Throws what ScannedTexts throws.
+  std::map<int64_t, RowText> read(std::vector<int64_t> rows) const;
+
+ private:
+  int64_t input_row(int64_t row) const;
+
+  const InputOptions& options_;
+  const InputScan& scan_;
+  std::vector<int64_t> dropped_;  // the rows of the input that the matrix does not have, ascending
+};
+
+}  // namespace encode

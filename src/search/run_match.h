@@ -1,0 +1,42 @@
+// Finds the options of the run that made a matrix, and proves that a model and texts are those of
+// the run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+#include "encode/error.h"
+#include "encode/text.h"
+
+#include "matrix/matrix.h"
+#include "supervisor/plan/plan_steps.h"
+
+namespace encode {
+
+// Throws Error kConfig "search.kind" for a combined matrix and for token embeddings, and kData
+// "search.empty" for a matrix without rows.
+void require_searchable(const Matrix& matrix);
+// Makes the Error "search.kind" for a combined matrix of these streams or files.
+Error combined_error(const std::string& path, const std::vector<std::string>& parts);
+
+// Returns the options with which `model` gives the fingerprint of the matrix, apart from its input.
+// The result has no model. Throws Error kConfig "search.model" that names the differences if there
+// are none: the model has other files, or another version of encode made the matrix. Throws what
+// recorded_options() throws.
+ResultOptions options_of_run(const Matrix& matrix, const OpenedModel& model);
+
+// The texts of a matrix, which were hashed again.
+struct ScannedTextsOfRun {
+  InputOptions options;
+  InputScan scan;
+};
+
+// Reads the files once and proves that their rows are those of the matrix. `paths` are as in
+// SearchTarget::texts. `result` comes from options_of_run(). Throws Error kData "search.texts" if
+// the rows are others, or if neither `paths` nor the manifest names a file, and what scan_texts()
+// throws.
+ScannedTextsOfRun texts_of_run(const Matrix& matrix, const OpenedModel& model,
+                               const ResultOptions& result, const std::vector<std::string>& paths);
+
+}  // namespace encode

@@ -1,0 +1,33 @@
+// What `encode search` searches: the final matrix of a stream of a config, or a matrix file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+namespace encode {
+
+struct SearchTarget {
+  std::string matrix_path;
+  std::string model;  // as ResultOptions::model and ResultOptions::revision
+  std::optional<std::string> revision = {};
+  // The files with the texts, as InputOptions has them. Empty: the files that the manifest names.
+  std::vector<std::string> texts = {};
+  HardwareOptions hardware = {};  // the query is encoded on the first of its devices
+  int64_t threads = 0;            // as SpeedOptions::threads
+  std::string hash_cache = {};    // as in hash_model_files()
+};
+
+// Returns the target for a stream of a config. `name` is the name of the stream ("tc"), with its
+// split if several splits have it ("train_tc"), or "" if the config has only one stream. Throws
+// Error:
+// - kUsage "search.stream" if there is no such stream, or if several streams have the name; the
+//   error lists the streams,
+// - kConfig "search.kind" if it is the name of a combined matrix,
+// - kNoInput "search.unfinished" if the final of the stream does not exist yet; the error says how
+//   many rows are committed.
+SearchTarget find_stream(const RunConfig& config, const std::string& name);
+
+}  // namespace encode

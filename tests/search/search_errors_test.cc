@@ -1,0 +1,152 @@
+// Gives `encode search` input that it must refuse, and checks the codes.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "search/searched_run.h"
+#include "store/fake_job.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SearchErrors : public ::testing::Test {
+ protected:
+  std::vector<std::string> by_matrix(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"--matrix", run_.matrix(), "--model", run_.model(),
+                                      "--device", "cpu",         "zebra"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // Writes a config with two streams, which are combined.
+  std::string config() const {
+    return run_.dir().write("c.yaml", "semantic:\n  model: " + run_.model() +
+                                          "\n  cache_dir: " + run_.dir().file("cache") +
+                                          "\n  combine: true\n  keep_chunk_cache: true\n"
+                                          "hardware:\n  device: cpu\ndata:\n  splits:\n    train:\n"
+                                          "      tc: " +
+                                          run_.texts() + "\n      commit: " + run_.texts() + "\n");
+  }
+  void expect(const std::vector<std::string>& arguments, const std::string& code, int exit_code,
+              const std::string& text = "") const {
+    const ProgramEnd end = run_.search(arguments);
+    EXPECT_EQ(end.exit_code, exit_code) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("error[" + code + "]"));
+    EXPECT_THAT(end.err, HasSubstr(text));
+    for (const char* field : {"\n  where ", "\n  expected ", "\n  found ", "\n  hint "})
+      EXPECT_THAT(end.err, HasSubstr(field)) << code;
+  }
+
+  SearchedRun run_;
+};
+
+TEST_F(SearchErrors, CommandLinesThatAreNotComplete) {
+  expect({"zebra"}, "usage", 64, "no matrix is named");
+  expect({"--matrix", "a.npy", "zebra"}, "usage", 64);
+  expect(by_matrix({"-k", "0"}), "usage", 64);
+  expect(by_matrix({"-k", "10001"}), "usage", 64);
+  expect(by_matrix({"--queries", "x"}), "usage", 64);
+  expect(by_matrix({"--config", "x"}), "usage", 64);
+}
+
+TEST_F(SearchErrors, StreamsThatAreNotThere) {
+  const std::string file = config();
+  expect({"--config", file, "zebra"}, "search.stream", 64, "train_tc, train_commit");
+  expect({"--config", file, "--stream", "tcc", "zebra"}, "search.stream", 64, "'tcc'");
+  expect({"--config", file, "--stream", "train_combined", "zebra"}, "search.kind", 78,
+         "tc, commit");
+  expect({"--config", file, "--stream", "tc", "zebra"}, "search.unfinished", 66,
+         "no committed rows");
+  ASSERT_EQ(Program(run_.dir().path(), {"run", "--config", file}).wait().exit_code, 0);
+  std::filesystem::remove(run_.dir().file("cache/train_tc_embeddings.npy"));
+  expect({"--config", file, "--stream", "tc", "zebra"}, "search.unfinished", 66,
+         "10 of 10 rows are committed");
+  expect({"--matrix", run_.dir().file("cache/train_combined_embeddings.npy"), "--model",
+          run_.model(), "zebra"},
+         "search.kind", 78, "train_commit_embeddings.npy");
+}
+
+TEST_F(SearchErrors, MatricesThatCannotBeSearched) {
+  expect(by_matrix(), "npy.open", 66);
+  run_.run({"--pooling", "none"});
+  expect(by_matrix(), "search.kind", 78, "a vector for each token");
+  run_.run({"--input", run_.dir().write("empty.txt", ""), "--fresh"});
+  expect(by_matrix(), "search.empty", 65);
+  run_.run({"--fresh"});
+  const std::string manifest = manifest_path(run_.matrix());
+  const std::string good = read_bytes(manifest);
+  std::string damaged = good;
+  damaged[good.size() / 2] ^= 1;
+  write_bytes(manifest, damaged);
+  expect(by_matrix(), "store.damaged", 65);
+  std::filesystem::remove(manifest);
+  expect(by_matrix(), "matrix.unfinished", 65);
+  write_bytes(manifest, good);
+  std::string bytes = read_bytes(run_.matrix());
+  bytes[131] = bytes[130] = '\xff';  // the first value becomes NaN
+  write_bytes(run_.matrix(), bytes);
+  expect(by_matrix(), "matrix.damaged", 65, "row 0");
+  write_bytes(run_.matrix(), bytes.substr(0, 200));
+  expect(by_matrix(), "npy.header", 65);
+}
+
+TEST_F(SearchErrors, AnotherModelThanThatOfTheRun) {
+  run_.run();
+  const RealRun other("qwen2", 1);
+  expect({"--matrix", run_.matrix(), "--model", other.dir().file("model"), "zebra"}, "search.model",
+         78);
+  std::string tokenizer = read_bytes(run_.model() + "/tokenizer.json");
+  write_bytes(run_.model() + "/tokenizer.json", tokenizer + " ");
+  expect(by_matrix(), "search.model", 78, "model file 'tokenizer.json'");
+  expect({"--matrix", run_.matrix(), "--model", run_.dir().file("nowhere"), "zebra"},
+         "model.not_found", 66);
+}
+
+// The fingerprint of this matrix has no version.
+TEST_F(SearchErrors, AMatrixOfAnotherVersion) {
+  const TempDir cache;
+  const FakeJob job;
+  run_fake_job(cache.path(), job);
+  expect({"--matrix", job.final_path(cache.path()), "--model", run_.model(), "zebra"},
+         "search.model", 78, "version 0");
+}
+
+TEST_F(SearchErrors, TextsThatWereNotEncoded) {
+  run_.run();
+  const std::string other = run_.dir().write("other.txt", "a\nb\n");
+  expect(by_matrix({"--texts", other}), "search.texts", 65, "input.sha256");
+  expect(by_matrix({"--texts", run_.texts(), "--texts", other}), "search.texts", 65);
+  expect(by_matrix({"--texts", run_.dir().file("nowhere.txt")}), "text.open", 66);
+  std::string text = read_bytes(run_.texts());
+  text[3] ^= 1;
+  write_bytes(run_.texts(), text);
+  expect(by_matrix(), "search.texts", 65, "input.sha256");
+}
+
+TEST_F(SearchErrors, QueriesThatAreNone) {
+  run_.run();
+  std::vector<std::string> words = by_matrix();
+  words.back() = "";
+  expect(words, "search.query", 65, "a query is empty");
+  words.back() = "a\xff";
+  expect(words, "search.query", 65, "not UTF-8");
+  words.pop_back();
+  expect(words, "search.query", 65, "there is no query");  // standard input is empty
+  words.insert(words.end(), {"--queries", run_.dir().write("q.txt", "a\n\nb\n")});
+  expect(words, "text.empty", 65, "q.txt:2");
+  words.back() = run_.dir().file("nowhere.txt");
+  expect(words, "text.open", 66);
+  words.back() = run_.dir().write("long.txt", std::string(65'537, 'a') + "\n");
+  expect(words, "text.too_long", 65, "long.txt:1");
+  std::string many;
+  for (int i = 0; i < 10'001; ++i) many += "a\n";
+  words.back() = run_.dir().write("many.txt", many);
+  expect(words, "search.query", 65, "too many");
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,210 @@
+// Searches matrices of tiny models with `encode search` and the real worker.
+#include <filesystem>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/store.h"
+
+#include "search/searched_run.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Search : public ::testing::Test {
+ protected:
+  std::vector<std::string> left_over() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(run_.dir().path())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("encode.")) names.push_back(name);
+    }
+    return names;
+  }
+
+  SearchedRun run_;
+};
+
+// The query goes through another run, in another batch. Its score is exactly 1 only if its vector
+// has the bits of the row.
+TEST_F(Search, EveryRowFindsItselfWithTheCosine1) {
+  run_.run({"--normalize"});
+  std::vector<std::string> queries = {"-k", "2"};
+  queries.insert(queries.end(), SearchedRun::rows().begin(), SearchedRun::rows().end());
+  const std::vector<Json> found = run_.hits(queries);
+  ASSERT_THAT(found, SizeIs(SearchedRun::rows().size()));
+  for (size_t row = 0; row < found.size(); ++row) {
+    const std::string& text = SearchedRun::rows()[row];
+    EXPECT_EQ(found[row]["query"], text);
+    EXPECT_EQ(found[row]["similarity"], "cosine");
+    ASSERT_THAT(found[row]["hits"], SizeIs(2));
+    EXPECT_EQ(found[row]["hits"][0], Json({{"row", row},
+                                           {"input_row", row},
+                                           {"score", 1.0},
+                                           {"text", text},
+                                           {"text_bytes", text.size()}}));
+    EXPECT_LE(found[row]["hits"][1]["score"].get<double>(), 1.0);
+  }
+  EXPECT_THAT(left_over(), IsEmpty());
+}
+
+TEST_F(Search, FindsTheRowInEveryType) {
+  for (const char* type : {"float16", "int8", "uint8", "binary", "ubinary"}) {
+    run_.run({"--normalize", "--output-dtype", type, "--fresh"});
+    const std::vector<Json> found = run_.hits({SearchedRun::rows()[3]});
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_EQ(found[0]["output_dtype"], type);
+    EXPECT_EQ(found[0]["similarity"], std::string(type) == "float16" ? "cosine" : "dot");
+    EXPECT_THAT(found[0]["hits"], SizeIs(10));
+    EXPECT_EQ(found[0]["hits"][0]["text"], SearchedRun::rows()[3]) << type;
+  }
+}
+
+// The options of the run come from the manifest, so they need not be given again.
+TEST_F(Search, TheOptionsAreThoseOfTheRun) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--pooling", "cls", "--prompt", "a "},
+        {"--pooling", "max", "--normalize", "--truncate-dim", "7", "--max-length", "9"},
+        {"--no-normalize", "--dtype", "bfloat16"}}) {
+    std::vector<std::string> fresh = options;
+    fresh.emplace_back("--fresh");
+    run_.run(fresh);
+    const Json found = run_.hits({"-k", "1", SearchedRun::rows()[8]}).at(0);
+    EXPECT_EQ(found["hits"][0]["row"], 8);
+    EXPECT_EQ(found["hits"][0]["score"], 1.0);
+    EXPECT_EQ(found["prompt"], options[1] == "cls" ? "a " : "");
+  }
+}
+
+TEST_F(Search, QueriesComeFromAFileAndFromStandardInput) {
+  run_.run();
+  const std::string file = run_.dir().write("queries.txt", "zebra\nthe end\n");
+  std::vector<std::string> words = {"--matrix", run_.matrix(), "--model", run_.model(),
+                                    "-k",       "1",           "--json"};
+  const std::string piped = run_.search(words, "zebra\nthe end\n").out;
+  words.insert(words.end(), {"--queries", file});
+  const ProgramEnd end = run_.search(words);
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.out, piped);
+  EXPECT_THAT(end.out, HasSubstr("\"query\":\"zebra\""));
+  EXPECT_THAT(end.out, HasSubstr("\"query\":\"the end\""));
+  EXPECT_THAT(left_over(), IsEmpty());
+}
+
+TEST_F(Search, TheTableHasTheTexts) {
+  run_.run();
+  const ProgramEnd end =
+      run_.search({"--matrix", run_.matrix(), "--model", run_.model(), "-k", "3", "open the file"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("out.npy: 10 rows of 64 float32 numbers, score: cosine\n"));
+  EXPECT_THAT(end.out, HasSubstr("    1.0000    1  open the file\n"));
+  EXPECT_THAT(end.err, IsEmpty());
+}
+
+TEST_F(Search, AConfigNamesTheMatrixTheModelAndTheTexts) {
+  const std::string config = run_.dir().write(
+      "c.yaml",
+      "semantic:\n  model: " + run_.model() + "\n  cache_dir: " + run_.dir().file("cache") +
+          "\nhardware:\n  device: cpu\ndata:\n  splits:\n" +
+          "    train:\n      tc: " + run_.texts() + "\n      two: " + run_.texts() + "\n");
+  ASSERT_EQ(Program(run_.dir().path(), {"run", "--config", config}).wait().exit_code, 0);
+  for (const char* stream : {"tc", "train_tc"}) {
+    const ProgramEnd end =
+        run_.search({"--config", config, "--stream", stream, "-k", "1", "dates"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.out, HasSubstr("1.0000    6  dates\n"));
+  }
+}
+
+// The texts are found by rows in several files too.
+TEST_F(Search, TextsOfSeveralFiles) {
+  const std::string a =
+      run_.dir().write("part-a.jsonl", "{\"text\":\"one\"}\n{\"text\":\"two\"}\n");
+  const std::string b = run_.dir().write("part-b.jsonl", "{\"text\":\"three\"}\n");
+  run_.run({"--input", run_.dir().file("part-*.jsonl"), "--field", "text"});
+  EXPECT_EQ(run_.hits({"three"}).at(0)["hits"][0]["text"], "three");
+  std::filesystem::rename(b, run_.dir().file("moved.jsonl"));
+  const Json found =
+      run_.hits({"--texts", a, "--texts", run_.dir().file("moved.jsonl"), "three"}).at(0);
+  EXPECT_EQ(found["hits"][0]["text"], "three");
+  EXPECT_EQ(found["hits"][0]["row"], 2);
+}
+
+TEST_F(Search, ALongQueryIsCutAndTheReportSaysSo) {
+  run_.run({"--max-length", "6"});
+  const ProgramEnd end = run_.search(
+      {"--matrix", run_.matrix(), "--model", run_.model(), "-k", "1", "number of files and more"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("1 of 1 queries are longer than the model's limit"));
+}
+
+// The directory has the prompts "query" and "document", and the similarity dot.
+class SearchPrompts : public ::testing::Test {
+ protected:
+  ProgramEnd encode(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--model", model_, "--device", "cpu"});
+    return Program(dir_.path(), words).wait();
+  }
+  Json search(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"search", "--matrix", dir_.file("out.npy"), "--json", "-k", "1"});
+    words.emplace_back("parse a date");
+    const ProgramEnd end = encode(words);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return Json::parse(end.out);
+  }
+
+  const TempDir dir_;
+  const std::string model_ = test_data("sentence_transformers/prompts");
+};
+
+TEST_F(SearchPrompts, TheQueryPromptOfTheModelIsUsedUnlessAnotherIsChosen) {
+  dir_.write("texts.txt", "parse a date\nfind this parse a date\nsome other words\n");
+  ASSERT_EQ(encode({"run", "--input", dir_.file("texts.txt"), "--output", dir_.file("out.npy"),
+                    "--prompt-name", "document", "--no-progress"})
+                .exit_code,
+            0);
+  const Json usual = search({});
+  EXPECT_EQ(usual["prompt"], "find this ");
+  EXPECT_EQ(usual["similarity"], "dot");
+  const Json named = search({"--prompt-name", "document"});
+  EXPECT_EQ(named["prompt"], "");
+  const Json literal = search({"--prompt", "other "});
+  EXPECT_EQ(literal["prompt"], "other ");
+  EXPECT_NE(usual["hits"][0]["score"], named["hits"][0]["score"]);
+  EXPECT_NE(usual["hits"][0]["score"], literal["hits"][0]["score"]);
+  const ProgramEnd unknown = encode(
+      {"search", "--matrix", dir_.file("out.npy"), "--prompt-name", "passage", "parse a date"});
+  EXPECT_EQ(unknown.exit_code, 78);
+  EXPECT_THAT(unknown.err, HasSubstr("error[model.prompt_name]"));
+}
+
+TEST(SearchMiniLm, TheVectorsMeanSomething) {
+  const std::string model = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "no demo model: run scripts/models.sh";
+  const TempDir dir;
+  dir.write("texts.txt",
+            "The cat sleeps on the sofa.\nThe price of oil fell again.\nHe fixed the compiler.\n");
+  ASSERT_EQ(Program(dir.path(), {"run", "--model", model, "--input", dir.file("texts.txt"),
+                                 "--output", dir.file("out.npy"), "--device", "cpu"})
+                .wait()
+                .exit_code,
+            0);
+  const ProgramEnd end =
+      Program(dir.path(), {"search", "--matrix", dir.file("out.npy"), "--model", model, "--device",
+                           "cpu", "--json", "a pet at home", "energy markets", "software bugs"})
+          .wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  std::istringstream out(end.out);
+  int row = 0;
+  for (std::string line; std::getline(out, line); ++row)
+    EXPECT_EQ(Json::parse(line)["hits"][0]["row"], row) << line;
+  EXPECT_EQ(row, 3);
+}
+
+}  // namespace
+}  // namespace encode::testing

@@ -1,0 +1,85 @@
+#include "search/search_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SearchSetting setting() {
+  return {.matrix_path = "cache/train_tc_embeddings.npy",
+          .type = OutputType::kFloat32,
+          .rows = 50'621,
+          .dim = 384,
+          .similarity = Similarity::kCosine,
+          .prompt = "",
+          .queries = 1,
+          .truncated_queries = 0};
+}
+
+SearchResult result_with(const std::string& text) {
+  return {.query = "a",
+          .hits = {{.row = 7,
+                    .input_row = 9,
+                    .score = 0.5F,
+                    .text = text,
+                    .text_bytes = std::ssize(text),
+                    .input_ids = {}}}};
+}
+
+TEST(SearchReport, SaysWhatIsScoredAndHow) {
+  EXPECT_EQ(render_setting(setting()),
+            "train_tc_embeddings.npy: 50,621 rows of 384 float32 numbers, score: cosine\n");
+  SearchSetting other = setting();
+  other.prompt = "query: ";
+  other.queries = 3;
+  other.truncated_queries = 2;
+  EXPECT_THAT(render_setting(other), HasSubstr("prompt: 'query: '"));
+  EXPECT_THAT(render_setting(other), HasSubstr("2 of 3 queries are longer"));
+}
+
+TEST(SearchReport, ATextIsEscapedAndOnOneLine) {
+  const std::string text = "one\n\ttwo\x1b[31m \xe2\x80\xae three";
+  EXPECT_EQ(render_result(setting(), result_with(text), 80),
+            "     score    row  text\n"
+            "    0.5000      7  one two\\x1b[31m \\u202e three\n");
+}
+
+TEST(SearchReport, ALongTextIsCutBetweenTwoCharacters) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "\xc3\xa4";
+  const std::string table = render_result(setting(), result_with(text), 60);
+  EXPECT_THAT(table, HasSubstr("\xc3\xa4...\n"));
+  EXPECT_LT(table.size(), 250U);
+  EXPECT_FALSE(Json({{"text", table}}).dump().empty()) << "dump() refuses a cut character";
+}
+
+TEST(SearchReport, QueriesAreNamedOnlyIfThereAreSeveral) {
+  EXPECT_THAT(render_result(setting(), result_with("x"), 80), Not(HasSubstr("\na\n")));
+  SearchSetting several = setting();
+  several.queries = 2;
+  EXPECT_THAT(render_result(several, result_with("x"), 80), HasSubstr("\na\n"));
+}
+
+TEST(SearchReport, TokenIdsStandInPlaceOfAText) {
+  SearchResult result = result_with("");
+  result.hits[0].input_ids = {101, 7, 102};
+  EXPECT_THAT(render_result(setting(), result, 80), HasSubstr("token ids 101 7 102"));
+  EXPECT_EQ(Json::parse(to_json_line(setting(), result))["hits"][0]["input_ids"],
+            Json({101, 7, 102}));
+}
+
+TEST(SearchReport, JsonHasEveryField) {
+  const Json line = Json::parse(to_json_line(setting(), result_with("a\nb")));
+  EXPECT_EQ(line, Json::parse(R"({"query":"a","prompt":"","matrix":"cache/train_tc_embeddings.npy",
+    "output_dtype":"float32","similarity":"cosine","hits":[
+    {"row":7,"input_row":9,"score":0.5,"text":"a\nb","text_bytes":3}]})"));
+}
+
+}  // namespace
+}  // namespace encode::testing
