@@ -59,12 +59,12 @@ def matches(expected, printed):
 
 
 def command(block, folder):
-    """Returns the command that runs a block. A block of bash hands its variables and its folder to the next one."""
+    """Returns the command that runs a block. A block of bash exports its variables (-a) to the next one, with its folder."""
     if block.language == "python":
         return [sys.executable, "-c", block.code]
     state = folder / ".state"
     load = f". {state}" if state.exists() else ":"
-    return ["bash", "-euo", "pipefail", "-c", f"{load}\n{block.code}\n{{ export -p; echo \"cd '$PWD'\"; }} >{state}"]
+    return ["bash", "-aeuo", "pipefail", "-c", f"{load}\n{block.code}\n{{ export -p; echo \"cd '$PWD'\"; }} >{state}"]
 
 
 def run_block(block, folder, environment):
