@@ -5,7 +5,7 @@
 
 The blocks of a page run in their order in a fresh folder:
 
-- ```sh blocks run with bash. The variables and the folder of one block are there in the next one.
+- ```sh blocks run with bash. The exported variables and the folder of one block are there in the next one.
 - ```python blocks are programs of their own. They run with the interpreter that runs this file.
 - ```text right after one of these is what the block prints on standard output. A line `...` stands for any lines, and `...` in
   a line for any characters. Without such a block nothing is compared.
@@ -59,12 +59,12 @@ def matches(expected, printed):
 
 
 def command(block, folder):
-    """Returns the command that runs a block. A block of bash exports its variables (-a) to the next one, with its folder."""
+    """Returns the command that runs a block. A block of bash hands its exported variables and its folder on."""
     if block.language == "python":
         return [sys.executable, "-c", block.code]
     state = folder / ".state"
     load = f". {state}" if state.exists() else ":"
-    return ["bash", "-aeuo", "pipefail", "-c", f"{load}\n{block.code}\n{{ export -p; echo \"cd '$PWD'\"; }} >{state}"]
+    return ["bash", "-euo", "pipefail", "-c", f"{load}\n{block.code}\n{{ export -p; echo \"cd '$PWD'\"; }} >{state}"]
 
 
 def run_block(block, folder, environment):

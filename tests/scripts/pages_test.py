@@ -29,7 +29,8 @@ class Checker(unittest.TestCase):
             return check(*arguments, path)
 
     def test_a_right_page_passes(self):
-        text = "```sh\nx=3\n```\n```sh\necho $x; echo a; echo b\n```\n\n```text\n3\n...\nb\n```\n```python\nprint(1)\n```\n"
+        text = ("```sh\nexport x=3\n```\n"
+                "```sh\necho $x; echo a; echo b\n```\n\n```text\n3\n...\nb\n```\n```python\nprint(1)\n```\n")
         done = self.page(text)
         self.assertEqual((done.returncode, done.stdout), (0, "page.md: 3 blocks are right\n"))
 
