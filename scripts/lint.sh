@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks formatting (clang-format 14), sizes, macros and paths (lint/limits.py), shell scripts (shellcheck), and C++
-# (clang-tidy 23, .clang-tidy).
+# Checks formatting (clang-format 14), sizes, macros and paths (lint/limits.py), shell scripts (shellcheck), the links of docs/
+# (site.sh), and C++ (clang-tidy 23, .clang-tidy).
 #
 # usage: scripts/lint.sh [--fix]
 #   --fix    formats the files before the checks
@@ -66,6 +66,8 @@ main() {
   "$PYTHON" scripts/lint/limits.py
   say "shellcheck"
   check_shell
+  say "site of docs/"
+  scripts/site.sh
   tidy=$(install_tool clang-tidy)
   "$PYTHON" scripts/lint/tidy.py --clang-tidy "$tidy" --build build --cache "$CACHE/tidy" --jobs "$(job_count)"
 }

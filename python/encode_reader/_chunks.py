@@ -5,8 +5,11 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
-from ._files import (Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix, read_ledger, read_offsets,
-                     read_sealed_file, unseal)
+from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix,
+                     read_ledger, read_offsets, read_sealed_file, unseal)
+
+# The files that may belong to a chunk: the key of the record, and the suffix.
+PARTS = (("ledger", ".truncated.jsonl"), ("offsets", ".offsets.npy"), ("set_aside", ".set_aside.jsonl"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +22,14 @@ class Chunk:
     record: Dict[str, Any]  # the line of chunks.log
 
     def check(self) -> None:
-        """Compares the checksum of the chunk file. Needs the package xxhash. Raises Damaged."""
+        """Compares the sizes and checksums of the chunk's files. Needs the package xxhash. Raises Damaged."""
+        check_size(self.path, self.record)
         check_hash(self.path, self.record["xxh3_128"])
+        for key, suffix in PARTS:
+            if key in self.record:
+                path = self.path.with_name(self.path.stem + suffix)
+                check_size(path, self.record[key])
+                check_hash(path, self.record[key]["xxh3_128"])
 
     def truncated(self) -> List[TruncatedRow]:
         return read_ledger(self.path.with_name(self.path.stem + ".truncated.jsonl"), TruncatedRow)
@@ -36,6 +45,8 @@ class Chunks:
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
         self.stream = read_sealed_file(folder / "stream.json")
+        if self.stream["format"] not in FORMATS or self.stream["dtype"] != "<f4":
+            raise Damaged(f"{folder}/stream.json: unknown format")
         self.rows: int = self.stream["rows"]
         self.dim: int = self.stream["dim"]
         self.chunk_rows: int = self.stream["chunk_rows"]
@@ -72,7 +83,10 @@ class Chunks:
             record = unseal(line, self.folder / "chunks.log")
             index = record["index"]
             begin, end = index * self.chunk_rows, min(self.rows, (index + 1) * self.chunk_rows)
-            if record["stream"] != self.stream["checksum"] or record["rows"] != [begin, end] or begin >= end:
+            vectors = record["stats"]["tokens"] if self.token_embeddings else end - begin
+            if record["stream"] != self.stream["checksum"] or record["rows"] != [begin, end] or not 0 <= begin < end:
+                return None
+            if record["file_bytes"] != HEADER_BYTES + vectors * self.dim * 4 or ("offsets" in record) != self.token_embeddings:
                 return None
             return Chunk(index, begin, end, self.folder / f"chunk_{index:04d}.npy", record)
         except (Damaged, KeyError, TypeError):

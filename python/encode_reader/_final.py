@@ -4,10 +4,8 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
-from ._files import (HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix, read_ledger,
-                     read_offsets, read_sealed_file)
-
-OLDEST_FORMAT, NEWEST_FORMAT = 1, 3
+from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix,
+                     read_ledger, read_offsets, read_sealed_file)
 
 
 class Final:
@@ -126,6 +124,6 @@ def open_final(path: Path) -> Final:
     """
     path = pathlib.Path(path)
     manifest = read_sealed_file(path.with_name(path.name + ".manifest.json"))
-    if not OLDEST_FORMAT <= manifest["format"] <= NEWEST_FORMAT:
-        raise Damaged(f"{path}: format {manifest['format']}; this reader knows {OLDEST_FORMAT} to {NEWEST_FORMAT}")
+    if manifest["format"] not in FORMATS:
+        raise Damaged(f"{path}: format {manifest['format']}; this reader knows {FORMATS}")
     return Final(path, manifest)

@@ -4,6 +4,7 @@
 """
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 import unittest
 
 import numpy as np
+import xxhash
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENCODE = sys.argv.pop(1) if sys.argv[1:] else str(ROOT / "build/bin/encode")
@@ -26,6 +28,12 @@ def encode(folder, name, *options):
     subprocess.run([ENCODE, "run", "--model", MODEL, "--input", folder / "rows.jsonl", "--field", "ids", "--output",
                     folder / f"{name}.npy", "--cache-dir", folder / name, "--device", "cpu", "--chunk-size", "4",
                     "--max-length", "8", "--keep-chunks", *options], check=True, capture_output=True)
+
+
+def sealed(record):
+    rest = json.dumps({key: value for key, value in record.items() if key != "checksum"}, sort_keys=True,
+                      separators=(",", ":"), ensure_ascii=False)[1:]
+    return f'{{"checksum":"{xxhash.xxh3_128_hexdigest(rest.encode())}",{rest}'
 
 
 class Reader(unittest.TestCase):
@@ -125,6 +133,49 @@ class Reader(unittest.TestCase):
         log.write_bytes(b"".join(lines))
         chunks.refresh()
         self.assertEqual(chunks.rows_committed, ROWS)
+
+    def test_a_changed_bit_in_a_file_of_a_chunk_is_found(self):
+        chunk = open_chunks(self.root / "tokens", "tokens").committed[1]
+        chunk.check()
+        for name in ("chunk_0001.npy", "chunk_0001.offsets.npy", "chunk_0001.truncated.jsonl"):
+            path = self.root / "tokens/tokens_chunks" / name
+            content = path.read_bytes()
+            path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+            with self.assertRaises(Damaged, msg=name):
+                chunk.check()
+            path.write_bytes(content)
+
+    def test_a_record_with_other_facts_is_left_out(self):
+        log = self.root / "rows/rows_chunks/chunks.log"
+        lines = log.read_text().splitlines()
+        record = json.loads(lines[0])
+        changes = ({"rows": [0, 5]}, {"index": 3}, {"index": -1}, {"file_bytes": 1}, {"stream": "0" * 32},
+                   {"offsets": record["stats"]})
+        for change in ({}, *changes):
+            log.write_text("\n".join([sealed({**record, **change}), *lines[1:]]) + "\n")
+            begins = [chunk.begin for chunk in open_chunks(self.root / "rows", "rows").committed]
+            self.assertEqual(begins, [4, 8] if change else [0, 4, 8], change)
+
+    def test_a_changed_bit_in_a_sealed_file_is_found(self):
+        for path in (self.root / "rows.npy.manifest.json", self.root / "rows/rows_chunks/stream.json"):
+            content = path.read_bytes()
+            path.write_bytes(content.replace(b'"dim": 3', b'"dim": 4', 1).replace(b'"dim": 1', b'"dim": 2', 1))
+            self.assertNotEqual(path.read_bytes(), content)
+            with self.assertRaises(Damaged, msg=path):
+                open_final(self.root / "rows.npy") if path.parent == self.root else open_chunks(self.root / "rows", "rows")
+            path.write_bytes(content)
+
+    def test_the_code_in_the_description_of_the_files_runs(self):
+        page = (ROOT / "docs/store-format.md").read_text()
+        code, = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        code = code.replace("books.npy", str(self.root / "rows.npy"))
+        names = {}
+        exec(compile(code, "store-format.md", "exec"), names)
+        self.assertEqual(names["manifest"]["rows"], ROWS)
+        manifest = self.root / "rows.npy.manifest.json"
+        manifest.write_bytes(manifest.read_bytes().replace(b'"rows": 10', b'"rows": 11'))
+        with self.assertRaises(AssertionError):
+            exec(compile(code, "store-format.md", "exec"), {})
 
     def test_what_is_missing_or_damaged_is_said(self):
         for damage in ("truncated", "manifest", "offsets"):
