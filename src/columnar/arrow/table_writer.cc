@@ -127,7 +127,11 @@ class ArrowTableWriter : public TableWriter {
         stream_(std::make_shared<SinkStream>(sink)) {}
 
   void write(const TableRows& rows) override {
-    guarded([&] { return write_batch(batch_of(schema_, rows)); });
+    guarded([&] {
+      const std::shared_ptr<arrow::RecordBatch> batch = batch_of(schema_, rows);
+      ARROW_RETURN_NOT_OK(batch->Validate());
+      return write_batch(batch);
+    });
   }
   void finish() override {
     guarded([&] { return close(); });
