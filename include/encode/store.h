@@ -275,7 +275,7 @@ void remove_chunks(const std::string& cache_dir, const std::string& stream_name)
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
 std::string final_path(const std::string& cache_dir, const std::string& stream_name,
                        MatrixFormat format = MatrixFormat::kNpy);
-std::string manifest_path(const std::string& matrix_path);   // x.npy -> x.npy.manifest.json
+std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
 // x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that finals of two
 // formats have different files beside them. The same holds for the next two and set_aside_path().
 std::string ledger_path(const std::string& matrix_path);
@@ -289,7 +289,7 @@ std::string publishing_path(const std::string& matrix_path);
 struct Manifest {
   StreamIdentity identity;
   OutputType type = OutputType::kFloat32;
-  int64_t columns = 0;               // in the file: identity.dim, or the bytes of packed bits
+  int64_t columns = 0;  // in the file: identity.dim, or the bytes of packed bits
   MatrixFormat file = MatrixFormat::kNpy;
   std::vector<std::string> table_columns = {};  // FinalFormat::columns
   bool ranges_given = false;         // true: the user gave the ranges; false: the rows gave them
@@ -359,11 +359,12 @@ StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 
 // Writes the columns of final matrices side by side to a .npy file, in bounded memory, and checks
-// the hash of each part. The parts may be tables, whose other columns are left out. The parts have the same rows and the same type. The packed bits of a part begin at a byte.
-// The combined matrix gets a manifest that names the parts, and their ranges side by side. Throws
-// Error kData if a part is damaged, if the types differ ("store.combine_type"), or if the parts do
-// not have the same rows ("store.combine_rows"). Also throws what read_manifest() and MatrixWriter
-// throw. Requires the CacheLock.
+// the hash of each part. The parts may be tables, whose other columns are left out. The parts have
+// the same rows and the same type. The packed bits of a part begin at a byte. The combined matrix
+// gets a manifest that names the parts, and their ranges side by side. Throws Error kData if a part
+// is damaged, if the types differ ("store.combine_type"), or if the parts do not have the same rows
+// ("store.combine_rows"). Also throws what read_manifest() and MatrixWriter throw. Requires the
+// CacheLock.
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

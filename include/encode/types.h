@@ -73,8 +73,8 @@ std::string_view to_string(QuarantinePolicy policy);  // "error", "zeros", "drop
 enum class PaddingPolicy { kNone, kLongest, kMaxLength };
 std::string_view to_string(PaddingPolicy policy);  // "none", "longest", "max_length"
 
-// The file format of a final matrix. kParquet and kArrow (an Arrow IPC file) are tables: the vectors
-// are the column kEmbeddingColumn, and other columns may stand beside it.
+// The file format of a final matrix. kParquet and kArrow (an Arrow IPC file) are tables: the
+// vectors are the column kEmbeddingColumn, and other columns may stand beside it.
 enum class MatrixFormat { kNpy, kParquet, kArrow };
 std::string_view to_string(MatrixFormat format);  // "npy", "parquet", "arrow"
 std::string suffix_of(MatrixFormat format);       // ".npy", ".parquet", ".arrow"

@@ -1,6 +1,6 @@
-// Reads columns of Parquet and Arrow IPC files. The plugin libencode_arrow.so reads and writes these
-// files with Arrow C++. It is opened when the first such file is, so that nothing else needs it or
-// Arrow. columnar/table.h has the tables that encode itself writes.
+// Reads columns of Parquet and Arrow IPC files. The plugin libencode_arrow.so reads and writes
+// these files with Arrow C++. It is opened when the first such file is, so that nothing else needs
+// it or Arrow. columnar/table.h has the tables that encode itself writes.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ inline constexpr int64_t kColumnarMemoryBytes = int64_t{1} << 30;
 
 struct ColumnRequest {
   enum class Values {
-    kRows,  // strings, or lists of integers as token ids
-    kAny,   // strings, and every value that is no list or struct, written as text: 17, true, 0.5
+    kRows,     // strings, or lists of integers as token ids
+    kAny,      // strings, and every value that is no list or struct, written as text: 17, true, 0.5
     kVectors,  // lists of a fixed size of numbers; only open_vectors() asks for them
   };
 

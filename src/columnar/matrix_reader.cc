@@ -100,9 +100,7 @@ FileBytes::FileBytes(std::string path)
 
 void FileBytes::read(int64_t offset, std::span<char> to) { pread_all(fd_, to, offset, path_); }
 
-int64_t MatrixReader::block_rows() const {
-  return std::max<int64_t>(1, kBlockBytes / row_bytes());
-}
+int64_t MatrixReader::block_rows() const { return std::max<int64_t>(1, kBlockBytes / row_bytes()); }
 
 std::span<const float> MatrixReader::next(int64_t max_rows) {
   const std::span<const std::byte> bytes = next_bytes(max_rows);

@@ -43,7 +43,7 @@ class MatrixReader {
   virtual const std::string& path() const = 0;
   virtual MatrixFormat format() const = 0;
   virtual int64_t rows() const = 0;
-  virtual int64_t dim() const = 0;  // the items of a row; for packed bits, its bytes
+  virtual int64_t dim() const = 0;               // the items of a row; for packed bits, its bytes
   virtual const std::string& descr() const = 0;  // the type of an item: "<f4", "<f2", "|i1", "|u1"
   virtual int64_t file_bytes() const = 0;
   // The columns beside the vectors; none in a .npy file.

@@ -11,7 +11,8 @@
 namespace encode {
 
 struct ArrowPlugin {
-  // Must be increased if this header, columnar.h or table.h changes what the plugin and the program share.
+  // Must be increased if this header, columnar.h or table.h changes what the plugin and the program
+  // share.
   static constexpr int64_t kVersion = 2;
 
   int64_t version = 0;

@@ -1,5 +1,6 @@
-// Tables of vectors: finals in Parquet and Arrow IPC. A table has the column kEmbeddingColumn, whose
-// values are lists of a fixed size, and columns of numbers or texts before it. No vector is null.
+// Tables of vectors: finals in Parquet and Arrow IPC. A table has the column kEmbeddingColumn,
+// whose values are lists of a fixed size, and columns of numbers or texts before it. No vector is
+// null.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +54,8 @@ struct TableRows {
   std::vector<Column> columns;     // in the order of TableSchema::columns
 };
 
-// Writes a table, compressed with zstd. Equal calls write equal bytes if the version of Arrow is the
-// same. One thread at a time. A writer that has thrown cannot be used any more. Throws what
+// Writes a table, compressed with zstd. Equal calls write equal bytes if the version of Arrow is
+// the same. One thread at a time. A writer that has thrown cannot be used any more. Throws what
 // ByteSink::write() throws, and Error kInternal "arrow.write" if Arrow refuses the values.
 class TableWriter {
  public:

@@ -189,8 +189,7 @@ void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, 
       if (input_format(run.streams[i].input).format != TextFormat::kLines) continue;
       throw output_conflict({.where = places[i].where, .exit_code = places[i].exit_code},
                             "an input of lines has no fields for columns",
-                            "only the columns row and text",
-                            fmt::format("'{}'", preview(column)));
+                            "only the columns row and text", fmt::format("'{}'", preview(column)));
     }
   }
 }

@@ -248,8 +248,8 @@ SpaceNeeds space_needs(const RunConfig& config, const CheckedExperiment& experim
             : stream.rows;
     const int64_t float32 = file_bytes(stream, vectors, 4, effective.dim);
     const InputScan& scan = stream.plan.scan;
-    const double row_bytes = static_cast<double>(scan.text_bytes) /
-                             static_cast<double>(std::max<int64_t>(1, scan.rows));
+    const double row_bytes =
+        static_cast<double>(scan.text_bytes) / static_cast<double>(std::max<int64_t>(1, scan.rows));
     const int64_t final_bytes =
         file_bytes(stream, vectors, item_bytes(type), output_columns(type, effective.dim)) +
         column_bytes(store.final_format, stream.rows,
@@ -261,8 +261,8 @@ SpaceNeeds space_needs(const RunConfig& config, const CheckedExperiment& experim
                  std::find(names.begin(), names.end(), stream.plan.config.stream) != names.end();
         });
     needs.finals += final_bytes * (combined ? 2 : 1);
-    const bool float32_first = !chunked && (type != OutputType::kFloat32 ||
-                                            store.final_format.file != MatrixFormat::kNpy);
+    const bool float32_first =
+        !chunked && (type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy);
     const int64_t chunks = chunked || float32_first ? float32 : 0;
     needs.chunks += chunks;
     needs.largest_chunks = std::max(needs.largest_chunks, chunks);

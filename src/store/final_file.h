@@ -36,8 +36,8 @@ class FinalFile {
 
 // The values of the columns beside the vectors of a table.
 struct FinalColumns {
-  ColumnOpener open;                 // of the columns that the input has
-  std::vector<int64_t> dropped = {}; // the rows of the stream that the final lacks, ascending
+  ColumnOpener open;                  // of the columns that the input has
+  std::vector<int64_t> dropped = {};  // the rows of the stream that the final lacks, ascending
 };
 
 // Begins the file of a final at `path`. `manifest` has its identity, its format and its numbers of

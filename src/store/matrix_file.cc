@@ -47,15 +47,14 @@ void require_finite(std::span<const float> values, int64_t dim,
   const auto bad = find_non_finite(values);
   if (!bad) return;
   const auto columns = static_cast<size_t>(dim);
-  throw Error(
-      {.exit_code = ExitCode::kData,
-       .code = "store.nonfinite",
-       .what = "the vector of a row is not finite",
-       .where = place(static_cast<int64_t>(*bad / columns)),
-       .expected = "finite numbers",
-       .found = fmt::format("{} in column {}", values[*bad], *bad % columns),
-       .hint = "the file was not stored; look at the text of this row and at the weights "
-               "of the model, because some number overflows or is not finite"});
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "store.nonfinite",
+               .what = "the vector of a row is not finite",
+               .where = place(static_cast<int64_t>(*bad / columns)),
+               .expected = "finite numbers",
+               .found = fmt::format("{} in column {}", values[*bad], *bad % columns),
+               .hint = "the file was not stored; look at the text of this row and at the weights "
+                       "of the model, because some number overflows or is not finite"});
 }
 
 void require_whole_rows(const std::string& path, std::span<const std::byte> bytes,

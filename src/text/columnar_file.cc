@@ -75,9 +75,9 @@ std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextF
       .parquet = format == TextFormat::kParquet,
       .path = options.path,
       .column = options.field,
-      .values =
-          reading.any_values ? ColumnRequest::Values::kAny : ColumnRequest::Values::kRows};
-  if (reading.hashed) {  // hashing a large file takes minutes, and a wrong column should show at once
+      .values = reading.any_values ? ColumnRequest::Values::kAny : ColumnRequest::Values::kRows};
+  if (reading
+          .hashed) {  // hashing a large file takes minutes, and a wrong column should show at once
     CheckedFile file(request.path, /*hashed=*/false);
     open_column(file, request);
   }

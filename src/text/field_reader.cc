@@ -1,5 +1,6 @@
-// Reads the rows of a scan with other fields of their records. A ScannedTexts says which records are
-// rows, and each field has a reader of its own, which reads the records up to the record of the row.
+// Reads the rows of a scan with other fields of their records. A ScannedTexts says which records
+// are rows, and each field has a reader of its own, which reads the records up to the record of the
+// row.
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
@@ -72,10 +73,9 @@ class Field {
     const InputScan::File& expected = scan_.files[index_];
     const FileDigest found = file_->digest();
     if (found.bytes == expected.bytes && found.sha256 == expected.sha256) return;
-    throw changed_file(
-        options_.path, kChanged,
-        fmt::format("{} bytes with the SHA-256 {}", expected.bytes, expected.sha256),
-        fmt::format("{} bytes with the SHA-256 {}", found.bytes, found.sha256));
+    throw changed_file(options_.path, kChanged,
+                       fmt::format("{} bytes with the SHA-256 {}", expected.bytes, expected.sha256),
+                       fmt::format("{} bytes with the SHA-256 {}", found.bytes, found.sha256));
   }
 
  private:

@@ -188,16 +188,15 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
   }
   if (matrix.format && manifest) {
     const bool same = has_format(*manifest, *matrix.format);
-    findings.check(
-        "output_dtype", same,
-        {.expected = describe(*matrix.format),
-         .found = fmt::format("{}{}",
-                              describe({.type = manifest->type,
-                                        .ranges_file = "",
-                                        .file = manifest->file,
-                                        .columns = manifest->table_columns}),
-                              same ? "" : ", or other ranges")},
-        "the config asks for another format or other ranges: run encode again");
+    findings.check("output_dtype", same,
+                   {.expected = describe(*matrix.format),
+                    .found = fmt::format("{}{}",
+                                         describe({.type = manifest->type,
+                                                   .ranges_file = "",
+                                                   .file = manifest->file,
+                                                   .columns = manifest->table_columns}),
+                                         same ? "" : ", or other ranges")},
+                   "the config asks for another format or other ranges: run encode again");
   }
   if (!matrix.fingerprint || !manifest) return;
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);

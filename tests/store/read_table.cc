@@ -24,8 +24,7 @@ std::shared_ptr<arrow::Array> column_of(const arrow::Table& table, const std::st
 }
 
 std::shared_ptr<arrow::Table> read_parquet(const std::shared_ptr<arrow::io::ReadableFile>& file) {
-  const auto reader =
-      taken(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+  const auto reader = taken(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
   return taken(reader->ReadTable());
 }
 

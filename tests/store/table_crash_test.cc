@@ -1,6 +1,6 @@
-// Runs jobs whose final is a table, each time with one fault: SIGKILL at a system call that changes a
-// file, or a full disk from this call on. Every call gets every fault. After each fault the same job
-// must finish with the right bytes.
+// Runs jobs whose final is a table, each time with one fault: SIGKILL at a system call that changes
+// a file, or a full disk from this call on. Every call gets every fault. After each fault the same
+// job must finish with the right bytes.
 #include <cerrno>
 #include <string>
 
@@ -43,7 +43,9 @@ INSTANTIATE_TEST_SUITE_P(Formats, TableCrash,
                          ::testing::Values(MatrixFormat::kParquet, MatrixFormat::kArrow),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-TEST_P(TableCrash, KillBeforeEveryCall) { EXPECT_GT(sweep(FaultMode::kKillBefore, GetParam()), 50); }
+TEST_P(TableCrash, KillBeforeEveryCall) {
+  EXPECT_GT(sweep(FaultMode::kKillBefore, GetParam()), 50);
+}
 
 TEST_P(TableCrash, KillAfterEveryCall) { EXPECT_GT(sweep(FaultMode::kKillAfter, GetParam()), 50); }
 

@@ -1,4 +1,6 @@
 // Tests of finals that are tables: Arrow C++ reads them back, and MatrixReader reads them.
+#include "columnar/table.h"
+
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -14,7 +16,6 @@
 
 #include "base/refused.h"
 #include "columnar/matrix_reader.h"
-#include "columnar/table.h"
 #include "read_table.h"
 #include "store/fake_job.h"
 #include "support/temp_dir.h"
@@ -295,9 +296,8 @@ TEST_P(Table, AnyOtherByteIsSeen) {
 
 TEST_P(Table, FileWithoutVectorsIsNoMatrix) {
   const std::string name = GetParam() == MatrixFormat::kParquet ? "texts.parquet" : "texts.feather";
-  const ErrorDetail error = refused([&] {
-    open_matrix(test_data("arrow/" + name), Elements::kAny);
-  });
+  const ErrorDetail error =
+      refused([&] { open_matrix(test_data("arrow/" + name), Elements::kAny); });
   EXPECT_EQ(error.code, "arrow.vectors");
   EXPECT_THAT(error.expected, HasSubstr("embedding"));
 }

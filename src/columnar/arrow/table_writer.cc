@@ -144,7 +144,8 @@ class ArrowTableWriter : public TableWriter {
   const std::shared_ptr<SinkStream>& stream() const { return stream_; }
   arrow::MemoryPool* pool() { return memory_.pool(); }
 
-  // Calls `work`, which uses Arrow. Its exceptions and its Status, if it is not OK, become an Error.
+  // Calls `work`, which uses Arrow. Its exceptions and its Status, if it is not OK, become an
+  // Error.
   void guarded(const std::function<arrow::Status()>& work) const {
     std::string problem;
     try {
@@ -186,10 +187,10 @@ class ParquetTableWriter final : public ArrowTableWriter {
       if (column.numbers) properties.disable_dictionary(column.name);
     }
     guarded([&] {
-      ARROW_ASSIGN_OR_RAISE(
-          writer_, parquet::arrow::FileWriter::Open(
-                       *schema(), pool(), stream(), properties.build(),
-                       parquet::ArrowWriterProperties::Builder().store_schema()->build()));
+      ARROW_ASSIGN_OR_RAISE(writer_,
+                            parquet::arrow::FileWriter::Open(
+                                *schema(), pool(), stream(), properties.build(),
+                                parquet::ArrowWriterProperties::Builder().store_schema()->build()));
       return arrow::Status::OK();
     });
   }
