@@ -33,7 +33,7 @@ install_pyarrow() {
 install_readers() {
   [[ -e $WORK/venv/ready ]] && return
   "$PYTHON" -m venv "$WORK/venv"
-  "$WORK/venv/bin/pip" install --quiet pyarrow==26.0.1 numpy duckdb pandas datasets
+  "$WORK/venv/bin/pip" install --quiet pyarrow==26.0.1 datasets==5.2.0 duckdb==2.0.1 numpy==2.4.6 pandas==3.1.1
   touch "$WORK/venv/ready"
 }
 

@@ -145,9 +145,8 @@ def check_duckdb(folder, rows):
     assert found == (rows, rows, 0, rows - 1), found
     matrix = numpy.load(folder / "m.npy", mmap_mode="r")
     for begin in range(0, rows, BLOCK):
-        vectors = connection.execute(
-            "SELECT embedding FROM read_parquet(?) WHERE row >= ? AND row < ? ORDER BY row", [out, begin, begin + BLOCK]).arrow()
-        vectors = vectors.read_all() if hasattr(vectors, "read_all") else vectors
+        vectors = duckdb.connect().sql("SELECT embedding FROM read_parquet(?) WHERE row >= ? AND row < ? ORDER BY row",
+                                       params=[out, begin, begin + BLOCK]).to_arrow_table()
         items = vectors["embedding"].combine_chunks().flatten().to_numpy()
         assert items.tobytes() == matrix[begin:begin + BLOCK].tobytes(), f"the vectors after row {begin} differ"
     print(f"duckdb: {rows} rows have the ids, texts and order of the input and the bits of the .npy file")
