@@ -171,6 +171,20 @@ class FinalWriter : public MatrixWriter {
   virtual void publish(const RowStats& stats, const ChunkOrigin& origin) = 0;
 };
 
+// Reads the values of columns that come from the input (FinalFormat::columns, apart from
+// kRowColumn), for a final that is a table. It reads every row of the stream once, in order.
+class ColumnSource {
+ public:
+  virtual ~ColumnSource() = default;
+  // Replaces `values` by those of the next row, in the order of the columns; nullopt: the row has
+  // no value. Throws Error if the input cannot be read, or is not the one of the fingerprint.
+  virtual void next(std::vector<std::optional<std::string>>& values) = 0;
+  // Is called after the last row, before the final is published. Throws Error kIoError
+  // "text.changed" if the values may not be those of the input of the fingerprint.
+  virtual void finish() = 0;
+};
+using ColumnOpener = std::function<std::unique_ptr<ColumnSource>()>;
+
 // What a final matrix is made of, apart from the vectors.
 struct FinalContent {
   FinalFormat format;
@@ -178,6 +192,8 @@ struct FinalContent {
   // The rows that the policy applies to, ascending. They contain ChunkStore::set_aside(). With
   // kDrop they can contain other rows, which were set aside in another stream of the split.
   std::vector<SetAsideRow> set_aside = {};
+  // Must be set if a column of the format comes from the input.
+  ColumnOpener columns = {};
 };
 
 // The chunks of one stream. The process must hold the CacheLock, or have inherited it. One thread
@@ -255,11 +271,14 @@ std::optional<int64_t> committed_rows(const std::string& cache_dir, const Stream
 void remove_chunks(const std::string& cache_dir, const std::string& stream_name);
 
 // These functions return the paths of the files in a cache directory: <cache>/<stream>_chunks,
-// <cache>/<stream>_embeddings.npy, and the files beside a matrix.
+// <cache>/<stream>_embeddings.npy (.parquet, .arrow), and the files beside a matrix.
 std::string chunks_dir(const std::string& cache_dir, const std::string& stream_name);
-std::string final_path(const std::string& cache_dir, const std::string& stream_name);
-std::string manifest_path(const std::string& matrix_path);   // x.npy -> x.npy.manifest.json
-std::string ledger_path(const std::string& matrix_path);     // x.npy -> x.truncated.jsonl
+std::string final_path(const std::string& cache_dir, const std::string& stream_name,
+                       MatrixFormat format = MatrixFormat::kNpy);
+std::string manifest_path(const std::string& matrix_path);  // x.npy -> x.npy.manifest.json
+// x.npy -> x.truncated.jsonl, and x.parquet -> x.parquet.truncated.jsonl, so that finals of two
+// formats have different files beside them. The same holds for the next two and set_aside_path().
+std::string ledger_path(const std::string& matrix_path);
 std::string offsets_path(const std::string& matrix_path);    // x.npy -> x.offsets.npy
 std::string ranges_path(const std::string& matrix_path);     // x.npy -> x.npy.ranges.npy
 std::string set_aside_path(const std::string& matrix_path);  // x.npy -> x.set_aside.jsonl
@@ -270,7 +289,9 @@ std::string publishing_path(const std::string& matrix_path);
 struct Manifest {
   StreamIdentity identity;
   OutputType type = OutputType::kFloat32;
-  int64_t columns = 0;               // in the file: identity.dim, or the bytes of packed bits
+  int64_t columns = 0;  // in the file: identity.dim, or the bytes of packed bits
+  MatrixFormat file = MatrixFormat::kNpy;
+  std::vector<std::string> table_columns = {};  // FinalFormat::columns
   bool ranges_given = false;         // true: the user gave the ranges; false: the rows gave them
   std::string ranges_xxh3_128 = {};  // the hash of the ranges file beside the matrix; or ""
   int64_t file_bytes = 0;
@@ -324,10 +345,11 @@ std::unique_ptr<FinalWriter> begin_final(const std::string& matrix_path,
 
 // Makes a final matrix of another format from a float32 final matrix, after it has checked the
 // hash. The two paths may be equal. Throws Error: kData if the float32 matrix is missing or
-// damaged, kConfig "store.ranges". Requires the CacheLock. Also throws what read_manifest() and
-// MatrixWriter throw.
+// damaged, kConfig "store.ranges". Requires the CacheLock. Also throws what read_manifest(),
+// MatrixWriter and `columns` throw. `columns` must be set if a column of the format comes from the
+// input.
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
-                    const FinalFormat& format);
+                    const FinalFormat& format, const ColumnOpener& columns);
 
 // The identity of the matrix that combine_finals() would make of these final matrices. With it,
 // final_state() tells whether that matrix exists already. The identity changes with every byte of a
@@ -336,12 +358,13 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
 StreamIdentity combined_identity(const std::vector<std::string>& matrix_paths,
                                  const std::string& name);
 
-// Writes the columns of final matrices side by side, in bounded memory, and checks the hash of each
-// part. The parts have the same rows and the same type. The packed bits of a part begin at a byte.
-// The combined matrix gets a manifest that names the parts, and their ranges side by side. Throws
-// Error kData if a part is damaged, if the types differ ("store.combine_type"), or if the parts do
-// not have the same rows ("store.combine_rows"). Also throws what read_manifest() and MatrixWriter
-// throw. Requires the CacheLock.
+// Writes the columns of final matrices side by side to a .npy file, in bounded memory, and checks
+// the hash of each part. The parts may be tables, whose other columns are left out. The parts have
+// the same rows and the same type. The packed bits of a part begin at a byte. The combined matrix
+// gets a manifest that names the parts, and their ranges side by side. Throws Error kData if a part
+// is damaged, if the types differ ("store.combine_type"), or if the parts do not have the same rows
+// ("store.combine_rows"). Also throws what read_manifest() and MatrixWriter throw. Requires the
+// CacheLock.
 void combine_finals(const std::vector<std::string>& matrix_paths, const std::string& combined_path,
                     const std::string& name);
 

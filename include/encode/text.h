@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,6 +149,42 @@ std::unique_ptr<TextReader> open_texts(const InputOptions& options);
 // first file is opened by the first next().
 std::unique_ptr<ScannedTexts> open_scanned_texts(const InputOptions& options,
                                                  const InputScan& scan);
+
+// A row of a scan with the values of other fields of its record.
+struct FieldRow {
+  std::optional<std::string> text;  // the text of the row; nullopt for a row of token ids
+  // In the order of the fields. Strings are as they are; other values are written as in JSON, or as
+  // Arrow writes them. nullopt: the record has no value, or null.
+  std::vector<std::optional<std::string>> fields;
+};
+
+// Reads the rows of a scan again, in order, with other fields of their records. One thread at a
+// time. The functions throw Error kIoError "text.changed" if a file is not the one of the scan, and
+// what TextReader throws if it cannot be read. next() throws Error kData "jsonl.duplicate" and
+// "jsonl.number" if a field occurs twice, or has an integer of more than 18 digits.
+class ScannedFields {
+ public:
+  virtual ~ScannedFields() = default;
+  virtual bool next(FieldRow& row) = 0;  // returns false after the last row
+  // Must be called after the last row: only then is it certain that the fields are from the files
+  // of the scan.
+  virtual void finish() = 0;
+};
+
+// Opens an input for reading the rows of `scan`, as open_scanned_texts() does. A field is named as
+// InputOptions::field is.
+std::unique_ptr<ScannedFields> open_scanned_fields(const InputOptions& options,
+                                                   const InputScan& scan,
+                                                   const std::vector<std::string>& fields);
+
+// Looks for the fields in the files: for columns in all of them, and for fields of JSONL at the
+// beginning of the first one. Throws Error kConfig:
+//   "text.field"    the input has lines, which have no fields
+//   "csv.column", "arrow.column", "arrow.type", "jsonl.pointer"  as for InputOptions::field
+//   "output.column" the first 1,000 lines of a JSONL file do not have the field
+// Also throws what TextReader throws.
+void require_fields(const InputOptions& options, const InputScan& scan,
+                    const std::vector<std::string>& fields);
 
 // Reads the whole input once, under the same policies as open_texts(). Calls `on_rejected`, if it
 // is not empty, for every record that is dropped. Throws what open_texts() and TextReader throw,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace encode {
 
@@ -77,14 +78,29 @@ std::string_view to_string(QuarantinePolicy policy);  // "error", "zeros", "drop
 enum class PaddingPolicy { kNone, kLongest, kMaxLength };
 std::string_view to_string(PaddingPolicy policy);  // "none", "longest", "max_length"
 
+// The file format of a final matrix. kParquet and kArrow (an Arrow IPC file) are tables: the
+// vectors are the column kEmbeddingColumn, and other columns may stand beside it.
+enum class MatrixFormat { kNpy, kParquet, kArrow };
+std::string_view to_string(MatrixFormat format);  // "npy", "parquet", "arrow"
+std::string suffix_of(MatrixFormat format);       // ".npy", ".parquet", ".arrow"
+
+// The names of columns of a table that have a meaning. Every other name is the name of a field of
+// the input.
+inline constexpr const char* kEmbeddingColumn = "embedding";
+inline constexpr const char* kRowColumn = "row";    // the number of the row in the stream, int64
+inline constexpr const char* kTextColumn = "text";  // the text that was encoded
+
 // The format of a final matrix.
 struct FinalFormat {
   OutputType type = OutputType::kFloat32;
   // Only if has_ranges(type): a .npy of float32 [2, dim] with the lowest and the highest value of
   // each column. "": the matrix's own rows give the ranges.
   std::string ranges_file;
+  MatrixFormat file = MatrixFormat::kNpy;
+  std::vector<std::string> columns = {};  // of a table, before the vectors; no name twice
 
   bool operator==(const FinalFormat&) const = default;
 };
+std::string describe(const FinalFormat& format);  // "int8", "float32 in parquet with row, text"
 
 }  // namespace encode

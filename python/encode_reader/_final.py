@@ -6,6 +6,7 @@ import numpy as np
 
 from ._files import (FORMATS, HEADER_BYTES, Damaged, Path, SetAsideRow, TruncatedRow, check_hash, check_size, map_matrix,
                      read_ledger, read_offsets, read_sealed_file)
+from ._table import read_columns, read_vectors
 
 
 class Final:
@@ -21,17 +22,21 @@ class Final:
         self.rows: int = manifest["rows"]  # of the input
         self.dim: int = manifest["dim"]  # the numbers of a vector
         self.type: str = manifest.get("output_dtype", "float32")
+        # The columns of a Parquet or Arrow file beside its vectors; see column().
+        self.columns: List[str] = manifest["file"]["columns"] if "file" in manifest else []
         columns = manifest.get("columns", self.dim)
         vectors = manifest["stats"]["tokens"] if manifest.get("offsets") else self.rows - manifest.get("dropped_rows", 0)
-        if path.stat().st_size < HEADER_BYTES:
+        if "file" not in manifest and path.stat().st_size < HEADER_BYTES:
             raise Damaged(f"{path}: the file has no header")
         check_size(path, manifest)
-        # [vectors, columns] in the type of the file. It is mapped, so only what is used is read.
-        self.matrix: np.ndarray = map_matrix(path, manifest["dtype"], vectors, columns)
+        # [vectors, columns] in the type of the file. A .npy file is mapped, so only what is used is read. The vectors of a
+        # Parquet or Arrow file are read here, into memory.
+        self.matrix: np.ndarray = (read_vectors(path, manifest, vectors, columns) if "file" in manifest else
+                                   map_matrix(path, manifest["dtype"], vectors, columns))
         # [rows + 1] with token embeddings, else None. Row r has the vectors [offsets[r], offsets[r + 1]).
         self.offsets: Optional[np.ndarray] = None
         if manifest.get("offsets"):
-            self.offsets = read_offsets(path.with_name(path.stem + ".offsets.npy"), self.rows, vectors)
+            self.offsets = read_offsets(self._beside(".offsets.npy"), self.rows, vectors)
         # [2, dim]: the lowest and the highest value of each column of an int8 or uint8 matrix, else None.
         self.ranges: Optional[np.ndarray] = None
         if manifest.get("ranges"):
@@ -94,13 +99,19 @@ class Final:
             first += width
         return np.concatenate(parts, axis=1).astype(bool)
 
+    def column(self, name: str) -> List[Any]:
+        """Returns the values of another column of a Parquet or Arrow file, one for each vector. None: no value."""
+        if name not in self.columns:
+            raise KeyError(f"{self.path} has the columns {self.columns}")
+        return read_columns(self.path, self.manifest, [name])[name].to_pylist()
+
     def truncated(self) -> List[TruncatedRow]:
         """Returns the rows that were cut at max_length. A combined matrix has no list: its parts have."""
-        return read_ledger(self.path.with_name(self.path.stem + ".truncated.jsonl"), TruncatedRow)
+        return read_ledger(self._beside(".truncated.jsonl"), TruncatedRow)
 
     def set_aside(self) -> List[SetAsideRow]:
         """Returns the rows whose encoding failed. A combined matrix has no list: its parts have."""
-        return read_ledger(self.path.with_name(self.path.stem + ".set_aside.jsonl"), SetAsideRow)
+        return read_ledger(self._beside(".set_aside.jsonl"), SetAsideRow)
 
     def check(self) -> None:
         """Compares the checksums of all files. Reads the whole matrix, and needs the package xxhash. Raises Damaged."""
@@ -109,7 +120,12 @@ class Final:
             check_hash(self.path.with_name(self.path.name + ".ranges.npy"), self.manifest["ranges"]["xxh3_128"])
         for key, suffix in (("offsets", ".offsets.npy"), ("ledger", ".truncated.jsonl"), ("set_aside", ".set_aside.jsonl")):
             if self.manifest.get(key):
-                check_hash(self.path.with_name(self.path.stem + suffix), self.manifest[key]["xxh3_128"])
+                check_hash(self._beside(suffix), self.manifest[key]["xxh3_128"])
+
+    def _beside(self, suffix: str) -> pathlib.Path:
+        """x.npy has x.truncated.jsonl beside it, and x.parquet has x.parquet.truncated.jsonl."""
+        base = self.path.name if "file" in self.manifest else self.path.stem
+        return self.path.with_name(base + suffix)
 
     def _part_dims(self) -> List[int]:
         combined = self.manifest["fingerprint"].get("combined")
@@ -117,10 +133,10 @@ class Final:
 
 
 def open_final(path: Path) -> Final:
-    """Opens a final or a combined matrix by the path of its .npy file.
+    """Opens a final or a combined matrix by the path of its .npy, .parquet or .arrow file.
 
     Raises FileNotFoundError if there is no matrix or no manifest: the matrix is not finished then. Raises Damaged if the
-    files do not fit the manifest. Sizes are compared here, and checksums of large files by Final.check().
+    files do not fit the manifest, and ImportError if a .parquet or .arrow file needs pyarrow. Sizes are compared here, and checksums of large files by Final.check().
     """
     path = pathlib.Path(path)
     manifest = read_sealed_file(path.with_name(path.name + ".manifest.json"))

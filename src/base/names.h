@@ -59,6 +59,9 @@ inline constexpr NameTable<OutputType, 6> kOutputTypes = {{{"float32", OutputTyp
                                                            {"uint8", OutputType::kUint8},
                                                            {"binary", OutputType::kBinary},
                                                            {"ubinary", OutputType::kUbinary}}};
+inline constexpr NameTable<MatrixFormat, 3> kMatrixFormats = {{{"npy", MatrixFormat::kNpy},
+                                                               {"parquet", MatrixFormat::kParquet},
+                                                               {"arrow", MatrixFormat::kArrow}}};
 inline constexpr NameTable<QuarantinePolicy, 3> kQuarantinePolicies = {
     {{"error", QuarantinePolicy::kError},
      {"zeros", QuarantinePolicy::kZeros},

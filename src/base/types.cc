@@ -1,6 +1,7 @@
 #include "encode/types.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "encode/error.h"
 
@@ -43,6 +44,9 @@ std::string_view to_string(PaddingPolicy policy) { return name_of(kPaddingPolici
 
 std::string_view to_string(QuarantinePolicy policy) { return name_of(kQuarantinePolicies, policy); }
 
+std::string_view to_string(MatrixFormat format) { return name_of(kMatrixFormats, format); }
+std::string suffix_of(MatrixFormat format) { return "." + std::string(to_string(format)); }
+
 std::string_view npy_type(OutputType type) {
   switch (type) {
     case OutputType::kFloat16:
@@ -60,6 +64,13 @@ std::string_view npy_type(OutputType type) {
 }
 
 bool has_ranges(OutputType type) { return type == OutputType::kInt8 || type == OutputType::kUint8; }
+
+std::string describe(const FinalFormat& format) {
+  std::string text(to_string(format.type));
+  if (format.file != MatrixFormat::kNpy) text += fmt::format(" in {}", to_string(format.file));
+  if (!format.columns.empty()) text += fmt::format(" with {}", fmt::join(format.columns, ", "));
+  return text;
+}
 
 int64_t output_columns(OutputType type, int64_t dim) {
   const bool packed = type == OutputType::kBinary || type == OutputType::kUbinary;

@@ -28,7 +28,7 @@ const ArrowPlugin* open_at(const std::string& path, std::string& reasons) {
   return nullptr;
 }
 
-const ArrowPlugin& plugin(const std::string& input) {
+const ArrowPlugin& plugin(const std::string& path) {
   static std::mutex mutex;
   static const ArrowPlugin* opened = nullptr;
   const std::scoped_lock lock(mutex);
@@ -40,20 +40,30 @@ const ArrowPlugin& plugin(const std::string& input) {
   }
   throw Error({.exit_code = ExitCode::kUnavailable,
                .code = "arrow.plugin",
-               .what = "Parquet and Arrow files cannot be read without the plugin for Arrow",
-               .where = input,
+               .what = "Parquet and Arrow files need the plugin for Arrow",
+               .where = path,
                .expected = "libencode_arrow.so beside the program, and Arrow C++ (libarrow.so and "
                            "libparquet.so) of the version for which it was built",
                .found = std::move(reasons),
                .hint =
                    "run scripts/setup.sh and scripts/build.sh; with a package of encode, install "
-                   "the pyarrow that its README names, or convert the file to JSONL"});
+                   "the pyarrow that its README names; or use JSONL and .npy instead"});
 }
 
 }  // namespace
 
 std::unique_ptr<ColumnReader> open_column(ByteFile& file, const ColumnRequest& request) {
   return plugin(request.path).open_column(file, request);
+}
+
+void require_columnar(const std::string& path) { plugin(path); }
+
+std::unique_ptr<TableWriter> open_table_writer(ByteSink& sink, const TableSchema& schema) {
+  return plugin(schema.path).open_table_writer(sink, schema);
+}
+
+std::unique_ptr<VectorReader> open_vectors(ByteFile& file, bool parquet, const std::string& path) {
+  return plugin(path).open_vectors(file, parquet, path);
 }
 
 }  // namespace encode

@@ -1,5 +1,6 @@
-// Files of columns: Parquet and Arrow IPC. The plugin libencode_arrow.so reads them with Arrow C++.
-// It is opened when the first such file is, so that nothing else needs it or Arrow.
+// Reads columns of Parquet and Arrow IPC files. The plugin libencode_arrow.so reads and writes
+// these files with Arrow C++. It is opened when the first such file is, so that nothing else needs
+// it or Arrow. columnar/table.h has the tables that encode itself writes.
 #pragma once
 
 #include <cstdint>
@@ -50,15 +51,26 @@ class ColumnReader {
 inline constexpr int64_t kColumnarMemoryBytes = int64_t{1} << 30;
 
 struct ColumnRequest {
+  enum class Values {
+    kRows,     // strings, or lists of integers as token ids
+    kAny,      // strings, and every value that is no list or struct, written as text: 17, true, 0.5
+    kVectors,  // lists of a fixed size of numbers; only open_vectors() asks for them
+  };
+
   bool parquet = true;  // false: an Arrow IPC file or an Arrow IPC stream
   std::string path;     // for messages
   std::string column;   // the name of a column of the top level
+  Values values = Values::kRows;
 };
 
 // Opens a column. `file` must outlive the reader. Throws what ColumnReader throws, and Error:
 //   kUnavailable "arrow.plugin"  the plugin or Arrow C++ cannot be opened
 //   kConfig "arrow.column"       no column or several columns have the name
-//   kConfig "arrow.type"         the column holds neither strings nor lists of integers
+//   kConfig "arrow.type"         the column holds other values than the request allows
 std::unique_ptr<ColumnReader> open_column(ByteFile& file, const ColumnRequest& request);
+
+// Throws Error kUnavailable "arrow.plugin" if Parquet and Arrow files can be neither read nor
+// written. `path` is the file that is wanted, for the message.
+void require_columnar(const std::string& path);
 
 }  // namespace encode

@@ -6,16 +6,22 @@
 #include <memory>
 
 #include "columnar/columnar.h"
+#include "columnar/table.h"
 
 namespace encode {
 
 struct ArrowPlugin {
-  // Must be increased if this header or columnar.h changes what the plugin and the program share.
-  static constexpr int64_t kVersion = 1;
+  // Must be increased if this header, columnar.h or table.h changes what the plugin and the program
+  // share.
+  static constexpr int64_t kVersion = 2;
 
   int64_t version = 0;
   std::unique_ptr<ColumnReader> (*open_column)(ByteFile& file,
                                                const ColumnRequest& request) = nullptr;
+  std::unique_ptr<TableWriter> (*open_table_writer)(ByteSink& sink,
+                                                    const TableSchema& schema) = nullptr;
+  std::unique_ptr<VectorReader> (*open_vectors)(ByteFile& file, bool parquet,
+                                                const std::string& path) = nullptr;
 };
 
 // The type and the name of the only function that the plugin exports.

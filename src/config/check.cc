@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/input_format.h"
+#include "base/names.h"
 #include "base/units.h"
 #include "config/resolve.h"
 
@@ -141,6 +142,55 @@ void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
   for (size_t i = 0; i < places.size(); ++i) {
     check_format(run.streams[i], places[i]);
     check_field(run.streams[i], places[i]);
+  }
+}
+
+namespace {
+
+Error output_conflict(const Origin& origin, std::string what, std::string expected,
+                      std::string found) {
+  return Error({.exit_code = origin.exit_code,
+                .code = "config.conflict",
+                .what = std::move(what),
+                .where = origin.where,
+                .expected = std::move(expected),
+                .found = std::move(found),
+                .hint = "see docs/outputs.md"});
+}
+
+void check_suffix(const StoreOptions& store, const Origin& origin) {
+  for (const auto& [name, format] : kMatrixFormats) {
+    if (format == store.final_format.file || !store.output.ends_with(suffix_of(format))) continue;
+    throw output_conflict(origin, "the name of the output states another format",
+                          fmt::format("a name that ends in {}, or output.format: {}",
+                                      suffix_of(store.final_format.file), name),
+                          fmt::format("'{}' with output.format: {}", preview(store.output),
+                                      to_string(store.final_format.file)));
+  }
+}
+
+}  // namespace
+
+void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, const Origin& file,
+                  const Origin& columns) {
+  check_suffix(run.store, file);
+  const FinalFormat& format = run.store.final_format;
+  if (format.columns.empty()) return;
+  if (format.file == MatrixFormat::kNpy)
+    throw output_conflict(columns, "a .npy file has no columns beside the vectors",
+                          "output.format: parquet or arrow",
+                          "output.format: npy, and output.columns");
+  for (const std::string& column : format.columns) {
+    if (column == kEmbeddingColumn)
+      throw output_conflict(columns, "the column of the vectors has this name already",
+                            "other names than embedding", fmt::format("'{}'", column));
+    if (column == kRowColumn || column == kTextColumn) continue;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (input_format(run.streams[i].input).format != TextFormat::kLines) continue;
+      throw output_conflict({.where = places[i].where, .exit_code = places[i].exit_code},
+                            "an input of lines has no fields for columns",
+                            "only the columns row and text", fmt::format("'{}'", preview(column)));
+    }
   }
 }
 

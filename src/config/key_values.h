@@ -72,6 +72,16 @@ inline ValueSpec devices_value() {
           .lone = true};
 }
 
+inline ValueSpec columns_value() {
+  return {.type = ValueType::kNames,
+          .min = 0,
+          .max = 64,
+          .pattern = "^[^,\\[\\]]+$",
+          .pattern_words = "a list of column names, as in [row, text]",
+          .example = "[row, text]",
+          .lone = true};
+}
+
 // The pattern also matches "bfloat16", so that parse_output_type() can refuse it with a better
 // message.
 inline ValueSpec output_type_value() {

@@ -252,6 +252,26 @@ std::vector<KeySpec> output_keys() {
                "the cache directory.",
        .set_run = [](RunConfig& r, const Value& v) { r.store.output = text(v); }},
       {.sections = {"output"},
+       .name = "format",
+       .value = choice_of(names_of(kMatrixFormats)),
+       .default_text = "npy",
+       .help = "The file format of the final matrices. parquet and arrow (an Arrow IPC file) are "
+               "tables: the vectors are the column `embedding`. Combined matrices stay .npy files.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             r.store.final_format.file = value_of(kMatrixFormats, text(v));
+           }},
+      {.sections = {"output"},
+       .name = "columns",
+       .value = columns_value(),
+       .default_text = "[]",
+       .help = "The columns of a table before the vectors. row: the number of the row; text: its "
+               "text; every other name is a field or a column of the input.",
+       .set_run =
+           [](RunConfig& r, const Value& v) {
+             r.store.final_format.columns = std::get<std::vector<std::string>>(v);
+           }},
+      {.sections = {"output"},
        .name = "combine",
        .value = {.type = ValueType::kNames,
                  .min = 2,

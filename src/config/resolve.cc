@@ -70,6 +70,7 @@ class Resolver {
     merge_allocator_conf({{.where = origin_of("hardware.allocator.conf").where,
                            .text = loaded_.run.hardware.allocator_conf}});
     check_streams(loaded_.run, places_, origin_of("output.file"), origin_of("output.combine"));
+    check_output(loaded_.run, places_, origin_of("output.file"), origin_of("output.columns"));
     return std::move(loaded_);
   }
 

@@ -31,4 +31,11 @@ struct Origin {
 void check_streams(const RunConfig& run, const std::vector<StreamPlace>& places,
                    const Origin& output, const Origin& combine);
 
+// `file` and `columns` are the origins of output.file and output.columns. Throws Error unless
+// - only a table has columns, and none is named `embedding`,
+// - an input of lines has no other columns than row and text,
+// - the suffix of the output file does not state another format than output.format.
+void check_output(const RunConfig& run, const std::vector<StreamPlace>& places, const Origin& file,
+                  const Origin& columns);
+
 }  // namespace encode

@@ -44,11 +44,13 @@ class Need {
   }
   void stream(const StreamDisk& stream, const StoreOptions& store) {
     const OutputType type = store.final_format.type;
-    const int64_t final = product(stream.vectors, row_bytes(stream, type));
+    const int64_t final = product(stream.vectors, row_bytes(stream, type)) + stream.column_bytes;
     const int64_t plain = product(stream.vectors, stream.dim * kFloat32Bytes);
     const bool chunked = stream.largest_chunk > 0;
-    // In standard mode a final of another type is made from a float32 file beside it.
-    const int64_t before = chunked || type != OutputType::kFloat32 ? plain : 0;
+    // In standard mode every final but a float32 .npy file is made from such a file beside it.
+    const bool from_plain =
+        type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy;
+    const int64_t before = chunked || from_plain ? plain : 0;
     need_.final_bytes += final;
     need_.chunk_bytes += chunked ? plain : 0;
     at_once(kept_ + before + final - stream.existing_bytes);
@@ -74,6 +76,22 @@ class Need {
 };
 
 }  // namespace
+
+int64_t column_bytes(const FinalFormat& format, int64_t rows, int64_t text_bytes) {
+  constexpr int64_t kNumberBytes = 8;
+  constexpr int64_t kOffsetBytes = 4;
+  constexpr int64_t kFieldBytes = 32;
+  int64_t bytes = 0;
+  for (const std::string& column : format.columns) {
+    if (column == kRowColumn) {
+      bytes += product(rows, kNumberBytes);
+    } else {
+      bytes += product(rows, kOffsetBytes);
+      bytes += column == kTextColumn ? text_bytes : product(rows, kFieldBytes);
+    }
+  }
+  return bytes;
+}
 
 DiskNeed disk_need(const std::vector<StreamDisk>& streams,
                    const std::vector<CombinedDisk>& combined, const StoreOptions& store) {

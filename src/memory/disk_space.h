@@ -14,8 +14,13 @@ struct StreamDisk {
   int64_t vectors = 0;        // rows, or tokens with token embeddings
   int64_t largest_chunk = 0;  // vectors of the largest chunk; 0: the stream has no chunk files
   int64_t dim = 0;
+  int64_t column_bytes = 0;    // of the columns beside the vectors, if the final is a table
   int64_t existing_bytes = 0;  // of its chunks and its final that are on the disk already
 };
+
+// Returns about the most that the columns beside the vectors of a table take. `text_bytes` are the
+// bytes of all texts. How long other fields of the input are is not known; they count 32 bytes.
+int64_t column_bytes(const FinalFormat& format, int64_t rows, int64_t text_bytes);
 
 // `streams` are indices into the list of streams.
 struct CombinedDisk {

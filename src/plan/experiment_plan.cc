@@ -242,6 +242,8 @@ void Planner::plan_disk(const std::vector<SurveyedStream>& streams, ExperimentPl
     disks.push_back(stream_disk(config, stream.config->name(),
                                 effective.token_embeddings() ? texts.tokens : texts.rows,
                                 effective));
+    disks.back().column_bytes =
+        column_bytes(config.store.final_format, texts.rows, texts.text_bytes);
   }
   const ExperimentDisk checked = check_experiment_disk(config, std::move(disks));
   plan.disk = checked.need;

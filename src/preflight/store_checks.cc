@@ -19,8 +19,10 @@
 #include "base/system_call.h"
 #include "base/temp_path.h"
 #include "base/units.h"
+#include "memory/disk_space.h"
 #include "store/audit.h"
 #include "supervisor/plan/cache_files.h"
+#include "supervisor/plan/final_table.h"
 #include "supervisor/plan/output_guard.h"
 #include "supervisor/plan/resume.h"
 #include "supervisor/report/fault_log.h"
@@ -205,6 +207,10 @@ void check_stream_results(const RunConfig& config, const CheckedStream& stream,
 void check_results(const RunConfig& config, const CheckedExperiment& experiment,
                    Findings& findings) {
   const bool good = findings.guard("outputs", [&] {
+    std::vector<StreamPlan> plans;
+    for (const CheckedStream& stream : experiment.streams) plans.push_back(stream.plan);
+    require_tables(config.store, plans);
+    for (const StreamPlan& plan : plans) require_columns(config.store, plan);
     OutputGuard guard(config.store.overwrite);
     for (const auto& [path, model] : experiment.models) guard.protect(model->opened.directory);
     const std::string log =
@@ -241,8 +247,13 @@ SpaceNeeds space_needs(const RunConfig& config, const CheckedExperiment& experim
             ? static_cast<int64_t>(static_cast<double>(stream.rows) * stream.tokens_per_row)
             : stream.rows;
     const int64_t float32 = file_bytes(stream, vectors, 4, effective.dim);
+    const InputScan& scan = stream.plan.scan;
+    const double row_bytes =
+        static_cast<double>(scan.text_bytes) / static_cast<double>(std::max<int64_t>(1, scan.rows));
     const int64_t final_bytes =
-        file_bytes(stream, vectors, item_bytes(type), output_columns(type, effective.dim));
+        file_bytes(stream, vectors, item_bytes(type), output_columns(type, effective.dim)) +
+        column_bytes(store.final_format, stream.rows,
+                     static_cast<int64_t>(row_bytes * static_cast<double>(stream.rows)));
     const bool combined = std::any_of(
         config.combine.begin(), config.combine.end(), [&](const CombineConfig& combine) {
           const auto& names = combine.streams;
@@ -250,7 +261,8 @@ SpaceNeeds space_needs(const RunConfig& config, const CheckedExperiment& experim
                  std::find(names.begin(), names.end(), stream.plan.config.stream) != names.end();
         });
     needs.finals += final_bytes * (combined ? 2 : 1);
-    const bool float32_first = !chunked && type != OutputType::kFloat32;
+    const bool float32_first =
+        !chunked && (type != OutputType::kFloat32 || store.final_format.file != MatrixFormat::kNpy);
     const int64_t chunks = chunked || float32_first ? float32 : 0;
     needs.chunks += chunks;
     needs.largest_chunks = std::max(needs.largest_chunks, chunks);

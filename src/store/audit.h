@@ -28,9 +28,10 @@ bool ranges_fit(const std::string& matrix_path, const Manifest& manifest);
 
 // Returns the first of the files of a final matrix (the matrix, its manifest, ranges, ledger and
 // offsets) that encode did not write, or "" if there is none. A matrix is from encode if
-// - the manifest beside it is valid and the matrix begins with the header of this shape and type;
-//   its values may be damaged, or
-// - the manifest beside it is damaged, but still looks like one, and the matrix is a .npy file, or
+// - the manifest beside it is valid and the matrix begins with the header of this shape and type,
+//   or is a table as the manifest says; its values may be damaged, or
+// - the manifest beside it is damaged, but still looks like one, and the matrix is a .npy file or a
+//   table, or
 // - a kill has interrupted publish_final(), and the file publishing_path() is left.
 // Files beside a matrix are from encode if the matrix has a manifest or a publishing_path(). A
 // ledger without them is from encode if it is empty or begins with a line of a ledger.

@@ -314,7 +314,8 @@ FinalSource ChunkStoreImpl::source_of(const FinalContent& content,
                 for (const ChunkRecord& record : committed_)
                   offsets.append_file(offsets_path(record.index), record.offsets.value());
               },
-          .set_aside = content.set_aside};
+          .set_aside = content.set_aside,
+          .columns = content.columns};
 }
 
 void ChunkStoreImpl::assemble(const std::string& final_path, const FinalContent& content,

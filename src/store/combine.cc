@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <memory>
 #include <utility>
 
 #include "encode/error.h"
 #include "encode/store.h"
 
-#include "base/npy_reader.h"
+#include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final.h"
@@ -92,35 +93,35 @@ StreamIdentity identity_of(const std::vector<Manifest>& parts, const std::string
 class PartColumns {
  public:
   PartColumns(const std::string& path, const Manifest& manifest)
-      : reader_(path, Elements::kAny), manifest_(manifest) {
-    if (reader_.rows() != manifest.vectors() || reader_.dim() != manifest.columns ||
-        reader_.descr() != npy_type(manifest.type)) {
+      : reader_(open_matrix_reader(path, Elements::kAny)), manifest_(manifest) {
+    if (reader_->rows() != manifest.vectors() || reader_->dim() != manifest.columns ||
+        reader_->descr() != npy_type(manifest.type)) {
       throw damage("a matrix does not have the shape and type in its manifest", path,
                    fmt::format("{} x {} of {}", manifest.vectors(), manifest.columns,
                                npy_type(manifest.type)),
-                   fmt::format("{} x {} of {}", reader_.rows(), reader_.dim(), reader_.descr()));
+                   fmt::format("{} x {} of {}", reader_->rows(), reader_->dim(), reader_->descr()));
     }
   }
 
-  int64_t row_bytes() const { return reader_.row_bytes(); }
+  int64_t row_bytes() const { return reader_->row_bytes(); }
 
   void copy_rows(int64_t rows, std::byte* first_row, int64_t stride) {
-    const std::span<const std::byte> values = reader_.next_bytes(rows);
+    const std::span<const std::byte> values = reader_->next_bytes(rows);
     for (int64_t row = 0; row < rows; ++row) {
       std::copy_n(values.data() + row * row_bytes(), row_bytes(), first_row + row * stride);
     }
   }
 
-  void check_hash() const {
-    const std::string found = reader_.xxh3_hex();
+  void check_hash() {
+    const std::string found = reader_->xxh3_hex();
     if (found != manifest_.xxh3_128) {
-      throw damage("a matrix to combine is damaged", reader_.path(),
+      throw damage("a matrix to combine is damaged", reader_->path(),
                    "XXH3-128 " + manifest_.xxh3_128, found);
     }
   }
 
  private:
-  NpyReader reader_;
+  std::unique_ptr<MatrixReader> reader_;
   const Manifest& manifest_;
 };
 
@@ -195,7 +196,7 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
     }
     writer.append_bytes(block);
   }
-  for (const PartColumns& part : parts) part.check_hash();
+  for (PartColumns& part : parts) part.check_hash();
   publish_final(writer, std::move(combined),
                 {.ledger = nullptr,
                  .offsets = nullptr,

@@ -9,10 +9,12 @@
 #include "base/names.h"
 #include "base/npy.h"
 #include "base/path_kind.h"
+#include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "store/final_values.h"
 #include "store/layout.h"
+#include "store/matrix_file.h"
 #include "store/records.h"
 #include "store/sealed_file.h"
 #include "store/sealed_json.h"
@@ -63,6 +65,9 @@ std::string manifest_text(const Manifest& manifest) {
                  {"ledger", ledger},
                  {"offsets", offsets},
                  {"fingerprint", Json::parse(manifest.identity.fingerprint)}};
+  if (manifest.file != MatrixFormat::kNpy) {
+    object["file"] = {{"format", to_string(manifest.file)}, {"columns", manifest.table_columns}};
+  }
   if (!manifest.identity.inputs.empty()) object["inputs"] = inputs_json(manifest.identity.inputs);
   if (manifest.quarantine != QuarantinePolicy::kError) {
     object["quarantine"] = to_string(manifest.quarantine);
@@ -112,6 +117,15 @@ void read_quarantine(const JsonFields& fields, const std::string& where, Manifes
     manifest.set_aside = file_seal_from_json(fields.object("set_aside"), where);
 }
 
+void read_file_format(const JsonFields& fields, const std::string& where, Manifest& manifest) {
+  const JsonFields file(fields.object("file"), where + ", file", "store.damaged");
+  const std::string name = file.string("format");
+  manifest.file = value_of(kMatrixFormats, name);
+  if (manifest.file == MatrixFormat::kNpy || to_string(manifest.file) != name)
+    file.refuse("format", "parquet or arrow", name);
+  manifest.table_columns = strings(file, "columns");
+}
+
 Manifest parse_manifest(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, "store.damaged");
   Manifest manifest = {
@@ -143,9 +157,20 @@ Manifest parse_manifest(const Json& json, const std::string& where) {
     manifest.offsets = file_seal_from_json(fields.object("offsets"), where);
     manifest.identity.token_embeddings = true;
   }
+  if (fields.has("file")) read_file_format(fields, where, manifest);
   if (fields.has("inputs")) read_inputs(fields, where, manifest);
   if (fields.has("quarantine")) read_quarantine(fields, where, manifest);
   return manifest;
+}
+
+// Whether the file can be the one of the manifest, as far as its first bytes and its size show.
+bool has_shape(const std::string& path, const Manifest& manifest) {
+  const UniqueFd fd = open_for_reading(path, "npy.open");
+  if (manifest.file != MatrixFormat::kNpy)
+    return file_size(fd, path) == manifest.file_bytes && matrix_format(path) == manifest.file;
+  const NpyHeader header = read_npy_header(fd, path);
+  return header.rows == manifest.vectors() && header.cols == manifest.columns &&
+         header.descr == npy_type(manifest.type) && header.file_bytes() == manifest.file_bytes;
 }
 
 bool same_identity(const StreamIdentity& a, const StreamIdentity& b) {
@@ -203,7 +228,7 @@ void remove_final_temp_files(const std::string& matrix_path) {
   remove_temp_files(set_aside_path(matrix_path));
 }
 
-void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside) {
+void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& beside) {
   const std::string path = manifest_path(writer.path());
   const std::string ranges = ranges_path(writer.path());
   const std::string publishing = publishing_path(writer.path());
@@ -253,7 +278,9 @@ bool ranges_fit(const std::string& matrix_path, const Manifest& manifest) {
 }
 
 bool has_format(const Manifest& manifest, const FinalFormat& format) {
-  if (manifest.type != format.type) return false;
+  const bool same = manifest.type == format.type && manifest.file == format.file &&
+                    manifest.table_columns == format.columns;
+  if (!same) return false;
   if (!has_ranges(format.type)) return true;
   if (manifest.ranges_given != !format.ranges_file.empty()) return false;
   return !manifest.ranges_given ||
@@ -267,12 +294,7 @@ FinalState final_state(const std::string& matrix_path, const StreamIdentity& ide
     const std::optional<Manifest> manifest = read_manifest(matrix_path);
     if (!manifest) return FinalState::kDamaged;
     if (!same_identity(manifest->identity, identity)) return FinalState::kForeign;
-    const UniqueFd fd = open_for_reading(matrix_path, "npy.open");
-    const NpyHeader header = read_npy_header(fd, matrix_path);
-    const bool fits = header.rows == manifest->vectors() && header.cols == manifest->columns &&
-                      header.descr == npy_type(manifest->type) &&
-                      header.file_bytes() == manifest->file_bytes &&
-                      ranges_fit(matrix_path, *manifest);
+    const bool fits = has_shape(matrix_path, *manifest) && ranges_fit(matrix_path, *manifest);
     if (!fits || (check_hash && xxh3_file(matrix_path) != manifest->xxh3_128))
       return FinalState::kDamaged;
     const auto damaged = [](const std::string& path, const std::optional<FileSeal>& seal) {

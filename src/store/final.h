@@ -6,8 +6,8 @@
 
 #include "encode/store.h"
 
+#include "store/final_file.h"
 #include "store/ledger.h"
-#include "store/matrix_file.h"
 #include "store/offsets.h"
 
 namespace encode {
@@ -29,7 +29,7 @@ struct BesideFinal {
 // manifest therefore never stands beside a matrix that it does not describe. While it works, the
 // file publishing_path() exists: after a kill it is the proof that a matrix without a manifest is
 // from encode. Fills in the
-// manifest's sizes, hashes and seals. Throws what NpyWriter, LedgerWriter and OffsetsWriter throw.
-void publish_final(NpyWriter& writer, Manifest manifest, const BesideFinal& beside);
+// manifest's sizes, hashes and seals. Throws what FinalFile, LedgerWriter and OffsetsWriter throw.
+void publish_final(FinalFile& writer, Manifest manifest, const BesideFinal& beside);
 
 }  // namespace encode

@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "base/half.h"
-#include "base/npy_reader.h"
+#include "columnar/matrix_reader.h"
 #include "store/final.h"
-#include "store/matrix_file.h"
+#include "store/final_file.h"
 #include "store/sealed_json.h"
 
 namespace encode {
@@ -52,6 +52,8 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
   const int64_t dim = manifest.identity.dim;
   manifest.type = format.type;
   manifest.columns = output_columns(format.type, dim);
+  manifest.file = format.file;
+  manifest.table_columns = format.columns;
   Ranges ranges(dim);
   std::string ranges_bytes;
   if (has_ranges(format.type)) {
@@ -60,17 +62,19 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
     manifest.ranges_given = !format.ranges_file.empty();
   }
   const Quantizer quantizer(format.type, dim, ranges);
-  NpyWriter writer(matrix_path, {.rows = {.begin = 0, .end = manifest.vectors()},
-                                 .columns = manifest.columns,
-                                 .descr = std::string(npy_type(format.type))});
+  FinalColumns columns = {.open = source.columns};
+  if (manifest.quarantine == QuarantinePolicy::kDrop) {
+    for (const SetAsideRow& row : source.set_aside) columns.dropped.push_back(row.row);
+  }
+  const std::unique_ptr<FinalFile> writer = begin_final_file(matrix_path, manifest, columns);
   std::vector<std::byte> bytes;
   LedgerWriter ledger(ledger_path(matrix_path));
   source.fill_ledger(ledger);
   source.rows([&](std::span<const float> block) {
-    if (format.type == OutputType::kFloat32) return writer.append(block);
-    if (format.type == OutputType::kFloat16) require_half(block, writer.rows_written(), dim);
+    if (format.type == OutputType::kFloat32) return writer->append(block);
+    if (format.type == OutputType::kFloat16) require_half(block, writer->rows_written(), dim);
     quantizer.convert(block, bytes);
-    writer.append_bytes(bytes);
+    writer->append_bytes(bytes);
   });
   std::optional<OffsetsWriter> offsets;
   if (manifest.identity.token_embeddings) {
@@ -79,7 +83,7 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
   }
   LedgerWriter set_aside(set_aside_path(matrix_path));
   set_aside.append(source.set_aside);
-  publish_final(writer, std::move(manifest),
+  publish_final(*writer, std::move(manifest),
                 {.ledger = &ledger,
                  .offsets = offsets ? &*offsets : nullptr,
                  .set_aside = set_aside.empty() ? nullptr : &set_aside,
@@ -87,18 +91,18 @@ void write_final(const FinalSource& source, const std::string& matrix_path, Mani
 }
 
 void reformat_final(const std::string& float32_path, const std::string& matrix_path,
-                    const FinalFormat& format) {
+                    const FinalFormat& format, const ColumnOpener& columns) {
   std::optional<Manifest> manifest = read_manifest(float32_path);
   if (!manifest || manifest->type != OutputType::kFloat32)
     throw damage("the matrix to convert is not a finished float32 matrix", float32_path,
                  "a float32 matrix and its manifest", manifest ? "another type" : "no manifest");
   const RowSource rows = [&](const RowBlock& block) {
-    NpyReader reader(float32_path);
-    for (auto values = reader.next(reader.block_rows()); !values.empty();
-         values = reader.next(reader.block_rows())) {
+    const std::unique_ptr<MatrixReader> reader = open_matrix_reader(float32_path, Elements::kFloat32);
+    for (auto values = reader->next(reader->block_rows()); !values.empty();
+         values = reader->next(reader->block_rows())) {
       block(values);
     }
-    if (const std::string found = reader.xxh3_hex(); found != manifest->xxh3_128)
+    if (const std::string found = reader->xxh3_hex(); found != manifest->xxh3_128)
       throw damage("the matrix to convert is damaged", float32_path,
                    "XXH3-128 " + manifest->xxh3_128, found);
   };
@@ -111,7 +115,8 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
   write_final({.rows = rows,
                .fill_ledger = fill_ledger,
                .fill_offsets = fill_offsets,
-               .set_aside = set_aside_rows(float32_path, *manifest)},
+               .set_aside = set_aside_rows(float32_path, *manifest),
+               .columns = columns},
               matrix_path, *manifest, format);
 }
 

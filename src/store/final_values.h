@@ -26,6 +26,7 @@ struct FinalSource {
   std::function<void(LedgerWriter&)> fill_ledger;    // called once
   std::function<void(OffsetsWriter&)> fill_offsets;  // called once, for token embeddings only
   std::vector<SetAsideRow> set_aside;                // Manifest::quarantine says what they become
+  ColumnOpener columns = {};                         // for a table; called once
 };
 
 // Writes and publishes the final at `matrix_path`. It reads the rows once, or twice if it has to

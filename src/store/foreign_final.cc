@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "columnar/matrix_reader.h"
 #include "store/audit.h"
 #include "store/sealed_json.h"
 
@@ -42,9 +43,11 @@ bool is_own_matrix(const std::string& path) {
   }
   if (!manifest) {
     constexpr std::string_view kMagic = "\x93NUMPY";
-    return first_bytes(path, std::ssize(kMagic)) == kMagic &&
-           looks_like_manifest(manifest_path(path));
+    const bool matrix = first_bytes(path, std::ssize(kMagic)) == kMagic ||
+                        matrix_format(path) != MatrixFormat::kNpy;
+    return matrix && looks_like_manifest(manifest_path(path));
   }
+  if (manifest->file != MatrixFormat::kNpy) return matrix_format(path) == manifest->file;
   const std::string header =
       make_npy_header(manifest->vectors(), manifest->columns, npy_type(manifest->type));
   return header.starts_with(first_bytes(path, std::ssize(header)));

@@ -51,9 +51,10 @@ std::string chunks_dir(const std::string& cache_dir, const std::string& stream_n
   return join_path(cache_dir, stream_name + "_chunks");
 }
 
-std::string final_path(const std::string& cache_dir, const std::string& stream_name) {
+std::string final_path(const std::string& cache_dir, const std::string& stream_name,
+                       MatrixFormat format) {
   check_stream_name(stream_name);
-  return join_path(cache_dir, stream_name + "_embeddings.npy");
+  return join_path(cache_dir, stream_name + "_embeddings" + suffix_of(format));
 }
 
 std::string ranges_path(const std::string& matrix_path) { return matrix_path + ".ranges.npy"; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 #include "encode/error.h"
@@ -41,6 +42,36 @@ NpyHeader header_of(const MatrixShape& shape) {
 
 }  // namespace
 
+void require_finite(std::span<const float> values, int64_t dim,
+                    const std::function<std::string(int64_t)>& place) {
+  const auto bad = find_non_finite(values);
+  if (!bad) return;
+  const auto columns = static_cast<size_t>(dim);
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "store.nonfinite",
+               .what = "the vector of a row is not finite",
+               .where = place(static_cast<int64_t>(*bad / columns)),
+               .expected = "finite numbers",
+               .found = fmt::format("{} in column {}", values[*bad], *bad % columns),
+               .hint = "the file was not stored; look at the text of this row and at the weights "
+                       "of the model, because some number overflows or is not finite"});
+}
+
+void require_whole_rows(const std::string& path, std::span<const std::byte> bytes,
+                        const RowLimits& limits) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size % limits.row_bytes == 0 && size / limits.row_bytes <= limits.most) return;
+  throw misuse("the appended values do not fit the matrix", path,
+               fmt::format("whole rows of {} bytes, at most {}", limits.row_bytes, limits.most),
+               fmt::format("{} bytes", size));
+}
+
+void require_all_rows(const std::string& path, int64_t rows, int64_t written) {
+  if (rows == written) return;
+  throw misuse("a matrix was published before all its rows were written", path,
+               fmt::format("{} rows", rows), fmt::format("{} rows", written));
+}
+
 NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
     : shape_(std::move(shape)),
       row_bytes_(shape_.columns * header_of(shape_).item_bytes()),
@@ -51,35 +82,19 @@ NpyWriter::NpyWriter(const std::string& path, MatrixShape shape)
 }
 
 void NpyWriter::append(std::span<const float> values) {
-  const auto dim = static_cast<size_t>(shape_.columns);
-  if (const auto bad = find_non_finite(values)) {
-    throw Error(
-        {.exit_code = ExitCode::kData,
-         .code = "store.nonfinite",
-         .what = "the vector of a row is not finite",
-         .where = fmt::format("{}: {}", file_.path(),
-                              place_of(shape_, rows_written_ + static_cast<int64_t>(*bad / dim))),
-         .expected = "finite numbers",
-         .found = fmt::format("{} in column {}", values[*bad], *bad % dim),
-         .hint = "the file was not stored; look at the text of this row and at the weights "
-                 "of the model, because some number overflows or is not finite"});
-  }
+  require_finite(values, shape_.columns, [this](int64_t row) {
+    return fmt::format("{}: {}", file_.path(), place_of(shape_, rows_written_ + row));
+  });
   append_bytes(std::as_bytes(values));
 }
 
 void NpyWriter::append_bytes(std::span<const std::byte> bytes) {
-  const auto size = static_cast<int64_t>(bytes.size());
-  const int64_t count = size / row_bytes_;
-  const bool fits = shape_.counted_at_end || count <= shape_.rows.size() - rows_written_;
-  if (size % row_bytes_ != 0 || !fits) {
-    throw misuse("the appended values do not fit the matrix", file_.path(),
-                 fmt::format("whole rows of {} bytes, at most {}", row_bytes_,
-                             shape_.rows.size() - rows_written_),
-                 fmt::format("{} bytes", size));
-  }
+  const int64_t most = shape_.counted_at_end ? std::numeric_limits<int64_t>::max()
+                                             : shape_.rows.size() - rows_written_;
+  require_whole_rows(file_.path(), bytes, {.row_bytes = row_bytes_, .most = most});
   hash_.update(bytes.data(), bytes.size());
   file_.write(bytes.data(), bytes.size());
-  rows_written_ += count;
+  rows_written_ += static_cast<int64_t>(bytes.size()) / row_bytes_;
 }
 
 void NpyWriter::write_header_again() {
@@ -98,9 +113,8 @@ void NpyWriter::write_header_again() {
 void NpyWriter::publish() {
   if (shape_.counted_at_end) {
     write_header_again();
-  } else if (rows_written_ != shape_.rows.size()) {
-    throw misuse("a matrix was published before all its rows were written", file_.path(),
-                 fmt::format("{} rows", shape_.rows.size()), fmt::format("{} rows", rows_written_));
+  } else {
+    require_all_rows(file_.path(), shape_.rows.size(), rows_written_);
   }
   file_.commit();
 }

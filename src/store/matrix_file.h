@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -10,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "store/final_file.h"
 
 namespace encode {
 
@@ -21,28 +23,38 @@ struct MatrixShape {
   bool counted_at_end = false;
 };
 
-// Writes a .npy file. If a writer is destroyed before publish(), it removes its temporary file. Not
-// thread-safe.
-class NpyWriter {
+// Throws Error kData "store.nonfinite" if a value is not finite. `values` are rows of `dim` values.
+// `place` returns the place of the row of this number among them, for the message.
+void require_finite(std::span<const float> values, int64_t dim,
+                    const std::function<std::string(int64_t)>& place);
+
+struct RowLimits {
+  int64_t row_bytes = 0;
+  int64_t most = 0;  // rows
+};
+// These throw Error kInternal "store.misuse" unless `bytes` are whole rows and not too many, and
+// unless all rows were written.
+void require_whole_rows(const std::string& path, std::span<const std::byte> bytes,
+                        const RowLimits& limits);
+void require_all_rows(const std::string& path, int64_t rows, int64_t written);
+
+// Writes a .npy file. Not thread-safe.
+class NpyWriter final : public FinalFile {
  public:
   // Reserves disk space for the whole file, unless the vectors are counted at the end. Throws Error
   // kCantCreate, kNoPermission, kIoError.
   NpyWriter(const std::string& path, MatrixShape shape);
 
-  // Appends whole rows to a float32 matrix. Throws Error kData if a value is not finite, kIoError,
-  // or kInternal if the last row is incomplete or the matrix has more rows than the shape.
-  void append(std::span<const float> values);
-  // Appends whole rows of any type, in the byte format of the file. Throws as append() does.
-  void append_bytes(std::span<const std::byte> bytes);
-  // Publishes the file under its name. When publish() returns, the file survives power loss. If the
-  // vectors are counted at the end, it first writes the header again and reads the whole file for
-  // its hash. Throws Error kInternal if rows are missing, or kIoError.
-  void publish();
+  void append(std::span<const float> values) override;
+  void append_bytes(std::span<const std::byte> bytes) override;
+  // If the vectors are counted at the end, publish() first writes the header again and reads the
+  // whole file for its hash.
+  void publish() override;
 
-  const std::string& path() const { return file_.path(); }
-  int64_t rows_written() const { return rows_written_; }  // the number of rows of the matrix so far
-  int64_t bytes_written() const { return file_.bytes_written(); }
-  std::string xxh3_hex() const { return hash_.hex(); }  // the hash of the file, after publish()
+  const std::string& path() const override { return file_.path(); }
+  int64_t rows_written() const override { return rows_written_; }
+  int64_t bytes_written() const override { return file_.bytes_written(); }
+  std::string xxh3_hex() const override { return hash_.hex(); }
 
  private:
   void write_header_again();

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/names.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
 #include "fingerprint/fingerprint.h"
@@ -164,7 +165,8 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   // Syncs the parent even if the folder existed, because an earlier run may have crashed between
   // its mkdir() and this sync.
   sync_directory(cache_dir);
-  remove_final_temp_files(final_path(cache_dir, wanted.identity.name));
+  for (const auto& [name, format] : kMatrixFormats)
+    remove_final_temp_files(final_path(cache_dir, wanted.identity.name, format));
 
   Recovered result;
   std::string problem;

@@ -70,14 +70,18 @@ class ColumnarFile final : public InputFile {
 }  // namespace
 
 std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextFormat format,
-                                              bool hashed) {
+                                              const FileReading& reading) {
   const ColumnRequest request = {
-      .parquet = format == TextFormat::kParquet, .path = options.path, .column = options.field};
-  if (hashed) {  // hashing a large file takes minutes, and a wrong column should show at once
+      .parquet = format == TextFormat::kParquet,
+      .path = options.path,
+      .column = options.field,
+      .values = reading.any_values ? ColumnRequest::Values::kAny : ColumnRequest::Values::kRows};
+  if (reading
+          .hashed) {  // hashing a large file takes minutes, and a wrong column should show at once
     CheckedFile file(request.path, /*hashed=*/false);
     open_column(file, request);
   }
-  return std::make_unique<ColumnarFile>(request, hashed);
+  return std::make_unique<ColumnarFile>(request, reading.hashed);
 }
 
 }  // namespace encode

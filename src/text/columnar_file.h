@@ -13,6 +13,6 @@ namespace encode {
 // the file: `line` is its number, from 1, and `offset_bytes` is 0. Throws what TextReader and
 // open_column() throw.
 std::unique_ptr<InputFile> open_columnar_file(const InputOptions& options, TextFormat format,
-                                              bool hashed);
+                                              const FileReading& reading);
 
 }  // namespace encode

@@ -13,10 +13,11 @@
 namespace encode {
 namespace {
 
-std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions& options) {
+std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions& options,
+                                          bool any_values) {
   switch (resolve_format(options).format) {
     case TextFormat::kJsonl:
-      return make_jsonl_parser(window, options);
+      return make_jsonl_parser(window, options, any_values);
     case TextFormat::kCsv:
       return make_csv_parser(window, options, ',');
     case TextFormat::kTsv:
@@ -67,7 +68,7 @@ class TextFile final : public InputFile {
       : file_(options.path, reading.hashed),
         window_(make_byte_source(file_, resolve_format(options).compression), reading.block_bytes) {
     check_encoding(window_, options.path);
-    parser_ = make_parser(window_, options);
+    parser_ = make_parser(window_, options, reading.any_values);
   }
 
   bool next(Record& record) override { return parser_->next(record); }
@@ -86,7 +87,7 @@ std::unique_ptr<InputFile> open_input_file(const InputOptions& options,
                                            const FileReading& reading) {
   const TextFormat format = resolve_format(options).format;
   if (format == TextFormat::kParquet || format == TextFormat::kArrow)
-    return open_columnar_file(options, format, reading.hashed);
+    return open_columnar_file(options, format, reading);
   return std::make_unique<TextFile>(options, reading);
 }
 

@@ -34,6 +34,10 @@ class InputFile {
 struct FileReading {
   bool hashed = false;
   size_t block_bytes = 0;  // of what is read at once from a file of text
+  // False: the field holds rows, which are texts or token ids. True: it holds any values. Every
+  // record then has a text: strings as they are, and other values as they are written. A value that
+  // is missing or null is a problem.
+  bool any_values = false;
 };
 
 // Opens the file `options.path`. `options` must outlive the file. Throws what TextReader and

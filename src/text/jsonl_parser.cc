@@ -66,11 +66,12 @@ RowProblem syntax_problem(std::string_view line, simdjson::error_code error) {
 
 class JsonlParser final : public RecordParser {
  public:
-  JsonlParser(ByteWindow& window, const InputOptions& options)
+  JsonlParser(ByteWindow& window, const InputOptions& options, bool any_values)
       : hold_bytes_(line_hold_bytes(options.max_row_bytes)),
         lines_(window, hold_bytes_, options.path),
         path_(options.field),
-        repair_(options.utf8 == Utf8Policy::kReplace) {
+        repair_(options.utf8 == Utf8Policy::kReplace),
+        any_values_(any_values) {
     // simdjson counts the root of the document as a level, so its limit is kMaxJsonDepth + 1.
     constexpr size_t kFirstCapacity = size_t{64} << 10;
     if (parser_.allocate(kFirstCapacity, kMaxJsonDepth + 1) != simdjson::SUCCESS) {
@@ -86,6 +87,7 @@ class JsonlParser final : public RecordParser {
   void parse_repaired(std::string_view line, simdjson::error_code first_error, Record& record);
   void find_row(dom::element root, Record& record);
   void take_ids(dom::array array, Record& record);
+  void take_value(dom::element value, Record& record);
   bool step(dom::element& value, const std::string& token, Record& record) const;
   bool step_into_object(dom::element& value, const std::string& token, Record& record) const;
 
@@ -93,6 +95,8 @@ class JsonlParser final : public RecordParser {
   LineSplitter lines_;
   JsonFieldPath path_;
   bool repair_;
+  bool any_values_;
+  std::string value_;  // the text of a value that is no string
   dom::parser parser_;
   std::string repaired_line_;
   bool shortened_ = false;  // true if integers of the line were shortened
@@ -189,6 +193,7 @@ void JsonlParser::find_row(dom::element value, Record& record) {
     record.text = text;
     return;
   }
+  if (any_values_ && !value.is_null()) return take_value(value, record);
   if (dom::array array; value.get_array().get(array) == simdjson::SUCCESS) {
     take_ids(array, record);
     return;
@@ -197,6 +202,20 @@ void JsonlParser::find_row(dom::element value, Record& record) {
                     .what = fmt::format("the field '{}' is not text", preview(path_.spelled())),
                     .expected = "a string, or an array of token ids",
                     .found = std::string(type_name(value))};
+}
+
+// Writes a value that is no string as JSON.
+void JsonlParser::take_value(dom::element value, Record& record) {
+  if (shortened_) {  // the digits would not be those of the file
+    record.problem = {
+        .code = "jsonl.number",
+        .what = fmt::format("the field '{}' cannot be copied", preview(path_.spelled())),
+        .expected = "a string, or numbers of at most 18 digits on the line",
+        .found = "an integer of more than 18 digits"};
+    return;
+  }
+  value_ = simdjson::minify(value);
+  record.text = value_;
 }
 
 void JsonlParser::take_ids(dom::array array, Record& record) {
@@ -259,8 +278,9 @@ bool JsonlParser::step_into_object(dom::element& value, const std::string& token
 
 }  // namespace
 
-std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options) {
-  return std::make_unique<JsonlParser>(window, options);
+std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options,
+                                                bool any_values) {
+  return std::make_unique<JsonlParser>(window, options, any_values);
 }
 
 }  // namespace encode

@@ -61,7 +61,9 @@ class RecordParser {
 // of CSV reads the header when it is made. If it cannot, it throws Error kData "csv.header", or
 // kConfig "csv.column" for a column that the header does not have.
 std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options);
-std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options);
+// `any_values` as in FileReading.
+std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputOptions& options,
+                                                bool any_values);
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
                                               char delimiter);
 

@@ -6,10 +6,11 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
 #include <span>
 
 #include "base/non_finite.h"
-#include "base/npy_reader.h"
+#include "columnar/matrix_reader.h"
 
 namespace encode {
 namespace {
@@ -160,9 +161,11 @@ class Comparison {
 
 CompareReport compare_matrices(const std::string& a_path, const std::string& b_path,
                                const CompareOptions& options) {
-  NpyReader a(a_path);
-  NpyReader b(b_path);
-  const auto shape = [](const NpyReader& matrix) {
+  const std::unique_ptr<MatrixReader> a_matrix = open_matrix_reader(a_path, Elements::kFloat32);
+  const std::unique_ptr<MatrixReader> b_matrix = open_matrix_reader(b_path, Elements::kFloat32);
+  MatrixReader& a = *a_matrix;
+  MatrixReader& b = *b_matrix;
+  const auto shape = [](const MatrixReader& matrix) {
     return fmt::format("{} x {}", matrix.rows(), matrix.dim());
   };
   if (shape(a) != shape(b)) {

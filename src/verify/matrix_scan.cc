@@ -4,11 +4,12 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
 #include <span>
 
 #include "base/hash.h"
 #include "base/non_finite.h"
-#include "base/npy_reader.h"
+#include "columnar/matrix_reader.h"
 #include "matrix/elements.h"
 
 namespace encode {
@@ -37,18 +38,18 @@ std::span<const float> floats_of(std::span<const std::byte> bytes, const std::st
 }  // namespace
 
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
-  NpyReader reader(path, Elements::kAny);
+  const std::unique_ptr<MatrixReader> reader = open_matrix_reader(path, Elements::kAny);
   Sha256 sha256;
-  if (options.sha256) reader.also_hash(sha256);
+  if (options.sha256) reader->also_hash(sha256);
   MatrixScan scan;
   double norm_sum = 0;
   double norm_min = std::numeric_limits<double>::infinity();
-  const auto dim = static_cast<size_t>(reader.dim());
+  const auto dim = static_cast<size_t>(reader->dim());
   int64_t row = 0;
   std::vector<float> buffer;
-  for (auto bytes = reader.next_bytes(reader.block_rows()); !bytes.empty();
-       bytes = reader.next_bytes(reader.block_rows())) {
-    const std::span<const float> block = floats_of(bytes, reader.descr(), buffer);
+  for (auto bytes = reader->next_bytes(reader->block_rows()); !bytes.empty();
+       bytes = reader->next_bytes(reader->block_rows())) {
+    const std::span<const float> block = floats_of(bytes, reader->descr(), buffer);
     for (size_t at = 0; at < block.size(); at += dim, ++row) {
       const std::span<const float> values = block.subspan(at, dim);
       if (find_non_finite(values)) {
@@ -75,11 +76,13 @@ MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options) {
     scan.summary.norms.mean = norm_sum / static_cast<double>(finite_rows);
   }
   scan.summary.path = path;
-  scan.summary.rows = reader.rows();
-  scan.summary.dim = reader.dim();
-  scan.summary.dtype = reader.descr();
-  scan.summary.file_bytes = reader.file_bytes();
-  scan.summary.xxh3_128 = reader.xxh3_hex();
+  scan.summary.rows = reader->rows();
+  scan.summary.dim = reader->dim();
+  scan.summary.format = reader->format();
+  scan.summary.columns = reader->columns();
+  scan.summary.dtype = reader->descr();
+  scan.summary.file_bytes = reader->file_bytes();
+  scan.summary.xxh3_128 = reader->xxh3_hex();
   if (options.sha256) scan.summary.sha256 = sha256.hex();
   return scan;
 }

@@ -21,7 +21,7 @@ struct MatrixScan {
 
 inline constexpr double kUnitTolerance = 1e-3;
 
-// Throws Error kNoInput, kIoError, or kData if the file is not a valid .npy matrix.
+// Throws what open_matrix_reader() and MatrixReader throw.
 MatrixScan scan_matrix(const std::string& path, const VerifyOptions& options);
 
 // Returns "rows 3, 17, 20 and 5 more" for three of a total of eight rows. Throws no Error.

@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/npy_reader.h"
 #include "base/path_kind.h"
+#include "columnar/matrix_reader.h"
 #include "fingerprint/fingerprint.h"
 #include "store/audit.h"
 #include "verify/chunk_check.h"
@@ -42,7 +42,9 @@ std::optional<MatrixScan> check_file(const ExpectedMatrix& matrix, const VerifyO
     scan.summary.name = matrix.name;
     findings.check("exists", true, {.expected = "a file", .found = "a file"});
     findings.check("header", true,
-                   {.expected = "a .npy file of the size that its shape gives",
+                   {.expected = scan.summary.format == MatrixFormat::kNpy
+                                    ? "a .npy file of the size that its shape gives"
+                                    : "a table with a column of vectors",
                     .found = shape_text(scan.summary.rows, scan.summary.dim)});
     return scan;
   } catch (const Error& error) {
@@ -89,6 +91,18 @@ void check_against_manifest(const MatrixSummary& summary, const Manifest& manife
   const std::string found = fmt::format("{} x {} {}", summary.rows, summary.dim, summary.dtype);
   findings.check("manifest_shape", expected == found, {.expected = expected, .found = found},
                  summary.path);
+  if (manifest.file != MatrixFormat::kNpy || summary.format != MatrixFormat::kNpy) {
+    const FinalFormat wanted = {.type = manifest.type,
+                                .ranges_file = "",
+                                .file = manifest.file,
+                                .columns = manifest.table_columns};
+    const FinalFormat there = {.type = manifest.type,
+                               .ranges_file = "",
+                               .file = summary.format,
+                               .columns = summary.columns};
+    findings.check("columns", wanted == there,
+                   {.expected = describe(wanted), .found = describe(there)}, summary.path);
+  }
   findings.check("checksum", summary.xxh3_128 == manifest.xxh3_128,
                  {.expected = manifest.xxh3_128, .found = summary.xxh3_128},
                  fmt::format("{}: the file was changed after it was written", summary.path));
@@ -174,11 +188,15 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
   }
   if (matrix.format && manifest) {
     const bool same = has_format(*manifest, *matrix.format);
-    findings.check(
-        "output_dtype", same,
-        {.expected = std::string(to_string(matrix.format->type)),
-         .found = fmt::format("{}{}", to_string(manifest->type), same ? "" : ", or other ranges")},
-        "the config asks for another type or other ranges: run encode again");
+    findings.check("output_dtype", same,
+                   {.expected = describe(*matrix.format),
+                    .found = fmt::format("{}{}",
+                                         describe({.type = manifest->type,
+                                                   .ranges_file = "",
+                                                   .file = manifest->file,
+                                                   .columns = manifest->table_columns}),
+                                         same ? "" : ", or other ranges")},
+                   "the config asks for another format or other ranges: run encode again");
   }
   if (!matrix.fingerprint || !manifest) return;
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
@@ -187,8 +205,9 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
 // Checks that the columns of a combined matrix are bit for bit equal to the columns of its parts.
 void check_parts(const std::string& path, const std::vector<std::string>& part_names,
                  Findings& findings) {
-  NpyReader combined(path, Elements::kAny);
-  std::vector<NpyReader> parts;
+  const std::unique_ptr<MatrixReader> combined_matrix = open_matrix_reader(path, Elements::kAny);
+  MatrixReader& combined = *combined_matrix;
+  std::vector<std::unique_ptr<MatrixReader>> parts;
   int64_t row_bytes = 0;
   for (const std::string& name : part_names) {
     const std::string part_path = fmt::format("{}/{}", parent_directory(path),
@@ -197,9 +216,9 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
       return findings.warn("parts", "the parts of the combined matrix beside it",
                            "a part is missing", part_path);
     }
-    const NpyReader& part = parts.emplace_back(part_path, Elements::kAny);
+    const MatrixReader& part = *parts.emplace_back(open_matrix_reader(part_path, Elements::kAny));
     row_bytes += part.row_bytes();
-    const auto text = [](const NpyReader& matrix) {
+    const auto text = [](const MatrixReader& matrix) {
       return fmt::format("{} rows of {}", matrix.rows(), matrix.descr());
     };
     if (text(part) != text(combined))
@@ -216,20 +235,20 @@ void check_parts(const std::string& path, const std::vector<std::string>& part_n
   for (int64_t first = 0; first < combined.rows(); first += block_rows) {
     const std::span<const std::byte> values = combined.next_bytes(block_rows);
     int64_t column = 0;
-    for (NpyReader& part : parts) {
-      const std::span<const std::byte> columns = part.next_bytes(block_rows);
+    for (const std::unique_ptr<MatrixReader>& part : parts) {
+      const std::span<const std::byte> columns = part->next_bytes(block_rows);
       const auto rows = static_cast<int64_t>(values.size()) / row_bytes;
       for (int64_t row = 0; row < rows; ++row) {
         const bool same = std::memcmp(values.data() + row * row_bytes + column,
-                                      columns.data() + row * part.row_bytes(),
-                                      static_cast<size_t>(part.row_bytes())) == 0;
+                                      columns.data() + row * part->row_bytes(),
+                                      static_cast<size_t>(part->row_bytes())) == 0;
         if (same) continue;
         return findings.check("parts", false,
                               {.expected = "the columns of its parts",
                                .found = fmt::format("row {} differs", first + row)},
-                              fmt::format("{} compared with {}", path, part.path()));
+                              fmt::format("{} compared with {}", path, part->path()));
       }
-      column += part.row_bytes();
+      column += part->row_bytes();
     }
   }
   findings.check("parts", true, {.expected = "the columns of its parts", .found = "the same"});

@@ -56,6 +56,8 @@ struct MatrixSummary {
   int64_t input_rows = 0;  // the rows of the input, which differ from `rows` with token embeddings
   int64_t dim = 0;         // the columns of the file; for binary and ubinary, the bytes of a row
   std::string dtype;       // the element type of the file: "<f4", "<f2", "|i1", "|u1"
+  MatrixFormat format = MatrixFormat::kNpy;
+  std::vector<std::string> columns = {};  // of a table, beside the vectors
   int64_t file_bytes = 0;
   int64_t non_finite_rows = 0;
   int64_t zero_rows = 0;

@@ -46,6 +46,24 @@ TEST(DiskNeed, AbsurdNumbersDoNotOverflow) {
   EXPECT_GT(disk_need({absurd}, {}, {}).peak_bytes, int64_t{1} << 56);
 }
 
+// The columns of a table count, and in standard mode the float32 file from which a table is made.
+TEST(DiskNeed, TablesCountTheirColumns) {
+  FinalFormat format;
+  format.file = MatrixFormat::kParquet;
+  EXPECT_EQ(column_bytes(format, 1000, 5000), 0);
+  format.columns = {"row", "text"};
+  EXPECT_EQ(column_bytes(format, 1000, 5000), 1000 * 8 + 1000 * 4 + 5000);
+  format.columns.emplace_back("id");
+  EXPECT_EQ(column_bytes(format, 1000, 5000), 1000 * 8 + 1000 * 4 + 5000 + 1000 * 36);
+  StreamDisk standard = stream("tc");
+  standard.largest_chunk = 0;
+  standard.column_bytes = 100;
+  StoreOptions store;
+  EXPECT_EQ(disk_need({standard}, {}, store).peak_bytes, kMatrix + 100);
+  store.final_format = format;
+  EXPECT_EQ(disk_need({standard}, {}, store).peak_bytes, 2 * kMatrix + 100);
+}
+
 std::string code_of(const DiskNeed& need, const DiskSpace& space) {
   try {
     require_disk(need, space);

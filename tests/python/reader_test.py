@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 import xxhash
@@ -23,10 +24,10 @@ sys.path.insert(0, str(ROOT / "python"))
 from encode_reader import Damaged, SetAsideRow, TruncatedRow, open_chunks, open_final  # noqa: E402
 
 
-def encode(folder, name, *options):
-    """Encodes ten rows of 2 to 11 token ids to folder/NAME.npy, in chunks that are kept."""
+def encode(folder, name, *options, suffix="npy"):
+    """Encodes ten rows of 2 to 11 token ids to folder/NAME.SUFFIX, in chunks that are kept."""
     subprocess.run([ENCODE, "run", "--model", MODEL, "--input", folder / "rows.jsonl", "--field", "ids", "--output",
-                    folder / f"{name}.npy", "--cache-dir", folder / name, "--device", "cpu", "--chunk-size", "4",
+                    folder / f"{name}.{suffix}", "--cache-dir", folder / name, "--device", "cpu", "--chunk-size", "4",
                     "--max-length", "8", "--keep-chunks", *options], check=True, capture_output=True)
 
 
@@ -191,6 +192,37 @@ class Reader(unittest.TestCase):
             self.final("rows")
         with self.assertRaises(FileNotFoundError):
             open_chunks(self.root, "nothing")
+
+    def encode_tables(self):
+        for suffix in ("parquet", "arrow"):
+            encode(self.root, "table", "--pooling", "mean", "--output-format", suffix, "--columns", "row,ids", suffix=suffix)
+            yield self.root / f"table.{suffix}"
+
+    def test_without_pyarrow_a_table_says_what_is_missing(self):
+        for path in self.encode_tables():
+            with unittest.mock.patch.dict(sys.modules, {"pyarrow": None}):
+                with self.assertRaisesRegex(ImportError, "pip install pyarrow"):
+                    open_final(path)
+
+    def test_tables_have_the_same_vectors_and_other_columns(self):
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            self.skipTest(f"pyarrow cannot be imported ({error}); scripts/soak/columnar.sh runs this test with pyarrow")
+        for path in self.encode_tables():
+            final = open_final(path)
+            np.testing.assert_array_equal(final.matrix, self.exact)
+            np.testing.assert_array_equal(final.row(3), self.exact[3])
+            self.assertEqual(final.column("row"), list(range(ROWS)))
+            self.assertEqual(json.loads(final.column("ids")[1]), [8, 9, 10])
+            self.assertTrue(final.truncated())
+            with self.assertRaises(KeyError):
+                final.column("text")
+            content = path.read_bytes()
+            for damaged in (content[:-1], content[:len(content) // 2] + bytes(len(content) - len(content) // 2)):
+                path.write_bytes(damaged)
+                with self.assertRaises(Damaged):
+                    open_final(path)
 
     def test_a_changed_bit_is_found_with_xxhash(self):
         self.final("int8").check()

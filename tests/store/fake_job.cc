@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/npy.h"
+#include "support/temp_dir.h"
 
 namespace encode::testing {
 namespace {
@@ -21,7 +22,40 @@ uint64_t mix(uint64_t value) {
 }  // namespace
 
 std::string FakeJob::final_path(const std::string& cache_dir) const {
-  return encode::final_path(cache_dir, identity.name);
+  return encode::final_path(cache_dir, identity.name, file);
+}
+
+std::optional<std::string> fake_text(int64_t row) {
+  if (row % 7 == 3) return std::nullopt;
+  return fmt::format("text of row {}", row);
+}
+
+namespace {
+
+class FakeTexts final : public ColumnSource {
+ public:
+  void next(std::vector<std::optional<std::string>>& values) override {
+    values = {fake_text(row_++)};
+  }
+  void finish() override {}
+
+ private:
+  int64_t row_ = 0;
+};
+
+}  // namespace
+
+ColumnOpener fake_texts() {
+  return [] { return std::make_unique<FakeTexts>(); };
+}
+
+FakeJob table_job(MatrixFormat file) {
+  const TempDir dir;
+  FakeJob job;
+  job.file = file;
+  run_fake_job(dir.path(), job);
+  job.table = read_bytes(job.final_path(dir.path()));
+  return job;
 }
 
 std::vector<float> fake_rows(RowRange rows, int64_t dim) {
@@ -155,6 +189,9 @@ std::vector<int64_t> run_fake_job(const std::string& cache_dir, const FakeJob& j
       if (on_commit) on_commit(index);
     }
     FinalContent content;
+    content.format.file = job.file;
+    if (job.file != MatrixFormat::kNpy) content.format.columns = {kRowColumn, kTextColumn};
+    content.columns = fake_texts();
     content.set_aside = store->set_aside();
     if (!content.set_aside.empty()) content.quarantine = QuarantinePolicy::kZeros;
     store->assemble(final_path, content, {});
@@ -176,6 +213,7 @@ std::string expected_matrix(const FakeJob& job, RowRange rows) {
 }
 
 std::string expected_final(const FakeJob& job) {
+  if (job.file != MatrixFormat::kNpy) return job.table;
   return expected_matrix(job, {.begin = 0, .end = job.identity.rows});
 }
 

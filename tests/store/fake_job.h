@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,22 @@ struct FakeJob {
   ChunkStore::Open open = ChunkStore::Open::kResume;
   // The rows that the job sets aside, ascending. The final has zeros in their place.
   std::vector<int64_t> set_aside = {};
+  // A table has the columns row and text.
+  MatrixFormat file = MatrixFormat::kNpy;
+  std::string table = "";  // the bytes of the final if it is a table
 
   std::string final_path(const std::string& cache_dir) const;
 };
 
 // Returns a job of token embeddings, with 0 to 3 vectors for each row.
 FakeJob token_embeddings_job();
+
+// Returns a job whose final is a table. Runs it once, to know the bytes of the table.
+FakeJob table_job(MatrixFormat file);
+// Returns the text of a row; nullopt for some rows.
+std::optional<std::string> fake_text(int64_t row);
+// Opens a source of the texts of all rows.
+ColumnOpener fake_texts();
 
 // Returns unit vectors, row-major [rows.size(), dim].
 std::vector<float> fake_rows(RowRange rows, int64_t dim);

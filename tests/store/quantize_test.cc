@@ -198,9 +198,9 @@ TEST_F(FinalTypes, DamagedOrMissingRangesMakeTheFinalInvalid) {
 
 TEST_F(FinalTypes, AnyTypeIsMadeOfAFloat32FinalInItsOwnPlace) {
   assemble({});
-  reformat_final(path_, path_, {.type = OutputType::kUint8, .ranges_file = ""});
+  reformat_final(path_, path_, {.type = OutputType::kUint8, .ranges_file = ""}, {});
   EXPECT_EQ(values_of(path_), expected(OutputType::kUint8));
-  EXPECT_EQ(code_of([&] { reformat_final(path_, path_, {}); }), "store.damaged");
+  EXPECT_EQ(code_of([&] { reformat_final(path_, path_, {}, {}); }), "store.damaged");
 }
 
 TEST_F(FinalTypes, CombinedColumnsAreOfOneType) {

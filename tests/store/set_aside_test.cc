@@ -178,7 +178,7 @@ TEST_F(SetAside, DiscardedChunksArePendingNowAndLater) {
 TEST_F(SetAside, AFinalWithZerosKeepsItsListInAnotherFormat) {
   encode();
   assemble(QuarantinePolicy::kZeros, rows_);
-  reformat_final(path_, path_, {.type = OutputType::kFloat16, .ranges_file = ""});
+  reformat_final(path_, path_, {.type = OutputType::kFloat16, .ranges_file = ""}, {});
   EXPECT_EQ(set_aside_rows(path_, read_manifest(path_).value()), rows_);
 }
 

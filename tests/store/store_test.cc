@@ -140,7 +140,7 @@ TEST(TokenEmbeddings, OtherTypesKeepTheOffsets) {
   const FakeJob job = token_embeddings_job();
   run_fake_job(dir.path(), job);
   const std::string path = job.final_path(dir.path());
-  reformat_final(path, path, {.type = OutputType::kFloat16, .ranges_file = ""});
+  reformat_final(path, path, {.type = OutputType::kFloat16, .ranges_file = ""}, {});
   EXPECT_EQ(read_bytes(offsets_path(path)), expected_offsets(job));
   EXPECT_EQ(final_state(path, job.identity, true), FinalState::kValid);
 }

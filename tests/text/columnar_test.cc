@@ -22,6 +22,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Returns an array of values of one type.
+template <typename Builder>
+std::shared_ptr<arrow::Array> array_of(const std::vector<typename Builder::value_type>& values) {
+  Builder builder;
+  for (const auto value : values) EXPECT_TRUE(builder.Append(value).ok());
+  return builder.Finish().ValueOrDie();
+}
+
 class Columnar : public ::testing::TestWithParam<Container> {
  protected:
   InputOptions input(const std::shared_ptr<arrow::Array>& column, const Writing& writing = {}) {
@@ -247,6 +255,37 @@ TEST(ColumnarFormat, ParquetIsNoText) {
   InputOptions options;
   options.path = dir.write("in.txt", "PAR1 and more");
   EXPECT_EQ(error_of(options).code, "text.encoding");
+}
+
+// Values of other columns are copied as text.
+TEST_P(Columnar, OtherColumnsAreFieldsOfTheRows) {
+  const Texts texts = {"a", std::nullopt, "c"};
+  arrow::FieldVector fields = {arrow::field("text", arrow::utf8())};
+  arrow::ArrayVector columns = {text_array(texts, arrow::utf8())};
+  const auto add = [&](const char* name, const std::shared_ptr<arrow::Array>& column) {
+    fields.push_back(arrow::field(name, column->type()));
+    columns.push_back(column);
+  };
+  add("id", array_of<arrow::Int64Builder>({int64_t{1} << 60, 2, 3}));
+  add("score", array_of<arrow::DoubleBuilder>({0.5, 1, -2e300}));
+  add("good", array_of<arrow::BooleanBuilder>({true, false, true}));
+  add("day", array_of<arrow::Date32Builder>({0, 1, 19000}));
+  add("list", ids_array({{1}, {2}, {3}}, arrow::list(arrow::int32())));
+  auto options = file(
+      file_of(*arrow::Table::Make(arrow::schema(fields), columns), GetParam(), {.group_rows = 2}));
+  options.bad_row = BadRowPolicy::kReject;
+  const InputScan scan = scan_texts(options, {});
+  const auto reader = open_scanned_fields(options, scan, {"id", "score", "good", "day"});
+  std::string rows;
+  for (FieldRow row; reader->next(row);) {
+    rows += row.text.value_or("-");
+    for (const auto& field : row.fields) rows += "|" + field.value_or("-");
+    rows += "\n";
+  }
+  reader->finish();
+  EXPECT_EQ(rows, "a|1152921504606846976|0.5|true|1970-01-01\nc|3|-2e+300|true|2022-01-08\n");
+  EXPECT_EQ(refused([&] { require_fields(options, scan, {"list"}); }).code, "arrow.type");
+  EXPECT_EQ(refused([&] { require_fields(options, scan, {"none"}); }).code, "arrow.column");
 }
 
 }  // namespace

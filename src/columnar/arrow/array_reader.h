@@ -21,6 +21,10 @@ class ArraySource {
   // Goes to a place from which `row` can be reached by next(). Returns the number of the row that
   // next() then begins with; it is not above `row`.
   virtual int64_t seek(int64_t row) = 0;
+  virtual const arrow::Schema& schema() const = 0;  // of all columns of the file
+  // Returns the number of rows that the file states. Throws Error "arrow.damaged" for an Arrow IPC
+  // stream, which states none.
+  virtual int64_t rows() = 0;
 };
 
 // `file` must outlive the source. The functions throw what open_column() throws.

@@ -1,7 +1,9 @@
 #include "columnar/arrow/column_values.h"
 
 #include <arrow/array.h>
+#include <arrow/scalar.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <arrow/util/checked_cast.h>
 #include <fmt/format.h>
 #include <limits>
@@ -11,6 +13,7 @@
 #include "encode/error.h"
 
 #include "base/units.h"
+#include "columnar/arrow/vector_type.h"
 
 namespace encode {
 namespace {
@@ -22,7 +25,11 @@ bool is_text(const arrow::DataType& type) {
          type.id() == arrow::Type::STRING_VIEW;
 }
 
-bool is_readable(const arrow::DataType& type) {
+bool is_scalar(const arrow::DataType& type) {
+  return arrow::is_primitive(type.id()) || arrow::is_decimal(type.id());
+}
+
+bool is_row(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::DICTIONARY:
       return is_text(*checked_cast<const arrow::DictionaryType&>(type).value_type());
@@ -36,6 +43,18 @@ bool is_readable(const arrow::DataType& type) {
     default:
       return is_text(type);
   }
+}
+
+bool is_readable(const arrow::DataType& type, ColumnRequest::Values values) {
+  switch (values) {
+    case ColumnRequest::Values::kVectors:
+      return !descr_of(type).empty();
+    case ColumnRequest::Values::kAny:
+      return is_scalar(type) || (is_row(type) && !arrow::is_list_like(type.id()));
+    case ColumnRequest::Values::kRows:
+      break;
+  }
+  return is_row(type);
 }
 
 std::string names_of(const arrow::Schema& schema) {
@@ -99,10 +118,27 @@ std::string append_ids(const arrow::Array& values, std::pair<int64_t, int64_t> r
   }
 }
 
+[[noreturn]] void refuse_vectors(const arrow::Schema& schema, const ColumnRequest& request) {
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "arrow.vectors",
+               .what = "the file has no column of vectors",
+               .where = request.path,
+               .expected = fmt::format("a column '{}' of lists of a fixed size, of float32, "
+                                       "float16, int8 or uint8",
+                                       request.column),
+               .found = preview(schema.ToString(), 300),
+               .hint = "give a matrix that encode wrote"});
+}
+
 }  // namespace
 
 int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
   const std::vector<int> found = schema.GetAllFieldIndices(request.column);
+  const bool vectors = request.values == ColumnRequest::Values::kVectors;
+  const auto readable = [&] {
+    return is_readable(*schema.field(found.front())->type(), request.values);
+  };
+  if (vectors && (found.size() != 1 || !readable())) refuse_vectors(schema, request);
   if (found.size() != 1) {
     throw Error({.exit_code = ExitCode::kConfig,
                  .code = "arrow.column",
@@ -114,13 +150,15 @@ int column_index(const arrow::Schema& schema, const ColumnRequest& request) {
                  .found = names_of(schema),
                  .hint = "set the field to the name of a column of the top level"});
   }
+  if (readable()) return found.front();
   const arrow::DataType& type = *schema.field(found.front())->type();
-  if (is_readable(type)) return found.front();
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "arrow.type",
                .what = fmt::format("the column '{}' is not text", preview(request.column)),
                .where = request.path,
-               .expected = "strings, or lists of integers as token ids",
+               .expected = request.values == ColumnRequest::Values::kAny
+                               ? "strings, numbers, booleans, dates or times"
+                               : "strings, or lists of integers as token ids",
                .found = preview(type.ToString(), 200),
                .hint = "choose another column, or cast it to string when you write the file"});
 }
@@ -161,6 +199,8 @@ void ColumnValues::get(int64_t row, ColumnValue& value) {
   if (dictionary_ == nullptr) {
     if (is_text(*array_->type())) {
       get_text(*array_, row, value);
+    } else if (is_scalar(*array_->type())) {
+      get_scalar(row, value);
     } else {
       get_ids(row, value);
     }
@@ -210,6 +250,16 @@ void ColumnValues::get_ids(int64_t row, ColumnValue& value) {
   value.found = append_ids(*values, range, ids_);
   value.kind = value.found.empty() ? ColumnValue::Kind::kIds : ColumnValue::Kind::kBadIds;
   value.ids = ids_;
+}
+
+void ColumnValues::get_scalar(int64_t row, ColumnValue& value) {
+  file_.guarded([&] {
+    ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::Scalar> scalar, array_->GetScalar(row));
+    scalar_ = scalar->ToString();
+    return arrow::Status::OK();
+  });
+  value.kind = ColumnValue::Kind::kText;
+  value.text = scalar_;
 }
 
 }  // namespace encode

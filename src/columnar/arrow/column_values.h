@@ -4,6 +4,7 @@
 #include <arrow/type_fwd.h>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "columnar/arrow/opened_file.h"
@@ -12,9 +13,12 @@
 namespace encode {
 
 // Returns the index of the column that the request names among the fields of the schema. Throws
-// Error kConfig "arrow.column" if there is not exactly one, and "arrow.type" unless it holds
-// strings (string, large_string, string_view, or a dictionary of these) or lists of integers (list,
-// large_list, or fixed_size_list of at least one).
+// Error kConfig "arrow.column" if there is not exactly one, and "arrow.type" unless it holds what
+// the request allows:
+// - kRows: strings (string, large_string, string_view, or a dictionary of these), or lists of
+//   integers (list, large_list, or fixed_size_list of at least one);
+// - kAny: strings, and numbers, booleans, dates, times and decimals.
+// For kVectors it throws Error kData "arrow.vectors" instead of both.
 int column_index(const arrow::Schema& schema, const ColumnRequest& request);
 
 // The array that is being read. Not thread-safe.
@@ -36,6 +40,7 @@ class ColumnValues {
   void check_texts(const std::shared_ptr<arrow::Array>& texts);
   void get_text(const arrow::Array& texts, int64_t row, ColumnValue& value) const;
   void get_ids(int64_t row, ColumnValue& value);
+  void get_scalar(int64_t row, ColumnValue& value);
 
   const OpenedFile& file_;
   std::shared_ptr<arrow::Array> array_;
@@ -43,6 +48,7 @@ class ColumnValues {
   std::shared_ptr<arrow::ArrayData> checked_dictionary_;  // the last dictionary that was checked
   int64_t size_ = 0;
   std::vector<int32_t> ids_;
+  std::string scalar_;  // the text of a value that is no string
 };
 
 }  // namespace encode

@@ -21,6 +21,7 @@ class Batches {
   virtual const arrow::Schema& schema() const = 0;
   // Returns null at the end.
   virtual arrow::Result<std::shared_ptr<arrow::RecordBatch>> next() = 0;
+  virtual arrow::Result<int64_t> count_rows() = 0;
 };
 
 class FileBatches final : public Batches {
@@ -32,6 +33,7 @@ class FileBatches final : public Batches {
     if (next_ >= reader_->num_record_batches()) return nullptr;
     return reader_->ReadRecordBatch(next_++);
   }
+  arrow::Result<int64_t> count_rows() override { return reader_->CountRows(); }
 
  private:
   std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader_;
@@ -50,6 +52,9 @@ class StreamBatches final : public Batches {
     ARROW_RETURN_NOT_OK(reader_->ReadNext(&batch));
     if (batch == nullptr) ARROW_RETURN_NOT_OK(check_end());
     return batch;
+  }
+  arrow::Result<int64_t> count_rows() override {
+    return arrow::Status::Invalid("an Arrow stream, and no Arrow file");
   }
 
  private:
@@ -74,8 +79,16 @@ class IpcSource final : public ArraySource {
  public:
   explicit IpcSource(OpenedFile& file) : file_(file) {
     open({});
-    column_ = column_index(batches_->schema(), file_.request());
+    schema_ = std::make_shared<arrow::Schema>(batches_->schema());
+    column_ = column_index(*schema_, file_.request());
     open({column_});
+  }
+
+  const arrow::Schema& schema() const override { return *schema_; }
+  int64_t rows() override {
+    int64_t rows = 0;
+    file_.guarded([&] { return batches_->count_rows().Value(&rows); });
+    return rows;
   }
 
   std::shared_ptr<arrow::Array> next() override {
@@ -126,6 +139,7 @@ class IpcSource final : public ArraySource {
 
   OpenedFile& file_;
   std::unique_ptr<Batches> batches_;
+  std::shared_ptr<arrow::Schema> schema_;
   int column_ = 0;
   int64_t row_ = 0;  // the row that next() begins with
 };

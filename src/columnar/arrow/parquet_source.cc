@@ -3,6 +3,7 @@
 #include <array>
 #include <arrow/array.h>
 #include <arrow/record_batch.h>
+#include <arrow/type.h>
 #include <cstring>
 #include <fmt/format.h>
 #include <parquet/arrow/reader.h>
@@ -35,6 +36,8 @@ class ParquetSource final : public ArraySource {
 
   std::shared_ptr<arrow::Array> next() override;
   int64_t seek(int64_t row) override;
+  const arrow::Schema& schema() const override { return *schema_; }
+  int64_t rows() override { return starts_.back(); }
 
  private:
   void check_footer_size() const;
@@ -46,6 +49,7 @@ class ParquetSource final : public ArraySource {
 
   OpenedFile& file_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::shared_ptr<arrow::Schema> schema_;
   std::vector<int> leaves_;
   std::vector<int64_t> starts_;  // the first row of each row group, and the number of rows
   size_t group_ = 0;             // the row group that `batches_` reads
@@ -69,9 +73,8 @@ ParquetSource::ParquetSource(OpenedFile& file) : file_(file) {
     builder.memory_pool(file_.pool())->properties(conversion);
     return builder.Build(&reader_);
   });
-  std::shared_ptr<arrow::Schema> schema;
-  file_.guarded([&] { return reader_->GetSchema(&schema); });
-  const int column = column_index(*schema, file_.request());
+  file_.guarded([&] { return reader_->GetSchema(&schema_); });
+  const int column = column_index(*schema_, file_.request());
   append_leaves(reader_->manifest().schema_fields.at(static_cast<size_t>(column)), leaves_);
   count_rows();
 }

@@ -2,6 +2,8 @@
 #include "columnar/plugin.h"
 
 #include "columnar/arrow/array_reader.h"
+#include "columnar/arrow/table_writer.h"
+#include "columnar/arrow/vector_reader.h"
 
 namespace encode {
 namespace {
@@ -15,6 +17,8 @@ std::unique_ptr<ColumnReader> open_array_reader(ByteFile& file, const ColumnRequ
 
 extern "C" __attribute__((visibility("default"))) const encode::ArrowPlugin* encode_arrow_plugin() {
   static const encode::ArrowPlugin plugin = {.version = encode::ArrowPlugin::kVersion,
-                                             .open_column = encode::open_array_reader};
+                                             .open_column = encode::open_array_reader,
+                                             .open_table_writer = encode::make_table_writer,
+                                             .open_vectors = encode::make_vector_reader};
   return &plugin;
 }

@@ -211,8 +211,11 @@ void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
 
 void check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams, RunLog& log) {
   std::vector<StreamDisk> disks;
-  for (const StreamPlan& stream : streams)
+  for (const StreamPlan& stream : streams) {
     disks.push_back(stream_disk(config, stream.config.name(), stream.scan.rows, stream.effective));
+    disks.back().column_bytes =
+        column_bytes(config.store.final_format, stream.scan.rows, stream.scan.text_bytes);
+  }
   const auto [need, space] = check_experiment_disk(config, std::move(disks));
   if (need.peak_bytes <= space.usable_bytes) return;
   log.warning("disk", fmt::format("the run needs up to {} of disk space, and {} has {} free",

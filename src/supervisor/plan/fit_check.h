@@ -53,7 +53,7 @@ void check_model_fits(const ModelDirectory& directory, const ResultOptions& opti
                       const std::optional<MemoryLimit>& limit);
 
 // A stream with its numbers for disk_need(). `vectors` is the number of rows; with token embeddings
-// it is at least that.
+// it is at least that. The caller sets `column_bytes`.
 StreamDisk stream_disk(const RunConfig& config, const std::string& name, int64_t vectors,
                        const EffectiveResult& effective);
 // The need of a whole experiment on the file system of its finals, and the space there.

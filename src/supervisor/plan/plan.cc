@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
 #include "supervisor/plan/chunk_size.h"
+#include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/input_scans.h"
 #include "supervisor/plan/output_guard.h"
@@ -210,7 +211,9 @@ std::string combined_name(const CombineConfig& combine) {
 }
 
 std::string standard_path_of(const StoreOptions& store, const std::string& final_path) {
-  return store.final_format.type == OutputType::kFloat32 ? final_path : final_path + ".float32.npy";
+  const FinalFormat& format = store.final_format;
+  const bool same = format.type == OutputType::kFloat32 && format.file == MatrixFormat::kNpy;
+  return same ? final_path : final_path + ".float32.npy";
 }
 
 void protect_inputs(const RunConfig& config, OutputGuard& guard) {
@@ -222,8 +225,9 @@ void protect_inputs(const RunConfig& config, OutputGuard& guard) {
 }
 
 std::string final_path_of(const RunConfig& config, const std::string& stream_name) {
-  return config.store.output.empty() ? final_path(config.store.cache_dir, stream_name)
-                                     : config.store.output;
+  return config.store.output.empty()
+             ? final_path(config.store.cache_dir, stream_name, config.store.final_format.file)
+             : config.store.output;
 }
 
 void check_outputs(const RunConfig& config, OutputGuard guard) {
@@ -251,7 +255,10 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     plan.streams.push_back(begin_stream_plan(config, stream, model));
     models.warn(length_warnings(model.directory, stream.result));
   }
-  if (purpose == PlanPurpose::kRun) check_outputs(config, std::move(guard));
+  if (purpose == PlanPurpose::kRun) {
+    require_tables(config.store, plan.streams);
+    check_outputs(config, std::move(guard));
+  }
   for (StreamPlan& planned : plan.streams) {
     InputOptions& input = planned.config.input;
     if (input.path == "-")
@@ -272,6 +279,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     const OpenedModel& model = models.open(config.streams[i].result);
     settle_settings(planned, model.directory, gpu, log);
     if (purpose == PlanPurpose::kRun) {
+      require_columns(config.store, planned);
       warn_of_memory(planned, model.directory, limit, log);
       chunk_sizes.choose(model.directory, planned);
     }

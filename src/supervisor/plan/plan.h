@@ -51,8 +51,8 @@ enum class PlanPurpose {
 
 // Opens the models, checks the outputs of a run, and reads every input once, several inputs at a
 // time. Throws the errors of
-// resolve_model(), open_model_directory(), effective_result(), OutputGuard, spool_standard_input()
-// and scan_inputs(). Also throws Error:
+// resolve_model(), open_model_directory(), effective_result(), OutputGuard, require_tables(),
+// spool_standard_input(), scan_inputs() and require_columns(). Also throws Error:
 //   kConfig  a stream of a combined matrix has token embeddings, or rows of token ids have a prompt
 //   kData    the streams of a combined matrix have different numbers of rows
 RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log);
@@ -64,7 +64,8 @@ std::string combined_name(const CombineConfig& combine);  // "train_combined"
 // Returns the path of the final matrix of a stream.
 std::string final_path_of(const RunConfig& config, const std::string& stream_name);
 // Returns the path to which a worker writes its float32 rows in standard mode. This is the path of
-// the final if the final is float32. Otherwise it is a file beside the final, which is converted.
+// the final if the final is a .npy file of float32. Otherwise it is a file beside the final, which
+// is converted.
 std::string standard_path_of(const StoreOptions& store, const std::string& final_path);
 
 }  // namespace encode

@@ -9,7 +9,9 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/names.h"
 #include "base/units.h"
+#include "supervisor/plan/final_table.h"
 #include "supervisor/plan/quarantine.h"
 
 namespace encode {
@@ -73,13 +75,9 @@ bool StreamFinisher::fits_policy(const Manifest& manifest) const {
 // final it returns false.
 bool StreamFinisher::reformat(const StreamPlan& stream) const {
   const std::optional<Manifest> manifest = read_manifest(stream.final_path);
-  const std::string wanted(to_string(options_.final_format.type));
+  const std::string wanted = describe(options_.final_format);
   if (manifest->type == OutputType::kFloat32) {
-    reformat_final(stream.final_path, stream.final_path, options_.final_format);
-    log_.info("final_reformatted",
-              fmt::format("{}: converted the float32 matrix in {} to {}", stream.config.name(),
-                          stream.final_path, wanted),
-              {{"stream", stream.config.name()}, {"output_dtype", wanted}});
+    convert(stream.final_path, stream);
     return true;
   }
   log_.info("final_other_type",
@@ -90,15 +88,42 @@ bool StreamFinisher::reformat(const StreamPlan& stream) const {
   return false;
 }
 
+// Looks for a float32 final of another file format, which has another name. A final with rows that
+// were set aside is not taken: `encode retry-failed` may have asked for these rows.
+bool StreamFinisher::convert_other_file(const StreamPlan& stream) const {
+  if (!options_.output.empty()) return false;
+  for (const auto& [name, format] : kMatrixFormats) {
+    if (format == options_.final_format.file) continue;
+    const std::string path = encode::final_path(options_.cache_dir, stream.config.name(), format);
+    if (final_state(path, stream.identity, /*check_hash=*/true) != FinalState::kValid) continue;
+    const std::optional<Manifest> manifest = read_manifest(path);
+    if (manifest->type != OutputType::kFloat32 || manifest->quarantine != QuarantinePolicy::kError)
+      continue;
+    convert(path, stream);
+    return true;
+  }
+  return false;
+}
+
+void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& stream) const {
+  const std::string wanted = describe(options_.final_format);
+  reformat_final(float32_path, stream.final_path, options_.final_format,
+                 columns_of(options_, stream));
+  log_.info("final_reformatted",
+            fmt::format("{}: converted the float32 matrix in {} to {}", stream.config.name(),
+                        float32_path, wanted),
+            {{"stream", stream.config.name()}, {"output_dtype", wanted}});
+}
+
 bool StreamFinisher::keep_final(const StreamPlan& stream) const {
   if (options_.fresh) {
     remove_final(stream.final_path);
-    if (!is_float32()) remove_final(standard_path(stream));
+    if (standard_path(stream) != stream.final_path) remove_final(standard_path(stream));
     return false;
   }
   switch (final_state(stream.final_path, stream.identity, /*check_hash=*/true)) {
     case FinalState::kAbsent:
-      return false;
+      return convert_other_file(stream);
     case FinalState::kValid:
       remove_durably(publishing_path(stream.final_path));  // is left if a kill came after the end
       if (!fits_policy(*read_manifest(stream.final_path))) {
@@ -119,7 +144,7 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
       log_.warning("final_damaged",
                    fmt::format("{} is damaged or unfinished; it is made again", stream.final_path),
                    {{"path", stream.final_path}});
-      return false;
+      return convert_other_file(stream);
     case FinalState::kForeign:
       break;
   }
@@ -213,7 +238,7 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
   if (!encoded && stream.identity.rows > 0) return state;
   if (!encoded) begin_final(path, stream.identity)->publish({}, {.device = "none"});
   if (path != stream.final_path) {
-    reformat_final(path, stream.final_path, options_.final_format);
+    reformat_final(path, stream.final_path, options_.final_format, columns_of(options_, stream));
     remove_final(path);
   }
   state.finished = state.encoded = true;
@@ -243,8 +268,10 @@ StreamState StreamFinisher::from_chunks(const StreamPlan& stream, ChunkStore& st
 
 void StreamFinisher::publish(const StreamPlan& stream, ChunkStore& store,
                              const std::vector<SetAsideRow>& rows) const {
-  const FinalContent content = {
-      .format = options_.final_format, .quarantine = options_.quarantine, .set_aside = rows};
+  const FinalContent content = {.format = options_.final_format,
+                                .quarantine = options_.quarantine,
+                                .set_aside = rows,
+                                .columns = columns_of(options_, stream)};
   store.assemble(stream.final_path, content, [this](int64_t /*chunk*/) {
     if (stop_.number() != 0) throw Stopped();
   });

@@ -52,7 +52,8 @@ class StreamFinisher {
   // Must be called at the start of a run. With StoreOptions::fresh it deletes the old final and
   // chunks. Otherwise it
   //   - keeps a valid final,
-  //   - converts a valid float32 final if another format is wanted,
+  //   - converts a valid float32 final if another format is wanted, also one that an earlier run
+  //     has left in the cache directory as a file of another format,
   //   - keeps the committed chunks, and assembles the final if no chunk is missing.
   // Throws Error kConfig that names the differing fields if the final or the chunks belong to
   // another run. Also throws what ChunkStore::open() throws, and Error "run.fresh" if an old file
@@ -83,7 +84,8 @@ class StreamFinisher {
  private:
   bool keep_final(const StreamPlan& stream) const;
   bool reformat(const StreamPlan& stream) const;
-  bool is_float32() const { return options_.final_format.type == OutputType::kFloat32; }
+  bool convert_other_file(const StreamPlan& stream) const;
+  void convert(const std::string& float32_path, const StreamPlan& stream) const;
   StreamState finish_standard(const StreamPlan& stream) const;
   StreamState from_chunks(const StreamPlan& stream, ChunkStore& store) const;
   void publish(const StreamPlan& stream, ChunkStore& store,

@@ -12,6 +12,8 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/names.h"
+#include "base/path_kind.h"
 #include "base/units.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/cache_report.h"
@@ -20,7 +22,6 @@ namespace encode {
 namespace {
 
 constexpr std::string_view kChunksSuffix = "_chunks";
-constexpr std::string_view kManifestSuffix = "_embeddings.npy.manifest.json";
 constexpr int64_t kMaxInteger = INT64_MAX / 2;
 
 // Calls `read` and turns its Error into a sentence. Returns false if there was one.
@@ -200,6 +201,24 @@ std::vector<std::string> list_cache(const std::string& cache_dir) {
   }
 }
 
+// Returns the path of a stream's final, in the first format in which the directory has it.
+std::string found_final(const std::string& cache_dir, const std::string& stream) {
+  for (const auto& [name, format] : kMatrixFormats) {
+    std::string path = final_path(cache_dir, stream, format);
+    if (path_exists(manifest_path(path), "status.directory")) return path;
+  }
+  return final_path(cache_dir, stream);
+}
+
+// Returns the stream that has the manifest of a final with this name; "" for other files.
+std::string stream_of_manifest(const std::string& name) {
+  for (const auto& [format_name, format] : kMatrixFormats) {
+    const std::string suffix = manifest_path("_embeddings" + suffix_of(format));
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return "";
+}
+
 // Adds the streams that have left files in the directory and that the request does not name.
 std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
                                                const ReportedRows& reported) {
@@ -208,7 +227,7 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
   for (const StatusRequest::Stream& stream : streams) names.insert(stream.name);
   const auto add = [&](const std::string& name) {
     if (names.insert(name).second)
-      streams.push_back({.name = name, .final_path = final_path(request.cache_dir, name)});
+      streams.push_back({.name = name, .final_path = found_final(request.cache_dir, name)});
   };
   const std::vector<std::string> entries = list_cache(request.cache_dir);
   if (!request.streams.empty()) return streams;
@@ -216,7 +235,7 @@ std::vector<StatusRequest::Stream> all_streams(const StatusRequest& request,
     const std::string path = request.cache_dir + "/" + name;
     if (name.ends_with(kChunksSuffix) && is_directory(path))
       add(name.substr(0, name.size() - kChunksSuffix.size()));
-    if (name.ends_with(kManifestSuffix)) add(name.substr(0, name.size() - kManifestSuffix.size()));
+    if (const std::string stream = stream_of_manifest(name); !stream.empty()) add(stream);
   }
   for (const auto& [name, rows] : reported) add(name);
   return streams;

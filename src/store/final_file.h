@@ -1,0 +1,49 @@
+// The file of a final, whatever its format. A final is written from its first row to its last, and
+// is published under its name only when it is complete.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encode/store.h"
+
+namespace encode {
+
+// A writer that is destroyed before publish() removes its temporary file and changes nothing else.
+// A writer that has thrown cannot be used any more. Not thread-safe.
+class FinalFile {
+ public:
+  virtual ~FinalFile() = default;
+  // Appends whole rows to a float32 matrix. Throws Error kData "store.nonfinite" if a value is not
+  // finite, kIoError, and kInternal for a part of a row or for more rows than the matrix has.
+  virtual void append(std::span<const float> values) = 0;
+  // Appends whole rows of any type, with the items of npy_type(). Throws as append() does.
+  virtual void append_bytes(std::span<const std::byte> bytes) = 0;
+  // Publishes the file. When publish() returns, the file survives power loss. Throws Error
+  // kInternal if rows are missing, and kIoError.
+  virtual void publish() = 0;
+
+  virtual const std::string& path() const = 0;  // of the published file
+  virtual int64_t rows_written() const = 0;     // the rows that were appended
+  // These two are for the published file.
+  virtual int64_t bytes_written() const = 0;
+  virtual std::string xxh3_hex() const = 0;
+};
+
+// The values of the columns beside the vectors of a table.
+struct FinalColumns {
+  ColumnOpener open;                  // of the columns that the input has
+  std::vector<int64_t> dropped = {};  // the rows of the stream that the final lacks, ascending
+};
+
+// Begins the file of a final at `path`. `manifest` has its identity, its format and its numbers of
+// rows and columns. `columns` must outlive the file. Throws Error kCantCreate, kNoPermission,
+// kIoError, and for a table kUnavailable "arrow.plugin" and what columns.open() throws.
+std::unique_ptr<FinalFile> begin_final_file(const std::string& path, const Manifest& manifest,
+                                            const FinalColumns& columns);
+
+}  // namespace encode

@@ -1,0 +1,122 @@
+#include "store/table_file.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "encode/error.h"
+
+#include "store/matrix_file.h"
+
+namespace encode {
+namespace {
+
+TableSchema schema_of(const std::string& path, const Manifest& manifest) {
+  TableSchema schema = {.parquet = manifest.file == MatrixFormat::kParquet,
+                        .path = path,
+                        .descr = std::string(npy_type(manifest.type)),
+                        .items = manifest.columns,
+                        .columns = {},
+                        .metadata = {{"encode.output_dtype", std::string(to_string(manifest.type))},
+                                     {"encode.dim", fmt::to_string(manifest.identity.dim)}}};
+  for (const std::string& name : manifest.table_columns)
+    schema.columns.push_back({.name = name, .numbers = name == kRowColumn});
+  return schema;
+}
+
+int64_t item_bytes(const std::string& descr) { return descr == "<f4" ? 4 : descr == "<f2" ? 2 : 1; }
+
+}  // namespace
+
+TableFile::TableFile(const std::string& path, const Manifest& manifest, const FinalColumns& columns)
+    : schema_(schema_of(path, manifest)),
+      rows_(manifest.vectors()),
+      row_bytes_(manifest.columns * item_bytes(schema_.descr)),
+      columns_(columns),
+      file_(path, 0),
+      writer_(open_table_writer(*this, schema_)) {
+  const bool from_input =
+      std::any_of(schema_.columns.begin(), schema_.columns.end(),
+                  [](const TableSchema::Column& column) { return !column.numbers; });
+  if (from_input) source_ = columns.open();
+  group_.columns.resize(schema_.columns.size());
+}
+
+void TableFile::append(std::span<const float> values) {
+  require_finite(values, schema_.items, [this](int64_t row) {
+    return fmt::format("{}: row {}", file_.path(), rows_written_ + row);
+  });
+  append_bytes(std::as_bytes(values));
+}
+
+void TableFile::append_bytes(std::span<const std::byte> bytes) {
+  require_whole_rows(file_.path(), bytes, {.row_bytes = row_bytes_, .most = rows_ - rows_written_});
+  const auto row_bytes = static_cast<size_t>(row_bytes_);
+  for (size_t at = 0; at < bytes.size(); at += row_bytes) append_row(bytes.subspan(at, row_bytes));
+}
+
+void TableFile::append_row(std::span<const std::byte> vector) {
+  skip_dropped();
+  read_row();
+  append_columns();
+  group_.vectors.insert(group_.vectors.end(), vector.begin(), vector.end());
+  group_bytes_ += row_bytes_;
+  ++group_.rows;
+  ++rows_written_;
+  if (group_bytes_ >= kGroupBytes || group_.rows >= kMostGroupRows) write_group();
+}
+
+// Takes the values of the row stream_row_ from the input.
+void TableFile::read_row() {
+  if (source_ != nullptr) source_->next(values_);
+  ++stream_row_;
+}
+
+// Passes over the rows of the stream that the table lacks.
+void TableFile::skip_dropped() {
+  while (dropped_ < columns_.dropped.size() && columns_.dropped[dropped_] == stream_row_) {
+    read_row();
+    ++dropped_;
+  }
+}
+
+void TableFile::append_columns() {
+  auto value = values_.cbegin();
+  for (size_t i = 0; i < schema_.columns.size(); ++i) {
+    TableRows::Column& column = group_.columns[i];
+    if (schema_.columns[i].numbers) {
+      column.numbers.push_back(stream_row_ - 1);
+      group_bytes_ += static_cast<int64_t>(sizeof(int64_t));
+      continue;
+    }
+    if (*value) column.bytes += **value;
+    column.offsets.push_back(static_cast<int32_t>(column.bytes.size()));
+    column.present.push_back(*value ? 1 : 0);
+    group_bytes_ += static_cast<int64_t>(sizeof(int32_t)) + (*value ? std::ssize(**value) : 0);
+    ++value;
+  }
+}
+
+void TableFile::write_group() {
+  if (group_.rows == 0) return;
+  writer_->write(group_);
+  group_.rows = group_bytes_ = 0;
+  group_.vectors.clear();
+  for (TableRows::Column& column : group_.columns) column = {};
+}
+
+void TableFile::publish() {
+  require_all_rows(file_.path(), rows_, rows_written_);
+  write_group();
+  skip_dropped();  // the last rows of the stream
+  if (source_ != nullptr) source_->finish();
+  writer_->finish();
+  file_.commit();
+}
+
+void TableFile::write(std::span<const char> bytes) {
+  hash_.update(bytes.data(), bytes.size());
+  file_.write(bytes.data(), bytes.size());
+}
+
+}  // namespace encode

@@ -1,0 +1,73 @@
+// Tests the keys of the final's file format and columns: what is read, and what is refused.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+
+#include "base/refused.h"
+#include "config/load.h"
+#include "support/temp_dir.h"
+
+namespace encode::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+RunConfig load(const std::string& output, const std::string& input = "{file: a.jsonl, field: t}") {
+  const TempDir dir;
+  return load_config(dir.write("run.yaml", "semantic: {model: m}\noutput: {" + output +
+                                               "}\ninput: " + input + "\n"),
+                     {})
+      .run;
+}
+
+TEST(OutputKeys, AreANpyFileByDefault) {
+  EXPECT_EQ(load("").store.final_format, FinalFormat());
+}
+
+TEST(OutputKeys, NameTheFormatAndTheColumns) {
+  const FinalFormat format =
+      load("file: a.parquet, format: parquet, columns: [row, text, /a/b, \"two words\"]")
+          .store.final_format;
+  EXPECT_EQ(format.file, MatrixFormat::kParquet);
+  EXPECT_THAT(format.columns, ElementsAre("row", "text", "/a/b", "two words"));
+  EXPECT_EQ(load("format: arrow").store.final_format.file, MatrixFormat::kArrow);
+}
+
+TEST(OutputKeys, OfFlagsOverrideTheFile) {
+  const TempDir dir;
+  const std::string path = dir.write("run.yaml",
+                                     "semantic: {model: m}\noutput: {format: arrow}\n"
+                                     "input: {file: a.jsonl, field: t}\n");
+  const FinalFormat format =
+      load_config(path, {{.key = "output.format", .value = "parquet", .flag = "--output-format"},
+                         {.key = "output.columns", .value = "row,id", .flag = "--columns"}})
+          .run.store.final_format;
+  EXPECT_EQ(format.file, MatrixFormat::kParquet);
+  EXPECT_THAT(format.columns, ElementsAre("row", "id"));
+}
+
+TEST(OutputKeys, ThatDoNotFitAreRefused) {
+  const auto code = [](const std::string& output, const std::string& input) {
+    const ErrorDetail error = refused([&] { load(output, input); });
+    EXPECT_EQ(error.exit_code, ExitCode::kConfig) << output;
+    return error.code;
+  };
+  const std::string jsonl = "{file: a.jsonl, field: t}";
+  const std::string lines = "{file: a.txt}";
+  EXPECT_EQ(code("format: feather", jsonl), "config.value");
+  EXPECT_EQ(code("columns: [row]", jsonl), "config.conflict") << "a .npy file has no columns";
+  EXPECT_EQ(code("format: parquet, columns: [embedding]", jsonl), "config.conflict");
+  EXPECT_EQ(code("format: parquet, columns: [row, row]", jsonl), "config.value");
+  EXPECT_EQ(code("format: parquet, columns: [id]", lines), "config.conflict");
+  EXPECT_EQ(code("format: parquet, file: a.npy", jsonl), "config.conflict");
+  EXPECT_EQ(code("file: a.parquet", jsonl), "config.conflict");
+  EXPECT_EQ(load("format: parquet, columns: [row, text]", lines).store.final_format.columns.size(),
+            2U);
+}
+
+}  // namespace
+}  // namespace encode::testing
