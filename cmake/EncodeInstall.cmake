@@ -13,16 +13,18 @@ set(private_dir lib/encode)
 set(share ${CMAKE_BINARY_DIR}/share)
 set(maintainer "encode maintainers <maintainers@encode.example.org>")
 
-# encode itself prints the manual page and the completions.
+# encode itself prints the manual page and the completions. A manual page is compressed, as Debian requires.
 file(MAKE_DIRECTORY ${share})
-add_custom_command(OUTPUT ${share}/encode.1 ${share}/encode ${share}/_encode ${share}/encode.fish
+find_program(GZIP gzip REQUIRED)
+add_custom_command(OUTPUT ${share}/encode.1.gz ${share}/encode ${share}/_encode ${share}/encode.fish
   COMMAND encode man > ${share}/encode.1
+  COMMAND ${GZIP} -9nf ${share}/encode.1
   COMMAND encode completions bash > ${share}/encode
   COMMAND encode completions zsh > ${share}/_encode
   COMMAND encode completions fish > ${share}/encode.fish
   DEPENDS encode
   COMMENT "Writing the manual page and the completions")
-add_custom_target(encode_share ALL DEPENDS ${share}/encode.1)
+add_custom_target(encode_share ALL DEPENDS ${share}/encode.1.gz)
 
 # An installed program finds the libraries that a package brings in the private folder. LD_LIBRARY_PATH comes before this path.
 set_target_properties(encode PROPERTIES INSTALL_RPATH "$ORIGIN/../${private_dir}")
@@ -38,7 +40,7 @@ if(ENCODE_HAVE_ARROW)
   set_target_properties(encode_arrow_plugin PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/arrow")
   install(TARGETS encode_arrow_plugin LIBRARY DESTINATION ${private_dir} COMPONENT programs)
 endif()
-install(FILES ${share}/encode.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
+install(FILES ${share}/encode.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
 install(FILES ${share}/encode DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT programs)
 install(FILES ${share}/encode.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT programs)
 install(FILES ${share}/_encode DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT plain)
@@ -55,16 +57,27 @@ function(link_to name folder)
     file(CREATE_LINK \"${folder}\" \"\${link}\" SYMBOLIC)" COMPONENT local)
 endfunction()
 
+# strip_at(FOLDER COMPONENT): at the time of installation, removes the symbols of the libraries in lib/encode/FOLDER.
+function(strip_at folder component)
+  install(CODE "
+    file(GLOB libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${private_dir}/${folder}/*.so*\")
+    execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded \${libraries} COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
+endfunction()
+
 if(ENCODE_HAVE_TORCH)
   link_to(torch ${TORCH_ROOT})
   file(GLOB torch_libraries ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so ${TORCH_ROOT}/lib/libgomp*)
   file(GLOB nvidia_libraries ${TORCH_ROOT}/../nvidia/cu13/lib/libcudart.so.* ${TORCH_ROOT}/../nvidia/cu13/lib/libcupti.so.*)
   install(FILES ${torch_libraries} DESTINATION ${private_dir}/torch/lib COMPONENT libtorch EXCLUDE_FROM_ALL)
   install(FILES ${nvidia_libraries} DESTINATION ${private_dir}/nvidia/cu13/lib COMPONENT libtorch EXCLUDE_FROM_ALL)
+  strip_at(torch/lib libtorch)
+  strip_at(nvidia/cu13/lib libtorch)
 endif()
 if(ENCODE_HAVE_ARROW)
   link_to(arrow ${ARROW_ROOT})
   install(FILES ${arrow_libraries} DESTINATION ${private_dir}/arrow COMPONENT arrow EXCLUDE_FROM_ALL)
+  strip_at(arrow arrow)
 endif()
 
 include(EncodeDebian)

@@ -28,7 +28,7 @@ def copy_wheel(wheel, folder):
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             path = pathlib.PurePosixPath(name)
-            if not path.parts[0].endswith(".dist-info") or not path.name.upper().startswith(LICENCE_WORDS):
+            if name.endswith("/") or not path.parts[0].endswith(".dist-info") or not path.name.upper().startswith(LICENCE_WORDS):
                 continue
             target = folder / f"{path.parts[0].removesuffix('.dist-info')}-{path.stem}.txt"
             target.write_bytes(archive.read(name))
