@@ -175,14 +175,18 @@ make_wheel() {
 # make_deb encode|encode-libtorch: makes one Debian package with cpack.
 make_deb() {
   local name=$1 folder=$ROOT/build/debian/$1 components='programs;arrow;debian' parts=(--needs torch-cpu --contains arrow) deb
-  if [[ $name == encode-libtorch ]]; then components='libtorch;debian_libtorch' parts=(--contains torch-cpu); fi
+  local compression=xz
+  if [[ $name == encode-libtorch ]]; then
+    components='libtorch;debian_libtorch' parts=(--contains torch-cpu)
+    compression=gzip # xz would take five minutes
+  fi
   mkdir -p "$folder"
   describe "$folder" "$name" "${parts[@]}"
   cp "$ROOT/packaging/debian/$name.copyright" "$folder/copyright"
   sed "s/@NAME@/$name/; s/@VERSION@/$(fact version)/; s/@DATE@/$(date -u -R -d "$(fact commit_date)")/" \
     "$ROOT/packaging/debian/changelog.in" | gzip -9n >"$folder/changelog.gz"
   SOURCE_DATE_EPOCH=$(date -u -d "$(fact commit_date)" +%s) cpack --config "$ROOT/build/CPackConfig.cmake" -G DEB \
-    -D CPACK_COMPONENTS_ALL="$components" >"$ROOT/build/debian/$name.log" 2>&1 || die "$(tail -20 "$ROOT/build/debian/$name.log")"
+    -D CPACK_COMPONENTS_ALL="$components" -D CPACK_DEBIAN_COMPRESSION_TYPE="$compression" >"$ROOT/build/debian/$name.log" 2>&1 || die "$(tail -20 "$ROOT/build/debian/$name.log")"
   deb=$ROOT/out/${name}_$(fact version)_$(dpkg --print-architecture).deb
   say "deb: ${deb#"$ROOT/"} ($(($(stat -c %s "$deb") / 1000000)) MB)"
 }

@@ -15,7 +15,7 @@ namespace {
 
 // A build has encode-worker beside encode. An installation has it in the private folder.
 std::string worker_program() {
-  const std::string chosen = environment_variable("ENCODE_WORKER");
+  std::string chosen = environment_variable("ENCODE_WORKER");
   if (!chosen.empty()) return chosen;
   const std::string folder = program_folder();
   const std::string installed = folder + "/" + kPrivateFolder + "/encode-worker";

@@ -1,8 +1,8 @@
 // The manual page encode(1).
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sstream>
+#include <vector>
 
 #include "encode/error.h"
 
@@ -36,17 +36,20 @@ std::vector<Meaning> exit_codes() {
   };
 }
 
-const std::array<Meaning, 8> kVariables = {{
-    {"TORCH_ROOT", "Folder of a LibTorch 2.11 (with lib/) that encode-worker uses."},
-    {"ARROW_ROOT", "Folder of Arrow C++ (libarrow.so, libparquet.so) for Parquet and Arrow files."},
-    {"ENCODE_WORKER", "Path of encode-worker, if it is not installed with encode."},
-    {"ENCODE_CPU_CAPABILITY",
-     "Most advanced instruction set to use: baseline, avx2, avx512, avx512bf16 or amx."},
-    {"ENCODE_CUDA_KERNELS", "off: use LibTorch's operations instead of the CUDA plugin."},
-    {"CUDA_VISIBLE_DEVICES", "The GPUs that encode sees."},
-    {"HF_HOME, HF_HUB_CACHE", "Where downloaded models are."},
-    {"HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE", "Server, token and network use of encode pull."},
-}};
+std::vector<Meaning> variables() {
+  return {
+      {"TORCH_ROOT", "Folder of a LibTorch 2.11 (with lib/) that encode-worker uses."},
+      {"ARROW_ROOT",
+       "Folder of Arrow C++ (libarrow.so, libparquet.so) for Parquet and Arrow files."},
+      {"ENCODE_WORKER", "Path of encode-worker, if it is not installed with encode."},
+      {"ENCODE_CPU_CAPABILITY",
+       "Most advanced instruction set to use: baseline, avx2, avx512, avx512bf16 or amx."},
+      {"ENCODE_CUDA_KERNELS", "off: use LibTorch's operations instead of the CUDA plugin."},
+      {"CUDA_VISIBLE_DEVICES", "The GPUs that encode sees."},
+      {"HF_HOME, HF_HUB_CACHE", "Where downloaded models are."},
+      {"HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE", "Server, token and network use of encode pull."},
+  };
+}
 
 // Escapes what roff would read as a command. A hyphen becomes a minus sign, which can be copied.
 std::string escaped(const std::string& text) {
@@ -169,7 +172,7 @@ std::string manual_page(const CommandEntry& root, const std::string& version,
       ".SH CONFIG FLAGS\nThese flags set keys of the config. They override the config file for "
       "every stream.\n" +
       config_flags(root) + ".SH ENVIRONMENT\n";
-  for (const Meaning& variable : kVariables) text += item(bold(variable.name), variable.meaning);
+  for (const Meaning& variable : variables()) text += item(bold(variable.name), variable.meaning);
   text += ".SH EXIT STATUS\n";
   for (const Meaning& code : exit_codes()) text += item(bold(code.name), code.meaning);
   return text +
