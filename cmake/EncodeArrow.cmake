@@ -8,6 +8,8 @@ file(GLOB arrow_libraries ${ARROW_ROOT}/libarrow.so.* ${ARROW_ROOT}/libparquet.s
 list(LENGTH arrow_libraries arrow_library_count)
 if(arrow_library_count EQUAL 2 AND EXISTS ${ARROW_ROOT}/include/arrow/api.h)
   set(ENCODE_HAVE_ARROW ON)
+  # libarrow.so.2600 belongs to version 26.0.
+  string(REGEX REPLACE ".*[.]so[.]([0-9]+)[0-9][0-9].*" "\\1" ENCODE_ARROW_VERSION "${arrow_libraries}")
 else()
   set(ENCODE_HAVE_ARROW OFF)
   message(WARNING "No Arrow C++ under ARROW_ROOT='${ARROW_ROOT}': Parquet and Arrow files cannot be read. Run scripts/setup.sh.")

@@ -14,6 +14,14 @@ else()
   return()
 endif()
 
+# A wheel has its version in version.py, and LibTorch's zip in build-version.
+foreach(file version.py build-version)
+  if(NOT ENCODE_TORCH_VERSION AND EXISTS ${TORCH_ROOT}/${file})
+    file(STRINGS ${TORCH_ROOT}/${file} lines REGEX "[0-9]+[.][0-9]+[.][0-9]+" LIMIT_COUNT 1)
+    string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" ENCODE_TORCH_VERSION "${lines}")
+  endif()
+endforeach()
+
 add_library(encode_torch INTERFACE)
 # -idirafter: LibTorch has its own fmt headers, which must not hide the fmt headers with which spdlog was built.
 target_compile_options(encode_torch INTERFACE

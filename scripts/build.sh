@@ -22,7 +22,7 @@ known_targets() {
 }
 
 main() {
-  local targets=(encode encode-worker encode_cuda encode_arrow_plugin)
+  local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share)
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;

@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
-# Makes a bundle of the programs that runs in any folder: out/encode-<version>-linux-x86_64/ and the same as .tar.zst.
+# Makes packages of the programs in out/. docs/install.md describes them.
 #
-# usage: scripts/package.sh [--check] [--gpu-tests]
+# usage: scripts/package.sh [--check] [--gpu-tests] [KIND...]
+#   KIND          archive   encode-<version>-linux-<machine>/ and the same as .tar.zst; runs in any folder (the default)
+#                 wheel     a Python wheel that uses the torch of its environment
+#                 deb       a Debian package of the programs
+#                 libtorch  a Debian package of LibTorch for the CPU
 #   --check       also unpacks the archive in another folder and runs it with a LibTorch in a third folder: --help, and 100
 #                 rows that it compares with tests/data/minilm
-#   --gpu-tests   adds the tests that need a GPU, for scripts/gpu_check.sh
+#   --gpu-tests   adds the tests that need a GPU to the archive, for scripts/gpu_check.sh
 #
-# The bundle runs with any LibTorch 2.11: TORCH_ROOT, or the torch that python3 imports. Parquet and Arrow files are read with
-# the Arrow C++ of ARROW_ROOT, or of the pyarrow that python3 imports, if it has the version of scripts/deps/arrow.txt. The C and C++ libraries of the
-# distribution must be as new as on this machine. The script prints the versions and writes them into the bundle's README.
+# The archive and the wheel contain the libraries of the distribution except the C and C++ libraries, which must be as new as on
+# this machine. Every package has the licences of what it contains, and an SBOM (SPDX).
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 MAX_ARCHIVE_BYTES=40000000
-# Libraries that the bundle does not contain: the libraries that every system has, and the libraries of LibTorch.
+# Libraries that no package contains: the libraries that every system has, and the libraries of LibTorch and Arrow.
 SYSTEM_LIBRARIES='^(ld-linux|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|libutil|libgcc_s|libstdc\+\+)[.-]'
 TORCH_LIBRARIES='^lib(torch|c10|gomp|cudart|cupti)'
 ARROW_LIBRARIES='^lib(arrow|parquet)[.]'
 
-arrow_version() { sed -n 's/^pyarrow==\([0-9]*\)[.].*/\1/p' "$ROOT/scripts/deps/arrow.txt"; }
-
-version() { sed -n 's/^project(encode VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt"; }
+fact() { "$ROOT/build/bin/encode" version --json | "$PYTHON" -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 
 # shared_libraries FILE...: prints the paths of the libraries that the files need, directly or indirectly, without
 # SYSTEM_LIBRARIES, TORCH_LIBRARIES and ARROW_LIBRARIES.
@@ -39,24 +40,57 @@ needed_version() {
   objdump -T "$@" | grep -oE "${symbol}_[0-9.]+" | sort -uV | tail -1
 }
 
+# describe FOLDER NAME [OPTION...]: writes the notices and the SBOM of the package NAME into FOLDER. The options are those of
+# scripts/package/sbom.py.
+describe() {
+  local folder=$1 name=$2 options=() wheels=() word list=""
+  shift 2
+  rm -rf "$folder/notices"
+  for word in "$@"; do
+    if [[ $list == --contains ]]; then
+      while read -r wheel; do wheels+=(--wheel "$wheel"); done < <(fetch_wheels "$ROOT/scripts/deps/$word.txt")
+    elif [[ $list == --library ]]; then
+      options+=(--library "$word")
+    fi
+    list=$word
+  done
+  "$PYTHON" "$ROOT/scripts/package/notices.py" --output "$folder/notices" "${options[@]}" "${wheels[@]}"
+  "$PYTHON" "$ROOT/scripts/package/sbom.py" --encode "$ROOT/build/bin/encode" --name "$name" --output "$folder/sbom.spdx.json" "$@"
+}
+
+# stage FOLDER NAME: installs the programs into FOLDER with the libraries of the distribution that they need.
+stage() {
+  local folder=$1 name=$2 libraries library options=()
+  rm -rf "$folder"
+  cmake --install "$ROOT/build" --prefix "$folder" --strip --component programs >/dev/null
+  cmake --install "$ROOT/build" --prefix "$folder" --component plain >/dev/null
+  mapfile -t libraries < <(shared_libraries "$folder/bin/encode" "$folder"/lib/encode/*)
+  for library in "${libraries[@]}"; do
+    cp -L "$library" "$folder/lib/encode/"
+    # shellcheck disable=SC2016  # the loader expands $ORIGIN
+    patchelf --set-rpath '$ORIGIN' "$folder/lib/encode/${library##*/}"
+    options+=(--library "$library")
+  done
+  [[ -e $folder/lib/encode/libencode_cuda.so ]] ||
+    warn "no libencode_cuda.so, because the build had no nvcc: the package runs on the CPU only"
+  [[ -e $folder/lib/encode/libencode_arrow.so ]] ||
+    warn "no libencode_arrow.so, because the build had no Arrow C++: the package reads no Parquet and Arrow files"
+  describe "$folder/share/doc/encode" "$name" "${options[@]}" --needs torch-cpu --needs arrow
+}
+
 write_launcher() {
   cat >"$1/encode" <<'LAUNCHER'
 #!/bin/sh
-# Starts bin/encode with the libraries of this bundle and a LibTorch 2.11: TORCH_ROOT, or else the torch of python3.
+# Starts bin/encode with the LibTorch 2.11 and the Arrow C++ of python3, unless TORCH_ROOT and ARROW_ROOT name others.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
-if [ -z "${TORCH_ROOT:-}" ]; then
-  TORCH_ROOT=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' \
-    2>/dev/null) || TORCH_ROOT=
-fi
-if [ -z "${ARROW_ROOT:-}" ]; then
-  ARROW_ROOT=$(python3 -c 'import importlib.util as u; print(u.find_spec("pyarrow").submodule_search_locations[0])' \
-    2>/dev/null) || ARROW_ROOT=
-fi
-# Without LibTorch everything except encoding works: --help, verify, compare. Without Arrow all inputs except Parquet and
-# Arrow files can be read.
-LD_LIBRARY_PATH=$here/lib${TORCH_ROOT:+:$TORCH_ROOT/lib}${ARROW_ROOT:+:$ARROW_ROOT}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LD_LIBRARY_PATH
+folder_of() {
+  python3 -c 'import sys, importlib.util as u; print(u.find_spec(sys.argv[1]).submodule_search_locations[0])' "$1" 2>/dev/null
+}
+# Without LibTorch everything except encoding works. Without Arrow all inputs except Parquet and Arrow files can be read.
+TORCH_ROOT=${TORCH_ROOT:-$(folder_of torch)} || TORCH_ROOT=
+ARROW_ROOT=${ARROW_ROOT:-$(folder_of pyarrow)} || ARROW_ROOT=
+export TORCH_ROOT ARROW_ROOT
 exec "$here/bin/encode" "$@"
 LAUNCHER
   chmod +x "$1/encode"
@@ -66,17 +100,17 @@ write_readme() {
   local folder=$1
   shift
   cat >"$folder/README" <<README
-encode $(version), $(git -C "$ROOT" rev-parse --short HEAD)
+encode $(fact version), commit $(fact commit)
 
-Run ./encode (see ./encode --help). It needs LibTorch 2.11: set TORCH_ROOT to the folder that contains its lib/, or have a
-python3 that finds torch 2.11. Parquet and Arrow files also need pyarrow $(arrow_version): set ARROW_ROOT to the folder that
+Run ./encode (see ./encode --help). It needs LibTorch $(fact libtorch): set TORCH_ROOT to the folder that contains its lib/, or
+have a python3 that finds torch. Parquet and Arrow files also need pyarrow $(fact arrow): set ARROW_ROOT to the folder that
 contains its libarrow.so, or have a python3 that finds it. \`encode pull\` also needs the libcurl of the system, 7.85 or newer.
 It needs $(needed_version GLIBC "$@") and $(needed_version GLIBCXX "$@") or newer.
-lib/ contains shared libraries of the distribution on which this was built, each under its own licence.
+share/doc/encode has the documents, the licences of the libraries in lib/encode (notices/), and an SBOM (sbom.spdx.json).
 README
 }
 
-# Adds the GPU tests to the bundle. They find the plugin in lib/ in the same way as the programs.
+# Adds the GPU tests to the archive. They find the plugin in lib/encode in the same way as the programs.
 add_gpu_tests() {
   local folder=$1/tests name
   mkdir "$folder"
@@ -85,40 +119,26 @@ add_gpu_tests() {
     cp "$ROOT/build/bin/$name" "$folder/"
     strip --strip-unneeded "$folder/$name"
     # shellcheck disable=SC2016  # the loader expands $ORIGIN
-    patchelf --set-rpath '$ORIGIN/../lib' "$folder/$name"
+    patchelf --set-rpath '$ORIGIN/../lib/encode' "$folder/$name"
   done
-  shared_libraries "$ROOT"/build/bin/{gpu_kernels_test,cuda_test} | xargs -I{} cp -L -n {} "$1/lib/"
+  shared_libraries "$ROOT"/build/bin/{gpu_kernels_test,cuda_test} | xargs -I{} cp -L -n {} "$1/lib/encode/"
 }
 
-make_bundle() {
-  local folder=$1 programs=("$1/bin/encode" "$1/bin/encode-worker")
-  rm -rf "$folder"
-  mkdir -p "$folder/bin" "$folder/lib"
-  cp "$ROOT/build/bin/encode" "$ROOT/build/bin/encode-worker" "$folder/bin/"
-  # At this point the programs still have the run path of the build, so that ldd finds LibTorch and can list the libraries.
-  shared_libraries "${programs[@]}" | xargs -I{} cp -L {} "$folder/lib/"
-  if [[ -e $ROOT/build/lib/libencode_cuda.so ]]; then
-    cp "$ROOT/build/lib/libencode_cuda.so" "$folder/lib/"
-  else
-    warn "no build/lib/libencode_cuda.so, because the build had no nvcc: the bundle runs on the CPU only"
-  fi
-  if [[ -e $ROOT/build/lib/libencode_arrow.so ]]; then
-    cp "$ROOT/build/lib/libencode_arrow.so" "$folder/lib/"
-    shared_libraries "$ROOT/build/lib/libencode_arrow.so" | xargs -I{} cp -L -n {} "$folder/lib/"
-    # shellcheck disable=SC2016  # the loader expands $ORIGIN
-    patchelf --set-rpath '$ORIGIN' "$folder/lib/libencode_arrow.so"
-  else
-    warn "no build/lib/libencode_arrow.so, because the build had no Arrow C++: the bundle reads no Parquet and Arrow files"
-  fi
-  strip --strip-unneeded "${programs[@]}" "$folder"/lib/*.so*
-  # shellcheck disable=SC2016  # the loader expands $ORIGIN
-  patchelf --set-rpath '$ORIGIN/../lib' "${programs[@]}"
+make_archive() {
+  local folder=$1 archive=$1.tar.zst bytes
+  stage "$folder" encode
   write_launcher "$folder"
-  write_readme "$folder" "${programs[@]}"
+  write_readme "$folder" "$folder"/bin/encode "$folder"/lib/encode/*
   cp "$ROOT/LICENSE" "$folder/"
+  if ((GPU_TESTS)); then add_gpu_tests "$folder"; fi
+  tar -C "${folder%/*}" -I 'zstd -15 -T0' -cf "$archive" "${folder##*/}"
+  bytes=$(stat -c %s "$archive")
+  say "archive: ${folder#"$ROOT/"} ($(du -sh "$folder" | cut -f1)), ${archive#"$ROOT/"} ($((bytes / 1000000)) MB)"
+  sed -n 's/.*\(It needs GLIBC.*\)/   \1/p' "$folder/README"
+  ((bytes < MAX_ARCHIVE_BYTES)) || die "the archive is larger than $((MAX_ARCHIVE_BYTES / 1000000)) MB"
 }
 
-# Shows that the bundle and LibTorch can be in any folder.
+# Shows that the archive and LibTorch can be in any folder.
 check_archive() {
   local archive=$1 work torch
   work=$(mktemp -d)
@@ -135,7 +155,7 @@ check_archive() {
     bundle/encode run --model "$DEPS/models/all-MiniLM-L6-v2" --device cpu \
       --input "$ROOT/tests/data/minilm/texts.jsonl" --field text --cache-dir cache --output ours.npy
     "$PYTHON" "$ROOT/scripts/bench/compare_embeddings.py" ours.npy "$ROOT/tests/data/minilm/embeddings.npy"
-    if [[ -e bundle/lib/libencode_arrow.so ]]; then
+    if [[ -e bundle/lib/encode/libencode_arrow.so ]]; then
       ARROW_ROOT="$DEPS/arrow/pyarrow" bundle/encode tokenize --model "$DEPS/models/all-MiniLM-L6-v2" \
         --input "$ROOT/tests/data/arrow/texts.parquet" --field text --output ids.jsonl
     fi
@@ -143,27 +163,59 @@ check_archive() {
   rm -r "$work"
 }
 
+make_wheel() {
+  local tree wheel
+  tree=$(mktemp -d)
+  stage "$tree" encode-embeddings
+  wheel=$("$PYTHON" "$ROOT/scripts/package/wheel.py" --tree "$tree" --output "$ROOT/out")
+  rm -r "$tree"
+  say "wheel: ${wheel#"$ROOT/"} ($(($(stat -c %s "$wheel") / 1000000)) MB)"
+}
+
+# make_deb encode|encode-libtorch: makes one Debian package with cpack.
+make_deb() {
+  local name=$1 folder=$ROOT/build/debian/$1 components='programs;arrow;debian' parts=(--needs torch-cpu --contains arrow) deb
+  local compression=xz
+  if [[ $name == encode-libtorch ]]; then
+    components='libtorch;debian_libtorch' parts=(--contains torch-cpu)
+    compression=gzip # xz would take five minutes
+  fi
+  mkdir -p "$folder"
+  describe "$folder" "$name" "${parts[@]}"
+  cp "$ROOT/packaging/debian/$name.copyright" "$folder/copyright"
+  sed "s/@NAME@/$name/; s/@VERSION@/$(fact version)/; s/@DATE@/$(date -u -R -d "$(fact commit_date)")/" \
+    "$ROOT/packaging/debian/changelog.in" | gzip -9n >"$folder/changelog.gz"
+  SOURCE_DATE_EPOCH=$(date -u -d "$(fact commit_date)" +%s) cpack --config "$ROOT/build/CPackConfig.cmake" -G DEB \
+    -D CPACK_COMPONENTS_ALL="$components" -D CPACK_DEBIAN_COMPRESSION_TYPE="$compression" >"$ROOT/build/debian/$name.log" 2>&1 || die "$(tail -20 "$ROOT/build/debian/$name.log")"
+  deb=$ROOT/out/${name}_$(fact version)_$(dpkg --print-architecture).deb
+  say "deb: ${deb#"$ROOT/"} ($(($(stat -c %s "$deb") / 1000000)) MB)"
+}
+
 main() {
-  local name archive bytes check=0 gpu_tests=0
+  local archive kind check=0 kinds=()
+  GPU_TESTS=0
   while (($#)); do
     case $1 in
       -h | --help) show_help && return ;;
-      --check) check=1 && shift ;;
-      --gpu-tests) gpu_tests=1 && shift ;;
+      --check) check=1 ;;
+      --gpu-tests) GPU_TESTS=1 ;;
+      archive | wheel | deb | libtorch) kinds+=("$1") ;;
       *) die "unknown option '$1'; see --help" ;;
     esac
+    shift
   done
-  name=encode-$(version)-linux-$(uname -m)
-  archive=$ROOT/out/$name.tar.zst
   [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
-  make_bundle "$ROOT/out/$name"
-  if ((gpu_tests)); then add_gpu_tests "$ROOT/out/$name"; fi
-  tar -C "$ROOT/out" -I 'zstd -15 -T0' -cf "$archive" "$name"
-  bytes=$(stat -c %s "$archive")
-  say "bundle: out/$name ($(du -sh "$ROOT/out/$name" | cut -f1)), ${archive#"$ROOT/"} ($((bytes / 1000000)) MB)"
-  sed -n 's/.*\(It needs GLIBC.*\)/   \1/p' "$ROOT/out/$name/README"
-  ((bytes < MAX_ARCHIVE_BYTES)) || die "the archive is larger than $((MAX_ARCHIVE_BYTES / 1000000)) MB"
-  if ((check)); then check_archive "$archive"; fi
+  mkdir -p "$ROOT/out"
+  archive=$ROOT/out/encode-$(fact version)-linux-$(uname -m)
+  for kind in "${kinds[@]:-archive}"; do
+    case $kind in
+      archive) make_archive "$archive" ;;
+      wheel) make_wheel ;;
+      deb) make_deb encode ;;
+      libtorch) make_deb encode-libtorch ;;
+    esac
+  done
+  if ((check)); then check_archive "$archive.tar.zst"; fi
 }
 
 main "$@"

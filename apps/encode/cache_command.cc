@@ -105,7 +105,9 @@ int64_t size_flag(const std::string& text) {
 CLI::App* add_verb(CLI::App& cache, const std::string& name, const std::string& help,
                    const std::shared_ptr<CacheFlags>& flags) {
   CLI::App* verb = cache.add_subcommand(name, help);
-  verb->add_option("--dir", flags->dir, "Directory of the embedding cache")->required();
+  verb->add_option("--dir", flags->dir, "Directory of the embedding cache")
+      ->required()
+      ->type_name("DIR");
   const std::string json_help = "Print one JSON document";
   verb->add_flag("--json", flags->json, json_help);
   return verb;
@@ -123,7 +125,9 @@ Command add_cache_command(CLI::App& main) {
   CLI::App* clear = add_verb(*app, "clear", "Delete all rows", flags);
   CLI::App* prune =
       add_verb(*app, "prune", "Delete the rows that were not used for the longest time", flags);
-  prune->add_option("--to", flags->to, "Size that the file may have then: \"5 GB\"")->required();
+  prune->add_option("--to", flags->to, "Size that the file may have then: \"5 GB\"")
+      ->required()
+      ->type_name("SIZE");
   app->footer(
       "Examples:\n"
       "  encode cache stats --dir ~/.cache/encode\n"

@@ -37,6 +37,9 @@ Command add_preflight_command(CLI::App& main);
 Command add_plan_command(CLI::App& main);
 Command add_pull_command(CLI::App& main);
 Command add_search_command(CLI::App& main);
+Command add_completions_command(CLI::App& main);
+Command add_man_command(CLI::App& main);
+Command add_version_command(CLI::App& main);
 
 // The flags that set keys of the config. All commands that read a config have these flags. `app`
 // must outlive this object and its copies.

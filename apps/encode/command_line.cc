@@ -1,7 +1,6 @@
 #include "command_line.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "base/units.h"
 #include "command.h"
+#include "shell/command_tree.h"
 
 namespace encode {
 namespace {
@@ -68,14 +68,16 @@ std::vector<std::string> flag_names(const CLI::App& app) {
        .hint = near.empty() ? "see " + help : fmt::format("did you mean {}? See {}", near, help)});
 }
 
-// Inserts the command `run` if the arguments begin with a flag instead of a command.
+// Inserts the implied command if the arguments begin with a flag instead of a command. The flag
+// --version stands for a command.
 std::vector<std::string> with_command(std::vector<std::string> arguments) {
-  const auto is_help = [](const std::string& word) {
-    return word == "-h" || word == "--help" || word == "--version";
-  };
-  const bool only_flags =
-      !arguments.empty() && arguments.front().starts_with('-') && !is_help(arguments.front());
-  if (only_flags) arguments.insert(arguments.begin(), "run");
+  if (arguments.empty()) return {"--help"};
+  const std::string first = arguments.front();
+  if (first == "--version") {
+    arguments.front() = "version";
+  } else if (first.starts_with('-') && first != "-h" && first != "--help") {
+    arguments.insert(arguments.begin(), kImpliedCommand);
+  }
   return arguments;
 }
 
@@ -101,20 +103,17 @@ int run_command_line(std::vector<std::string> arguments) {
       "Turns text files into embedding matrices, in chunks that survive an interruption.\n"
       "`encode --config FILE` is short for `encode run --config FILE`.",
       "encode");
-  main.set_version_flag("--version", "encode " ENCODE_VERSION);
+  const std::string version_help = "Print the version, and how it was built";
+  main.add_flag("--version", version_help);
   main.require_subcommand(1);
   std::vector<Command> commands = {
       add_run_command(main),       add_retry_failed_command(main), add_status_command(main),
       add_verify_command(main),    add_compare_command(main),      add_config_command(main),
       add_tokenize_command(main),  add_models_command(main),       add_bench_command(main),
       add_preflight_command(main), add_plan_command(main),         add_cache_command(main),
-      add_pull_command(main),      add_search_command(main)};
-  commands.push_back({main.add_subcommand("version", "Print the version"), [] {
-                        std::puts("encode " ENCODE_VERSION);
-                        return 0;
-                      }});
+      add_pull_command(main),      add_search_command(main),       add_completions_command(main),
+      add_man_command(main),       add_version_command(main)};
   arguments = with_command(std::move(arguments));
-  if (arguments.empty()) arguments = {"--help"};
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   try {
     main.parse(arguments);

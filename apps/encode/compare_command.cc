@@ -33,8 +33,8 @@ Command add_compare_command(CLI::App& main) {
   CLI::App* app =
       main.add_subcommand("compare", "Compare two matrices row by row: cosines and differences");
   const auto flags = std::make_shared<CompareFlags>();
-  app->add_option("A", flags->a, "A matrix (.npy, float32)")->required();
-  app->add_option("B", flags->b, "Another matrix of the same shape")->required();
+  app->add_option("A", flags->a, "A matrix (.npy, float32)")->required()->type_name("FILE");
+  app->add_option("B", flags->b, "Another matrix of the same shape")->required()->type_name("FILE");
   app->add_option("--max-difference", flags->max_difference,
                   "Fail with exit code 65 if any |a - b| is larger");
   app->add_option("--min-cosine", flags->min_cosine,

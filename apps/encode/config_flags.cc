@@ -1,4 +1,6 @@
 #include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -7,6 +9,8 @@
 #include <vector>
 
 #include "command.h"
+#include "config/schema.h"
+#include "shell/command_tree.h"
 
 namespace encode {
 namespace {
@@ -17,45 +21,52 @@ struct Flag {
   const char* key;
   const char* fixed;  // the value that a flag without a value sets; nullptr if it takes a value
   const char* help;
+  const char* value = nullptr;  // the placeholder in --help; nullptr: made from the key's values
 };
 
 constexpr auto kFlags = std::to_array<Flag>({
     {"--model", "semantic.model", nullptr,
-     "Model directory, or a hub id that is in the local Hugging Face cache"},
+     "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {"--input", "input.file", nullptr,
      "Text file (txt, JSONL, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern in "
-     "quotes such as 'data/part-*.parquet'; \"-\" is standard input"},
+     "quotes such as 'data/part-*.parquet'; \"-\" is standard input",
+     "FILE"},
     {"--field", "input.field", nullptr,
-     "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV, Parquet, Arrow: column"},
-    {"--format", "input.format", nullptr, "auto, lines, jsonl, csv, tsv, parquet or arrow"},
-    {"--output", "output.file", nullptr, "Path of the final matrix (.npy, .parquet or .arrow)"},
-    {"--output-format", "output.format", nullptr,
-     "File format of the final matrices: npy, parquet or arrow"},
+     "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",
+     "NAME"},
+    {"--format", "input.format", nullptr, "Format of the input; auto: by the suffix of its name"},
+    {"--output", "output.file", nullptr, "Path of the final matrix (.npy, .parquet or .arrow)",
+     "FILE"},
+    {"--output-format", "output.format", nullptr, "File format of the final matrices"},
     {"--columns", "output.columns", nullptr,
-     "Columns of a table before the vectors, as in row,text,id: row, text, or fields of the input"},
+     "Columns of a table before the vectors, as in row,text,id: row, text, or fields of the input",
+     "LIST"},
     {"--cache-dir", "semantic.cache_dir", nullptr,
-     "Directory of the chunks, the log and, without --output, the final matrices"},
+     "Directory of the chunks, the log and, without --output, the final matrices", "DIR"},
     {"--embedding-cache", "semantic.embedding_cache.dir", nullptr,
-     "Directory of the embedding cache: rows that were encoded before get their vectors from it"},
-    {"--dtype", "semantic.dtype", nullptr, "float32, bfloat16, float16, int8 or fp8"},
-    {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr, "highest or high"},
+     "Directory of the embedding cache: rows that were encoded before get their vectors from it",
+     "DIR"},
+    {"--dtype", "semantic.dtype", nullptr, "Type in which the model computes"},
+    {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr,
+     "Precision of matrix products in float32"},
     {"--vector-precision", "semantic.vector_precision", nullptr,
-     "float32; or float16, which rounds every value and halves the embedding cache"},
-    {"--device", "hardware.device", nullptr, "auto, cpu, cuda or cuda:N"},
+     "Type to whose numbers every value is rounded; float16 halves the embedding cache"},
+    {"--device", "hardware.device", nullptr,
+     "Device that runs the model; cuda:N: the GPU with this number"},
     {"--devices", "hardware.devices", nullptr,
-     "Devices that encode at the same time: cuda:0,cuda:1 or all"},
+     "Devices that encode at the same time: cuda:0,cuda:1 or all", "LIST"},
     {"--pooling", "semantic.pooling", nullptr,
-     "cls, mean, max, lasttoken, weightedmean, mean_sqrt_len_tokens or none"},
+     "How the vectors of tokens become one vector; none: a vector for each token"},
     {"--normalize", "semantic.normalize", "true", "Scale every embedding to length 1"},
     {"--no-normalize", "semantic.normalize", "false", "Do not scale the embeddings to length 1"},
     {"--truncate-dim", "semantic.truncate_dim", nullptr,
      "Number of columns to keep, counted from the first one (Matryoshka models)"},
-    {"--output-dtype", "semantic.output_dtype", nullptr,
-     "Type of the final matrix: float32, float16, int8, uint8, binary or ubinary"},
+    {"--output-dtype", "semantic.output_dtype", nullptr, "Type of the final matrix"},
     {"--max-length", "semantic.max_length", nullptr,
      "Most tokens of a row, special tokens included"},
-    {"--prompt", "semantic.prompt", nullptr, "Text to put before every row"},
-    {"--prompt-name", "semantic.prompt_name", nullptr, "Name of one of the model's own prompts"},
+    {"--prompt", "semantic.prompt", nullptr, "Text to put before every row", "TEXT"},
+    {"--prompt-name", "semantic.prompt_name", nullptr, "Name of one of the model's own prompts",
+     "NAME"},
     {"--batch-size", "semantic.batch_size", nullptr,
      "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit; or auto"},
     {"--batch-tokens", "semantic.batch_tokens", nullptr,
@@ -63,7 +74,7 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--threads", "hardware.threads", nullptr,
      "Compute threads on a CPU; 0: as many as the container may use"},
     {"--memory-limit", "hardware.memory_limit", nullptr,
-     "Most host memory of the run, as in 600MB or 4GiB; null: what the container may use"},
+     "Most host memory of the run, as in 600MB or 4GiB; null: what the container may use", "SIZE"},
     {"--memory-pressure-percent", "hardware.memory_pressure_percent", nullptr,
      "Part of the memory limit that the run tries to stay below; 0: regard no limit"},
     {"--synchronous-launches", "hardware.synchronous_launches", "true",
@@ -74,10 +85,21 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--keep-chunks", "semantic.keep_chunk_cache", "true",
      "Keep the chunks after the final matrix is complete"},
     {"--json", "log.json", "true", "Write JSON lines to standard output instead of text"},
-    {"--log-level", "log.level", nullptr, "trace, debug, info, warning or error"},
+    {"--log-level", "log.level", nullptr, "Least important messages to show"},
     {"--quiet", "log.level", "error", "Show only errors"},
     {"--no-progress", "log.progress", "false", "Show no progress"},
 });
+
+// What --help and the completions show for the value of a flag: its valid words, or "N".
+std::string placeholder(const Flag& flag) {
+  if (flag.value != nullptr) return flag.value;
+  const SchemaNode* node = &config_schema();
+  for (const std::string& name : split_key(flag.key)) node = node->child(name);
+  const ValueSpec& spec = node->key->value;
+  const bool number = spec.type == ValueType::kInteger;
+  if (spec.choices.empty()) return number ? "N" : "TEXT";
+  return fmt::format("{}{}", number ? "N|" : "", fmt::join(spec.choices, "|"));
+}
 
 }  // namespace
 
@@ -87,14 +109,18 @@ struct ConfigFlags::Given {
 };
 
 ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Given>()) {
-  app.add_option("--config,-c", given_->config, "Config file (YAML); the flags below override it");
+  app.add_option("--config,-c", given_->config, "Config file (YAML); the flags below override it")
+      ->type_name("FILE")
+      ->group(kConfigGroup);
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
     if (flag.fixed != nullptr) {
       const std::string help = flag.help;  // CLI11 2.1 does not accept a literal here in C++20
-      app.add_flag(flag.name, help);
+      app.add_flag(flag.name, help)->group(kConfigGroup);
     } else {
-      app.add_option(flag.name, given_->values[i], flag.help);
+      app.add_option(flag.name, given_->values[i], flag.help)
+          ->type_name(placeholder(flag))
+          ->group(kConfigGroup);
     }
   }
   app.get_option("--normalize")->excludes(app.get_option("--no-normalize"));

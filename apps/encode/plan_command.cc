@@ -133,9 +133,11 @@ Command add_plan_command(CLI::App& main) {
                                          "Plan for the devices of this machine (the default)");
   CLI::Option* gpu =
       app->add_option("--gpu", flags->gpu, "Plan for a card that is not there: \"A100-80GB\"")
+          ->type_name("NAME")
           ->excludes(automatic);
   app->add_option("--gpu-memory", flags->gpu_memory,
                   "Plan for a GPU with this memory: 24, 24GB, 24GiB or 24000MB")
+      ->type_name("SIZE")
       ->excludes(automatic)
       ->excludes(gpu);
   app->add_option("--safety-margin", flags->safety_margin,
@@ -149,7 +151,8 @@ Command add_plan_command(CLI::App& main) {
   app->add_flag("--profile", flags->profile,
                 "Run the model on the first rows, and show the measured peak beside the estimate");
   app->add_option("--config-path", flags->config_path,
-                  "The config that --apply and --undo change (default: --config)");
+                  "The config that --apply and --undo change (default: --config)")
+      ->type_name("FILE");
   CLI::Option* apply = app->add_flag("--apply", flags->apply,
                                      "Write the settings into the config, and keep a backup");
   app->add_flag("--undo", flags->undo, "Give the config back the text of its newest backup")

@@ -54,7 +54,8 @@ Command add_pull_command(CLI::App& main) {
       "pull", "Download a model from the Hugging Face Hub into its cache on this machine");
   const auto flags = std::make_shared<PullFlags>();
   app->add_option("model", flags->model, "ORG/NAME, or ORG/NAME@REVISION (branch, tag or commit)")
-      ->required();
+      ->required()
+      ->type_name("MODEL");
   app->add_option("--retries", flags->retries,
                   "How often a request is repeated after a failure that may pass")
       ->check(CLI::Range(0, 100))

@@ -92,16 +92,21 @@ void add_flags(CLI::App& app, SearchFlags& flags) {
   app.add_option("text", flags.queries, "Texts to search for, each a query of its own");
   app.add_option("--queries", flags.queries_file,
                  "File with a query on each line; \"-\" is standard input")
+      ->type_name("FILE")
       ->excludes(app.get_option("text"));
-  app.add_option("--config,-c", flags.config, "Config file (YAML) of the run that made the matrix");
+  app.add_option("--config,-c", flags.config, "Config file (YAML) of the run that made the matrix")
+      ->type_name("FILE");
   app.add_option("--stream", flags.stream, "Stream of the config, such as tc or train_tc");
   CLI::Option* matrix = app.add_option("--matrix", flags.matrix,
                                        "Matrix (.npy) to search without a config; needs --model");
-  matrix->excludes(app.get_option("--config"))->excludes(app.get_option("--stream"));
-  app.add_option("--model", flags.model, "Model directory or hub id of the run");
+  matrix->type_name("FILE")
+      ->excludes(app.get_option("--config"))
+      ->excludes(app.get_option("--stream"));
+  app.add_option("--model", flags.model, "Model directory or hub id of the run")->type_name("DIR");
   app.add_option("--texts", flags.texts,
                  "File that was encoded (default: as the config or the manifest names it); may be "
                  "given several times")
+      ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("-k", flags.count, "How many rows to show for a query (default 10)")
       ->check(CLI::Range(int64_t{1}, kMaxHits));

@@ -49,7 +49,8 @@ Command add_status_command(CLI::App& main) {
       "status", "Show how far a run is, its faults and its memory, and what to do next");
   const ConfigFlags config_flags(*app);
   const auto flags = std::make_shared<StatusFlags>();
-  app->add_option("directory", flags->directory, "Cache directory of the run, instead of a config");
+  app->add_option("directory", flags->directory, "Cache directory of the run, instead of a config")
+      ->type_name("DIR");
   app->add_flag("--watch", flags->watch, "Show it every two seconds until the run ends");
   app->footer(
       "Examples:\n"

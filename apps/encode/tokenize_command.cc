@@ -181,18 +181,23 @@ Command add_tokenize_command(CLI::App& main) {
       "Write the token ids of every row as JSON lines, and print how long the rows are");
   const auto flags = std::make_shared<TokenizeFlags>();
   app->add_option("--model", flags->model,
-                  "Model directory or hub id; rows are truncated at the model's limit");
+                  "Model directory or hub id; rows are truncated at the model's limit")
+      ->type_name("DIR");
   app->add_option(
-      "--tokenizer", flags->tokenizer,
-      "tokenizer.json or sentencepiece .model file; rows are not truncated unless --max-length "
-      "is given");
+         "--tokenizer", flags->tokenizer,
+         "tokenizer.json or sentencepiece .model file; rows are not truncated unless --max-length "
+         "is given")
+      ->type_name("FILE");
   app->add_option("--input", flags->input, "Text file of any format that encode run reads")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   app->add_option("--field", flags->field,
-                  "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV: column");
+                  "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV: column")
+      ->type_name("NAME");
   app->add_option("--output", flags->output,
                   "File to write, with lines {\"row\":0,\"input_ids\":[..]}")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   app->add_flag("--overwrite", flags->overwrite, "Replace the output if it exists");
   app->add_option("--max-length", flags->max_length,
                   "Most tokens of a row, special tokens included (default: the model's limit)")

@@ -88,7 +88,8 @@ Command add_verify_command(CLI::App& main) {
   const ConfigFlags config_flags(*app);
   const auto flags = std::make_shared<VerifyFlags>();
   app->add_option("files", flags->files,
-                  "Matrices (.npy, .parquet, .arrow) to check without a config");
+                  "Matrices (.npy, .parquet, .arrow) to check without a config")
+      ->type_name("FILE");
   app->add_flag("--sha256", flags->sha256, "Also print the SHA-256 of each file");
   return {app, [app, config_flags, flags] { return verify(*app, config_flags, *flags); }};
 }

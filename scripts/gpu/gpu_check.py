@@ -107,7 +107,7 @@ class Checks:
         self.report.section("Tests that need a GPU: each kernel against LibTorch, same row same vector", "check", "result",
                             "figures")
         bundle = self.args.program.parent
-        libraries = f"{bundle / 'lib'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
+        libraries = f"{bundle / 'lib' / 'encode'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
         data = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
         environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data),
                        "ENCODE_TEST_DEVICE": "cuda"}

@@ -21,9 +21,10 @@ std::string program_folder() {
   return self.parent_path().string();
 }
 
-std::array<std::string, 2> plugin_places(const std::string& file_name) {
-  const std::string folder = program_folder();
-  return {folder + "/../lib/" + file_name, folder + "/" + file_name};
+std::array<std::string, 3> plugin_places(const std::string& file_name) {
+  const std::string folder = program_folder() + "/";
+  return {folder + "../lib/" + file_name, folder + kPrivateFolder + "/" + file_name,
+          folder + file_name};
 }
 
 }  // namespace encode

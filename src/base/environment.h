@@ -13,9 +13,13 @@ std::string environment_variable(const char* name);
 // Returns the folder of the program that runs. Throws Error kOsError "os.self".
 std::string program_folder();
 
+// The folder of an installation with encode-worker and the plugins, from the folder of encode.
+inline constexpr const char* kPrivateFolder = "../lib/encode";
+
 // Returns the paths at which a shared library of encode may be, in the order in which they are
-// tried: ../lib beside the program's folder (a build, an installation), and the program's folder
-// (an archive). Throws Error kOsError "os.self".
-std::array<std::string, 2> plugin_places(const std::string& file_name);
+// tried: ../lib beside the program's folder (a build), the private folder of an installation (for
+// encode), and the program's folder (for encode-worker in the private folder). Throws Error
+// kOsError "os.self".
+std::array<std::string, 3> plugin_places(const std::string& file_name);
 
 }  // namespace encode

@@ -1,8 +1,10 @@
 #include "columnar/columnar.h"
 
 #include <dlfcn.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <mutex>
+#include <system_error>
 
 #include "encode/error.h"
 
@@ -28,26 +30,44 @@ const ArrowPlugin* open_at(const std::string& path, std::string& reasons) {
   return nullptr;
 }
 
+// Opens Arrow C++ in the folder that ARROW_ROOT names, if it names one. The loader then takes these
+// libraries for the plugin, and looks at no other path. Adds the reason to `reasons` if it cannot.
+void open_arrow_root(std::string& reasons) {
+  const std::string root = environment_variable("ARROW_ROOT");
+  if (root.empty()) return;
+  for (const char* name : {"libarrow.so.", "libparquet.so."}) {  // libparquet needs libarrow
+    std::string path;
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator(root, failure)) {
+      if (entry.path().filename().string().starts_with(name)) path = entry.path().string();
+    }
+    if (!path.empty() && ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) continue;
+    if (!reasons.empty()) reasons += "; ";
+    reasons += path.empty() ? fmt::format("no {}* in ARROW_ROOT={}", name, root) : ::dlerror();
+  }
+}
+
 const ArrowPlugin& plugin(const std::string& path) {
   static std::mutex mutex;
   static const ArrowPlugin* opened = nullptr;
   const std::scoped_lock lock(mutex);
   std::string reasons;
   if (opened != nullptr) return *opened;
+  open_arrow_root(reasons);
   for (const std::string& place : plugin_places("libencode_arrow.so")) {
     opened = open_at(place, reasons);
     if (opened != nullptr) return *opened;
   }
-  throw Error({.exit_code = ExitCode::kUnavailable,
-               .code = "arrow.plugin",
-               .what = "Parquet and Arrow files need the plugin for Arrow",
-               .where = path,
-               .expected = "libencode_arrow.so beside the program, and Arrow C++ (libarrow.so and "
-                           "libparquet.so) of the version for which it was built",
-               .found = std::move(reasons),
-               .hint =
-                   "run scripts/setup.sh and scripts/build.sh; with a package of encode, install "
-                   "the pyarrow that its README names; or use JSONL and .npy instead"});
+  throw Error(
+      {.exit_code = ExitCode::kUnavailable,
+       .code = "arrow.plugin",
+       .what = "Parquet and Arrow files need the plugin for Arrow",
+       .where = path,
+       .expected = "libencode_arrow.so beside the program, and Arrow C++ (libarrow.so and "
+                   "libparquet.so) of the version for which it was built",
+       .found = std::move(reasons),
+       .hint = "install pyarrow and set ARROW_ROOT to its folder (docs/install.md); in a clone, "
+               "run scripts/setup.sh and scripts/build.sh; or use JSONL and .npy instead"});
 }
 
 }  // namespace

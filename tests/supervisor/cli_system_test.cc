@@ -94,6 +94,9 @@ TEST_F(SystemLimits, LostOutputIsNeverSuccess) {
       {"--help"},
       {"--version"},
       {"version"},
+      {"version", "--json"},
+      {"completions", "bash"},
+      {"man"},
   };
   const std::vector<Gone> ways = {{"full", full},
                                   {"closed", closed},

@@ -55,6 +55,30 @@ TEST_F(Cli, ModelsListsEveryArchitecture) {
   }
 }
 
+TEST_F(Cli, VersionSaysHowTheProgramWasBuilt) {
+  const ProgramEnd text = encode({"--version"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, ::testing::MatchesRegex("encode [0-9.]+\ncommit +[0-9a-z-]+ of 20.*"));
+  EXPECT_EQ(encode({"version"}).out, text.out);
+  const ProgramEnd json = encode({"--version", "--json"});
+  const Json facts = Json::parse(json.out);
+  for (const char* key : {"version", "commit", "commit_date", "compiler", "build_type", "processor",
+                          "libtorch", "arrow", "cuda", "cpu_instruction_set"}) {
+    EXPECT_TRUE(facts.at(key).is_string()) << key;
+    EXPECT_THAT(text.out, HasSubstr(facts.at(key).get<std::string>())) << key;
+  }
+  for (const Json& architecture : facts.at("cuda_architectures"))
+    EXPECT_THAT(text.out, HasSubstr(architecture.get<std::string>()));
+  EXPECT_THAT(facts.at("cpu_instruction_sets"), ::testing::Contains("baseline"));
+  EXPECT_EQ(encode({"--version", "--nonsense"}).exit_code, 64);
+}
+
+TEST_F(Cli, CompletionsOfAnUnknownShellAreRefused) {
+  const ProgramEnd end = encode({"completions", "csh"});
+  EXPECT_EQ(end.exit_code, 64);
+  EXPECT_THAT(end.err, HasSubstr("bash, zsh or fish"));
+}
+
 TEST_F(Cli, HelpOfEveryVerbStartsAtOnce) {
   for (const std::string command : {"", "run", "status", "verify", "compare", "config", "tokenize",
                                     "models", "search", "version"}) {

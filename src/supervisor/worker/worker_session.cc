@@ -202,8 +202,10 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.exit_code = ExitCode::kOsError;
     detail.code = "worker.spawn";
     detail.what = "cannot start encode-worker: a library cannot be loaded";
-    detail.expected = "memory for LibTorch, and all its libraries";
-    detail.hint = "raise the limits of the process (ulimit -v), or install the whole package";
+    detail.expected = "LibTorch and memory for it";
+    detail.hint =
+        "set TORCH_ROOT to the folder of a LibTorch of the version that encode --version shows, or "
+        "raise the limits of the process (ulimit -v)";
   }
   // Passes an exit status on only if it is one of the documented codes; another one would mislead a
   // scheduler.

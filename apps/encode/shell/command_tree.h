@@ -1,0 +1,49 @@
+// The commands and flags of the program as plain data. The completions of shells and the manual
+// page are made from this tree, so they know every flag that --help shows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace encode {
+
+enum class ValueKind { kNone, kText, kWords, kFile, kDirectory };
+
+// A flag, or a value without a flag ("positional").
+struct FlagEntry {
+  std::vector<std::string> names;  // {"--config", "-c"}; for a positional {"files"}
+  std::string placeholder;         // what --help shows for the value: "DIR"; "" for kNone
+  std::string help;
+  ValueKind kind = ValueKind::kNone;
+  std::vector<std::string> words;  // valid values to offer, for kWords
+  bool required = false;
+  bool repeats = false;    // a positional that takes any number of values
+  bool of_config = false;  // one of the flags that all commands with a config share
+};
+
+struct CommandEntry {
+  std::vector<std::string> path;     // {"cache", "stats"}; empty for the program itself
+  std::vector<std::string> aliases;  // other names of the last word of the path
+  std::string help;
+  std::string footer;
+  std::vector<FlagEntry> flags;
+  std::vector<FlagEntry> positionals;
+  std::vector<CommandEntry> commands;
+
+  std::vector<std::string> names() const;  // the last word of the path, and its aliases
+};
+
+// The name of the group of flags in --help that the commands with a config share.
+inline constexpr const char* kConfigGroup = "Config flags";
+
+// The command that arguments belong to if they begin with a flag.
+inline constexpr const char* kImpliedCommand = "run";
+
+// The placeholder of an option says what kind of value it has: "FILE" is kFile, "DIR" is
+// kDirectory, and a placeholder with "|" lists words ("auto|cpu|cuda"); a word of capitals in such
+// a list stands for other values and is not offered. Throws nothing.
+CommandEntry command_tree(const CLI::App& app);
+
+}  // namespace encode

@@ -1,0 +1,20 @@
+// The texts that are made from the tree of commands: completions of shells and the manual page.
+#pragma once
+
+#include <string>
+
+#include "shell/command_tree.h"
+
+namespace encode {
+
+// A script that the shell reads once. It offers commands, flags, and values: words, files or
+// folders. `root` is the tree of the whole program. None of these functions throws.
+std::string bash_completions(const CommandEntry& root);
+std::string zsh_completions(const CommandEntry& root);  // also a function file for fpath: _encode
+std::string fish_completions(const CommandEntry& root);
+
+// The manual page encode(1), in the man macros of roff. `date` is YYYY-MM-DD.
+std::string manual_page(const CommandEntry& root, const std::string& version,
+                        const std::string& date);
+
+}  // namespace encode

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Makes a wheel of an installed tree of encode: the package encode_embeddings with the command `encode`.
+
+    wheel.py --tree DIR --output DIR
+
+--tree   what scripts/package.sh stages: bin/, lib/encode/ and share/, with notices and sbom.spdx.json in share/doc/encode
+
+The wheel needs torch 2.11, and with the extra `parquet` also pyarrow. It prints its path. The same tree gives the same bytes.
+"""
+import argparse
+import base64
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import time
+import zipfile
+
+import parts
+
+NAME = "encode_embeddings"
+METADATA = """Metadata-Version: 2.4
+Name: encode-embeddings
+Version: {version}
+Summary: Turns text files into embedding matrices with a transformer model, on a CUDA GPU or on the CPU
+License-Expression: Apache-2.0
+Requires-Python: >=3.10
+Requires-Dist: torch=={torch}.*
+Provides-Extra: parquet
+Requires-Dist: pyarrow=={arrow}.*; extra == "parquet"
+Description-Content-Type: text/markdown
+
+"""
+# Its names are in the paths of the wheel or are those of other files of the wheel.
+LEFT_OUT = ("share/doc/encode/notices", "share/doc/encode/sbom.spdx.json", "share/doc/encode/LICENSE")
+
+
+def platform_tag():
+    """Returns the tag of this machine's C library. The programs need it or a newer one."""
+    version = re.search(r"(\d+)\.(\d+)$", parts.query("ldd", "--version").splitlines()[0])
+    machine = parts.query("uname", "-m").strip()
+    return f"manylinux_{version[1]}_{version[2]}_{machine}"
+
+
+class Wheel:
+    def __init__(self, path, date):
+        self.archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+        self.date = date
+        self.record = []
+
+    def add(self, name, data, executable=False):
+        entry = zipfile.ZipInfo(name, self.date)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.external_attr = (0o100755 if executable else 0o100644) << 16
+        self.archive.writestr(entry, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.record.append(f"{name},sha256={digest},{len(data)}")
+
+    def close(self, info):
+        name = f"{info}/RECORD"
+        self.archive.writestr(zipfile.ZipInfo(name, self.date), "\n".join([*self.record, f"{name},,", ""]))
+        self.archive.close()
+
+
+def add_tree(wheel, tree, info):
+    """Adds the programs below the package, the licences and the SBOM below .dist-info."""
+    doc = tree / "share/doc/encode"
+    wheel.add(f"{info}/licenses/LICENSE", (doc / "LICENSE").read_bytes())
+    for notice in sorted((doc / "notices").iterdir()):
+        wheel.add(f"{info}/licenses/{notice.name}", notice.read_bytes())
+    wheel.add(f"{info}/sboms/encode.spdx.json", (doc / "sbom.spdx.json").read_bytes())
+    for path in sorted(tree.rglob("*")):
+        name = path.relative_to(tree).as_posix()
+        if path.is_file() and not name.startswith(LEFT_OUT):
+            wheel.add(f"{NAME}/tree/{name}", path.read_bytes(), executable=bool(path.stat().st_mode & 0o100))
+
+
+def build(tree, output):
+    facts = json.loads(subprocess.run([tree / "bin/encode", "version", "--json"], check=True, capture_output=True).stdout)
+    tag = f"py3-none-{platform_tag()}"
+    path = output / f"{NAME}-{facts['version']}-{tag}.whl"
+    info = f"{NAME}-{facts['version']}.dist-info"
+    wheel = Wheel(path, time.strptime(facts["commit_date"], "%Y-%m-%d")[:6])
+    for source in sorted((parts.ROOT / "scripts/package" / NAME).glob("*.py")):
+        wheel.add(f"{NAME}/{source.name}", source.read_bytes())
+    add_tree(wheel, tree, info)
+    metadata = METADATA.format(version=facts["version"], torch=facts["libtorch"].rsplit(".", 1)[0], arrow=facts["arrow"])
+    wheel.add(f"{info}/METADATA", (metadata + (parts.ROOT / "README.md").read_text()).encode())
+    wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: encode\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+    wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\nencode = {NAME}:main\n".encode())
+    wheel.close(info)
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tree", type=pathlib.Path, required=True)
+    parser.add_argument("--output", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    print(build(args.tree, args.output))
+
+
+if __name__ == "__main__":
+    main()
