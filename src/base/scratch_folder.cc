@@ -23,6 +23,12 @@ ScratchFolder::ScratchFolder(const std::string& path, std::string_view kind) {
     throw system_error("io.mkdir", "create a directory", path_, errno);
 }
 
+std::string temporary_place() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  return (error ? "/tmp" : folder.string()) + "/encode";
+}
+
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);

@@ -7,17 +7,24 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/scratch_folder.h"
+#include "columnar/matrix_reader.h"
 #include "matrix/elements.h"
 
 namespace encode {
 namespace {
 
-// A .npy file that is mapped into memory.
+// The vectors of a file, mapped into memory. They begin at `offset` and are `bytes`.
 class MappedMatrix final : public Matrix {
  public:
-  MappedMatrix(const UniqueFd& fd, std::string path, Manifest manifest, const NpyHeader& header)
+  struct Range {
+    const UniqueFd& fd;
+    int64_t offset;
+    int64_t bytes;
+  };
+  MappedMatrix(std::string path, Manifest manifest, const Range& vectors)
       : Matrix(std::move(path), std::move(manifest)),
-        data_(fd, header.data_offset, header.data_bytes(), this->path()) {}
+        data_(vectors.fd, vectors.offset, vectors.bytes, this->path()) {}
 
   std::span<const std::byte> stored(RowRange rows, MatrixBuffer& /*buffer*/) const override {
     return {data_.data() + rows.begin * row_bytes(),
@@ -44,24 +51,66 @@ std::string describe(int64_t rows, int64_t columns, std::string_view descr) {
   return fmt::format("{} x {} of {}", rows, columns, descr);
 }
 
-// Throws if the header is not that of the manifest. The elements are then aligned as well, because
-// encode writes headers of kNpyHeaderBytes.
-void check_header(const NpyHeader& header, const Manifest& manifest, const std::string& path) {
+// What a file says of itself.
+struct Described {
+  int64_t rows;
+  int64_t columns;
+  std::string descr;
+  int64_t file_bytes;
+};
+
+// Throws if the file is not that of the manifest.
+void check_described(const Described& file, const Manifest& manifest, const std::string& path) {
   const std::string expected =
       describe(manifest.vectors(), output_columns(manifest.type, manifest.identity.dim),
                npy_type(manifest.type));
-  const std::string found = describe(header.rows, header.cols, header.descr);
-  const bool fits = expected == found && manifest.columns == header.cols &&
-                    header.file_bytes() == manifest.file_bytes &&
-                    header.data_offset == kNpyHeaderBytes;
-  if (fits) return;
+  const std::string found = describe(file.rows, file.columns, file.descr);
+  if (expected == found && manifest.columns == file.columns &&
+      file.file_bytes == manifest.file_bytes)
+    return;
   throw Error({.exit_code = ExitCode::kData,
                .code = "matrix.damaged",
                .what = "the matrix is not the one that its manifest describes",
                .where = path,
                .expected = fmt::format("{} in {} bytes", expected, manifest.file_bytes),
-               .found = fmt::format("{} in {} bytes", found, header.file_bytes()),
+               .found = fmt::format("{} in {} bytes", found, file.file_bytes),
                .hint = "encode verify checks a matrix; encode run makes it again"});
+}
+
+std::unique_ptr<Matrix> map_npy(const std::string& path, Manifest manifest) {
+  const UniqueFd fd = open_for_reading(path, "npy.open");
+  NpyHeader header = read_npy_header(fd, path);
+  // encode writes headers of kNpyHeaderBytes, so the elements are aligned.
+  if (header.data_offset != kNpyHeaderBytes) header.rows = -1;
+  check_described({.rows = header.rows,
+                   .columns = header.cols,
+                   .descr = header.descr,
+                   .file_bytes = header.file_bytes()},
+                  manifest, path);
+  return std::make_unique<MappedMatrix>(
+      path, std::move(manifest),
+      MappedMatrix::Range{.fd = fd, .offset = header.data_offset, .bytes = header.data_bytes()});
+}
+
+// The pages of a table are compressed, so its vectors are unpacked into a temporary file, which is
+// mapped and has no name any more when this function returns.
+std::unique_ptr<Matrix> unpack_table(const std::string& path, Manifest manifest) {
+  const std::unique_ptr<MatrixReader> reader = open_matrix_reader(path, Elements::kAny);
+  check_described({.rows = reader->rows(),
+                   .columns = reader->dim(),
+                   .descr = reader->descr(),
+                   .file_bytes = reader->file_bytes()},
+                  manifest, path);
+  const ScratchFolder folder(temporary_place(), "matrix");
+  AtomicFile vectors(folder.path() + "/vectors", 0);
+  for (auto bytes = reader->next_bytes(reader->block_rows()); !bytes.empty();
+       bytes = reader->next_bytes(reader->block_rows()))
+    vectors.write(bytes.data(), bytes.size());
+  vectors.commit_without_sync();
+  const UniqueFd fd = open_for_reading(vectors.path(), "npy.open");
+  return std::make_unique<MappedMatrix>(
+      path, std::move(manifest),
+      MappedMatrix::Range{.fd = fd, .offset = 0, .bytes = vectors.bytes_written()});
 }
 
 }  // namespace
@@ -83,11 +132,10 @@ std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const
 }
 
 std::unique_ptr<Matrix> open_matrix(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "npy.open");
+  (void)open_for_reading(path, "npy.open");  // a missing matrix is not one without a manifest
   Manifest manifest = require_manifest(path);
-  const NpyHeader header = read_npy_header(fd, path);
-  check_header(header, manifest, path);
-  return std::make_unique<MappedMatrix>(fd, path, std::move(manifest), header);
+  return manifest.file == MatrixFormat::kNpy ? map_npy(path, std::move(manifest))
+                                             : unpack_table(path, std::move(manifest));
 }
 
 }  // namespace encode

@@ -55,12 +55,15 @@ class Matrix {
   int64_t row_bytes_;
 };
 
-// Opens a finished matrix and maps its file into memory. Checks its header against its manifest,
-// but not its hash: `encode verify` does that. Throws Error:
+// Opens a finished matrix and maps its vectors into memory; the vectors of a Parquet or Arrow file
+// through a temporary file, which needs row_bytes() for each row on the disk of temporary_place().
+// Checks its header against its manifest, but not its hash: `encode verify` does that. Throws
+// Error:
 // - kNoInput "npy.open" if there is no such file,
 // - kData "matrix.unfinished" if it has no manifest,
 // - kData "matrix.damaged" if its size, shape or type is not that of the manifest,
-// - kData "npy.header" if it is not a .npy file,
+// - kData "npy.header" if it should be a .npy file and is not,
+// - what open_matrix_reader() throws for a table,
 // - what read_manifest() throws.
 std::unique_ptr<Matrix> open_matrix(const std::string& path);
 

@@ -23,13 +23,6 @@ namespace {
 
 constexpr int64_t kMaxQueryBytes = 64 << 10;  // of a line of a file
 
-// Returns the nearest place for a temporary folder: the folder of a matrix may not be writable.
-std::string temporary_place() {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  return (error ? "/tmp" : folder.string()) + "/encode";
-}
-
 Error query_error(std::string what, std::string where, std::string found) {
   return Error({.exit_code = ExitCode::kData,
                 .code = "search.query",
