@@ -24,9 +24,7 @@ RunConfig load(const std::string& output, const std::string& input = "{file: a.j
       .run;
 }
 
-TEST(OutputKeys, AreANpyFileByDefault) {
-  EXPECT_EQ(load("").store.final_format, FinalFormat());
-}
+TEST(OutputKeys, AreANpyFileByDefault) { EXPECT_EQ(load("").store.final_format, FinalFormat()); }
 
 TEST(OutputKeys, NameTheFormatAndTheColumns) {
   const FinalFormat format =

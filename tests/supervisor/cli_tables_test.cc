@@ -35,9 +35,9 @@ class CliTables : public ::testing::Test {
   }
   ProgramEnd encode(Arguments arguments) const { return Program(dir_.path(), arguments).wait(); }
   Arguments flags(const std::string& command, const Arguments& more) const {
-    Arguments all = {command,     "--model", test_data("models/bert"),
-                     "--input",   dir_.file("in.jsonl"),
-                     "--field",   "text"};
+    Arguments all = {
+        command,   "--model", test_data("models/bert"), "--input", dir_.file("in.jsonl"),
+        "--field", "text"};
     if (std::find(more.begin(), more.end(), "--cache-dir") == more.end())
       all.insert(all.end(), {"--cache-dir", dir_.file("cache")});
     all.insert(all.end(), more.begin(), more.end());
@@ -139,9 +139,9 @@ TEST_F(CliTables, AnotherFormatNeedsNoEncoding) {
   fs::remove(final("npy.manifest.json"));
   ASSERT_EQ(run_table("parquet").exit_code, 0);
   EXPECT_EQ(values(final("parquet"), "id")[3], "k3");
-  ASSERT_EQ(run({"--output-format", "parquet", "--columns", "id", "--output-dtype", "float16"})
-                .exit_code,
-            0)
+  ASSERT_EQ(
+      run({"--output-format", "parquet", "--columns", "id", "--output-dtype", "float16"}).exit_code,
+      0)
       << "other columns and another type, from the table itself";
   EXPECT_EQ(open_matrix_reader(final("parquet"), Elements::kAny)->descr(), "<f2");
   ASSERT_EQ(run().exit_code, 0);
