@@ -10,9 +10,9 @@ foreach(package encode encode-libtorch)
   install(FILES ${debian}/${package}/copyright ${debian}/${package}/changelog.gz ${debian}/${package}/sbom.spdx.json
     DESTINATION share/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
   install(DIRECTORY ${debian}/${package}/notices DESTINATION share/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
-  install(FILES packaging/debian/${package}.overrides DESTINATION share/lintian/overrides RENAME ${package}
-    COMPONENT ${component} EXCLUDE_FROM_ALL)
 endforeach()
+install(FILES packaging/debian/encode.overrides DESTINATION share/lintian/overrides RENAME encode
+  COMPONENT debian EXCLUDE_FROM_ALL)
 # Debian's zsh looks here, and not in site-functions below /usr.
 install(FILES ${share}/_encode DESTINATION share/zsh/vendor-completions COMPONENT debian EXCLUDE_FROM_ALL)
 

@@ -58,6 +58,7 @@ function(link_to name folder)
 endfunction()
 
 # strip_at(FOLDER COMPONENT): at the time of installation, removes the symbols of the libraries in lib/encode/FOLDER.
+# NVIDIA's libraries stay as they are, as their licence requires.
 function(strip_at folder component)
   install(CODE "
     file(GLOB libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${private_dir}/${folder}/*.so*\")
@@ -72,7 +73,6 @@ if(ENCODE_HAVE_TORCH)
   install(FILES ${torch_libraries} DESTINATION ${private_dir}/torch/lib COMPONENT libtorch EXCLUDE_FROM_ALL)
   install(FILES ${nvidia_libraries} DESTINATION ${private_dir}/nvidia/cu13/lib COMPONENT libtorch EXCLUDE_FROM_ALL)
   strip_at(torch/lib libtorch)
-  strip_at(nvidia/cu13/lib libtorch)
 endif()
 if(ENCODE_HAVE_ARROW)
   link_to(arrow ${ARROW_ROOT})

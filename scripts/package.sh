@@ -43,9 +43,10 @@ needed_version() {
 # describe FOLDER NAME [OPTION...]: writes the notices and the SBOM of the package NAME into FOLDER. The options are those of
 # scripts/package/sbom.py.
 describe() {
-  local folder=$1 name=$2 options=() wheels=() word list=""
+  local folder=$1 name=$2 options=() wheels=() programs=(--programs) word list=""
   shift 2
   rm -rf "$folder/notices"
+  if [[ $name == encode-libtorch ]]; then programs=(); fi
   for word in "$@"; do
     if [[ $list == --contains ]]; then
       while read -r wheel; do wheels+=(--wheel "$wheel"); done < <(fetch_wheels "$ROOT/scripts/deps/$word.txt")
@@ -54,8 +55,9 @@ describe() {
     fi
     list=$word
   done
-  "$PYTHON" "$ROOT/scripts/package/notices.py" --output "$folder/notices" "${options[@]}" "${wheels[@]}"
-  "$PYTHON" "$ROOT/scripts/package/sbom.py" --encode "$ROOT/build/bin/encode" --name "$name" --output "$folder/sbom.spdx.json" "$@"
+  "$PYTHON" "$ROOT/scripts/package/notices.py" --output "$folder/notices" "${programs[@]}" "${options[@]}" "${wheels[@]}"
+  "$PYTHON" "$ROOT/scripts/package/sbom.py" --encode "$ROOT/build/bin/encode" --name "$name" \
+    --output "$folder/sbom.spdx.json" "${programs[@]}" "$@"
 }
 
 # stage FOLDER NAME: installs the programs into FOLDER with the libraries of the distribution that they need.

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Collects the licences of what a package contains, one file or folder for each part.
 
-    notices.py --output DIR [--library FILE]... [--wheel FILE]...
+    notices.py --output DIR [--programs] [--library FILE]... [--wheel FILE]...
 
+--programs  the package contains the programs, into which the build compiles headers of Debian
 --library   a library of Debian that the package contains
 --wheel     a wheel from which the package has files
-
-The headers of Debian that the build compiles into the programs are always among the parts.
 """
 import argparse
 import pathlib
@@ -40,11 +39,13 @@ def copy_wheel(wheel, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, required=True)
+    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--library", action="append", default=[])
     parser.add_argument("--wheel", action="append", default=[])
     args = parser.parse_args()
     args.output.mkdir(parents=True)
-    for package in {*parts.packages_of(args.library), *parts.compiled_in()}:
+    compiled_in = parts.compiled_in() if args.programs else []
+    for package in {*parts.packages_of(args.library), *compiled_in}:
         copy_debian(package, args.output)
     for wheel in args.wheel:
         copy_wheel(wheel, args.output)

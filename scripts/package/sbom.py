@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes the SBOM of a package: SPDX 2.3 as JSON, made from the pins of scripts/deps and the versions of the Debian packages.
 
-    sbom.py --encode PROGRAM --name NAME --output FILE [--library FILE]... [--contains PINS]... [--needs PINS]...
+    sbom.py --encode PROGRAM --name NAME --output FILE [--programs] [--library FILE]... [--contains PINS]... [--needs PINS]...
 
 --encode     the program; `encode version --json` says what it was built from
 --name       the name of the package: encode, encode-libtorch or encode-embeddings
+--programs   the package contains the programs, so their build counts
 --library    a library of Debian that the package contains
 --contains   a list of scripts/deps (its name without .txt) whose wheels give files to the package
 --needs      a list of scripts/deps whose wheels the user installs
@@ -74,11 +75,22 @@ class Document:
                                   for a, kind, b in self.relationships]}
 
 
+def add_build(document, bundled):
+    """Adds what the build of the programs takes: headers and tools of Debian, and nvcc."""
+    for package in sorted(set(parts.compiled_in()) - set(bundled), key=lambda package: package.name):
+        document.add(debian_entry(package), "BUILD_DEPENDENCY_OF")
+    for tool in ("g++", "cmake", "ninja-build"):
+        document.add(debian_entry(parts.debian_package(tool)), "BUILD_TOOL_OF")
+    for pin in parts.pins("nvcc") if document.facts["cuda"] else []:
+        document.add(pin_entry(pin), "BUILD_TOOL_OF")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encode", required=True)
     parser.add_argument("--name", required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
+    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--library", action="append", default=[])
     parser.add_argument("--contains", action="append", default=[])
     parser.add_argument("--needs", action="append", default=[])
@@ -88,12 +100,8 @@ def main():
     bundled = parts.packages_of(args.library)
     for package in bundled:
         document.add(debian_entry(package), "CONTAINS")
-    for package in set(parts.compiled_in()) - set(bundled):
-        document.add(debian_entry(package), "BUILD_DEPENDENCY_OF")
-    for tool in ("g++", "cmake", "ninja-build"):
-        document.add(debian_entry(parts.debian_package(tool)), "BUILD_TOOL_OF")
-    for pin in parts.pins("nvcc") if facts["cuda"] else []:
-        document.add(pin_entry(pin), "BUILD_TOOL_OF")
+    if args.programs:
+        add_build(document, bundled)
     for names, relationship in ((args.needs, "DEPENDS_ON"), (args.contains, "CONTAINS")):
         for pin in parts.pins(*names):
             document.add(pin_entry(pin), relationship)

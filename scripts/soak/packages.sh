@@ -90,8 +90,9 @@ check_debs() {
   lintian --fail-on error --allow-root "${DEBS[@]}"
   mkdir -p "$DEBIAN/tmp/packages"
   cp "${DEBS[@]}" "$DEBIAN/tmp/packages/"
-  while read -r step; do in_debian sh -euc "$step"; done < <(sed -n 's/^RUN //p' "$ROOT/packaging/Containerfile") >"$WORK/apt.log" 2>&1 ||
-    die "$(tail -5 "$WORK/apt.log")"
+  while read -r step; do
+    in_debian sh -euc "$step" >"$WORK/step.log" 2>&1 </dev/null || die "$step: $(tail -5 "$WORK/step.log")"
+  done < <(sed -n 's/^RUN //p' "$ROOT/packaging/Containerfile")
   in_debian chown -R encode /sample
   encode_sample "$DEBIAN/sample" in_debian encode
   in_debian encode tokenize --model model --input texts.parquet --field text --output ids.jsonl >/dev/null
