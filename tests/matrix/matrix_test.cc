@@ -40,7 +40,7 @@ class MatrixOfAJob : public ::testing::Test {
   }
   std::unique_ptr<Matrix> open(OutputType type) const {
     const std::string path = dir_.file("of_type.npy");
-    reformat_final(path_, path, {.type = type, .ranges_file = ""});
+    reformat_final(path_, path, {.type = type, .ranges_file = ""}, {});
     return open_matrix(path);
   }
   std::vector<float> floats(const Matrix& matrix, RowRange rows) const {
