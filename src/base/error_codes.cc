@@ -240,6 +240,11 @@ std::vector<ErrorCodes> make_table() {
        "73 (77, 74)",
        "an output would replace a file that is never replaced: see [What an output may "
        "replace](#what-an-output-may-replace)"},
+      {{"products.file"},
+       "74 (73, 77)",
+       "with `hardware.product_search: true`: products.json or products_lock in the cache "
+       "directory "
+       "cannot be read, written or locked"},
       {{"run.dropped_rows"},
        "78",
        "with `quarantine: drop`: rows of another stream were set aside after this final was "
@@ -252,7 +257,9 @@ std::vector<ErrorCodes> make_table() {
       {{"run.other_device"},
        "78",
        "with `hardware.strict_numerics: true`: the chunks in the cache were computed on another "
-       "kind of device, or with another version of LibTorch or of the driver"},
+       "kind of device, with another version of LibTorch or of the driver, or with other "
+       "algorithms "
+       "of the matrix products"},
       {{"run.retry"}, "74 (77)", "`encode retry-failed` cannot look for the chunks"},
       {{"run.row_failed"},
        "65",

@@ -112,6 +112,7 @@ class Filler {
              false,
              text(),
              true,
+             true,
              integer(),
              integer(),
              integer(),
@@ -121,7 +122,7 @@ class Filler {
             number(),
             true,
             integer(),
-            ChunkOrigin{text(), text(), text(), integer()},
+            ChunkOrigin{text(), text(), text(), integer(), text()},
             true};
   }
   RowRange rows() { return {integer(), integer()}; }
@@ -135,13 +136,14 @@ class Filler {
   // Returns one event of every kind.
   std::vector<WorkerEvent> events() {
     return {ModelLoading{},
-            ModelLoaded{integer(),
-                        {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
-                        integer(),
-                        number(),
-                        text(),
-                        integer(),
-                        {number(), number()}},
+            ModelLoaded{
+                integer(),
+                {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+                integer(),
+                number(),
+                text(),
+                integer(),
+                {number(), number()}},
             UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
             ChunkStarted{integer(), integer(), rows()},
             WindowStarted{integer(), rows()},
@@ -169,9 +171,10 @@ class Filler {
             CacheProblem{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()},
                          false},
             ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
-            DeviceChecked{{DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
-                          text(),
-                          true},
+            DeviceChecked{
+                {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+                text(),
+                true},
             DefenceTried{text(), true, text()},
             LogLine{text(), text()},
             WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
