@@ -79,6 +79,8 @@ constexpr auto kFlags = std::to_array<Flag>({
      "Part of the memory limit that the run tries to stay below; 0: regard no limit"},
     {"--synchronous-launches", "hardware.synchronous_launches", "true",
      "End every CUDA kernel before the next one starts, to find the cause of a device error"},
+    {"--product-search", "hardware.product_search", "true",
+     "On a GPU: measure algorithms of cuBLASLt for each matrix product, and take the fastest"},
     {"--chunk-size", "semantic.chunk_size", nullptr, "Rows in a chunk; 0: the default; or auto"},
     {"--standard", "semantic.use_chunked_encoding", "false",
      "Encode in one pass, without chunk files"},

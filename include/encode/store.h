@@ -89,10 +89,16 @@ struct ChunkOrigin {
   std::string driver = {};    // the version of the GPU's driver; "" on a CPU
   // BatchPlan::budget_tokens; 0 in records that are older than this field
   int64_t batch_tokens = 0;
+  std::string products = {};  // DeviceFacts::products
 
-  // Returns true if equal rows have equal bits: the device and the versions are the same.
+  // Returns true if the device and the versions are the same.
   bool same_kind(const ChunkOrigin& other) const {
     return device == other.device && libtorch == other.libtorch && driver == other.driver;
+  }
+  // Returns true if equal rows of one stream have equal bits: the kind of device and the algorithms
+  // of the matrix products are the same.
+  bool same_bits(const ChunkOrigin& other) const {
+    return same_kind(other) && products == other.products;
   }
   bool operator==(const ChunkOrigin&) const = default;
 };

@@ -24,6 +24,8 @@ import transformers
 
 import make_corpus
 from gpu import random_models
+from gpu import choices
+from gpu.choices import LONG_ROW_TOKENS, LONG_ROWS, SHORT_ROWS
 from gpu.encode_run import Encode, chunks_done, failure, steady_speed
 from gpu.report import Report
 from gpu.steps import run_steps
@@ -47,10 +49,6 @@ PEAK_FLOPS = 989e12
 SELF_CHECK = re.compile(r"self-check (.+) (Float|Half|BFloat16) (.+)")  # a name such as "gated to fp8" has spaces
 NOT_PASSED = re.compile(r"\[  (?:FAILED |SKIPPED) \] ([\w/]+\.[\w/]+)")  # a line of GoogleTest about one test
 GPU_TESTS = ("gpu_kernels_test", "cuda_test")
-# Changelog entries are short, so 200,000 of them keep a small model busy for a second or more.
-SHORT_ROWS = 200_000
-LONG_ROWS = 3000
-LONG_ROW_TOKENS = 512
 
 
 def peer_embeddings(model_path, texts, dtype, batch_size=64):
@@ -80,6 +78,8 @@ def file_sha256(path):
 
 
 class Checks:
+    chosen_products, attention = choices.chosen_products, choices.attention  # methods of this class
+
     def __init__(self, args, work, report):
         self.args, self.work, self.report = args, work, report
         texts = (text for text, _ in make_corpus.python_texts() if text.strip())
@@ -106,25 +106,13 @@ class Checks:
     def gpu_tests(self):
         self.report.section("Tests that need a GPU: each kernel against LibTorch, same row same vector", "check", "result",
                             "figures")
-        bundle = self.args.program.parent
-        libraries = f"{bundle / 'lib' / 'encode'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
-        data = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
-        environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data),
-                       "ENCODE_TEST_DEVICE": "cuda"}
         no_fp8 = [] if HAS_FP8 else ["--gtest_filter=-*Fp8*"]
         if no_fp8:
             self.report.row("fp8", "SKIP", WITHOUT_FP8)
         for name in GPU_TESTS:
-            program = bundle / "tests" / name
-            if not program.exists():
-                self.report.check(name, False, "not in the bundle: make it with scripts/package.sh --gpu-tests")
+            if (run := self.gpu_test(name, *no_fp8)) is None:
                 continue
-            run = subprocess.run([program, "--gtest_color=no", *no_fp8], env=environment, text=True, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT)
             lines = run.stdout.splitlines()
-            for line in lines:
-                if found := SELF_CHECK.fullmatch(line):
-                    self.report.row(*found.groups())
             wrong = sorted({found[1] for line in lines if (found := NOT_PASSED.match(line))})
             figures = next((line for line in reversed(lines) if "PASSED" in line), "no result")
             if wrong:
@@ -133,6 +121,24 @@ class Checks:
             self.report.check(name, good, figures)
             if not good:
                 print("\n".join(lines[-60:]), flush=True)
+
+    def gpu_test(self, name, *options):
+        """Runs a test program and shows its lines of self-checks. Returns None if the bundle lacks it, which is reported."""
+        bundle = self.args.program.parent
+        libraries = f"{bundle / 'lib' / 'encode'}:{pathlib.Path(torch.__file__).parent / 'lib'}"
+        data = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
+        environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "ENCODE_TEST_DATA": str(data),
+                       "ENCODE_TEST_DEVICE": "cuda"}
+        program = bundle / "tests" / name
+        if not program.exists():
+            self.report.check(name, False, "not in the bundle: make it with scripts/package.sh --gpu-tests")
+            return None
+        run = subprocess.run([program, "--gtest_color=no", *options], env=environment, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
+        for line in run.stdout.splitlines():
+            if found := SELF_CHECK.fullmatch(line):
+                self.report.row(*found.groups())
+        return run
 
     def preflight(self):
         self.report.section("`encode preflight`: the driver, the device, the defences against faults", "check", "result", "figures")
@@ -301,7 +307,9 @@ class Checks:
         _, standard, code = encode.run("standard", "--dtype", "bfloat16", "--standard")
         self.report.check("standard mode = chunked, to the bit", code == 0 and file_sha256(standard) == file_sha256(whole),
                           f"{rows} rows")
-        self.resume(encode, options, whole, expected)
+        output, code = self.resume(encode, "resumed", options, expected)
+        self.report.check("resumed = uninterrupted, to the bit",
+                          code == 0 and file_sha256(output) == file_sha256(whole), output.name)
 
     def allocator(self, done):
         reserved = [event["device_reserved_bytes"] for event in done]
@@ -313,19 +321,19 @@ class Checks:
         self.report.check("memory flat over the run", abs(growth) <= RESERVED_SLACK_BYTES,
                           f"reserved {reserved[0] / MIB:.0f} MiB after the first chunk, {reserved[-1] / MIB:.0f} after the last")
 
-    def resume(self, encode, options, whole, expected):
-        before, _, _ = encode.run("resumed", *options, kill_after_chunks=expected // 3)
+    def resume(self, encode, name, options, expected):
+        """Kills a run and goes on. Returns the path of the matrix and the exit code."""
+        before, _, _ = encode.run(name, *options, kill_after_chunks=expected // 3)
         # the orphaned worker can hold the lock for a moment, and then the exit code is 75
         for _ in range(30):
-            after, output, code = encode.run("resumed", *options)
+            after, output, code = encode.run(name, *options)
             if code != 75:
                 break
             time.sleep(1)
         saved, rest = len(chunks_done(before)), len(chunks_done(after))
-        self.report.check("killed by SIGKILL, resumed", code == 0 and saved > 0 and 0 < rest <= expected - saved,
+        self.report.check(f"{name}: killed by SIGKILL, resumed", code == 0 and saved > 0 and 0 < rest <= expected - saved,
                           f"{saved} chunks before the kill, {rest} after, {expected} in all")
-        self.report.check("resumed = uninterrupted, to the bit",
-                          code == 0 and file_sha256(output) == file_sha256(whole), output.name)
+        return output, code
 
     def throughput(self):
         self.report.section("Throughput, bfloat16 (model loaded and warm on both sides)", "model", "rows", "tokens",
@@ -379,8 +387,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpu_check_", ignore_cleanup_errors=True) as work:
         checks = Checks(args, pathlib.Path(work), report)
         # What tells whether the vectors are right comes first, in case the time is up before the last step.
-        run_steps((checks.gpu_tests, checks.preflight, checks.parity, checks.fp8, checks.chunks_and_resume, checks.kernels,
-                   checks.throughput, checks.limits, checks.chunk_overhead), report, args.seconds)
+        run_steps((checks.gpu_tests, checks.preflight, checks.parity, checks.fp8, checks.chunks_and_resume,
+                   checks.chosen_products, checks.attention, checks.kernels, checks.throughput, checks.limits, checks.chunk_overhead), report, args.seconds)
     report.lines += ["", f"{len(report.failed)} failed; {time.monotonic() - started:.0f} s in all"]
     report.write()
     print(f"{report.path}: {'FAIL: ' + ', '.join(report.failed) if report.failed else 'PASS'}")

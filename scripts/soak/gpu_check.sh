@@ -70,7 +70,7 @@ main() {
   esac
   python=$(reference_python)
   cd "$ROOT"
-  ninja -C build -j "$(job_count)" encode encode-worker encode_cuda gpu_kernels_test cuda_test \
+  ninja -C build -j "$(job_count)" encode encode-worker encode_cuda gpu_kernels_test gpu_attention_test cuda_test \
     nvml_stand_in runtime_stand_in_{cuda,cudart,cublas,cublasLt}
   scripts/package.sh --gpu-tests
   WORK=$(mktemp -d)

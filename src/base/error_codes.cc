@@ -26,8 +26,6 @@ std::vector<ErrorCodes> make_table() {
        "78",
        "a Parquet or Arrow column holds neither strings nor lists of integers; or a list or struct "
        "is wanted in `output.columns`"},
-      {{"arrow.vectors"}, "65", "a Parquet or Arrow file is no matrix that `encode` wrote"},
-      {{"arrow.write"}, "70", "Arrow cannot write a table"},
       {{"batch.length"}, "65", "a sequence is longer than the model allows"},
       {{"batch.token_id"},
        "65",
@@ -149,7 +147,6 @@ std::vector<ErrorCodes> make_table() {
        "a line is not a JSON object, or its field is neither a string nor a list of token ids"},
       {{"jsonl.duplicate"}, "65", "the field appears twice in one object"},
       {{"jsonl.missing"}, "65", "the field is missing"},
-      {{"jsonl.number"}, "65", "a value of `output.columns` has an integer of more than 18 digits"},
       {{"jsonl.pointer"}, "78", "`field` is not a valid JSON pointer"},
       {{"limit.batch"},
        "78",
@@ -237,7 +234,6 @@ std::vector<ErrorCodes> make_table() {
         "records.stat", "records.write"},
        "-",
        "the records of faults or of the memory cannot be used; the run goes on without them"},
-      {{"output.column"}, "78", "the first 1,000 lines lack a field of `output.columns`"},
       {{"output.exists"},
        "73",
        "an output would replace a file that `encode` did not write for this purpose; `--overwrite` "
@@ -246,7 +242,6 @@ std::vector<ErrorCodes> make_table() {
        "73 (77, 74)",
        "an output would replace a file that is never replaced: see [What an output may "
        "replace](#what-an-output-may-replace)"},
-      {{"output.token_vectors"}, "78", "token embeddings cannot be written as Parquet or Arrow"},
       {{"run.dropped_rows"},
        "78",
        "with `quarantine: drop`: rows of another stream were set aside after this final was "
@@ -259,7 +254,9 @@ std::vector<ErrorCodes> make_table() {
       {{"run.other_device"},
        "78",
        "with `hardware.strict_numerics: true`: the chunks in the cache were computed on another "
-       "kind of device, or with another version of LibTorch or of the driver"},
+       "kind of device, with another version of LibTorch or of the driver, or with other "
+       "algorithms "
+       "of the matrix products"},
       {{"run.retry"}, "74 (77)", "`encode retry-failed` cannot look for the chunks"},
       {{"run.row_failed"},
        "65",

@@ -34,10 +34,11 @@ struct KeyRules {
   std::string fingerprint;
   int64_t numerics_version = 0;  // Fingerprint::kNumericsVersion
   int64_t prompt_tokens = 0;     // PackedBatch::prompt_tokens, which pooling leaves out
-  // The kind of device: ChunkOrigin::same_kind().
+  // The kind of device and the algorithms of its matrix products: ChunkOrigin::same_bits().
   std::string device;
   std::string libtorch;
   std::string driver;
+  std::string products;  // ChunkOrigin::products
   // A hash of the vectors that the loaded model gives to fixed texts. It differs where the program
   // computes other bits and none of the fields above says so.
   std::string self_test;

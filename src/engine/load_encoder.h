@@ -11,6 +11,8 @@
 #include "encode/encoder.h"
 #include "encode/model_directory.h"
 
+#include "engine/product_choices.h"
+
 namespace encode {
 
 struct EncoderOptions {
@@ -19,6 +21,9 @@ struct EncoderOptions {
   // The loading thread calls it after each step: a device that was opened, a tensor that was read,
   // a check that has ended. Loading may take minutes, and these calls show that it makes progress.
   std::function<void()> alive = [] {};
+  // Chooses the algorithms of the matrix products on a GPU, after the model is loaded. Empty:
+  // LibTorch computes all products, with cuBLASLt's first suggestion.
+  ChooseProducts choose_products = {};
 };
 
 // A message for the log about the loading of a model.

@@ -69,6 +69,19 @@ void note_fp8(const Fp8Counts& products, Notes& notes) {
                                           products.kept, products.quantized + products.kept)});
 }
 
+// Returns null if LibTorch shall compute all products, or must, because the process has no cuBLASLt
+// that the plugin can use.
+std::unique_ptr<CudaProducts> open_products(at::Device device, const EncoderOptions& options,
+                                            Notes& notes) {
+  if (!device.is_cuda() || !options.choose_products) return nullptr;
+  if (plugin_products() != nullptr)
+    return std::make_unique<CudaProducts>(*plugin_products(), device);
+  notes.push_back({"warning",
+                   "hardware.product_search: LibTorch's CUDA library does not use cuBLASLt 13, so "
+                   "LibTorch chooses the algorithms of the matrix products"});
+  return nullptr;
+}
+
 LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResult& effective,
                             const EncoderOptions& options) {
   const OpenedDevice opened = open_device(options.hardware);
@@ -94,27 +107,35 @@ LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResu
                    .origin = directory.transformer_path,
                    .alive = options.alive});
   auto trace = std::make_unique<ProductTrace>();
+  std::unique_ptr<CudaProducts> products = open_products(device, options, notes);
   Fp8Counts fp8_counts;
-  auto model = load_model(
-      directory.model_type,
-      {.config = fields,
-       .weights = weights,
-       .device = device,
-       .products = {.format = format, .launch_rows = effective.launch_tokens, .trace = trace.get()},
-       .fp8 = fp8 ? &fp8_counts : nullptr,
-       .max_positions = effective.max_length,
-       .causal = effective.causal});
+  auto model =
+      load_model(directory.model_type, {.config = fields,
+                                        .weights = weights,
+                                        .device = device,
+                                        .products = {.format = format,
+                                                     .launch_rows = effective.launch_tokens,
+                                                     .trace = trace.get(),
+                                                     .products = products.get()},
+                                        .fp8 = fp8 ? &fp8_counts : nullptr,
+                                        .max_positions = effective.max_length,
+                                        .causal = effective.causal});
   if (fp8) note_fp8(fp8_counts, notes);
   EmbeddingHead head(effective, *directory.opened, device, trace.get());
   options.alive();
-  return {.transformer = {.trace = std::move(trace),
-                          .model = std::move(model),
-                          .head = std::move(head),
-                          .device = device,
-                          .format = format,
-                          .effective = effective,
-                          .vocab_size = directory.vocab_size},
-          .notes = std::move(notes)};
+  LoadedTransformer loaded = {.transformer = {.trace = std::move(trace),
+                                              .products = std::move(products),
+                                              .model = std::move(model),
+                                              .head = std::move(head),
+                                              .device = device,
+                                              .format = format,
+                                              .effective = effective,
+                                              .vocab_size = directory.vocab_size},
+                              .notes = std::move(notes)};
+  Transformer& transformer = loaded.transformer;
+  if (transformer.products != nullptr)
+    loaded.notes.push_back({"debug", choose_products(transformer, options.choose_products)});
+  return loaded;
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ bool time_products(const WorkerContext& context) {
   const Stopwatch watch;
   const ModelDirectory directory = open_model_directory(unit.model_path, unit.model_files);
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer_for(unit, directory);
-  ProductBench bench(directory, unit.effective, encoder_options(context, unit));
+  EncoderOptions options = encoder_options(context, unit);
+  options.choose_products = product_choice(context);
+  ProductBench bench(directory, unit.effective, options);
   context.events.send(ModelLoaded{.unit = kTimedUnit,
                                   .device = bench.device(),
                                   .dim = unit.effective.dim,

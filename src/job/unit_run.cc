@@ -131,6 +131,7 @@ KeyRules UnitRun::key_rules(int64_t prompt_tokens) const {
           .device = origin_.device,
           .libtorch = origin_.libtorch,
           .driver = origin_.driver,
+          .products = origin_.products,
           .self_test = model_.self_test_sha256};
 }
 
@@ -160,25 +161,27 @@ std::vector<float> UnitRun::values_for(const Window& window) const {
   return std::vector<float>(static_cast<size_t>(vectors * model_.encoder->dim()));
 }
 
-// Warns of chunks from another kind of device, or refuses them with strict_numerics, because the
-// last bits of their vectors may differ.
+// Warns of chunks from another kind of device or with other algorithms of the matrix products, or
+// refuses them with strict_numerics, because the last bits of their vectors may differ.
 void UnitRun::check_origin(const ChunkStore& store) const {
   for (const ChunkRecord& record : store.committed()) {
-    if (record.origin.same_kind(origin_)) continue;
+    if (record.origin.same_bits(origin_)) continue;
     if (context_.job.hardware.strict_numerics) {
       throw Error({.exit_code = ExitCode::kConfig,
                    .code = "run.other_device",
-                   .what = "the chunks in the cache were computed on another kind of device",
+                   .what = "the chunks in the cache were computed on another kind of device or "
+                           "with other matrix products",
                    .where = store.chunk_path(record.index),
                    .expected = describe(origin_),
                    .found = describe(record.origin),
-                   .hint = "continue on the device of the first run, start over with --fresh, or "
-                           "set hardware.strict_numerics to false"});
+                   .hint = "continue on the device of the first run, with its products.json in "
+                           "the cache directory if there was one, start over with --fresh, or set "
+                           "hardware.strict_numerics to false"});
     }
     return context_.log(
         "warning",
-        fmt::format("{}: chunks in the cache were computed on another kind of device ({}; here: "
-                    "{}), so the last bits of their vectors may differ; "
+        fmt::format("{}: chunks in the cache were computed on another kind of device or with other "
+                    "matrix products ({}; here: {}), so the last bits of their vectors may differ; "
                     "hardware.strict_numerics: true refuses such chunks",
                     unit_.identity.name, describe(record.origin), describe(origin_)));
   }

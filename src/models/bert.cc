@@ -37,12 +37,13 @@ struct BertLayer {
   //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim)) v + bo, in several heads
   // q, k and v are projections of x with biases. MPNet adds bias(bucket of the distance) to each
   // score. act is hidden_act, which is gelu in the papers.
-  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
-  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
+  // attention.result(norm, y) is norm(y) for the attention of the next layer.
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
+    return finish_rows(context, attended, [&](const Attended& rows) {
       const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return mlp_norm(mlp.add(y));
+      return attention.result(mlp_norm, mlp.add(y), context);
     });
   }
 };
@@ -66,9 +67,9 @@ class Bert : public Model {
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = parts_.embeddings(batch);
     if (parts_.project) x = (*parts_.project)(x);
-    if (!parts_.relative) return run_layers(parts_.layers, x, {.batch = batch});
+    if (!parts_.relative) return run_layers(parts_.layers, LinearInput(x), {.batch = batch}).rows;
     const RelativePositions relative = for_batch(*parts_.relative, batch, x);
-    return run_layers(parts_.layers, x, {.batch = batch, .relative = &relative});
+    return run_layers(parts_.layers, LinearInput(x), {.batch = batch, .relative = &relative}).rows;
   }
 
  private:

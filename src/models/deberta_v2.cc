@@ -106,9 +106,10 @@ class DisentangledAttention {
 
   // Returns the heads and the residual x. context.relative has the columns. Their terms depend on
   // the tokens, so this function computes them.
-  Attended attend(const at::Tensor& x, const LayerContext& context) const {
+  Attended attend(const LinearInput& x, const LayerContext& context) const {
     const int64_t heads = shape_.num_attention_heads;
-    const at::Tensor qkv = qkv_(x).view({x.size(0), 3 * heads, shape_.head_dim});
+    const at::Tensor product = qkv_(x);
+    const at::Tensor qkv = product.view({product.size(0), 3 * heads, shape_.head_dim});
     const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
                                   .key = qkv.narrow(1, heads, heads),
                                   .value = qkv.narrow(1, 2 * heads, heads)};
@@ -117,11 +118,15 @@ class DisentangledAttention {
     if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
     return {.heads = varlen_attention(input, context.batch,
                                       {.scale = shape_.scale, .relative = &relative}),
-            .residual = x};
+            .residual = x.rows};
   }
   // residual + Wo heads.
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
+  }
+  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
+    return layer_result(norm, std::move(x), qkv_, context);
   }
 
  private:
@@ -162,12 +167,13 @@ struct DebertaLayer {
   //   y = LayerNorm(x + DisentangledAttention(x))
   //   x = LayerNorm(y + MLP(y)),  MLP(y) = W2 act(W1 y + b1) + b2
   // act is hidden_act, which is gelu in the paper.
-  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
-  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
+  // attention.result(norm, y) is norm(y) for the attention of the next layer.
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
+    return finish_rows(context, attended, [&](const Attended& rows) {
       const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return mlp_norm(mlp.add(y));
+      return attention.result(mlp_norm, mlp.add(y), context);
     });
   }
 };
@@ -211,7 +217,8 @@ class DebertaV2 : public Model {
 
   // x = LayerNorm(words + segment 0 + positions); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
-    return run_layers(layers_, embeddings_(batch), {.batch = batch, .relative = &relative_});
+    const LinearInput x = embeddings_(batch);
+    return run_layers(layers_, x, {.batch = batch, .relative = &relative_}).rows;
   }
 
  private:

@@ -33,12 +33,13 @@ struct GteLayer {
   //   Attention(x) = o_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = qkv_proj(x)
   // q and k are rotated by their positions: element i of a head forms a pair with element
   // head_dim / 2 + i. act is hidden_act, which is gelu in the published models.
-  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
-  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
+  // attention.result(norm, y) is norm(y) for the attention of the next layer.
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
+    return finish_rows(context, attended, [&](const Attended& rows) {
       const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return mlp_norm(mlp.add(y));
+      return attention.result(mlp_norm, mlp.add(y), context);
     });
   }
 };
@@ -72,7 +73,8 @@ class GteNew : public Model {
   // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
-    return run_layers(layers_, embeddings_(batch), {.batch = batch, .rotary = &angles});
+    const LinearInput x = embeddings_(batch);
+    return run_layers(layers_, x, {.batch = batch, .rotary = &angles}).rows;
   }
 
  private:

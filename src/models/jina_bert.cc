@@ -22,12 +22,13 @@ struct JinaLayer {
   //   x = LayerNorm(y + wo(act(gate) * up)),  (gate, up) = gated_layers(y)
   //   Attention(x) = Wo softmax(q k^T / sqrt(head_dim) - slope of the head x |distance|) v + bo
   // q, k and v are projections of x with biases. act is gelu or relu, see gate_of().
-  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
-  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
+  // attention.result(norm, y) is norm(y) for the attention of the next layer.
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
+    return finish_rows(context, attended, [&](const Attended& rows) {
       const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return mlp_norm(mlp.add(y));
+      return attention.result(mlp_norm, mlp.add(y), context);
     });
   }
 };
@@ -74,7 +75,7 @@ class JinaBert : public Model {
   at::Tensor forward(const PackedInput& batch) const override {
     const at::Tensor x = embeddings_(batch);
     const RelativePositions alibi = for_batch(alibi_, batch, x);
-    return run_layers(layers_, x, {.batch = batch, .relative = &alibi});
+    return run_layers(layers_, LinearInput(x), {.batch = batch, .relative = &alibi}).rows;
   }
 
  private:

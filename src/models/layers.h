@@ -44,11 +44,13 @@ struct LayerContext {
   const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
   const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
   const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all tokens
+  bool last = false;                 // the layer is the last one, so no layer reads its result
 };
 
 // Returns the context of the last layer. If pooling reads only a few tokens
 // (PackedInput::pooled_rows), the last layer computes only their rows.
 inline LayerContext last_layer(LayerContext context) {
+  context.last = true;
   if (context.batch.pooled_rows.defined()) context.rows = &context.batch.pooled_rows;
   return context;
 }
@@ -59,8 +61,12 @@ struct Attended {
   at::Tensor residual;  // [T, hidden_size], the input of the layer
 };
 
+// Returns the plain rows of what a layer returns.
+inline at::Tensor plain_rows(ResidualSum x) { return x.total(); }
+inline at::Tensor plain_rows(const LinearInput& x) { return x.rows; }
+
 // Calls finish(attended), the part of a layer after attention, for all tokens or only for
-// context.rows. `finish` returns at::Tensor or ResidualSum. It gets the rows in blocks of
+// context.rows. `finish` returns LinearInput or ResidualSum. It gets the rows in blocks of
 // kCpuBlockTokens, because a product may sum in another order for another number of rows.
 template <std::invocable<const Attended&> Finish>
 auto finish_rows(const LayerContext& context, const Attended& attended, const Finish& finish)
@@ -68,9 +74,9 @@ auto finish_rows(const LayerContext& context, const Attended& attended, const Fi
   if (context.rows == nullptr) return finish(attended);
   std::vector<at::Tensor> blocks;
   for (const at::Tensor& rows : context.rows->split(kCpuBlockTokens)) {
-    ResidualSum part = {finish(Attended{.heads = attended.heads.index_select(0, rows),
-                                        .residual = attended.residual.index_select(0, rows)})};
-    blocks.push_back(part.total());
+    blocks.push_back(
+        plain_rows(finish(Attended{.heads = attended.heads.index_select(0, rows),
+                                   .residual = attended.residual.index_select(0, rows)})));
   }
   return {blocks.size() == 1 ? blocks.front() : at::cat(blocks)};
 }
@@ -90,6 +96,14 @@ Hidden run_layers(const std::vector<Layer>& layers, Hidden x, const LayerContext
   return run_layers(layers, std::move(x), [&context](size_t) { return context; });
 }
 
+// Returns norm(x), the result of a layer. If a layer follows, its first product is like `first`,
+// and the result is in the number format in which this product reads it, and also in plain rows,
+// which are the next residual.
+inline LinearInput layer_result(const Norm& norm, ResidualSum x, const Linear& first,
+                                const LayerContext& context) {
+  return context.last ? LinearInput(norm(std::move(x))) : norm.for_product(std::move(x), first);
+}
+
 // Multi-head attention (Vaswani et al. 2017). For each head:
 //   Attention(x) = Wo softmax(scale x q k^T) v,  (q, k, v) = Wqkv x
 // The projections to query, key and value are one product. varlen_attention() states the scores
@@ -106,8 +120,8 @@ class SelfAttention {
 
   // Returns the heads softmax(scale x q k^T) v of x, and x as the residual. A caller moves a
   // ResidualSum into the call, because its term must have no other owner.
-  Attended attend(const at::Tensor& x, const LayerContext& context) const {
-    return {.heads = heads_of(x, context), .residual = x};
+  Attended attend(const LinearInput& x, const LayerContext& context) const {
+    return {.heads = heads_of(x, context), .residual = x.rows};
   }
   Attended attend(ResidualSum x, const LayerContext& context) const {
     return attend(x.total(), context);
@@ -122,6 +136,10 @@ class SelfAttention {
   // residual + Wo heads.
   ResidualSum add(const Attended& attended) const {
     return out_.add(attended.heads, attended.residual);
+  }
+  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
+    return layer_result(norm, std::move(x), qkv_, context);
   }
 
  private:

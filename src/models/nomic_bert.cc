@@ -47,12 +47,13 @@ struct LayerOf {
   // q and k are rotated by their positions: element i of a head forms a pair with element
   // head_dim / 2 + i. act is gelu, or silu in the gated form, if config.json names no other.
   // mixture_of_experts.h states MLP(y) for a layer with experts.
-  // In the code, attention.add(rows) is x + Attention(x), and mlp.add(y) is y + MLP(y).
-  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+  // In the code, attention.add(rows) is x + Attention(x), mlp.add(y) is y + MLP(y), and
+  // attention.result(norm, y) is norm(y) for the attention of the next layer.
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
-    return finish_rows(context, attended, [this](const Attended& rows) {
+    return finish_rows(context, attended, [&](const Attended& rows) {
       const LinearInput y = mlp.input(attention_norm, attention.add(rows));
-      return mlp_norm(mlp.add(y));
+      return attention.result(mlp_norm, mlp.add(y), context);
     });
   }
 };
@@ -60,7 +61,7 @@ struct LayerOf {
 struct Layer {
   std::variant<LayerOf<FeedForward>, LayerOf<MixtureOfExperts>> kind;
 
-  at::Tensor forward(const at::Tensor& x, const LayerContext& context) const {
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     return std::visit([&](const auto& layer) { return layer.forward(x, context); }, kind);
   }
 };
@@ -124,7 +125,7 @@ class RotaryBert : public Model {
     const RotaryAngles angles = rotary_.angles(batch);
     at::Tensor x = at::embedding(words_, batch.input_ids);
     if (segment_.defined()) x.add_(segment_);
-    return run_layers(layers_, norm_(x), {.batch = batch, .rotary = &angles});
+    return run_layers(layers_, LinearInput(norm_(x)), {.batch = batch, .rotary = &angles}).rows;
   }
 
  private:

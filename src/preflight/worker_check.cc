@@ -19,7 +19,9 @@
 namespace encode {
 namespace {
 
-constexpr const char* kSelfTestFile = "/self_test.json";
+// The worker of the check reads what earlier runs have left: the vectors of its self-test, and the
+// algorithms of the matrix products, which decide the bits of these vectors.
+constexpr std::array<const char*, 2> kEarlierFiles = {"/self_test.json", "/products.json"};
 
 // A unit for each model and each set of options. Streams that differ only in their input share one.
 std::vector<JobUnit> make_units(const CheckedExperiment& experiment) {
@@ -114,10 +116,11 @@ WorkerFacts check_worker(const WorkerCheck& check, const HardwareOptions& hardwa
                          const CheckedExperiment& experiment, Findings& findings) {
   WorkerFacts facts;
   findings.guard("worker", [&] {
-    const std::string earlier = check.cache_dir + kSelfTestFile;
-    if (!check.cache_dir.empty() && path_exists(earlier, "io.stat")) {
+    for (const char* name : kEarlierFiles) {
+      const std::string earlier = check.cache_dir + name;
+      if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) continue;
       std::error_code failure;
-      std::filesystem::copy_file(earlier, check.scratch + kSelfTestFile, failure);
+      std::filesystem::copy_file(earlier, check.scratch + name, failure);
       if (failure) throw system_error("io.read", "copy", earlier, failure.value());
     }
     const JobSpec job = {.cache_dir = check.scratch,

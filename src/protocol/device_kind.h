@@ -9,7 +9,8 @@
 namespace encode {
 
 ChunkOrigin origin_of(const DeviceFacts& device);  // without ChunkOrigin::batch_tokens
-// Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06".
+// Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06", and the hash of the chosen algorithms
+// of the matrix products if there is one.
 std::string describe(const ChunkOrigin& origin);
 
 }  // namespace encode

@@ -71,10 +71,12 @@ RowStats row_stats_from_json(const Json& json, const std::string& where) {
 
 Json to_json(const ChunkOrigin& origin) {
   const auto cut = [](const std::string& text) { return text.substr(0, kMaxOriginBytes); };
-  return {{"device", cut(origin.device)},
-          {"libtorch", cut(origin.libtorch)},
-          {"driver", cut(origin.driver)},
-          {"batch_tokens", origin.batch_tokens}};
+  Json json = {{"device", cut(origin.device)},
+               {"libtorch", cut(origin.libtorch)},
+               {"driver", cut(origin.driver)},
+               {"batch_tokens", origin.batch_tokens}};
+  if (!origin.products.empty()) json["products"] = cut(origin.products);
+  return json;
 }
 
 ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where) {
@@ -82,7 +84,8 @@ ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where) {
   return {.device = fields.string("device"),
           .libtorch = fields.string_or("libtorch", ""),
           .driver = fields.string_or("driver", ""),
-          .batch_tokens = fields.integer_or("batch_tokens", 0, 0, kMaxInteger)};
+          .batch_tokens = fields.integer_or("batch_tokens", 0, 0, kMaxInteger),
+          .products = fields.string_or("products", "")};
 }
 
 void add_origin(std::vector<ChunkOrigin>& origins, const ChunkOrigin& origin) {

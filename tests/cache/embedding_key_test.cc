@@ -1,7 +1,9 @@
 // Tests that everything that decides a vector decides its key.
 #include "cache/embedding_key.h"
 
+#include <fmt/format.h>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,11 +20,18 @@ KeyRules rules() {
           .device = "cpu (amx)",
           .libtorch = "2.11.0",
           .driver = "580.65",
+          .products = "",
           .self_test = "ab"};
 }
 
 std::array<std::byte, 32> key(const KeyRules& rules, const std::vector<int32_t>& ids = kIds) {
   return KeyMaker(rules).key(ids).bytes;
+}
+
+std::string to_hex(const std::array<std::byte, 32>& bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return text;
 }
 
 TEST(EmbeddingKey, ChangesWithEveryRule) {
@@ -35,15 +44,23 @@ TEST(EmbeddingKey, ChangesWithEveryRule) {
     EXPECT_EQ(keys.size(), ++expected);
   };
   // A new field does not compile here until it has a line.
-  const auto& [fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, self_test] =
-      rules();
+  const auto& [fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, products,
+               self_test] = rules();
   changed([&](KeyRules& r) { r.fingerprint = fingerprint + " "; });
   changed([&](KeyRules& r) { r.numerics_version = numerics_version + 1; });
   changed([&](KeyRules& r) { r.prompt_tokens = prompt_tokens + 1; });
   changed([&](KeyRules& r) { r.device = device + "x"; });
   changed([&](KeyRules& r) { r.libtorch = libtorch + "x"; });
   changed([&](KeyRules& r) { r.driver = driver + "x"; });
+  changed([&](KeyRules& r) { r.products = products + "x"; });
   changed([&](KeyRules& r) { r.self_test = self_test + "x"; });
+}
+
+// The rows of a cache that an older version has filled keep their keys. The number was computed
+// with Python's hashlib from the array of the rules before `products` was one of them.
+TEST(EmbeddingKey, WithoutAHashOfTheProductsIsThatOfOlderVersions) {
+  EXPECT_EQ(to_hex(key(rules())),
+            "148dd018564d7c0fe0c8705e1792c02fce87cdcd105f3a313367debddfb0517a");
 }
 
 TEST(EmbeddingKey, TellsWhichRuleATextBelongsTo) {

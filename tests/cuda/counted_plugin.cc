@@ -57,15 +57,21 @@ int64_t traffic_of(const Arguments& arguments) {
 template <Name kName, auto kKernel, typename Arguments>
 int counted(const Arguments* arguments) {
   static const EncodeCudaKernels kernels = counted_kernels();
-  {
-    const std::lock_guard lock(calls().mutex);
-    ++calls().of[std::string(kName.text) + (quantizes(*arguments) ? " to fp8" : "")];
-  }
-  const int status = launched(traffic_of<kKernel>(*arguments));
+  const std::string name = std::string(kName.text) + (quantizes(*arguments) ? " to fp8" : "");
+  const int status = count_launch(name.c_str(), traffic_of<kKernel>(*arguments));
   return status != 0 ? status : (kernels.*kKernel)(arguments);
 }
 
 }  // namespace
+
+int count_launch(const char* name, int64_t bytes) {
+  {
+    const std::lock_guard lock(calls().mutex);
+    ++calls().of[name];
+  }
+  return launched(bytes);
+}
+
 }  // namespace encode::testing
 
 using encode::testing::calls;
@@ -100,4 +106,8 @@ extern "C" const EncodeCudaKernels* encode_cuda_kernels() {
       .quantize_rows = counted<"quantize_rows", &Table::quantize_rows>,
       .attention = counted<"attention", &Table::attention>};
   return &kernels;
+}
+
+extern "C" const EncodeCudaProducts* encode_cuda_products() {
+  return encode::testing::counted_products();
 }

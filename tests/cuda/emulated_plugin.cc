@@ -17,4 +17,6 @@ EncodeCudaKernels counted_kernels() {
           .attention = cuda::attention};
 }
 
+const EncodeCudaProducts* counted_products() { return nullptr; }
+
 }  // namespace encode::testing

@@ -9,6 +9,8 @@
 #include "encode/encoder.h"
 #include "encode/types.h"
 
+#include "engine/product_choices.h"
+
 namespace encode::testing {
 
 // Random rows, see random_rows().
@@ -21,6 +23,7 @@ struct TestRows {
 struct TestModelChoice {
   std::string model;  // a folder of tests/data/models
   ComputeType dtype;
+  ChooseProducts choose_products = {};  // see EncoderOptions
 };
 
 // Unit vectors of rows, [rows, dim]. A row without tokens has the vector 0.

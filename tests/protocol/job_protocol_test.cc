@@ -113,6 +113,7 @@ class Filler {
              false,
              text(),
              true,
+             true,
              integer(),
              integer(),
              integer(),
@@ -122,7 +123,7 @@ class Filler {
             number(),
             true,
             integer(),
-            ChunkOrigin{text(), text(), text(), integer()},
+            ChunkOrigin{text(), text(), text(), integer(), text()},
             true};
   }
   RowRange rows() { return {integer(), integer()}; }
@@ -136,13 +137,14 @@ class Filler {
   // Returns one event of every kind.
   std::vector<WorkerEvent> events() {
     return {ModelLoading{},
-            ModelLoaded{integer(),
-                        {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
-                        integer(),
-                        number(),
-                        text(),
-                        integer(),
-                        {number(), number()}},
+            ModelLoaded{
+                integer(),
+                {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+                integer(),
+                number(),
+                text(),
+                integer(),
+                {number(), number()}},
             UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
             ChunkStarted{integer(), integer(), rows()},
             WindowStarted{integer(), rows()},
@@ -170,9 +172,10 @@ class Filler {
             CacheProblem{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()},
                          false},
             ProductsTimed{integer(), {integer(), number(), number(), number(), number()}},
-            DeviceChecked{{DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer()},
-                          text(),
-                          true},
+            DeviceChecked{
+                {DeviceKind::kCuda, text(), text(), text(), text(), integer(), integer(), text()},
+                text(),
+                true},
             DefenceTried{text(), true, text()},
             LogLine{text(), text()},
             WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},

@@ -5,6 +5,7 @@ import pathlib
 import sys
 import types
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bench"))
 import numpy as np
@@ -66,7 +67,7 @@ class Ratios(unittest.TestCase):
 
 class Overhead(unittest.TestCase):
     def runs(self, *seconds):
-        return [ours.Run(value, value, 100, 10, 0, {}, [], b"") for value in seconds]
+        return [ours.Run(value, value, 100, 5000, 0, {}, [], b"") for value in seconds]
 
     def test_it_is_the_median_of_turns(self):
         runs = {"standard": self.runs(10, 20, 30), "chunks": self.runs(11, 21, 60)}
@@ -82,16 +83,22 @@ class Overhead(unittest.TestCase):
         finally:
             ours.encode = real
 
+    # With 5,000 rows there are 5 or 50 chunks. A commit takes 0.1 s.
+    def failures(self, standard, of_1000, of_100):
+        runs = {"standard": self.runs(standard), "chunks of 1,000": self.runs(of_1000), "chunks of 100": self.runs(of_100)}
+        with unittest.mock.patch.multiple(chunk_overhead, measure=lambda *_: runs, commit_seconds=lambda _: 0.1), \
+                contextlib.redirect_stdout(io.StringIO()):
+            return chunk_overhead.modes(types.SimpleNamespace(device="cpu"), pathlib.Path("rows"))
+
     def test_a_limit_that_is_missed_is_named(self):
-        args = types.SimpleNamespace(device="cpu")
-        real, chunk_overhead.measure = chunk_overhead.measure, lambda *_: {
-            "standard": self.runs(100), "chunks of 1,000": self.runs(102), "chunks of 100": self.runs(104)}
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                failures = chunk_overhead.modes(args, pathlib.Path("rows"))
-        finally:
-            chunk_overhead.measure = real
-        self.assertEqual(failures, ["rows: chunks of 1,000 cost 2.0 %"])
+        self.assertEqual(self.failures(100, 102, 104), ["rows: chunks of 1,000 cost 2.0 %, and the disk explains 1.8 %"])
+
+    def test_the_time_of_the_commits_is_the_limit_on_every_device(self):
+        self.assertEqual(self.failures(1, 1.7, 8), [])
+        self.assertEqual(self.failures(1, 1.7, 9), ["rows: chunks of 100 cost 800.0 %, and the disk explains 751.0 %"])
+
+    def test_a_commit_is_measured_on_the_disk(self):
+        self.assertGreater(chunk_overhead.commit_seconds(1000), 0)
 
 
 class Parts(unittest.TestCase):

@@ -246,8 +246,8 @@ TEST_F(Outputs, FreshDeletesOnlyOwnFinals) {
 TEST(CacheFiles, LinksAreNotFollowed) {
   for (const std::string name :
        {"status.json", "status.json.tmp", "attempts.json", "attempts.json.tmp", "job.json",
-        "model_hashes.json", "self_test.json", "encode.log", "LOCK", "faults.jsonl",
-        "memory.jsonl"}) {
+        "model_hashes.json", "products.json", "self_test.json", "encode.log", "LOCK",
+        "faults.jsonl", "memory.jsonl"}) {
     Experiment experiment;
     const std::string victim = experiment.dir().write("victim", "a text of the user");
     fs::create_directory(experiment.dir().file("cache"));
@@ -259,7 +259,7 @@ TEST(CacheFiles, LinksAreNotFollowed) {
 
 TEST(CacheFiles, ForeignFilesAreRefused) {
   for (const std::string name : {"status.json", "attempts.json", "job.json", "model_hashes.json",
-                                 "self_test.json", "encode.log", "LOCK"}) {
+                                 "products.json", "self_test.json", "encode.log", "LOCK"}) {
     Experiment experiment;
     experiment.dir().write("cache/" + name, "a text of the user");
     EXPECT_EQ(experiment.run().exit_code, ExitCode::kCantCreate) << name;

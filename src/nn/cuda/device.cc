@@ -27,11 +27,13 @@ namespace {
 
 using DeviceQuery = int (*)(int, EncodeCudaDevice*);
 using KernelTable = const EncodeCudaKernels* (*)();
+using ProductTable = const EncodeCudaProducts* (*)();
 
 // What the program uses of libencode_cuda.so. The pointers are null until open_plugin() succeeds.
 struct Plugin {
   DeviceQuery query = nullptr;
   const EncodeCudaKernels* kernels = nullptr;
+  const EncodeCudaProducts* products = nullptr;
 };
 
 Plugin& plugin() {
@@ -69,8 +71,9 @@ std::optional<std::string> open_plugin() {
     if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       const auto query = reinterpret_cast<DeviceQuery>(::dlsym(handle, "encode_cuda_device"));
       const auto table = reinterpret_cast<KernelTable>(::dlsym(handle, "encode_cuda_kernels"));
-      if (query != nullptr && table != nullptr) {
-        plugin() = {.query = query, .kernels = table()};
+      const auto products = reinterpret_cast<ProductTable>(::dlsym(handle, "encode_cuda_products"));
+      if (query != nullptr && table != nullptr && products != nullptr) {
+        plugin() = {.query = query, .kernels = table(), .products = products()};
         return std::nullopt;
       }
     }
@@ -183,6 +186,7 @@ std::string device_description(c10::Device device) {
 }
 
 const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
+const EncodeCudaProducts* plugin_products() { return plugin().products; }
 
 std::string compute_capability(c10::Device device) {
   if (!device.is_cuda()) return "";

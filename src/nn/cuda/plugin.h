@@ -196,4 +196,58 @@ struct EncodeCudaKernels {
 
 // Returns the table of all launchers. It has no null pointers.
 const EncodeCudaKernels* encode_cuda_kernels(void);
+
+// What a matrix product does with its sums before it stores them.
+enum EncodeCudaProductActivation : int32_t {
+  kEncodeCudaProductPlain = 0,
+  kEncodeCudaProductRelu = 1,
+  kEncodeCudaProductGeluTanh = 2,  // cuBLASLt has no GELU with erf
+};
+
+// The arguments of a matrix product: y = f(x w^T + bias + residual). All matrices are dense, and
+// in_features and out_features are multiples of 16 / sizeof(element).
+struct EncodeCudaProduct {
+  const void* x;         // [rows, in_features]
+  const void* w;         // [out_features, in_features]
+  const void* bias;      // [out_features]; null: no bias
+  const void* residual;  // [rows, out_features]; may be y; null: no residual
+  void* y;               // [rows, out_features]
+  int64_t rows;
+  int64_t in_features;
+  int64_t out_features;
+  EncodeCudaProductActivation activation;
+  EncodeCudaType type;
+  int32_t tf32;     // 1: float32 operands may be rounded to TF32; 0: they are not
+  void* workspace;  // device memory that no other work of the device uses meanwhile
+  int64_t workspace_bytes;
+  void* stream;
+};
+
+// One of cuBLASLt's algorithms for a product (cublasLtMatmulAlgo_t). It can be stored, and used
+// again with the same version of cuBLASLt.
+struct EncodeCudaAlgorithm {
+  uint64_t words[8];
+};
+
+// Matrix products with a given algorithm. Except for `suggest`, each function returns 0,
+// kEncodeCudaUnsupported, a cublasStatus_t, or kEncodeCudaErrors plus a cudaError_t. Pointers of
+// the arguments are only read by `multiply` and `time`; the others look at nothing but whether they
+// are null.
+enum { kEncodeCudaErrors = 100000 };
+struct EncodeCudaProducts {
+  int64_t (*version)(void);  // of cuBLASLt: 130100
+  // Writes up to `most` algorithms, the fastest by cuBLASLt's estimate first, and returns their
+  // number. None of them splits a sum (split-K) or needs a larger workspace. Returns 0 if there are
+  // none, also because cuBLASLt refuses the arguments.
+  int (*suggest)(const EncodeCudaProduct*, EncodeCudaAlgorithm* out, int most);
+  // Returns 0 if the algorithm can compute a product with these arguments.
+  int (*check)(const EncodeCudaProduct*, const EncodeCudaAlgorithm*);
+  int (*multiply)(const EncodeCudaProduct*, const EncodeCudaAlgorithm*);  // does not wait
+  // Multiplies, waits, and writes how long the device took.
+  int (*time)(const EncodeCudaProduct*, const EncodeCudaAlgorithm*, float* milliseconds);
+};
+
+// Returns the table, which has no null pointers. Returns null if the process has not opened
+// cuBLASLt, which LibTorch's CUDA library does.
+const EncodeCudaProducts* encode_cuda_products(void);
 }

@@ -20,6 +20,7 @@
 #include <ATen/ops/mm.h>
 #include <c10/util/Exception.h>
 
+#include "nn/cuda/products.h"
 #include "nn/layers/launches.h"
 #include "nn/layers/product_trace.h"
 
@@ -151,7 +152,22 @@ bool Linear::activated_by_product() const {
          (activation_ == Activation::kRelu || activation_ == Activation::kGeluTanh);
 }
 
+// Multiplies with the algorithm that was chosen for the product. Returns false if there is none.
+bool Linear::chosen_product(const at::Tensor& x, const at::Tensor& residual,
+                            const at::Tensor& y) const {
+  if (options_.products == nullptr) return false;
+  return options_.products->multiply(
+      {.x = x,
+       .weight = weight_,
+       .bias = bias_,
+       .residual = residual,
+       .y = y,
+       .activation = activated_by_product() ? activation_ : Activation::kNone,
+       .format = options_.format});
+}
+
 void Linear::launch(const at::Tensor& x, at::Tensor& out) const {
+  if (chosen_product(x, {}, out)) return;
   if (!bias_.defined()) {
     at::mm_out(out, x, weight_.t());
   } else if (activated_by_product()) {
@@ -162,13 +178,21 @@ void Linear::launch(const at::Tensor& x, at::Tensor& out) const {
   }
 }
 
-// Makes the residual the matrix C of cuBLAS's D = A B + C, with D in the same memory. LibTorch has
-// no call for a product with both C and a bias.
-void Linear::add_in_place(const at::Tensor& x, const at::Tensor& residual) const {
+// Makes the residual the matrix C of cuBLAS's D = A B + C, with D in the same memory. Returns
+// false, and does nothing, if nothing can do this: LibTorch has no call for a product with both C
+// and a bias.
+bool Linear::add_in_place(const at::Tensor& x, const at::Tensor& residual) const {
   const auto precision = high_precision(options_.format);
+  bool added = true;
   for_each_launch(x.size(0), options_.launch_rows, [&](int64_t begin, int64_t rows) {
-    residual.narrow(0, begin, rows).addmm_(x.narrow(0, begin, rows), weight_.t());
+    if (!added) return;  // all launches have one shape, so the first one decides
+    at::Tensor sum = residual.narrow(0, begin, rows);
+    const at::Tensor part = x.narrow(0, begin, rows);
+    if (chosen_product(part, sum, sum)) return;
+    added = !bias_.defined();
+    if (added) sum.addmm_(part, weight_.t());
   });
+  return added;
 }
 
 at::Tensor Linear::block(const at::Tensor& x, const at::Tensor& residual) const {
@@ -226,9 +250,8 @@ LinearInput Linear::operator()(const LinearInput& x, const Linear& next) const {
 
 ResidualSum Linear::add(const LinearInput& x, const at::Tensor& residual) const {
   if (is_on_cpu(x)) return {blocks(x.rows, residual)};
-  if (fp8_ || bias_.defined()) return {.sum = residual, .term = product(x)};
+  if (fp8_ || !add_in_place(x.rows, residual)) return {.sum = residual, .term = product(x)};
   note(options_, *this, x, TracedProduct::Call::kWhole);
-  add_in_place(x.rows, residual);
   return {residual};
 }
 

@@ -42,6 +42,7 @@ inline ProductFormat format_of(at::ScalarType type) {
 }
 
 class ProductTrace;
+class CudaProducts;
 
 // The options of all matrix products of a model.
 struct ProductOptions {
@@ -52,6 +53,9 @@ struct ProductOptions {
   int64_t launch_rows = 0;
   // Records each matrix product. Must outlive the layers. May be null.
   ProductTrace* trace = nullptr;
+  // Computes products on a CUDA device with chosen algorithms. Must outlive the layers. If it is
+  // null, or has no algorithm for a product, LibTorch computes the product.
+  CudaProducts* products = nullptr;
 };
 
 }  // namespace encode

@@ -29,12 +29,13 @@ constexpr auto kCacheFiles = std::to_array<CacheFile>({
     {kCommitProbe, kCommitProbeText, kCommitProbeText},
     {"job.json", "\"cache_dir\"", "\"units\""},
     {"model_hashes.json", "\"entries\"", "\"version\""},
+    {"products.json", "\"checksum\"", "\"cublaslt\""},
     {"self_test.json", "\"checksum\"", "\"vectors\""},
     {"status.json", "\"boot_id\"", "\"monotonic_seconds\""},
 });
-constexpr std::array<std::string_view, 6> kOtherNames = {"LOCK",         "encode.log",
-                                                         "faults.jsonl", "faults.older.jsonl",
-                                                         "memory.jsonl", "memory.older.jsonl"};
+constexpr std::array<std::string_view, 7> kOtherNames = {
+    "LOCK",         "encode.log",         "faults.jsonl", "faults.older.jsonl",
+    "memory.jsonl", "memory.older.jsonl", "products_lock"};
 constexpr std::array<std::string_view, 2> kSuffixes = {".rejected.jsonl", ".stdin"};
 constexpr int64_t kHeadBytes = 64 << 10;
 

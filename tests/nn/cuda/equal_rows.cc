@@ -13,17 +13,8 @@
 namespace encode::testing {
 namespace {
 
-struct Product {
-  const char* name;
-  int64_t hidden;  // hidden_size of the model, which decides the size of a launch
-  int64_t in;
-  int64_t out;
-  bool bias = true;
-  Activation activation = Activation::kNone;
-};
-
 // The queries, keys and values of Qwen2-1.5B have 12 + 2 + 2 heads of 128 numbers.
-constexpr Product kProducts[] = {
+constexpr ModelProduct kProducts[] = {
     {"MiniLM qkv", 384, 384, 1152},
     {"MiniLM out", 384, 384, 384},
     {"MiniLM up", 384, 384, 1536, true, Activation::kGelu},
@@ -46,10 +37,12 @@ bool has_equal_rows(const at::Tensor& y) { return at::equal(y, y.narrow(0, 0, 1)
 
 }  // namespace
 
+std::span<const ModelProduct> model_products() { return kProducts; }
+
 std::vector<std::string> products_with_unequal_rows(ProductFormat format, const EqualRows& size,
                                                     at::Device device) {
   std::vector<std::string> found;
-  for (const Product& product : kProducts) {
+  for (const ModelProduct& product : kProducts) {
     const int64_t in = product.in / size.narrowing;
     const int64_t out = product.out / size.narrowing;
     const auto check = [&](const char* how, const at::Tensor& y) {
