@@ -36,6 +36,7 @@ Command add_bench_command(CLI::App& main);
 Command add_preflight_command(CLI::App& main);
 Command add_plan_command(CLI::App& main);
 Command add_pull_command(CLI::App& main);
+Command add_report_command(CLI::App& main);
 
 // The flags that set keys of the config. All commands that read a config have these flags. `app`
 // must outlive this object and its copies.

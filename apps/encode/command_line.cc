@@ -108,7 +108,7 @@ int run_command_line(std::vector<std::string> arguments) {
       add_verify_command(main),    add_compare_command(main),      add_config_command(main),
       add_tokenize_command(main),  add_models_command(main),       add_bench_command(main),
       add_preflight_command(main), add_plan_command(main),         add_cache_command(main),
-      add_pull_command(main)};
+      add_pull_command(main),      add_report_command(main)};
   commands.push_back({main.add_subcommand("version", "Print the version"), [] {
                         std::puts("encode " ENCODE_VERSION);
                         return 0;

@@ -269,6 +269,12 @@ std::vector<ErrorCodes> make_table() {
        "78",
        "`hardware.devices` names devices of different kinds; no chunk of the other kind was "
        "committed"},
+      {{"report.foreign"}, "73", "`encode report`: the output is a file that is not a report"},
+      {{"report.chunk", "report.ledger", "report.matrix", "report.output", "report.ranges",
+        "report.stdin"},
+       "-",
+       "`encode report` cannot read a file of the run; the page names the file in a red box and "
+       "shows the rest"},
       {{"run.row_count", "run.self_check"}, "70", "a check at the end of the run failed"},
       {{"self_test.changed"},
        "65",
