@@ -1,6 +1,6 @@
 #include "report/report.h"
 
-#include <cmath>
+#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
 #include <optional>
@@ -197,15 +197,19 @@ class Collector {
   }
 
   void add_lengths(const Sampled& sampled, Json& section) {
+    // A few very long rows would leave one bar for all others.
+    const int64_t cut = sampled.texts.max_length;
     std::vector<double> lengths;
     for (const SampleText& text : sampled.texts.rows) {
-      if (text.tokens >= 0) lengths.push_back(static_cast<double>(text.tokens));
+      if (text.tokens >= 0)
+        lengths.push_back(
+            static_cast<double>(cut > 0 ? std::min(text.tokens, 2 * cut) : text.tokens));
     }
     if (!sampled.texts.problem.empty())
       missing_.push_back(sampled.name + ": token lengths: " + preview(sampled.texts.problem, 400));
     if (lengths.empty()) return;
     section["lengths"] = to_json(histogram(lengths, kBars));
-    section["lengths"]["cut"] = sampled.texts.max_length;
+    section["lengths"]["cut"] = cut;
   }
 
   static void add_geometry(const Sampled& sampled, Json& section) {

@@ -90,7 +90,8 @@
             cut > 0 && histogram.lowest + (i + 1) * width > cut ? palette()[1] : palette()[0]),
         }],
       },
-      options: options(axis(unit, {grid: {display: false, drawBorder: false}}),
+      options: options(axis(unit, {grid: {display: false, drawBorder: false}, ticks: {color: colour('soft'), font: {size: 11},
+        maxTicksLimit: digits > 4 ? 3 : 6, maxRotation: 0, padding: 6}}),
         axis('rows', {beginAtZero: true}), {plugins: {
         legend: {display: false},
         tooltip: {displayColors: false, callbacks: {
@@ -177,6 +178,14 @@
   function drawTimeline() {
     if (report.timeline.length === 0) return;
     add(page, 'h2', '', 'The run');
+    if (report.timeline.length === 1) {
+      const only = report.timeline[0];
+      facts(page, [[only.tokens_per_second > 0 ? short(only.tokens_per_second) : '-', 'tokens/s, of 30 seconds'],
+        [bytes(only.worker_bytes), 'memory of the worker'], [bytes(only.host_used_bytes), 'host memory in use'],
+        [bytes(only.host_limit_bytes), 'host memory in all']]);
+      add(page, 'p', 'note', 'The run has recorded one sample (one is taken each minute), so there is no chart over time.');
+      return;
+    }
     const grid = add(page, 'div', 'grid');
     lines(card(grid, 'Throughput', 'Tokens per second over 30 seconds'), 'throughput over time',
       [{label: 'tokens/s', key: 'tokens_per_second'}], short);
@@ -224,7 +233,7 @@
     const grid = add(page, 'div', 'grid');
     if (stream.lengths) {
       const cut = stream.lengths.cut;
-      bars(card(grid, 'Token lengths', cut > 0 ? 'Rows with more than ' + count(cut) + ' tokens are cut (orange)' : 'Of the sampled rows'),
+      bars(card(grid, 'Token lengths', cut > 0 ? 'Rows with more than ' + count(cut) + ' tokens are cut (orange); the last bar has all rows beyond it' : 'Of the sampled rows'),
         'token lengths of ' + stream.name, stream.lengths, 'tokens', cut);
     }
     if (sample) {
