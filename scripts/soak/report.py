@@ -12,7 +12,8 @@ import sys
 import numpy as np
 import xxhash
 
-# A phone has 390 pixels. Headless Chromium has no window below 500, so an inner frame has the width of a phone.
+# A phone has 390 pixels. Headless Chromium has no window below 500, so the body gets the width of a phone, and
+# no node may be beyond it, except in a table that scrolls.
 PROBE = """<script>
 const faults = [];
 addEventListener('error', (event) => faults.push('error: ' + event.message));
@@ -22,9 +23,12 @@ addEventListener('load', () => setTimeout(() => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     if (!pixels.some((value) => value !== 0)) faults.push('empty: ' + canvas.getAttribute('aria-label'));
   }
-  if (innerWidth < 720) document.body.style.width = '390px';
-  const wide = document.documentElement.scrollWidth;
-  if (wide > innerWidth) faults.push('page of ' + wide);
+  const limit = innerWidth < 720 ? 390 : innerWidth;
+  document.body.style.width = limit + 'px';
+  for (const node of document.querySelectorAll('main *')) {
+    const inside = node.parentElement.closest('.scroll, pre, canvas');
+    if (!inside && node.getBoundingClientRect().right > limit + 0.5) faults.push('wide: ' + node.tagName + node.className);
+  }
   const probe = document.createElement('p');
   probe.textContent = 'PROBE charts=' + canvases.length + ' faults=' + faults.length + faults.join(';') + ' END';
   document.body.append(probe);
