@@ -40,6 +40,7 @@ Command add_search_command(CLI::App& main);
 Command add_completions_command(CLI::App& main);
 Command add_man_command(CLI::App& main);
 Command add_version_command(CLI::App& main);
+Command add_report_command(CLI::App& main);
 
 // The flags that set keys of the config. All commands that read a config have these flags. `app`
 // must outlive this object and its copies.

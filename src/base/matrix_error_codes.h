@@ -1,4 +1,5 @@
-// The part of error_code_table() for the commands on finished matrices.
+// The part of error_code_table() for matrices: their formats, and the commands that read
+// finished ones.
 #pragma once
 
 #include <vector>

@@ -1,0 +1,21 @@
+// `encode report`: what a run has made, from its files alone.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "config/load.h"
+
+namespace encode {
+
+// Reads the record of a run and samples of its finals and texts. Never takes the lock and never
+// changes a file. What cannot be read becomes a sentence that names the file, in "problems"; what
+// the run has not made yet becomes a sentence in "missing". Throws Error "status.directory" as
+// read_run_status() does.
+Json collect_report(const LoadedConfig& config);
+
+// Writes the page, synced. Throws Error kCantCreate "report.foreign" if `path` is a file that is no
+// report, and what AtomicFile throws.
+void write_report(const std::string& path, const Json& report);
+
+}  // namespace encode

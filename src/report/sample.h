@@ -1,0 +1,48 @@
+// Reads a sample of the rows of a stream: vectors, texts and lengths, in bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encode/config.h"
+
+#include "matrix/matrix.h"
+#include "report/statistics.h"
+
+namespace encode {
+
+inline constexpr int64_t kSampleRows = 2000;
+
+// Returns `count` different numbers below `rows`, ascending, or all of them if there are no more.
+// Equal arguments give equal numbers. Does not throw Error.
+std::vector<int64_t> sample_rows(int64_t rows, int64_t count);
+
+// Reads rows of a final as the numbers that they stand for: int8 and uint8 by the ranges of the
+// columns, bits as -1 and 1. Throws what Matrix::floats() and NpyReader throw.
+SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows);
+
+// Reads rows of a stream from its chunks. Returns nullopt if there are no chunk files. Throws what
+// read_npy_header() throws, and Error kIoError.
+std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
+                                               const std::string& stream,
+                                               const std::vector<int64_t>& rows);
+
+struct SampleText {
+  std::string text;     // the beginning of the text, valid UTF-8 without control characters
+  int64_t tokens = -1;  // before the cut at max_length; -1: not known
+};
+
+struct SampleTexts {
+  std::vector<SampleText>
+      rows;                // in the order of the sample; fewer if the input has become shorter
+  int64_t max_length = 0;  // of the stream, in tokens; 0: not known
+  std::string problem;     // why there are no token lengths, or ""
+};
+
+// Reads the input once, up to the last row of the sample, and tokenizes these rows if the model is
+// on this machine. Throws what open_texts() and TextReader throw, and Error kUsage for "-".
+SampleTexts read_texts(const StreamConfig& stream, const std::vector<int64_t>& rows);
+
+}  // namespace encode

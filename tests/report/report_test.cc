@@ -1,0 +1,106 @@
+#include "report/report.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/error.h"
+#include "encode/store.h"
+
+#include "base/file.h"
+#include "report/page.h"
+#include "support/temp_dir.h"
+
+namespace encode {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Report : public ::testing::Test {
+ protected:
+  Report() {
+    config_.run.store.cache_dir = directory_.path();
+    config_.run.streams.push_back(
+        {.split = "demo", .stream = "tc", .input = {}, .result = {}, .speed = {}});
+    config_.run.streams.front().input.path = directory_.path() + "/texts.txt";
+    config_.run.streams.front().result.model = directory_.path() + "/no-model";
+    write_file_without_sync(directory_.path() + "/texts.txt",
+                            "</script><b>\n\xFF invalid\nthird\nfourth\n");
+  }
+
+  // Four vectors of two numbers; rows 0 and 1 are equal.
+  void write_final() {
+    const CacheLock lock = CacheLock::acquire(directory_.path());
+    const StreamIdentity identity{.name = "demo_tc", .fingerprint = "{}", .rows = 4, .dim = 2};
+    const auto writer = begin_final(matrix(), identity);
+    writer->append(std::vector<float>{1, 0, 1, 0, 0, 1, -1, 0});
+    writer->append_truncated(std::vector<TruncatedRow>{{.row = 2, .tokens = 8, .lost_tokens = 3}});
+    writer->publish({.tokens = 20, .truncated_rows = 1, .lost_tokens = 3}, {.device = "cpu"});
+  }
+
+  std::string matrix() const { return final_path(directory_.path(), "demo_tc"); }
+
+  testing::TempDir directory_;
+  LoadedConfig config_;
+};
+
+TEST_F(Report, ShowsAFinishedStream) {
+  write_final();
+  const Json report = collect_report(config_);
+  EXPECT_EQ(report["problems"], Json::array());
+  const Json& stream = report["streams"][0];
+  EXPECT_EQ(stream["final"]["vectors"], 4);
+  EXPECT_EQ(stream["truncated"][0]["lost_tokens"], 3);
+  EXPECT_EQ(stream["sample"]["near_duplicates"], 0.5);
+  // The pairs have the cosines 1, 0, -1, 0, -1, 0.
+  EXPECT_NEAR(stream["sample"]["mean_cosine"].get<double>(), -1.0 / 6, 1e-6);
+  EXPECT_EQ(report["map"]["streams"][0]["points"][0]["text"], "</script><b>");
+  EXPECT_EQ(report["map"]["streams"][0]["points"][1]["text"], "\xEF\xBF\xBD invalid");
+  EXPECT_THAT(report["missing"].dump(), HasSubstr("token lengths"));
+  EXPECT_EQ(html_page(report).find("</script><b>"), std::string::npos);
+}
+
+TEST_F(Report, SaysWhatAnUnfinishedRunHasNotMade) {
+  const Json report = collect_report(config_);
+  EXPECT_THAT(report["missing"].dump(), HasSubstr("demo_tc: no finished matrix"));
+  EXPECT_THAT(report["missing"].dump(), HasSubstr("memory.jsonl"));
+  EXPECT_TRUE(report["map"].is_null());
+}
+
+TEST_F(Report, NamesADamagedFileAndReportsTheRest) {
+  write_final();
+  write_file_without_sync(ledger_path(matrix()), "{\"row\":<}\n");
+  const Json report = collect_report(config_);
+  EXPECT_THAT(report["problems"].dump(), HasSubstr("demo_tc_embeddings.truncated.jsonl"));
+  EXPECT_EQ(report["streams"][0]["sample"]["rows"], 4);
+  write_file_without_sync(manifest_path(matrix()), "{}");
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("manifest.json"));
+  write_final();
+  std::filesystem::resize_file(matrix(), 140);
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("demo_tc_embeddings.npy"));
+}
+
+TEST_F(Report, ReplacesOnlyAReport) {
+  const std::string path = directory_.path() + "/page.html";
+  write_file_without_sync(path, "my notes");
+  try {
+    write_report(path, Json::object());
+    FAIL() << "a foreign file was replaced";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "report.foreign");
+  }
+  std::filesystem::remove(path);
+  write_report(path, Json::object());
+  write_report(path, {{"second", true}});
+  EXPECT_THAT(read_file(path, 1 << 22, "test.read"), HasSubstr("second"));
+}
+
+TEST_F(Report, SaysThatStandardInputCannotBeReadAgain) {
+  write_final();
+  config_.run.streams.front().input.path = "-";
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("standard input"));
+}
+
+}  // namespace
+}  // namespace encode
