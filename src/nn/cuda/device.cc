@@ -33,7 +33,7 @@ using ProductTable = const EncodeCudaProducts* (*)();
 struct Plugin {
   DeviceQuery query = nullptr;
   const EncodeCudaKernels* kernels = nullptr;
-  const EncodeCudaProducts* products = nullptr;
+  ProductTable products = nullptr;
 };
 
 Plugin& plugin() {
@@ -73,7 +73,7 @@ std::optional<std::string> open_plugin() {
       const auto table = reinterpret_cast<KernelTable>(::dlsym(handle, "encode_cuda_kernels"));
       const auto products = reinterpret_cast<ProductTable>(::dlsym(handle, "encode_cuda_products"));
       if (query != nullptr && table != nullptr && products != nullptr) {
-        plugin() = {.query = query, .kernels = table(), .products = products()};
+        plugin() = {.query = query, .kernels = table(), .products = products};
         return std::nullopt;
       }
     }
@@ -186,7 +186,11 @@ std::string device_description(c10::Device device) {
 }
 
 const EncodeCudaKernels* plugin_kernels() { return plugin().kernels; }
-const EncodeCudaProducts* plugin_products() { return plugin().products; }
+// Asks the plugin only now, because it makes a handle of cuBLASLt on the current device, and before
+// open_device() has set the device this is another one.
+const EncodeCudaProducts* plugin_products() {
+  return plugin().products != nullptr ? plugin().products() : nullptr;
+}
 
 std::string compute_capability(c10::Device device) {
   if (!device.is_cuda()) return "";

@@ -248,6 +248,7 @@ struct EncodeCudaProducts {
 };
 
 // Returns the table, which has no null pointers. Returns null if the process has not opened
-// cuBLASLt, which LibTorch's CUDA library does.
+// cuBLASLt, which LibTorch's CUDA library does. The first call makes a handle of cuBLASLt on the
+// current device.
 const EncodeCudaProducts* encode_cuda_products(void);
 }

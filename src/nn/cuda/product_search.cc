@@ -83,6 +83,17 @@ at::Tensor spread_rows(int64_t rows, int64_t most, at::Device device) {
   return index.mul_(rows - 1).floor_divide(std::max<int64_t>(count - 1, 1)).to(device);
 }
 
+// Returns the rows `index` of the product of the operands, computed in float32.
+at::Tensor float_product(const Operands& operands, Activation activation, const at::Tensor& index) {
+  const auto wide = [](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.to(at::kFloat) : tensor;
+  };
+  at::Tensor y = at::linear(wide(operands.x.index_select(0, index)), wide(operands.weight),
+                            wide(operands.bias));
+  if (operands.residual.defined()) y.add_(wide(operands.residual.index_select(0, index)));
+  return activate(y, activation);
+}
+
 class DeviceCandidates final : public ProductCandidates {
  public:
   DeviceCandidates(const EncodeCudaProducts& table, const ProductShape& shape, at::Device device)
@@ -91,7 +102,8 @@ class DeviceCandidates final : public ProductCandidates {
         operands_(random_operands(shape, device)),
         workspace_(at::empty({kProductWorkspaceBytes},
                              at::TensorOptions().dtype(at::kByte).device(device))),
-        compared_(spread_rows(shape.rows, kComparedRows, device)) {
+        compared_(spread_rows(shape.rows, kComparedRows, device)),
+        expected_(float_product(operands_, shape.activation, compared_)) {
     // The same row at each compared place, among rows that differ.
     const at::Tensor row = operands_.x.narrow(0, 0, 1).clone();
     mixed_ = operands_.x.clone();
@@ -106,8 +118,8 @@ class DeviceCandidates final : public ProductCandidates {
 
   std::vector<ProductAlgorithm> suggest() override {
     std::array<EncodeCudaAlgorithm, kMostSuggestions> found = {};
-    const EncodeCudaProduct arguments =
-        arguments_of(call(operands_.x, operands_.residual), workspace_);
+    const EncodeCudaProduct arguments = arguments_of(call(operands_.x), workspace_);
+    const c10::DeviceGuard guard(operands_.x.device());
     const int count = table_.suggest(&arguments, found.data(), kMostSuggestions);
     std::vector<ProductAlgorithm> algorithms;
     for (int i = 0; i < count; ++i)
@@ -131,8 +143,7 @@ class DeviceCandidates final : public ProductCandidates {
   }
 
   double time(const ProductAlgorithm& algorithm) override {
-    const EncodeCudaProduct arguments =
-        arguments_of(call(operands_.x, operands_.residual), workspace_);
+    const EncodeCudaProduct arguments = arguments_of(call(operands_.x), workspace_);
     const EncodeCudaAlgorithm form = plugin_form(algorithm);
     float milliseconds = 0;
     const c10::DeviceGuard guard(operands_.x.device());
@@ -142,39 +153,36 @@ class DeviceCandidates final : public ProductCandidates {
   }
 
  private:
-  ProductCall call(const at::Tensor& x, const at::Tensor& residual) const {
+  ProductCall call(const at::Tensor& x) const {
     return {.x = x,
             .weight = operands_.weight,
             .bias = operands_.bias,
-            .residual = residual,
+            .residual = shape_.residual ? operands_.y : at::Tensor(),
             .y = operands_.y,
             .activation = shape_.activation,
             .format = shape_.format};
   }
 
-  // Multiplies into y, which holds NaN before. Returns false if cuBLASLt refuses.
+  // Multiplies into y, which holds NaN before, or the residual: a layer adds a product to the
+  // residual in place. Returns false if cuBLASLt refuses.
   bool multiply(const ProductAlgorithm& algorithm, const at::Tensor& x,
                 const at::Tensor& residual) {
-    operands_.y.fill_(std::numeric_limits<double>::quiet_NaN());
-    const EncodeCudaProduct arguments = arguments_of(call(x, residual), workspace_);
+    if (residual.defined()) {
+      operands_.y.copy_(residual);
+    } else {
+      operands_.y.fill_(std::numeric_limits<double>::quiet_NaN());
+    }
+    const EncodeCudaProduct arguments = arguments_of(call(x), workspace_);
     const EncodeCudaAlgorithm form = plugin_form(algorithm);
     const c10::DeviceGuard guard(x.device());
     return table_.multiply(&arguments, &form) == 0;
   }
 
-  // Compares y with a float32 product of the same numbers.
+  // Compares y with the float32 product of the same numbers.
   bool is_right() const {
     if (count_true(at::logical_not(at::isfinite(operands_.y))) != 0) return false;
-    const auto wide = [](const at::Tensor& tensor) {
-      return tensor.defined() ? tensor.to(at::kFloat) : tensor;
-    };
-    at::Tensor expected = at::linear(wide(operands_.x.index_select(0, compared_)),
-                                     wide(operands_.weight), wide(operands_.bias));
-    if (operands_.residual.defined())
-      expected.add_(wide(operands_.residual.index_select(0, compared_)));
-    const at::Tensor found = wide(operands_.y.index_select(0, compared_));
-    const at::Tensor error = at::abs(found.sub(activate(expected, shape_.activation)));
-    return at::max(error).item<double>() <= tolerance_of(shape_.format);
+    const at::Tensor found = operands_.y.index_select(0, compared_).to(at::kFloat);
+    return at::max(at::abs(found.sub(expected_))).item<double>() <= tolerance_of(shape_.format);
   }
 
   const EncodeCudaProducts& table_;
@@ -182,6 +190,7 @@ class DeviceCandidates final : public ProductCandidates {
   Operands operands_;
   at::Tensor workspace_;
   at::Tensor compared_;        // [n] int64: the places of the rows that are compared
+  at::Tensor expected_;        // [n, out_features] float32: these rows of the product
   at::Tensor mixed_;           // x with the first row at each compared place
   at::Tensor mixed_residual_;  // undefined without a residual
   at::Tensor equal_;           // x with the first row at every place
@@ -199,10 +208,11 @@ ProductFinding search_product(const EncodeCudaProducts& table, const ProductShap
 bool can_compute(const EncodeCudaProducts& table, const ProductShape& shape,
                  const ProductAlgorithm& algorithm, at::Device device) {
   const c10::DeviceGuard guard(device);
-  // The plugin only looks at which operands there are.
-  const auto present = [&table](bool wanted) -> const void* { return wanted ? &table : nullptr; };
-  const EncodeCudaProduct arguments = {.x = &table,
-                                       .w = &table,
+  // cuBLASLt only looks at which operands there are, and how they are aligned.
+  alignas(256) static constexpr char kOperand = 0;
+  const auto present = [](bool wanted) -> const void* { return wanted ? &kOperand : nullptr; };
+  const EncodeCudaProduct arguments = {.x = &kOperand,
+                                       .w = &kOperand,
                                        .bias = present(shape.bias),
                                        .residual = present(shape.residual),
                                        .y = nullptr,
