@@ -269,9 +269,10 @@ std::vector<ErrorCodes> make_table() {
        "78",
        "`hardware.devices` names devices of different kinds; no chunk of the other kind was "
        "committed"},
-      {{"report.foreign"}, "73", "`encode report`: the output is a file that is not a report"},
-      {{"report.chunk", "report.ledger", "report.matrix", "report.output", "report.ranges",
-        "report.stdin"},
+      {{"report.foreign", "report.output"},
+       "73 (66)",
+       "`encode report`: the output is something that is not a report"},
+      {{"report.ledger", "report.ranges", "report.stdin"},
        "-",
        "`encode report` cannot read a file of the run; the page names the file in a red box and "
        "shows the rest"},
