@@ -2,7 +2,7 @@
 """Helps scripts/soak/report.sh.
 
     report.py probe PAGE COPY      copies a page, and adds a script that writes what it finds into the page
-    report.py matrix FOLDER ROWS   makes a run of ROWS x 384 int8 vectors (docs/store-format.md) with its texts and a config
+    report.py matrix FOLDER ROWS   makes a run of ROWS x 384 float32 vectors (docs/store-format.md) with its texts and a config
 """
 import json
 import os
@@ -18,7 +18,7 @@ PROBE = """<script>
 const faults = [];
 addEventListener('error', (event) => faults.push('error: ' + event.message));
 const limit = innerWidth < 720 ? 390 : innerWidth;
-addEventListener('DOMContentLoaded', () => { document.body.style.width = limit + 'px'; });
+document.write('<style>body { width: ' + limit + 'px; }</style>');
 addEventListener('load', () => setTimeout(() => {
   const canvases = [...document.querySelectorAll('canvas')];
   for (const canvas of canvases) {

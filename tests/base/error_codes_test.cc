@@ -57,10 +57,10 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 // Texts of the sources that look like a code and are none: names of files, keys of the config, of a
 // tokenizer.json and of a fingerprint.
 bool is_other_name(const std::string& text) {
-  static const std::set<std::string> kKeys = {"input.file",  "input.field",    "input.format",
-                                              "log.json",    "log.level",      "log.progress",
-                                              "output.file", "output.combine", "output.dense",
-                                              "model.files", "model.merges",   "model.vocab"};
+  static const std::set<std::string> kKeys = {
+      "input.file",   "input.field", "input.format",   "log.json",     "log.level",
+      "log.progress", "output.file", "output.combine", "output.dense", "model.files",
+      "model.merges", "model.vocab", "report.html"};
   return text.ends_with(".json") || text == "tokenizer.model" || kKeys.contains(text);
 }
 
