@@ -49,7 +49,7 @@ class Files {
     if (!made_[static_cast<size_t>(OutputType::kFloat32)]) write(float32);
     made_[static_cast<size_t>(OutputType::kFloat32)] = true;
     if (!made_[static_cast<size_t>(type)])
-      reformat_final(float32, path, {.type = type, .ranges_file = ""});
+      reformat_final(float32, path, {.type = type, .ranges_file = ""}, {});
     made_[static_cast<size_t>(type)] = true;
     return open_matrix(path);
   }

@@ -2,7 +2,7 @@
 """Helps scripts/soak/report.sh.
 
     report.py probe PAGE COPY      copies a page, and adds a script that writes what it finds into the page
-    report.py matrix FOLDER ROWS   makes a run of ROWS x 384 int8 vectors (docs/store-format.md) with its texts and a config
+    report.py matrix FOLDER ROWS   makes a run of ROWS x 384 float32 vectors (docs/store-format.md) with its texts and a config
 """
 import json
 import os
@@ -17,14 +17,14 @@ import xxhash
 PROBE = """<script>
 const faults = [];
 addEventListener('error', (event) => faults.push('error: ' + event.message));
+const limit = innerWidth < 720 ? 390 : innerWidth;
+document.write('<style>body { width: ' + limit + 'px; }</style>');
 addEventListener('load', () => setTimeout(() => {
   const canvases = [...document.querySelectorAll('canvas')];
   for (const canvas of canvases) {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     if (!pixels.some((value) => value !== 0)) faults.push('empty: ' + canvas.getAttribute('aria-label'));
   }
-  const limit = innerWidth < 720 ? 390 : innerWidth;
-  document.body.style.width = limit + 'px';
   for (const node of document.querySelectorAll('main *')) {
     const inside = node.parentElement.closest('.scroll, pre, canvas');
     if (!inside && node.getBoundingClientRect().right > limit + 0.5) faults.push('wide: ' + node.tagName + node.className);

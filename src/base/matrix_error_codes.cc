@@ -18,12 +18,13 @@ std::vector<ErrorCodes> matrix_error_codes() {
        "with `hardware.product_search: true`: products.json or products_lock in the cache "
        "directory "
        "cannot be read, written or locked"},
-      {{"report.chunk", "report.ledger", "report.matrix", "report.output", "report.ranges",
-        "report.stdin"},
+      {{"report.foreign", "report.output"},
+       "73 (66)",
+       "`encode report`: the output is something that is not a report"},
+      {{"report.ledger", "report.ranges", "report.stdin"},
        "-",
        "`encode report` cannot read a file of the run; the page names the file in a red box and "
        "shows the rest"},
-      {{"report.foreign"}, "73", "`encode report`: the output is a file that is not a report"},
       {{"search.empty"}, "65", "`encode search`: the matrix has no rows"},
       {{"search.kind"},
        "78",

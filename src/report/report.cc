@@ -78,9 +78,10 @@ class Collector {
       read();
     } catch (const Error& error) {
       const ErrorDetail& detail = error.detail();
-      problems_.push_back(fmt::format("{}: {}: {}; expected {}, found {}", stream,
+      problems_.push_back(fmt::format("{}: {}: {}; expected {}, found {} [{}]", stream,
                                       preview(detail.where, 400), preview(detail.what, 300),
-                                      preview(detail.expected, 200), preview(detail.found, 200)));
+                                      preview(detail.expected, 200), preview(detail.found, 200),
+                                      detail.code));
     }
   }
 
@@ -98,7 +99,7 @@ class Collector {
 
   void add_final(const StreamConfig& stream, Json& section) {
     const std::string path = final_path_of_stream(stream);
-    if (!entry_exists(manifest_path(path), "report.matrix")) return;
+    if (!entry_exists(manifest_path(path), "status.matrix")) return;
     const std::unique_ptr<Matrix> matrix = open_matrix(path);
     const Manifest& manifest = matrix->manifest();
     Json devices = Json::array();

@@ -145,7 +145,7 @@ std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
                                                const std::vector<int64_t>& rows) {
   const std::string folder = chunks_dir(cache_dir, stream);
   const std::string first = join_path(folder, chunk_file_name(0));
-  if (rows.empty() || !entry_exists(first, "report.chunk")) return std::nullopt;
+  if (rows.empty() || !entry_exists(first, "npy.open")) return std::nullopt;
   // Every chunk but the last has the rows of the first.
   const NpyHeader head = read_npy_header(first);
   SampleMatrix sample(std::ssize(rows), head.cols);
@@ -156,7 +156,7 @@ std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
     const int64_t chunk = rows[i] / std::max<int64_t>(1, head.rows);
     if (chunk != open_chunk) {
       path = join_path(folder, chunk_file_name(chunk));
-      fd = open_for_reading(path, "report.chunk");
+      fd = open_for_reading(path, "npy.open");
       open_chunk = chunk;
     }
     const int64_t bytes = head.cols * head.item_bytes();

@@ -60,7 +60,7 @@ bool is_other_name(const std::string& text) {
   static const std::set<std::string> kKeys = {
       "input.file",   "input.field", "input.format",   "log.json",       "log.level",
       "log.progress", "output.file", "output.combine", "output.columns", "output.format",
-      "output.dense", "model.files", "model.merges",   "model.vocab"};
+      "output.dense", "model.files", "model.merges",   "model.vocab",    "report.html"};
   return text.ends_with(".json") || text == "tokenizer.model" || kKeys.contains(text);
 }
 

@@ -9,6 +9,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/npy.h"
 #include "report/page.h"
 #include "support/temp_dir.h"
 
@@ -73,6 +74,7 @@ TEST_F(Report, NamesADamagedFileAndReportsTheRest) {
   write_file_without_sync(ledger_path(matrix()), "{\"row\":<}\n");
   const Json report = collect_report(config_);
   EXPECT_THAT(report["problems"].dump(), HasSubstr("demo_tc_embeddings.truncated.jsonl"));
+  EXPECT_THAT(report["problems"].dump(), HasSubstr("report.ledger"));
   EXPECT_EQ(report["streams"][0]["sample"]["rows"], 4);
   write_file_without_sync(manifest_path(matrix()), "{}");
   EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("manifest.json"));
@@ -96,10 +98,31 @@ TEST_F(Report, ReplacesOnlyAReport) {
   EXPECT_THAT(read_file(path, 1 << 22, "test.read"), HasSubstr("second"));
 }
 
+TEST_F(Report, NamesRangesThatDoNotFit) {
+  write_final();
+  {
+    const CacheLock lock = CacheLock::acquire(directory_.path());
+    reformat_final(matrix(), matrix(), {.type = OutputType::kInt8, .ranges_file = ""});
+  }
+  EXPECT_EQ(collect_report(config_)["problems"], Json::array());
+  write_file_without_sync(ranges_path(matrix()),
+                          make_npy_header(1, 2, "<f4") + std::string(8, '\0'));
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("report.ranges"));
+}
+
+TEST_F(Report, RefusesAFolderAsOutput) {
+  try {
+    write_report(directory_.path(), Json::object());
+    FAIL() << "a folder was replaced";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.detail().code, "report.output");
+  }
+}
+
 TEST_F(Report, SaysThatStandardInputCannotBeReadAgain) {
   write_final();
   config_.run.streams.front().input.path = "-";
-  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("standard input"));
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("report.stdin"));
 }
 
 }  // namespace
