@@ -102,7 +102,7 @@ TEST_F(Report, NamesRangesThatDoNotFit) {
   write_final();
   {
     const CacheLock lock = CacheLock::acquire(directory_.path());
-    reformat_final(matrix(), matrix(), {.type = OutputType::kInt8, .ranges_file = ""});
+    reformat_final(matrix(), matrix(), {.type = OutputType::kInt8, .ranges_file = ""}, {});
   }
   EXPECT_EQ(collect_report(config_)["problems"], Json::array());
   write_file_without_sync(ranges_path(matrix()),
