@@ -24,7 +24,7 @@ struct Flag {
   const char* value = nullptr;  // the placeholder in --help; nullptr: made from the key's values
 };
 
-constexpr auto kFlags = std::to_array<Flag>({
+constexpr std::array<Flag, 36> kFlags = {{
     {"--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {"--input", "input.file", nullptr,
@@ -90,7 +90,7 @@ constexpr auto kFlags = std::to_array<Flag>({
     {"--log-level", "log.level", nullptr, "Least important messages to show"},
     {"--quiet", "log.level", "error", "Show only errors"},
     {"--no-progress", "log.progress", "false", "Show no progress"},
-});
+}};
 
 // What --help and the completions show for the value of a flag: its valid words, or "N".
 std::string placeholder(const Flag& flag) {

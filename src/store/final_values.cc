@@ -97,7 +97,8 @@ void reformat_final(const std::string& float32_path, const std::string& matrix_p
     throw damage("the matrix to convert is not a finished float32 matrix", float32_path,
                  "a float32 matrix and its manifest", manifest ? "another type" : "no manifest");
   const RowSource rows = [&](const RowBlock& block) {
-    const std::unique_ptr<MatrixReader> reader = open_matrix_reader(float32_path, Elements::kFloat32);
+    const std::unique_ptr<MatrixReader> reader =
+        open_matrix_reader(float32_path, Elements::kFloat32);
     for (auto values = reader->next(reader->block_rows()); !values.empty();
          values = reader->next(reader->block_rows())) {
       block(values);
