@@ -75,7 +75,8 @@ std::optional<Json> read_devices(const std::string& path) {
 // The algorithms of one kind of device and one version of the libraries, among those of others.
 class Entries {
  public:
-  Entries(std::optional<Json> devices, const ProductRequest& request, const std::string& where)
+  Entries(const std::optional<Json>& devices, const ProductRequest& request,
+          const std::string& where)
       : devices_(devices.value_or(Json::array())), where_(where) {
     for (own_ = 0; own_ < devices_.size(); ++own_) {
       if (is_of(devices_[own_], request, where)) return;

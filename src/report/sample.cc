@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
-#include <random>
 #include <set>
 
 #include "encode/error.h"
@@ -15,12 +14,12 @@
 #include "base/npy.h"
 #include "base/npy_reader.h"
 #include "base/utf8.h"
+#include "report/repeatable_random.h"
 #include "store/layout.h"
 
 namespace encode {
 namespace {
 
-constexpr uint64_t kSeed = 21;
 constexpr size_t kShownBytes = 240;
 
 // Turns the values of a final back into numbers.
@@ -120,7 +119,7 @@ std::vector<int64_t> sample_rows(int64_t rows, int64_t count) {
   if (rows <= count) {
     for (int64_t row = 0; row < rows; ++row) chosen.insert(chosen.end(), row);
   } else {
-    std::mt19937_64 random(kSeed);
+    std::mt19937_64 random = repeatable_random();
     while (std::ssize(chosen) < count)
       chosen.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(rows)));
   }

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <random>
 
+#include "report/repeatable_random.h"
+
 namespace encode {
 namespace {
-
-constexpr uint64_t kSeed = 20;
 
 // Enough for the two largest of the directions of real embeddings; the test has a gap of 10 %.
 constexpr int kDirections = 12;
@@ -76,7 +76,7 @@ double mean_pair_cosine(const SampleMatrix& units) {
 std::vector<double> pair_cosines(const SampleMatrix& units, int64_t count) {
   std::vector<double> cosines;
   if (units.rows() < 2) return cosines;
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random = repeatable_random();
   const auto rows = static_cast<uint64_t>(units.rows());
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t a = random() % rows;
@@ -116,7 +116,7 @@ Projection principal_components(const SampleMatrix& sample) {
   const double variance = centred.squaredNorm();
   if (variance <= 0) return result;
   const Eigen::Index width = std::min<Eigen::Index>(kDirections, sample.cols());
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random = repeatable_random();
   Eigen::MatrixXd basis(sample.cols(), width);
   for (Eigen::Index i = 0; i < basis.size(); ++i)
     basis(i) = static_cast<double>(random() >> 11U) * 0x1p-53 - 0.5;
