@@ -110,11 +110,6 @@ class HeaderParser {
 
 }  // namespace
 
-int64_t NpyHeader::item_bytes() const {
-  if (descr == "<f4") return 4;
-  return descr == "<f2" ? 2 : 1;
-}
-
 int64_t NpyHeader::data_bytes() const {
   int64_t elements = 0;
   int64_t bytes = 0;

@@ -9,13 +9,18 @@
 
 namespace encode {
 
+// The bytes of an element of the type "<f4", "<f2", "|i1" or "|u1".
+constexpr int64_t npy_item_bytes(std::string_view descr) {
+  return descr == "<f4" ? 4 : descr == "<f2" ? 2 : 1;
+}
+
 struct NpyHeader {
   std::string descr = "<f4";  // the element type, as NumPy writes it
   int64_t rows = 0;
   int64_t cols = 0;
   int64_t data_offset = 0;  // the number of bytes before the first element
 
-  int64_t item_bytes() const;  // 4 for "<f4", 2 for "<f2", 1 for "|i1" and "|u1"
+  int64_t item_bytes() const { return npy_item_bytes(descr); }
   int64_t data_bytes() const;  // rows x cols x item_bytes; throws Error kData on overflow
   int64_t file_bytes() const { return data_offset + data_bytes(); }
 };

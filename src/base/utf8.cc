@@ -117,6 +117,11 @@ size_t first_invalid_utf8(std::string_view text) {
   return text.size();
 }
 
+std::string_view utf8_prefix(std::string_view text, size_t most) {
+  const std::string_view cut = text.substr(0, most);
+  return cut.substr(0, first_invalid_utf8(cut));
+}
+
 void append_repaired_utf8(std::string_view text, std::string& out) {
   size_t copied = 0;
   for (size_t at = 0; at < text.size();) {

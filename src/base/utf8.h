@@ -15,6 +15,10 @@ bool is_valid_utf8(std::string_view text);
 // whole text is valid.
 size_t first_invalid_utf8(std::string_view text);
 
+// Returns the longest beginning of `text` that is valid and has at most `most` bytes. It does not
+// cut a character in two.
+std::string_view utf8_prefix(std::string_view text, size_t most);
+
 // Appends `text` to `out`, with one U+FFFD in place of each maximal subpart of an invalid sequence
 // ("substitution of maximal subparts", Unicode 3.9). The WHATWG decoder and Python's
 // errors='replace' do the same.

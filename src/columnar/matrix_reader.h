@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/npy.h"
 #include "base/npy_reader.h"
 #include "columnar/columnar.h"
 
@@ -48,7 +49,7 @@ class MatrixReader {
   virtual int64_t file_bytes() const = 0;
   // The columns beside the vectors; none in a .npy file.
   virtual const std::vector<std::string>& columns() const = 0;
-  int64_t row_bytes() const { return dim() * (descr() == "<f4" ? 4 : descr() == "<f2" ? 2 : 1); }
+  int64_t row_bytes() const { return dim() * npy_item_bytes(descr()); }
   // Returns the number of rows that fit in 1 MiB, at least 1.
   int64_t block_rows() const;
 

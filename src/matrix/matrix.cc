@@ -77,8 +77,7 @@ void check_described(const Described& file, const Manifest& manifest, const std:
                .hint = "encode verify checks a matrix; encode run makes it again"});
 }
 
-std::unique_ptr<Matrix> map_npy(const std::string& path, Manifest manifest) {
-  const UniqueFd fd = open_for_reading(path, "npy.open");
+std::unique_ptr<Matrix> map_npy(const UniqueFd& fd, const std::string& path, Manifest manifest) {
   NpyHeader header = read_npy_header(fd, path);
   // encode writes headers of kNpyHeaderBytes, so the elements are aligned.
   if (header.data_offset != kNpyHeaderBytes) header.rows = -1;
@@ -132,9 +131,9 @@ std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const
 }
 
 std::unique_ptr<Matrix> open_matrix(const std::string& path) {
-  (void)open_for_reading(path, "npy.open");  // a missing matrix is not one without a manifest
+  const UniqueFd fd = open_for_reading(path, "npy.open");  // missing is not "without a manifest"
   Manifest manifest = require_manifest(path);
-  return manifest.file == MatrixFormat::kNpy ? map_npy(path, std::move(manifest))
+  return manifest.file == MatrixFormat::kNpy ? map_npy(fd, path, std::move(manifest))
                                              : unpack_table(path, std::move(manifest));
 }
 

@@ -15,6 +15,7 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
 #include "base/temp_path.h"
@@ -119,11 +120,6 @@ int64_t file_bytes(const CheckedStream& stream, int64_t vectors, int64_t item_by
   constexpr int64_t kOffsetBytes = 8;
   const int64_t offsets = stream.plan.effective.token_embeddings() ? kOffsetBytes * vectors : 0;
   return vectors * columns * item_bytes + offsets;
-}
-
-int64_t item_bytes(OutputType type) {
-  if (type == OutputType::kFloat32) return 4;
-  return type == OutputType::kFloat16 ? 2 : 1;
 }
 
 }  // namespace
@@ -251,7 +247,8 @@ SpaceNeeds space_needs(const RunConfig& config, const CheckedExperiment& experim
     const double row_bytes =
         static_cast<double>(scan.text_bytes) / static_cast<double>(std::max<int64_t>(1, scan.rows));
     const int64_t final_bytes =
-        file_bytes(stream, vectors, item_bytes(type), output_columns(type, effective.dim)) +
+        file_bytes(stream, vectors, npy_item_bytes(npy_type(type)),
+                   output_columns(type, effective.dim)) +
         column_bytes(store.final_format, stream.rows,
                      static_cast<int64_t>(row_bytes * static_cast<double>(stream.rows)));
     const bool combined = std::any_of(

@@ -14,6 +14,7 @@
 #include "report/run_record.h"
 #include "report/sample.h"
 #include "report/statistics.h"
+#include "supervisor/plan/plan.h"
 #include "supervisor/report/run_status.h"
 
 namespace encode {
@@ -98,7 +99,7 @@ class Collector {
   }
 
   void add_final(const StreamConfig& stream, Json& section) {
-    const std::string path = final_path_of_stream(stream);
+    const std::string path = final_path_of(config_.run, stream.name());
     if (!entry_exists(manifest_path(path), "status.matrix")) return;
     const std::unique_ptr<Matrix> matrix = open_matrix(path);
     const Manifest& manifest = matrix->manifest();
@@ -116,13 +117,6 @@ class Collector {
                         {"devices", devices}};
     guarded(stream.name(), [&] { add_truncated(path, section); });
     add_sample(stream, *matrix, section);
-  }
-
-  std::string final_path_of_stream(const StreamConfig& stream) const {
-    for (const StatusRequest::Stream& known : status_request(config_.run).streams) {
-      if (known.name == stream.name()) return known.final_path;
-    }
-    return final_path(config_.run.store.cache_dir, stream.name());
   }
 
   // The first rows of the ledger.
@@ -187,7 +181,7 @@ class Collector {
     if (!original || original->cols() != sampled.vectors.cols()) {
       missing_.push_back(stream.name() +
                          ": the quantization error, because the float32 chunks are gone "
-                         "(semantic.keep_chunks keeps them)");
+                         "(semantic.keep_chunk_cache keeps them)");
       return;
     }
     const QuantizationError error = quantization_error(*original, sampled.vectors);

@@ -58,13 +58,11 @@ class Dequantizer {
   std::vector<float> highest_;
 };
 
+// The beginning of a text of the input on one line. (Texts of an input are valid UTF-8.)
 std::string shown(const std::string& text) {
-  std::string valid;
-  append_repaired_utf8(std::string_view(text).substr(0, kShownBytes), valid);
-  std::replace(valid.begin(), valid.end(), '\n', ' ');
-  if (text.size() <= kShownBytes) return printable(valid);
-  while (valid.ends_with("\xEF\xBF\xBD")) valid.resize(valid.size() - 3);  // a character cut in two
-  return printable(valid) + "...";
+  std::string beginning(utf8_prefix(text, kShownBytes));
+  std::replace(beginning.begin(), beginning.end(), '\n', ' ');
+  return printable(beginning) + (text.size() > kShownBytes ? "..." : "");
 }
 
 // Counts the tokens of texts with the tokenizer of a stream.

@@ -8,17 +8,6 @@
 #include "base/utf8.h"
 
 namespace encode {
-namespace {
-
-// Returns the beginning of a text, cut between two characters.
-std::string first_bytes(const std::string& text, size_t most) {
-  if (text.size() <= most) return text;
-  const std::string cut = text.substr(0, most);
-  return cut.substr(0, first_invalid_utf8(cut));
-}
-
-}  // namespace
-
 HitTexts::HitTexts(const Matrix& matrix, const InputOptions& options, const InputScan& scan)
     : options_(options), scan_(scan) {
   if (matrix.manifest().quarantine != QuarantinePolicy::kDrop) return;
@@ -48,7 +37,7 @@ std::map<int64_t, RowText> HitTexts::read(std::vector<int64_t> rows) const {
     if (!reader->next(text)) continue;
     constexpr auto kMost = static_cast<size_t>(kMostBytes);
     found.bytes = std::ssize(text.utf8);
-    found.utf8 = first_bytes(text.utf8, kMost);
+    found.utf8 = utf8_prefix(text.utf8, kMost);
     text.input_ids.resize(std::min(text.input_ids.size(), kMost / sizeof(int32_t)));
     found.input_ids = std::move(text.input_ids);
   }

@@ -6,6 +6,7 @@
 
 #include "encode/error.h"
 
+#include "base/npy.h"
 #include "store/matrix_file.h"
 
 namespace encode {
@@ -24,14 +25,12 @@ TableSchema schema_of(const std::string& path, const Manifest& manifest) {
   return schema;
 }
 
-int64_t item_bytes(const std::string& descr) { return descr == "<f4" ? 4 : descr == "<f2" ? 2 : 1; }
-
 }  // namespace
 
 TableFile::TableFile(const std::string& path, const Manifest& manifest, const FinalColumns& columns)
     : schema_(schema_of(path, manifest)),
       rows_(manifest.vectors()),
-      row_bytes_(manifest.columns * item_bytes(schema_.descr)),
+      row_bytes_(manifest.columns * npy_item_bytes(schema_.descr)),
       columns_(columns),
       file_(path, 0),
       writer_(open_table_writer(*this, schema_)) {

@@ -59,7 +59,9 @@ class Field {
                          fmt::format("a record {}", record_.line));
     if (record_.problem) {
       if (is_absent(record_.problem)) return std::nullopt;
-      refuse();
+      throw record_error(record_, options_.path,
+                         fmt::format("correct the record, or take '{}' out of output.columns",
+                                     preview(options_.field)));
     }
     if (is_valid_utf8(record_.text)) return std::string(record_.text);
     std::string repaired;
@@ -91,18 +93,6 @@ class Field {
     options_.path = scan_.files[index].path;
     record_ = {};
     file_ = open_input_file(options_, reading_of(/*hashed=*/true));
-  }
-
-  [[noreturn]] void refuse() const {
-    const RowProblem& problem = record_.problem;
-    throw Error({.exit_code = ExitCode::kData,
-                 .code = std::string(problem.code),
-                 .what = problem.what,
-                 .where = fmt::format("{}:{}", options_.path, record_.line),
-                 .expected = problem.expected,
-                 .found = problem.found,
-                 .hint = fmt::format("correct the record, or take '{}' out of output.columns",
-                                     preview(options_.field))});
   }
 
   InputOptions options_;  // `path` is the path of the file that is open

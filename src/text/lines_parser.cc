@@ -1,5 +1,4 @@
 // The parser of text files with one row on each line.
-#include <fmt/format.h>
 #include <memory>
 
 #include "text/line_splitter.h"
@@ -36,13 +35,6 @@ class LinesParser final : public RecordParser {
 
 std::unique_ptr<RecordParser> make_lines_parser(ByteWindow& window, const InputOptions& options) {
   return std::make_unique<LinesParser>(window, options);
-}
-
-RowProblem too_long_problem(int64_t limit_bytes) {
-  return {.code = "text.too_long",
-          .what = "the row is too long",
-          .expected = fmt::format("at most {} bytes", limit_bytes),
-          .found = fmt::format("more than {} bytes", limit_bytes)};
 }
 
 }  // namespace encode

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "encode/config.h"
+#include "encode/error.h"
 
 #include "text/byte_window.h"
 
@@ -66,6 +67,9 @@ std::unique_ptr<RecordParser> make_jsonl_parser(ByteWindow& window, const InputO
                                                 bool any_values);
 std::unique_ptr<RecordParser> make_csv_parser(ByteWindow& window, const InputOptions& options,
                                               char delimiter);
+
+// Returns the Error kData of a record with a problem, in the file with this path.
+Error record_error(const Record& record, const std::string& path, std::string hint);
 
 // Returns the problem of a record that is longer than `limit_bytes`.
 RowProblem too_long_problem(int64_t limit_bytes);

@@ -174,15 +174,9 @@ void RowReader::judge_utf8() {
 
 RowReader::Verdict RowReader::refuse(bool fatal) {
   if (!fatal) return Verdict::kReject;
-  const RowProblem& problem = record_.problem;
-  throw Error({.exit_code = ExitCode::kData,
-               .code = std::string(problem.code),
-               .what = problem.what,
-               .where = fmt::format("{}:{}", options_.path, record_.line),
-               .expected = problem.expected,
-               .found = problem.found,
-               .hint = fmt::format("correct the row, or drop such rows with {}: reject",
-                                   problem.code == "text.empty" ? "empty_row" : "bad_row")});
+  throw record_error(record_, options_.path,
+                     fmt::format("correct the row, or drop such rows with {}: reject",
+                                 record_.problem.code == "text.empty" ? "empty_row" : "bad_row"));
 }
 
 void RowReader::go_to(const InputScan::Checkpoint& checkpoint) {

@@ -3,15 +3,13 @@
 
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "encode/error.h"
-
 #include "cache/isolated.h"
 #include "known_rows.h"
+#include "support/code_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -26,15 +24,6 @@ EmbeddingCacheOptions options(const TempDir& dir) {
 void fill(const TempDir& dir, int64_t rows) {
   EmbeddingCache cache(options(dir));
   for (int64_t row = 0; row < rows; row += 1000) add_rows(cache, row, row + 1000, kDim);
-}
-
-std::string code_of(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.detail().code;
-  }
-  return "";
 }
 
 TEST(Maintenance, CountsWhatIsThere) {

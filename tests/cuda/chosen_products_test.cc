@@ -1,6 +1,5 @@
 // Matrix products with chosen algorithms on the stand-in, whose plugin has algorithms that are bad
 // in several ways (fake_products.h).
-#include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
 
@@ -12,23 +11,12 @@
 #include "nn/cuda/device.h"
 #include "nn/cuda/product_search.h"
 #include "search_each_product.h"
-#include "support/temp_dir.h"
 #include "vectors.h"
 
 namespace encode {
 namespace {
 
-constexpr testing::TestRows kRows = {.count = 24,
-                                     .max_tokens = 16,  // llama_rope_dynamic takes no longer ones
-                                     .launch_tokens = 256};
-
-std::vector<std::string> reference_models() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::test_data("models")))
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+constexpr testing::TestRows kRows = testing::kRowsOfAnyModel;
 
 class ChosenProducts : public ::testing::TestWithParam<std::string> {};
 
@@ -45,7 +33,7 @@ TEST_P(ChosenProducts, GiveTheVectorsOfTheCpu) {
   EXPECT_GE(bfloat16.lowest_cosine(expected), 0.999);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ChosenProducts, ::testing::ValuesIn(reference_models()),
+INSTANTIATE_TEST_SUITE_P(All, ChosenProducts, ::testing::ValuesIn(testing::reference_models()),
                          [](const auto& model) { return model.param; });
 
 // Loads a model and returns the request for its products with the findings of the search.

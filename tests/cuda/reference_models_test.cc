@@ -1,27 +1,14 @@
 // Every reference model on the stand-in's device against the CPU.
-#include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include <gtest/gtest.h>
 
-#include "support/temp_dir.h"
 #include "vectors.h"
 
 namespace encode {
 namespace {
 
-constexpr testing::TestRows kRows = {.count = 24,
-                                     .max_tokens = 16,  // llama_rope_dynamic takes no longer ones
-                                     .launch_tokens = 256};
-
-std::vector<std::string> reference_models() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::test_data("models")))
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+constexpr testing::TestRows kRows = testing::kRowsOfAnyModel;
 
 class ReferenceModel : public ::testing::TestWithParam<std::string> {};
 
@@ -40,7 +27,7 @@ TEST_P(ReferenceModel, GivesTheVectorsOfTheCpu) {
   EXPECT_GE(lowest, 0.999);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ReferenceModel, ::testing::ValuesIn(reference_models()),
+INSTANTIATE_TEST_SUITE_P(All, ReferenceModel, ::testing::ValuesIn(testing::reference_models()),
                          [](const auto& model) { return model.param; });
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -9,8 +10,17 @@
 #include "batching/pack.h"
 #include "load_for_test.h"
 #include "random_rows.h"
+#include "support/temp_dir.h"
 
 namespace encode::testing {
+
+std::vector<std::string> reference_models() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(test_data("models")))
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 double Vectors::largest_difference(const Vectors& other) const {
   double largest = 0;

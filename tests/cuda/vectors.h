@@ -20,6 +20,12 @@ struct TestRows {
   int64_t launch_tokens;  // see BatchPlan
 };
 
+// Rows that every reference model takes: llama_rope_dynamic takes no longer ones.
+inline constexpr TestRows kRowsOfAnyModel = {.count = 24, .max_tokens = 16, .launch_tokens = 256};
+
+// The folders of tests/data/models, sorted.
+std::vector<std::string> reference_models();
+
 struct TestModelChoice {
   std::string model;  // a folder of tests/data/models
   ComputeType dtype;

@@ -4,32 +4,21 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/error.h"
-
 #include "base/half.h"
 #include "matrix/elements.h"
 #include "store/fake_job.h"
+#include "support/code_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
 namespace {
 
 using ::testing::ElementsAre;
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.detail().code;
-  }
-  return "no error";
-}
 
 // A final of 30 rows with 12 columns, so that packed bits do not fill the last byte.
 class MatrixOfAJob : public ::testing::Test {

@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/error.h"
 #include "encode/store.h"
 
 #include "base/npy.h"
 #include "store/audit.h"
 #include "store/fake_job.h"
+#include "support/code_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -19,15 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.detail().code;
-  }
-  return "no error";
-}
 
 SetAsideRow bad_row(int64_t row) {
   return {.row = row, .code = "device.cuda", .message = "illegal address"};

@@ -1,17 +1,18 @@
 // Tests what happens after a worker has failed: another worker, a search for a row, or the end.
 #include "supervisor/worker/fault_policy.h"
 
-#include <functional>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/code_of.h"
 #include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
+using testing::code_of;
 using ::testing::ElementsAre;
 
 ErrorDetail cause() {
@@ -28,15 +29,6 @@ FaultPolicy::Failure in_window(RowRange rows) {
 
 FaultPolicy::Failure in_probe(RowRange rows) {
   return {.stream = "s", .rows = rows, .probing = true, .cause = cause()};
-}
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.detail().code;
-  }
-  return "no error";
 }
 
 JobUnit prepared(FaultPolicy& policy, size_t worker = 0) {

@@ -11,6 +11,7 @@
 
 #include "encode/types.h"
 
+#include "base/npy.h"
 #include "base/units.h"
 #include "columnar/arrow/array_reader.h"
 #include "columnar/arrow/opened_file.h"
@@ -80,7 +81,7 @@ class TableVectors final : public VectorReader {
     if (lists.list_type()->list_size() != schema_.items || lists.null_count() > 0 ||
         values->null_count() > 0)
       file_.refuse_damage("a vector without a value, or of another size");
-    const int64_t item_bytes = schema_.descr == "<f4" ? 4 : schema_.descr == "<f2" ? 2 : 1;
+    const int64_t item_bytes = npy_item_bytes(schema_.descr);
     const uint8_t* const first = values->data()->buffers[1]->data() +
                                  (values->offset() + lists.value_offset(0)) * item_bytes;
     return {reinterpret_cast<const std::byte*>(first),

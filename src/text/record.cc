@@ -1,0 +1,26 @@
+#include "text/record.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace encode {
+
+Error record_error(const Record& record, const std::string& path, std::string hint) {
+  const RowProblem& problem = record.problem;
+  return Error({.exit_code = ExitCode::kData,
+                .code = std::string(problem.code),
+                .what = problem.what,
+                .where = fmt::format("{}:{}", path, record.line),
+                .expected = problem.expected,
+                .found = problem.found,
+                .hint = std::move(hint)});
+}
+
+RowProblem too_long_problem(int64_t limit_bytes) {
+  return {.code = "text.too_long",
+          .what = "the row is too long",
+          .expected = fmt::format("at most {} bytes", limit_bytes),
+          .found = fmt::format("more than {} bytes", limit_bytes)};
+}
+
+}  // namespace encode
