@@ -11,8 +11,12 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # Paths in the compiler cache are relative to the root of the clone, so that several clones share objects. The sloppiness is
+  # what ccache asks for before it stores a source that uses a precompiled header. No source of the project uses __TIME__.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
 endif()
 
 find_package(Threads REQUIRED)
@@ -29,7 +33,9 @@ target_include_directories(encode_options INTERFACE ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(encode_options INTERFACE Threads::Threads)
 
 if(ENCODE_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  # GCC finds variables that may be uninitialized where there are none if it also adds the checks of the sanitizers.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=address,undefined)
 elseif(CMAKE_BUILD_TYPE MATCHES "Rel")
   target_compile_definitions(encode_options INTERFACE _FORTIFY_SOURCE=2)

@@ -30,3 +30,18 @@ target_link_libraries(encode_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so $
 # The linker need not find the NVIDIA libraries that libtorch_cpu uses: the loader finds them at run time through the RPATH of
 # libtorch_cpu.
 target_link_options(encode_torch INTERFACE -Wl,--allow-shlib-undefined)
+
+# encode_precompile_torch(TARGET): TARGET reads the headers of LibTorch that most sources include in a compiled form, which
+# halves the time for compiling a source. The first target makes this form and all others share it. The sources still include
+# what they use: clang-tidy reads them without the compiled form.
+function(encode_precompile_torch target)
+  get_property(owner GLOBAL PROPERTY ENCODE_TORCH_HEADERS_OWNER)
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY ENCODE_TORCH_HEADERS_OWNER ${target})
+  target_precompile_headers(${target} PRIVATE <ATen/core/Tensor.h> <ATen/ops/abs.h> <ATen/ops/arange.h> <ATen/ops/cat.h>
+    <ATen/ops/embedding.h> <ATen/ops/empty.h> <ATen/ops/equal.h> <ATen/ops/from_blob.h> <ATen/ops/linear.h> <ATen/ops/max.h>
+    <ATen/ops/zeros.h> <c10/core/InferenceMode.h>)
+endfunction()

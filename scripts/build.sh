@@ -2,8 +2,10 @@
 # Builds build/bin/encode and build/bin/encode-worker, the CUDA plugin if there is an nvcc, and the plugin for Parquet if there
 # is Arrow C++ (scripts/setup.sh installs both).
 #
-# usage: scripts/build.sh [--all]
+# usage: scripts/build.sh [--all | --here]
 #   --all    also builds the tests and benchmarks
+#   --here   compiles the CUDA plugin only for the NVIDIA cards of this machine, and leaves it out if there is none. Without
+#            this option the plugin runs on every card since Turing (compute capability 7.5).
 #
 # TORCH_ROOT names the LibTorch to build against, and ARROW_ROOT the pyarrow. The defaults are those that scripts/setup.sh puts
 # below .deps.
@@ -21,19 +23,33 @@ known_targets() {
   done
 }
 
+# Prints the value of CMAKE_CUDA_ARCHITECTURES for the cards of this machine, for example "89-real;90a-real".
+card_architectures() {
+  nvidia-smi --query-gpu=compute_cap --format=csv,noheader | tr -d . | sort -un |
+    awk '$1 >= 75 { print ($1 == 90 ? "90a" : $1) "-real" }' | paste -sd';'
+}
+
 main() {
-  local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share)
+  local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share) cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES)
+  local architectures
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;
+    --here)
+      architectures=$(if has_card; then card_architectures; fi)
+      if [[ $architectures ]]; then
+        cuda=(-DENCODE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architectures")
+      else
+        cuda=(-DENCODE_CUDA=OFF)
+        say "CUDA plugin: left out, because this machine has no NVIDIA card (scripts/setup.sh and scripts/build.sh make it)"
+      fi
+      ;;
     '') ;;
     *) die "unknown option '$1'; see --help" ;;
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
-  # Paths in the compiler cache are relative to the root of the clone, so that several clones share objects.
-  export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1
-  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
+  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" "${cuda[@]}"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
   ninja -C build -j "$(job_count)" "${targets[@]}"
 }

@@ -34,6 +34,9 @@ print_phases() { printf '   %s\n' "${PHASES[@]}"; }
 # Prints the folder of LibTorch: the user's TORCH_ROOT, or the folder below .deps that setup.sh fills.
 torch_root() { printf '%s\n' "${TORCH_ROOT:-$DEPS/torch/torch}"; }
 
+# Succeeds if this machine has the driver of an NVIDIA card.
+has_card() { [[ -e /proc/driver/nvidia/version || -e /dev/nvidiactl ]]; }
+
 # Prints the number of compiler jobs: one for each core, but at most one for each 2 GB of available memory.
 job_count() {
   local cores memory_jobs

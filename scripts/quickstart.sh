@@ -43,8 +43,8 @@ main() {
     *) die "unknown option '$1'; see --help" ;;
   esac
   cd "$ROOT"
-  phase set-up scripts/setup.sh
-  phase build scripts/build.sh
+  phase set-up scripts/setup.sh --here
+  phase build scripts/build.sh --here
   phase "demo model" scripts/models.sh
   phase sample make_sample "$rows"
   phase encode build/bin/encode --config "$CONFIG"

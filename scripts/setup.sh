@@ -3,14 +3,15 @@
 # 2.11.0 and Arrow C++ 26 (for the plugin that reads Parquet). If the system has no nvcc 13, it puts one into .deps/ too, so
 # that every build compiles the CUDA plugin.
 #
-# usage: scripts/setup.sh [--cuda | --cpu]
+# usage: scripts/setup.sh [--cuda | --cpu] [--here]
 #   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver
 #   --cpu    installs only what the CPU needs (about 500 MB on disk); the default otherwise
+#   --here   installs what `scripts/build.sh --here` needs: no nvcc if there is no NVIDIA driver
 #
 # It runs on Debian 12 and Debian 13, as root or with sudo. Run it as often as you like: it installs only what is missing.
-# If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one
-# and does not download another. ARROW_ROOT may name a pyarrow in the same way. Downloads are kept in ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is
-# resumed.
+# If TORCH_ROOT names a folder with the include/ and lib/ of a LibTorch 2.11 (from pip or from the zip), it uses this one and
+# does not download another. ARROW_ROOT may name a pyarrow in the same way. Downloads are kept in
+# ${XDG_CACHE_HOME:-~/.cache}/encode. A download that was cut off is resumed.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -167,18 +168,24 @@ install_nvcc() {
 }
 
 main() {
-  local variant=cpu
-  if [[ -e /proc/driver/nvidia/version || -e /dev/nvidiactl ]]; then variant=cuda; fi
-  case ${1:-} in
-    -h | --help) show_help && return ;;
-    --cuda | --cpu) variant=${1#--} ;;
-    '') ;;
-    *) die "unknown option '$1'; see --help" ;;
-  esac
+  local variant=cpu nvcc=1 option
+  if has_card; then variant=cuda; fi
+  for option in "$@"; do
+    case $option in
+      -h | --help) show_help && return ;;
+      --cuda | --cpu) variant=${option#--} ;;
+      --here) if ! has_card; then nvcc=0; fi ;;
+      *) die "unknown option '$option'; see --help" ;;
+    esac
+  done
   install_packages
   if [[ -n ${TORCH_ROOT:-} ]]; then check_torch_root; else install_torch "$variant"; fi
   if [[ -n ${ARROW_ROOT:-} ]]; then say "Arrow: in $ARROW_ROOT"; else install_arrow; fi
-  if has_nvcc; then say "nvcc: the system has one"; else install_nvcc; fi
+  if has_nvcc; then
+    say "nvcc: the system has one"
+  elif ((nvcc)); then
+    install_nvcc
+  fi
 }
 
 main "$@"

@@ -6,11 +6,14 @@
 A source that passed is checked again only if something changes on which the result depends: its text, the project's
 headers that the compiler read, its flags, .clang-tidy, or clang-tidy itself. Headers outside the project change with their
 package, so only their names and sizes count. The list of headers comes from ninja's log, so build first.
+
+clang-tidy reads each source without the precompiled header of LibTorch, so it finds a source that forgets an include.
 """
 import argparse
 import concurrent.futures
 import hashlib
 import json
+import os
 import pathlib
 import shlex
 import subprocess
@@ -36,6 +39,20 @@ def dependencies(build):
     return files
 
 
+def without_precompiled_header(command):
+    if "/cmake_pch.hxx" not in command:
+        return command
+    words = shlex.split(command)
+    kept = []
+    while words:
+        word = words.pop(0)
+        if word == "-include" and words[0].endswith("/cmake_pch.hxx"):
+            words.pop(0)
+        elif word != "-Winvalid-pch":
+            kept.append(word)
+    return shlex.join(kept)
+
+
 class Sources:
     def __init__(self, clang_tidy, root, build):
         self.root = root
@@ -53,7 +70,19 @@ class Sources:
                 continue
             if source.relative_to(self.root).parts[0] in FOLDERS:
                 seen.add(source)
-                yield entry
+                yield {**entry, "command": without_precompiled_header(entry["command"])}
+
+    def headers(self, target):
+        """Returns the files that the compiler read for this object, or None if it has not been compiled yet."""
+        if target not in self.deps:
+            return None
+        files = []
+        for name in self.deps[target]:
+            if name.endswith(".gch"):
+                files += self.headers(os.path.relpath(self.build / name, self.build)) or []
+            elif not name.endswith("/cmake_pch.hxx"):
+                files.append(name)
+        return files
 
     def digest(self, name):
         path = pathlib.Path(name)
@@ -65,7 +94,7 @@ class Sources:
     def key(self, entry):
         """Returns a digest of everything that the result depends on, or None if the source has not been compiled yet."""
         words = shlex.split(entry["command"])
-        headers = self.deps.get(words[words.index("-o") + 1])
+        headers = self.headers(words[words.index("-o") + 1])
         if headers is None:
             return None
         state = hashlib.sha256(self.common)
@@ -77,8 +106,8 @@ class Sources:
         return state.hexdigest()
 
 
-def check(clang_tidy, entry, build):
-    command = [clang_tidy, "-p", str(build), *EXTRA, entry["file"]]
+def check(clang_tidy, entry, database):
+    command = [clang_tidy, "-p", str(database), *EXTRA, entry["file"]]
     started = time.monotonic()
     result = subprocess.run(command, capture_output=True, text=True)
     return result.returncode, result.stdout, time.monotonic() - started
@@ -96,9 +125,12 @@ def main():
     args.cache.mkdir(parents=True, exist_ok=True)
     sources = Sources(args.clang_tidy, root, build)
     todo = []
-    total = 0
-    for entry in sources.entries():
-        total += 1
+    entries = list(sources.entries())
+    total = len(entries)
+    database = build / "tidy"
+    database.mkdir(exist_ok=True)
+    (database / "compile_commands.json").write_text(json.dumps(entries))
+    for entry in entries:
         key = sources.key(entry)
         if key is None or not (args.cache / key).exists():
             todo.append((entry, key))
@@ -106,7 +138,7 @@ def main():
     failed = 0
     started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        runs = {pool.submit(check, args.clang_tidy, entry, build): (entry, key) for entry, key in todo}
+        runs = {pool.submit(check, args.clang_tidy, entry, database): (entry, key) for entry, key in todo}
         for run in concurrent.futures.as_completed(runs):
             entry, key = runs[run]
             code, output, seconds = run.result()

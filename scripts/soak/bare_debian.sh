@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Runs scripts/setup.sh --cuda in a bare Debian 12 without an NVIDIA driver, and then build/bin/encode with the libraries that it
-# has installed. LibTorch's CUDA libraries must open; --device cuda must end with device.absent and its hint, and --device auto
-# must use the CPU. Prints the time and the sizes.
+# Runs the scripts of the README in a bare Debian 12.
 #
-# usage: scripts/soak/bare_debian.sh
+# usage: scripts/soak/bare_debian.sh [cuda]
+#        scripts/soak/bare_debian.sh quickstart [COMMIT]
 #
-# It needs root, debootstrap, a built encode of Debian 12, and 12 GB in TMPDIR; it downloads 2.7 GB and takes about five minutes.
+#   cuda         runs scripts/setup.sh --cuda without an NVIDIA driver, and then build/bin/encode with the libraries that it has
+#                installed. LibTorch's CUDA libraries must open; --device cuda must end with device.absent and its hint, and
+#                --device auto must use the CPU. It needs a built encode of Debian 12 and 12 GB in TMPDIR; it downloads 2.7 GB
+#                and takes about five minutes.
+#   quickstart   runs scripts/quickstart.sh of a commit (default: HEAD) and prints the time of each step. It needs 8 GB in
+#                TMPDIR. Nothing is shared with this machine: all downloads and all compiled objects are new.
+#
+# It needs root and debootstrap.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -16,7 +22,8 @@ make_debian() {
   mkdir -p "$DEBIAN/encode/.deps/models" "$DEBIAN/etc/ssl/host"
   cp /etc/ssl/certs/ca-certificates.crt "$DEBIAN/etc/ssl/host/"
   cp /etc/resolv.conf "$DEBIAN/etc/"
-  git -C "$ROOT" ls-files -z scripts | tar -C "$ROOT" -c --null -T - | tar -C "$DEBIAN/encode" -x
+  mount -t proc proc "$DEBIAN/proc"
+  mount --bind /dev "$DEBIAN/dev"
 }
 
 # in_debian COMMAND...: runs a command in /encode of the bare Debian.
@@ -47,25 +54,37 @@ check_programs() {
   grep -q 'model loaded on cpu' <<<"$found" || die "--device auto: $found"
 }
 
-main() {
-  case ${1:-} in
-    -h | --help) show_help && return ;;
-    '') ;;
-    *) die "unknown option '$1'; see --help" ;;
-  esac
-  [[ $(id -u) == 0 ]] || die "chroot needs root"
-  command -v debootstrap >/dev/null || die "no debootstrap: apt-get install debootstrap"
+check_cuda() {
   [[ -x $ROOT/build/bin/encode-worker ]] || die "no build/bin/encode-worker: run scripts/build.sh first"
-  WORK=$(mktemp -d)
-  DEBIAN=$WORK/debian
-  trap 'umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; rm -rf --one-file-system "$WORK"' EXIT
-  phase "debootstrap" make_debian
-  mount -t proc proc "$DEBIAN/proc"
-  mount --bind /dev "$DEBIAN/dev"
+  git -C "$ROOT" ls-files -z scripts | tar -C "$ROOT" -c --null -T - | tar -C "$DEBIAN/encode" -x
   phase "setup.sh --cuda" in_debian scripts/setup.sh --cuda
   check_programs
   say "downloads and what is on disk:"
   du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps/torch,.deps/cuda}
+}
+
+# A bare Debian has no git, so the commit comes as an archive.
+check_quickstart() {
+  git -C "$ROOT" archive "$1" | tar -C "$DEBIAN/encode" -x
+  phase "quickstart.sh" in_debian scripts/quickstart.sh
+  du -sh "$DEBIAN"/encode/{home/.cache/encode,.deps,build}
+}
+
+main() {
+  local work
+  case ${1:-cuda} in
+    -h | --help) show_help && return ;;
+    cuda) work=(check_cuda) ;;
+    quickstart) work=(check_quickstart "${2:-HEAD}") ;;
+    *) die "unknown option '$1'; see --help" ;;
+  esac
+  [[ $(id -u) == 0 ]] || die "chroot needs root"
+  command -v debootstrap >/dev/null || die "no debootstrap: apt-get install debootstrap"
+  WORK=$(mktemp -d)
+  DEBIAN=$WORK/debian
+  trap 'umount -q "$DEBIAN/proc" "$DEBIAN/dev" || true; rm -rf --one-file-system "$WORK"' EXIT
+  phase "debootstrap" make_debian
+  "${work[@]}"
   print_phases
 }
 

@@ -21,7 +21,7 @@ struct CachedRow {
 };
 
 // How a record keeps its values. kFloat16 takes half the space. A record has it only if this loses
-// nothing: if every value is a float16 number, as with `semantic.vector_dtype: float16`.
+// nothing: if every value is a float16 number, as with `semantic.vector_precision: float16`.
 enum class RecordFormat : uint32_t { kFloat32 = 0, kFloat16 = 1 };
 
 // The bytes before the values of a record, little-endian.
