@@ -36,6 +36,12 @@ target_link_options(encode_torch INTERFACE -Wl,--allow-shlib-undefined)
 # what they use: clang-tidy reads them without the compiled form.
 function(encode_precompile_torch target)
   get_property(owner GLOBAL PROPERTY ENCODE_TORCH_HEADERS_OWNER)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # The compiled form is for code with -fPIC, as in a library. CMake compiles a program with -fPIE.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
     return()

@@ -4,8 +4,9 @@
 #
 # usage: scripts/build.sh [--all | --here]
 #   --all    also builds the tests and benchmarks
-#   --here   compiles the CUDA plugin only for the NVIDIA cards of this machine, and leaves it out if there is none. Without
-#            this option the plugin runs on every card since Turing (compute capability 7.5).
+#   --here   the fastest build from nothing, for this machine: it compiles several sources at once (ENCODE_UNITY), and the CUDA
+#            plugin only for the NVIDIA cards that are here. It leaves the plugin out if there is none. Without this option the
+#            plugin runs on every card since Turing (compute capability 7.5).
 #
 # TORCH_ROOT names the LibTorch to build against, and ARROW_ROOT the pyarrow. The defaults are those that scripts/setup.sh puts
 # below .deps.
@@ -23,23 +24,26 @@ known_targets() {
   done
 }
 
-# Prints the value of CMAKE_CUDA_ARCHITECTURES for the cards of this machine, for example "89-real;90a-real".
+# Prints the value of CMAKE_CUDA_ARCHITECTURES for the cards of this machine, for example "89-real;90a-real". Prints nothing if
+# it is not known: a container may have a card without nvidia-smi.
 card_architectures() {
+  command -v nvidia-smi >/dev/null || return 0
   nvidia-smi --query-gpu=compute_cap --format=csv,noheader | tr -d . | sort -un |
     awk '$1 >= 75 { print ($1 == 90 ? "90a" : $1) "-real" }' | paste -sd';'
 }
 
 main() {
-  local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share) cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES)
-  local architectures
+  local targets=(encode encode-worker encode_cuda encode_arrow_plugin encode_share)
+  local cuda=(-DENCODE_CUDA=ON -UCMAKE_CUDA_ARCHITECTURES) unity=OFF architectures
   case ${1:-} in
     -h | --help) show_help && return ;;
     --all) targets=() ;;
     --here)
+      unity=ON
       architectures=$(if has_card; then card_architectures; fi)
       if [[ $architectures ]]; then
         cuda=(-DENCODE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$architectures")
-      else
+      elif ! has_card; then
         cuda=(-DENCODE_CUDA=OFF)
         say "CUDA plugin: left out, because this machine has no NVIDIA card (scripts/setup.sh and scripts/build.sh make it)"
       fi
@@ -49,7 +53,7 @@ main() {
   esac
   [[ -e $(torch_root)/lib/libtorch_cpu.so ]] || die "no LibTorch in $(torch_root): run scripts/setup.sh first"
   cd "$ROOT"
-  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" "${cuda[@]}"
+  cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)" -DENCODE_UNITY=$unity "${cuda[@]}"
   if ((${#targets[@]})); then mapfile -t targets < <(known_targets "${targets[@]}"); fi
   ninja -C build -j "$(job_count)" "${targets[@]}"
 }

@@ -36,7 +36,7 @@ int preflight(const CLI::App& app, const ConfigFlags& flags) {
   const PreflightRequest request = make_request(app, flags);
   const StopSignal stop;
   try {
-    const Findings findings = run_preflight(request, stop);
+    const PreflightFindings findings = run_preflight(request, stop);
     const std::string text = app.count("--json") > 0 ? render_json(findings, watch.seconds()) + "\n"
                                                      : render_text(findings, watch.seconds());
     std::fputs(text.c_str(), stdout);

@@ -10,6 +10,8 @@ each finding. The exit code is 1 if there is a finding. clang-tidy checks the nu
 - A source has at most 400 lines. A function has at most 60 lines, counted from the opening brace in C++ and CUDA, and from
   the head in Python.
 - A header begins with `#pragma once`. No file defines a macro; ALLOWED_MACROS lists the exceptions.
+- Two files of the programs do not define a type with the same full name. A program that links both would use the functions
+  of one type for objects of the other one, and no linker reports this.
 - No file has a mark of unfinished work, and no file names a folder that only one machine has.
 """
 import ast
@@ -38,6 +40,10 @@ DEFINE = re.compile(r"[ \t]*#[ \t]*define[ \t]+(\w+)")
 # Comments and literals. Braces in them open no block, so they are removed before braces are
 # counted.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+# The folders of the sources that one program may link.
+PROGRAM_FOLDERS = ("src/", "include/", "apps/")
+NAMESPACE = re.compile(r"\bnamespace\s*([\w:]*)\s*$")
+TYPE = re.compile(r"\b(?:struct|class|enum class)\s+(\w+)(?:\s+final)?(?:\s*:[^:()].*)?\s*$")
 # The words before a brace that opens a scope in which functions are defined.
 SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$")
 
@@ -105,6 +111,34 @@ def macro_findings(path, text):
             yield number, f"macro {match[1]}: write a constant, a function or a template"
 
 
+def types(text):
+    """Yields (line, full name) of each type that a file defines in a named namespace."""
+    blocks = []  # the name of each open namespace, and "" for each other block
+    head = ""
+    line = 1
+    for token in re.split(r"([{};\n])", blank(text)):
+        if token == "{":
+            if (match := TYPE.search(head)) and blocks and all(blocks):
+                yield line, "::".join([*blocks, match[1]])
+            namespace = NAMESPACE.search(head)
+            blocks.append(namespace[1] if namespace else "")
+        elif token == "}" and blocks:
+            blocks.pop()
+        line += token == "\n"
+        head = "" if token in ("{", "}", ";") else head + (" " if token == "\n" else token)
+
+
+class OneDefinition:
+    def __init__(self):
+        self.places = {}
+
+    def findings(self, path, text):
+        if path.startswith(PROGRAM_FOLDERS) and pathlib.PurePath(path).suffix in CPP:
+            for line, name in types(text):
+                if (first := self.places.setdefault(name, path)) != path:
+                    yield line, f"{name} is also a type in {first}: give one of them another name"
+
+
 def word_findings(text):
     for number, line in enumerate(text.splitlines(), 1):
         if mark := MARK.search(line):
@@ -143,8 +177,9 @@ def main():
     if sys.argv[1:]:
         sys.exit(__doc__)
     failed = False
+    definitions = OneDefinition()
     for path, text in tracked_texts():
-        for line, finding in findings(path, text):
+        for line, finding in [*findings(path, text), *definitions.findings(path, text)]:
             failed = True
             print(f"{path}:{line}: {finding}")
     sys.exit(failed)

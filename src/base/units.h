@@ -8,10 +8,7 @@
 
 namespace encode {
 
-std::string format_bytes(int64_t bytes);  // "293.0 MB", "1.4 GB", "512 B" (decimal units)
-// The inverse for people: "512 MB", "1.5GiB". The units are B, kB, MB, GB, TB and KiB, MiB, GiB,
-// TiB. Returns nullopt for any other text and for a size of 2^60 bytes or more.
-std::optional<int64_t> parse_bytes(std::string_view text);
+std::string format_bytes(int64_t bytes);      // "293.0 MB", "1.4 GB", "512 B" (decimal units)
 std::string format_count(int64_t count);      // "50,621"
 std::string format_duration(double seconds);  // "0.42 s", "12.3 s", "3 m 05 s", "2 h 07 m"
 std::string format_rate(double per_second);   // "812", "20.7k", "1.23M"

@@ -36,14 +36,14 @@ std::string plain_meaning(const std::string& text) {
   return matches(text, number) ? "number" : "";
 }
 
-struct Refusal {
+struct ValueRefusal {
   const char* code;
   const char* what;
   std::string hint;
 };
 
 [[noreturn]] void refuse(const ValueSpec& spec, const YamlNode& node, const ValueSource& source,
-                         Refusal refusal) {
+                         ValueRefusal refusal) {
   throw Error({.exit_code = source.exit_code,
                .code = refusal.code,
                .what = source.key + refusal.what,

@@ -18,7 +18,7 @@
 namespace encode {
 namespace {
 
-struct Refusal {
+struct YamlRefusal {
   const char* code;
   const char* what;
   std::string expected;
@@ -26,7 +26,7 @@ struct Refusal {
   const char* hint;
 };
 
-[[noreturn]] void refuse(const std::string& name, YamlMark mark, Refusal refusal) {
+[[noreturn]] void refuse_yaml(const std::string& name, YamlMark mark, YamlRefusal refusal) {
   throw Error({.exit_code = ExitCode::kConfig,
                .code = refusal.code,
                .what = refusal.what,
@@ -64,12 +64,12 @@ void check_characters(std::string_view text, const std::string& name) {
   if (at == text.size()) return;
   const auto line = 1 + std::count(valid.begin(), bad, '\n');
   const size_t line_begin = text.substr(0, at).rfind('\n') + 1;  // npos + 1 = 0
-  refuse(name, {.line = line, .column = static_cast<int64_t>(at - line_begin) + 1},
-         {.code = "config.syntax",
-          .what = "the file is not a text file",
-          .expected = "UTF-8 without control characters",
-          .found = "byte " + preview(text.substr(at, 1)),
-          .hint = "save the file as UTF-8; check that this is the file you meant"});
+  refuse_yaml(name, {.line = line, .column = static_cast<int64_t>(at - line_begin) + 1},
+              {.code = "config.syntax",
+               .what = "the file is not a text file",
+               .expected = "UTF-8 without control characters",
+               .found = "byte " + preview(text.substr(at, 1)),
+               .hint = "save the file as UTF-8; check that this is the file you meant"});
 }
 
 // Builds the tree from the events of the YAML parser. YAML::Load is not used, because it does not
@@ -83,12 +83,12 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (documents_++ > 0) {
-      refuse(name_, to_mark(mark),
-             {.code = "config.syntax",
-              .what = "the file holds more than one document",
-              .expected = "one YAML document",
-              .found = "a second one ('---')",
-              .hint = "keep one experiment in one file"});
+      refuse_yaml(name_, to_mark(mark),
+                  {.code = "config.syntax",
+                   .what = "the file holds more than one document",
+                   .expected = "one YAML document",
+                   .found = "a second one ('---')",
+                   .hint = "keep one experiment in one file"});
     }
   }
   void OnDocumentEnd() override {}
@@ -140,12 +140,12 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   [[noreturn]] void refuse_feature(const YAML::Mark& mark, const char* found) const {
-    refuse(name_, to_mark(mark),
-           {.code = "config.syntax",
-            .what = "encode does not support this part of YAML",
-            .expected = "plain maps, lists and values",
-            .found = found,
-            .hint = "write the value out; a text that begins with &, * or ! needs quotes"});
+    refuse_yaml(name_, to_mark(mark),
+                {.code = "config.syntax",
+                 .what = "encode does not support this part of YAML",
+                 .expected = "plain maps, lists and values",
+                 .found = found,
+                 .hint = "write the value out; a text that begins with &, * or ! needs quotes"});
   }
 
   void check_plain(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
@@ -171,24 +171,24 @@ class TreeBuilder : public YAML::EventHandler {
         }
       }
     }
-    refuse(name_, mark,
-           {.code = "config.syntax",
-            .what = "a quoted text has no end",
-            .expected = quote == '"' ? "a closing \"" : "a closing '",
-            .found = "the end of the file",
-            .hint = "close the quote"});
+    refuse_yaml(name_, mark,
+                {.code = "config.syntax",
+                 .what = "a quoted text has no end",
+                 .expected = quote == '"' ? "a closing \"" : "a closing '",
+                 .found = "the end of the file",
+                 .hint = "close the quote"});
   }
 
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
             YAML::anchor_t anchor) {
     check_plain(mark, tag, anchor);
     if (stack_.size() >= static_cast<size_t>(kMaxYamlDepth)) {
-      refuse(name_, to_mark(mark),
-             {.code = "config.limit",
-              .what = "maps and lists are nested too deeply",
-              .expected = "at most 32 levels",
-              .found = "33",
-              .hint = "check that this is the file you meant"});
+      refuse_yaml(name_, to_mark(mark),
+                  {.code = "config.limit",
+                   .what = "maps and lists are nested too deeply",
+                   .expected = "at most 32 levels",
+                   .found = "33",
+                   .hint = "check that this is the file you meant"});
     }
     Level level;
     level.node.kind = kind;
@@ -222,28 +222,29 @@ class TreeBuilder : public YAML::EventHandler {
 
   void check_key(const YamlNode& key, Level& level) const {
     if (key.kind != YamlNode::Kind::kScalar) {
-      refuse(name_, key.mark,
-             {.code = "config.syntax",
-              .what = "a key is not a text",
-              .expected = "a name and a colon, as in 'dtype: float32'",
-              .found = key.kind == YamlNode::Kind::kNull ? "nothing" : "a map or a list",
-              .hint = "quote a name that has another meaning in YAML, as in \"null\":"});
+      refuse_yaml(name_, key.mark,
+                  {.code = "config.syntax",
+                   .what = "a key is not a text",
+                   .expected = "a name and a colon, as in 'dtype: float32'",
+                   .found = key.kind == YamlNode::Kind::kNull ? "nothing" : "a map or a list",
+                   .hint = "quote a name that has another meaning in YAML, as in \"null\":"});
     }
     if (key.text == "<<" && !key.quoted) {
-      refuse(name_, key.mark,
-             {.code = "config.syntax",
-              .what = "encode does not support this part of YAML",
-              .expected = "plain maps, lists and values",
-              .found = "a merge key ('<<')",
-              .hint = "write the values out; put settings that streams share into data.streams"});
+      refuse_yaml(
+          name_, key.mark,
+          {.code = "config.syntax",
+           .what = "encode does not support this part of YAML",
+           .expected = "plain maps, lists and values",
+           .found = "a merge key ('<<')",
+           .hint = "write the values out; put settings that streams share into data.streams"});
     }
     if (!level.keys.insert(key.text).second) {
-      refuse(name_, key.mark,
-             {.code = "config.duplicate",
-              .what = "a key appears twice in one map",
-              .expected = "each key once",
-              .found = fmt::format("'{}' again", preview(key.text)),
-              .hint = "delete one of the two"});
+      refuse_yaml(name_, key.mark,
+                  {.code = "config.duplicate",
+                   .what = "a key appears twice in one map",
+                   .expected = "each key once",
+                   .found = fmt::format("'{}' again", preview(key.text)),
+                   .hint = "delete one of the two"});
     }
   }
 
@@ -273,12 +274,12 @@ std::string position(const std::string& name, YamlMark mark) {
 
 YamlNode parse_yaml(const std::string& text, const std::string& name) {
   if (text.size() > static_cast<size_t>(kMaxYamlBytes)) {
-    refuse(name, {},
-           {.code = "config.limit",
-            .what = "the file is too large",
-            .expected = fmt::format("at most {} bytes", kMaxYamlBytes),
-            .found = fmt::format("{} bytes", text.size()),
-            .hint = "check that this is the file you meant"});
+    refuse_yaml(name, {},
+                {.code = "config.limit",
+                 .what = "the file is too large",
+                 .expected = fmt::format("at most {} bytes", kMaxYamlBytes),
+                 .found = fmt::format("{} bytes", text.size()),
+                 .hint = "check that this is the file you meant"});
   }
   const std::string body = text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
   check_characters(body, name);
@@ -289,12 +290,12 @@ YamlNode parse_yaml(const std::string& text, const std::string& name) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    refuse(name, to_mark(error.mark),
-           {.code = "config.syntax",
-            .what = "the file is not valid YAML",
-            .expected = "'key: value' lines, indented by spaces",
-            .found = error.msg,
-            .hint = syntax_hint(error, split_lines(body))});
+    refuse_yaml(name, to_mark(error.mark),
+                {.code = "config.syntax",
+                 .what = "the file is not valid YAML",
+                 .expected = "'key: value' lines, indented by spaces",
+                 .found = error.msg,
+                 .hint = syntax_hint(error, split_lines(body))});
   }
   return builder.take();
 }

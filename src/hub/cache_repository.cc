@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
+#include "hub/cache_code.h"
 #include "model_dir/hub_cache.h"
 
 namespace encode::hub {
@@ -22,18 +23,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCode = "hub.cache";
 constexpr const char* kPublishLock = "encode";  // no blob has this name
 
 void rename_durably(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0)
-    throw system_error(kCode, "give a file of the cache its name", to, errno);
+    throw system_error(kCacheCode, "give a file of the cache its name", to, errno);
   sync_directory(parent_directory(to));
 }
 
 void remove_if_there(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && !means_absent(errno))
-    throw system_error(kCode, "remove a file of the cache", path, errno);
+    throw system_error(kCacheCode, "remove a file of the cache", path, errno);
 }
 
 // Returns the target of a link, or "" for anything else.
@@ -47,10 +47,10 @@ void write_synced(const std::string& path, const std::string& content) {
   const UniqueFd fd(retried([&] {
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
   }));
-  if (!fd) throw system_error(kCode, "create a file of the cache", path, errno);
+  if (!fd) throw system_error(kCacheCode, "create a file of the cache", path, errno);
   write_all(fd, content.data(), content.size(), path);
   if (retried([&] { return ::fsync(fd.get()); }) != 0)
-    throw system_error(kCode, "sync a file of the cache", path, errno);
+    throw system_error(kCacheCode, "sync a file of the cache", path, errno);
 }
 
 }  // namespace
@@ -77,9 +77,9 @@ void CacheRepository::remove_broken_links(const std::string& commit) const {
   fs::recursive_directory_iterator entry(snapshot(commit), failure);
   for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
     const std::string path = entry->path().string();
-    if (!link_target(path).empty() && !path_exists(path, kCode)) remove_if_there(path);
+    if (!link_target(path).empty() && !path_exists(path, kCacheCode)) remove_if_there(path);
   }
-  if (failure) throw system_error(kCode, "list a folder of the cache", root_, failure.value());
+  if (failure) throw system_error(kCacheCode, "list a folder of the cache", root_, failure.value());
 }
 
 std::string CacheRepository::blob(const std::string& etag) const {
@@ -94,7 +94,7 @@ bool CacheRepository::has_blob(const std::string& etag, int64_t bytes) const {
   struct stat info = {};
   if (::stat(blob(etag).c_str(), &info) == 0) return S_ISREG(info.st_mode) && info.st_size == bytes;
   if (means_absent(errno)) return false;
-  throw system_error(kCode, "look at a file of the cache", blob(etag), errno);
+  throw system_error(kCacheCode, "look at a file of the cache", blob(etag), errno);
 }
 
 FileLock CacheRepository::lock(const std::string& name) const {
@@ -126,7 +126,7 @@ void CacheRepository::link(const std::string& commit, const std::string& path,
   const std::string fresh = beside("link");
   remove_if_there(fresh);
   if (::symlink(target.c_str(), fresh.c_str()) != 0)
-    throw system_error(kCode, "create a link in the cache", place, errno);
+    throw system_error(kCacheCode, "create a link in the cache", place, errno);
   rename_durably(fresh, place);
 }
 
@@ -136,7 +136,8 @@ void CacheRepository::write_ref(const std::string& revision, const std::string& 
   create_directories_durably(parent_directory(place));
   const FileLock guard = lock(kPublishLock);
   constexpr int64_t kMostBytes = 4096;  // a commit, or what another program has left
-  if (path_kind(place, kCode) == PathKind::kFile && read_file(place, kMostBytes, kCode) == commit)
+  if (path_kind(place, kCacheCode) == PathKind::kFile &&
+      read_file(place, kMostBytes, kCacheCode) == commit)
     return;
   const std::string fresh = beside("ref");
   write_synced(fresh, commit);  // without a line feed, as huggingface_hub reads it

@@ -12,18 +12,18 @@
 
 #include "base/system_call.h"
 #include "base/units.h"
+#include "hub/cache_code.h"
 
 namespace encode::hub {
 namespace {
 
-constexpr const char* kCode = "hub.cache";
 constexpr mode_t kGroupMayLock = 0664;  // as huggingface_hub, for users who share a cache
 
 UniqueFd open_lock(const std::string& path) {
   UniqueFd fd(retried([&] {
     return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kGroupMayLock);
   }));
-  if (!fd) throw system_error(kCode, "open a lock", path, errno);
+  if (!fd) throw system_error(kCacheCode, "open a lock", path, errno);
   return fd;
 }
 
@@ -31,8 +31,8 @@ UniqueFd open_lock(const std::string& path) {
 bool try_lock(const UniqueFd& fd, const std::string& path) {
   if (retried([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) == 0) return true;
   if (errno == EWOULDBLOCK) return false;
-  throw system_error(kCode, "lock a file of the cache (HF_HUB_CACHE may name another disk)", path,
-                     errno);
+  throw system_error(kCacheCode, "lock a file of the cache (HF_HUB_CACHE may name another disk)",
+                     path, errno);
 }
 
 // Returns false if the file was deleted after it was opened. Some versions of filelock do so.

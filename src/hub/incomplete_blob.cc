@@ -9,19 +9,16 @@
 
 #include "base/hash.h"
 #include "base/system_call.h"
+#include "hub/cache_code.h"
 
 namespace encode::hub {
-namespace {
-
-constexpr const char* kCode = "hub.cache";
-
-}  // namespace
+namespace {}  // namespace
 
 IncompleteBlob::IncompleteBlob(std::string path) : path_(std::move(path)) {
   fd_ = UniqueFd(retried([this] {
     return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   }));
-  if (!fd_) throw system_error(kCode, "open a file of the cache", path_, errno);
+  if (!fd_) throw system_error(kCacheCode, "open a file of the cache", path_, errno);
   bytes_ = file_size(fd_, path_);
 }
 
@@ -32,13 +29,13 @@ void IncompleteBlob::append(std::string_view data) {
 
 void IncompleteBlob::restart() {
   if (retried([this] { return ::ftruncate(fd_.get(), 0); }) != 0)
-    throw system_error(kCode, "empty a file of the cache", path_, errno);
+    throw system_error(kCacheCode, "empty a file of the cache", path_, errno);
   bytes_ = 0;
 }
 
 void IncompleteBlob::sync() {
   if (retried([this] { return ::fsync(fd_.get()); }) != 0)
-    throw system_error(kCode, "sync a file of the cache", path_, errno);
+    throw system_error(kCacheCode, "sync a file of the cache", path_, errno);
 }
 
 std::string IncompleteBlob::hash(std::string_view etag) const {

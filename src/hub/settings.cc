@@ -17,7 +17,7 @@
 namespace encode::hub {
 namespace {
 
-constexpr const char* kCode = "hub.setting";
+constexpr const char* kSettingCode = "hub.setting";
 constexpr size_t kMaxTokenBytes = 4096;
 constexpr int64_t kMaxTimeoutSeconds = 86'400;
 
@@ -31,7 +31,7 @@ bool is_on(std::string value) {
 
 Error bad_setting(std::string where, std::string expected, std::string found) {
   return Error({.exit_code = ExitCode::kUsage,
-                .code = kCode,
+                .code = kSettingCode,
                 .what = "a setting for downloads cannot be used",
                 .where = std::move(where),
                 .expected = std::move(expected),
@@ -81,8 +81,8 @@ std::string token() {
     if (!value.empty()) return value;
   }
   const std::string file = token_file();
-  if (file.empty() || !path_exists(file, kCode)) return "";
-  return checked_token(read_file(file, kMaxTokenBytes + 2, kCode), file);
+  if (file.empty() || !path_exists(file, kSettingCode)) return "";
+  return checked_token(read_file(file, kMaxTokenBytes + 2, kSettingCode), file);
 }
 
 std::chrono::seconds timeout(const char* name, std::chrono::seconds fallback) {

@@ -5,31 +5,14 @@
 #include <vector>
 
 #include "batching/repack.h"
+#include "job/row_slice.h"
 
 namespace encode {
 namespace {
 
-// The place of a row's vectors in the values of the window, in floats.
-struct Slice {
-  size_t begin;
-  size_t size;
-
-  template <typename T>
-  std::span<T> of(std::span<T> values) const {
-    return values.subspan(begin, size);
-  }
-};
-
-Slice slice_of(const Encoder& encoder, int64_t row, int64_t token_offset, int64_t tokens) {
-  const auto dim = static_cast<size_t>(encoder.dim());
-  if (!encoder.token_embeddings()) return {.begin = static_cast<size_t>(row) * dim, .size = dim};
-  return {.begin = static_cast<size_t>(token_offset) * dim,
-          .size = static_cast<size_t>(tokens) * dim};
-}
-
 // Calls `visit` with each row of the batches, its number of tokens and the place of its vectors.
 void visit_rows(const Window& window, const Encoder& encoder,
-                const std::function<void(int64_t row, int64_t tokens, Slice)>& visit) {
+                const std::function<void(int64_t row, int64_t tokens, RowSlice)>& visit) {
   for (const PackedBatch& batch : window.batches) {
     for (size_t b = 0; b < batch.rows.size(); ++b) {
       const int64_t tokens = batch.cu_seqlens[b + 1] - batch.cu_seqlens[b];
@@ -45,7 +28,7 @@ int64_t RowReuse::take_cached(Window& window, std::span<float> values, int64_t b
   if (!cache_.on() || window.keys.empty()) return 0;
   std::vector<CacheRequest> requests;
   std::vector<std::pair<int64_t, int64_t>> rows;  // row, tokens
-  visit_rows(window, encoder_, [&](int64_t row, int64_t tokens, Slice slice) {
+  visit_rows(window, encoder_, [&](int64_t row, int64_t tokens, RowSlice slice) {
     requests.push_back({.key = window.keys[static_cast<size_t>(row)], .values = slice.of(values)});
     rows.emplace_back(row, tokens);
   });
@@ -69,7 +52,7 @@ int64_t RowReuse::take_cached(Window& window, std::span<float> values, int64_t b
 void RowReuse::put(const Window& window, std::span<const float> values, const Has& set_aside,
                    const Has& redone) {
   if (!cache_.on() || window.keys.empty()) return;
-  visit_rows(window, encoder_, [&](int64_t row, int64_t /*tokens*/, Slice slice) {
+  visit_rows(window, encoder_, [&](int64_t row, int64_t /*tokens*/, RowSlice slice) {
     if (set_aside(row)) return;
     cache_.put({.key = window.keys[static_cast<size_t>(row)],
                 .values = slice.of(values),

@@ -7,36 +7,17 @@
 
 #include "base/non_finite.h"
 #include "batching/pack.h"
+#include "job/row_slice.h"
 
 namespace encode {
 namespace {
 
 bool is_finite(std::span<const float> values) { return !find_non_finite(values); }
 
-// The place of a sequence's vectors in the values of the window, in floats.
-struct Slice {
-  size_t begin;
-  size_t size;
-
-  template <typename T>
-  std::span<T> of(std::span<T> values) const {
-    return values.subspan(begin, size);
-  }
-};
-
-Slice slice_of(const PackedBatch& batch, size_t sequence, const Encoder& encoder) {
-  const auto dim = static_cast<size_t>(encoder.dim());
-  if (!encoder.token_embeddings())
-    return {.begin = static_cast<size_t>(batch.rows[sequence]) * dim, .size = dim};
-  const auto tokens =
-      static_cast<size_t>(batch.cu_seqlens[sequence + 1] - batch.cu_seqlens[sequence]);
-  return {.begin = static_cast<size_t>(batch.token_offsets[sequence]) * dim, .size = tokens * dim};
-}
-
 struct Sequences {
   TokenizedRows ids;
-  std::vector<Slice> slices;  // in the order of `ids`
-  std::vector<int64_t> rows;  // in the order of `ids`
+  std::vector<RowSlice> slices;  // in the order of `ids`
+  std::vector<int64_t> rows;     // in the order of `ids`
   int32_t prompt_tokens = 0;
   size_t size = 0;  // the sum of the slices' sizes
 };
@@ -47,7 +28,8 @@ Sequences not_finite(std::span<const PackedBatch> batches, const Encoder& encode
   for (const PackedBatch& batch : batches) {
     found.prompt_tokens = batch.prompt_tokens;
     for (size_t b = 0; b < batch.rows.size(); ++b) {
-      const Slice slice = slice_of(batch, b, encoder);
+      const int64_t tokens = batch.cu_seqlens[b + 1] - batch.cu_seqlens[b];
+      const RowSlice slice = slice_of(encoder, batch.rows[b], batch.token_offsets[b], tokens);
       if (is_finite(slice.of(values))) continue;
       found.slices.push_back(slice);
       found.rows.push_back(batch.rows[b]);
@@ -89,7 +71,7 @@ WiderRedo::Outcome WiderRedo::run(const EncodedBatches& encoded, const Encoder& 
   if (!outcome.finished) return outcome;
   size_t at = 0;
   for (size_t i = 0; i < again.slices.size(); ++i) {
-    const Slice& slice = again.slices[i];
+    const RowSlice& slice = again.slices[i];
     const std::span<const float> vector = std::span<const float>(wider).subspan(at, slice.size);
     at += slice.size;
     if (!is_finite(vector)) continue;

@@ -7,11 +7,11 @@
 #include "kernels/kernel_choice.h"
 #include "memory/activations.h"
 #include "memory/memory_estimate.h"
+#include "memory/memory_part.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kMib = int64_t{1} << 20;
 // encode-worker with LibTorch before it loads a model, and after it has computed a batch.
 constexpr int64_t kLoadingWorkerBytes = 106 * kMib;
 constexpr int64_t kWorkerBytes = 124 * kMib;
@@ -28,10 +28,6 @@ int64_t scaled(int64_t bytes, double factor) {
   return static_cast<int64_t>(static_cast<double>(bytes) * factor);
 }
 
-MemoryPart part(MemoryKind kind, int64_t bytes, std::string why) {
-  return {.kind = kind, .bytes = bytes, .why = std::move(why)};
-}
-
 // The weights as PackedLinear::make() in nn/cpu/packed_linear.cc packs them. allocate_packed()
 // takes whole huge pages for a weight that is larger than one.
 int64_t packed_bytes(const MemoryRequest& request) {
@@ -40,7 +36,7 @@ int64_t packed_bytes(const MemoryRequest& request) {
   if (!kernel) return matrix_bytes(request);  // oneDNN keeps the size
   double packed = 0;
   double elements = 0;
-  for (const MatrixShape& matrix : request.shape.matrices()) {
+  for (const WeightShape& matrix : request.shape.matrices()) {
     const kernels::PackedWeight weight = {.kernel = *kernel,
                                           .out_features = matrix.out_features,
                                           .in_features = matrix.in_features,
@@ -66,7 +62,7 @@ int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   const int64_t in_file = file_element_bytes(request);
   const int64_t first_table = request.shape.largest_table_elements() * (in_file + element);
   int64_t largest_product = 0;
-  for (const MatrixShape& matrix : request.shape.matrices())
+  for (const WeightShape& matrix : request.shape.matrices())
     largest_product = std::max(largest_product, matrix.out_features * matrix.in_features);
   const int64_t last_product = table_bytes(request) + packed +
                                largest_product * (in_file + (in_file == element ? 0 : element));
@@ -98,7 +94,7 @@ int64_t all_activations(const MemoryRequest& request) {
 
 // CpuAttention in nn/cpu/attention.cc: transposed keys, packed values, and the scores of a block of
 // 32 queries.
-int64_t attention_bytes(const MemoryRequest& request) {
+int64_t cpu_attention_bytes(const MemoryRequest& request) {
   constexpr int64_t kQueryBlock = 32;
   constexpr int64_t kHeadTables = 3;
   const int64_t longest = request.longest_row_tokens();
@@ -112,7 +108,7 @@ int64_t scratch_bytes(const MemoryRequest& request) {
   const auto kernel = kernels::kernel_for(effective.dtype, effective.float32_matmul_precision);
   if (!kernel) return 0;
   int64_t largest = 0;
-  for (const MatrixShape& matrix : request.shape.matrices()) {
+  for (const WeightShape& matrix : request.shape.matrices()) {
     largest = std::max(largest, kernels::scratch_bytes({.kernel = *kernel,
                                                         .out_features = matrix.out_features,
                                                         .in_features = matrix.in_features,
@@ -173,7 +169,7 @@ MemoryEstimate estimate_cpu(const MemoryRequest& request) {
            fmt::format("{} threads x {} tokens x {} numbers x {} bytes, and what malloc keeps",
                        threads, format_count(request.token_slots()),
                        format_count(layer_widths(request.shape).largest()), element)),
-      part(MemoryKind::kAttention, attention_bytes(request),
+      part(MemoryKind::kAttention, cpu_attention_bytes(request),
            fmt::format("rows of {} tokens", format_count(request.longest_row_tokens()))),
       part(MemoryKind::kLibraries, scratch_bytes(request), "working memory of the CPU kernels"),
       windows_part(request),

@@ -1,16 +1,15 @@
 // The memory of one GPU. Each term names the function that allocates it.
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 #include "base/units.h"
 #include "memory/activations.h"
 #include "memory/memory_estimate.h"
+#include "memory/memory_part.h"
 
 namespace encode {
 namespace {
 
-constexpr int64_t kMib = int64_t{1} << 20;
 // The CUDA context with the kernels of LibTorch, cuBLASLt and the plugin that a run loads. It is
 // assumed from published figures; `encode plan --profile` measures what is left of the card.
 constexpr int64_t kContextBytes = 560 * kMib;
@@ -21,16 +20,12 @@ constexpr int64_t kWorkspaceBytes = 32 * kMib;
 constexpr int64_t kSegmentBytes = 2 * kMib;
 constexpr int64_t kLargePoolSegment = 20 * kMib;
 
-MemoryPart part(MemoryKind kind, int64_t bytes, std::string why) {
-  return {.kind = kind, .bytes = bytes, .why = std::move(why)};
-}
-
 // Fp8Linear::make() in nn/fp8/linear.cc keeps one byte for each weight and a float32 scale for each
 // output; Linear in nn/layers/linear.cc keeps the compute type.
 int64_t weight_bytes(const MemoryRequest& request) {
   if (request.effective.dtype != ComputeType::kFp8) return matrix_bytes(request);
   int64_t scales = 0;
-  for (const MatrixShape& matrix : request.shape.matrices())
+  for (const WeightShape& matrix : request.shape.matrices())
     scales += matrix.out_features * matrix.count;
   return request.shape.matrix_elements() + scales * int64_t{sizeof(float)};
 }
@@ -39,7 +34,7 @@ int64_t weight_bytes(const MemoryRequest& request) {
 // Linear), so the parts and the whole exist at once. Nothing is computed at that time.
 int64_t largest_product_bytes(const MemoryRequest& request) {
   int64_t largest = 0;
-  for (const MatrixShape& matrix : request.shape.matrices())
+  for (const WeightShape& matrix : request.shape.matrices())
     largest = std::max(largest, matrix.out_features * matrix.in_features);
   return largest * element_bytes(request.effective.dtype);
 }
@@ -54,7 +49,7 @@ int64_t fp8_rows(const MemoryRequest& request) {
 // varlen_attention() in nn/cuda/attention.cc. FlashAttention-2 keeps the logarithm of each sum of a
 // softmax. The memory-efficient kernel gets repeated heads of keys and values. pair_bias() makes a
 // matrix of biases for each head.
-int64_t attention_bytes(const MemoryRequest& request) {
+int64_t cuda_attention_bytes(const MemoryRequest& request) {
   const ModelShape& shape = request.shape;
   const int64_t slots = request.token_slots();
   const int64_t element = element_bytes(request.effective.dtype);
@@ -96,7 +91,7 @@ MemoryEstimate estimate_cuda(const MemoryRequest& request) {
       part(MemoryKind::kActivations, activations,
            fmt::format("{} tokens x {} numbers x {} bytes", format_count(request.token_slots()),
                        format_count(layer_widths(request.shape).largest()), element)),
-      part(MemoryKind::kAttention, attention_bytes(request),
+      part(MemoryKind::kAttention, cuda_attention_bytes(request),
            fmt::format("{} heads, rows of at most {} tokens", request.shape.heads,
                        format_count(request.longest_row_tokens()))),
       part(MemoryKind::kLibraries, kWorkspaceBytes, "one workspace of cuBLAS and cuBLASLt"),

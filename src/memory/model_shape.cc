@@ -124,8 +124,8 @@ void count_tensors(const ModelDirectory& directory, ModelShape& shape) {
 
 }  // namespace
 
-std::vector<MatrixShape> ModelShape::matrices() const {
-  std::vector<MatrixShape> all;
+std::vector<WeightShape> ModelShape::matrices() const {
+  std::vector<WeightShape> all;
   if (embedding_size != hidden_size)  // embeddings_project of ELECTRA and ALBERT
     all.push_back({.out_features = hidden_size, .in_features = embedding_size});
   if (stored_layers == 0) return all;
@@ -140,7 +140,7 @@ std::vector<MatrixShape> ModelShape::matrices() const {
 int64_t ModelShape::matrix_elements() const {
   if (checkpoint_matrix_elements > 0) return checkpoint_matrix_elements;
   int64_t sum = 0;
-  for (const MatrixShape& matrix : matrices()) sum += matrix.elements();
+  for (const WeightShape& matrix : matrices()) sum += matrix.elements();
   return sum;
 }
 
@@ -158,7 +158,7 @@ int64_t ModelShape::vector_elements() const {
 
 double ModelShape::flops_per_token(double row_tokens) const {
   double products = 0;
-  for (const MatrixShape& matrix : matrices()) products += static_cast<double>(matrix.elements());
+  for (const WeightShape& matrix : matrices()) products += static_cast<double>(matrix.elements());
   // The layers that share weights compute all the same.
   if (stored_layers > 0)
     products *= static_cast<double>(layers) / static_cast<double>(stored_layers);

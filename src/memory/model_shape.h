@@ -13,7 +13,7 @@ namespace encode {
 
 // The weight of one matrix product, as it is loaded: the projections to query, key and value are
 // one matrix, and so are the two halves of a gated MLP.
-struct MatrixShape {
+struct WeightShape {
   int64_t out_features = 0;
   int64_t in_features = 0;
   int64_t count = 1;  // the number of equal matrices
@@ -47,7 +47,7 @@ struct ModelShape {
 
   int64_t query_width() const { return heads * head_dim; }
   int64_t key_value_width() const { return key_value_heads * head_dim; }
-  std::vector<MatrixShape> matrices() const;
+  std::vector<WeightShape> matrices() const;
   int64_t matrix_elements() const;  // of the checkpoint if it is known, else of matrices()
   int64_t table_elements() const;
   int64_t largest_table_elements() const { return vocab_size * embedding_size; }

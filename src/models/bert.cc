@@ -125,8 +125,8 @@ constexpr LayerNames kMpNetNames = {.query = "attention.attn.q",
                                     .mlp_norm = "output.LayerNorm"};
 
 // Every projection has a bias.
-BertLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
-                     const LayerNames& names) {
+BertLayer load_bert_layer(const ModuleLoader& layer, const EncoderConfig& config,
+                          const LayerNames& names) {
   const AttentionShape shape = config.attention();
   return {.attention = {layer.fused({{names.query, shape.query()},
                                      {names.key, shape.key_value()},
@@ -152,7 +152,7 @@ std::vector<BertLayer> load_albert_layers(const ModuleLoader& encoder, const Enc
   for (int64_t group = 0; group < groups; ++group) {
     const ModuleLoader scope = encoder.scope(fmt::format("albert_layer_groups.{}", group));
     stored.push_back(
-        scope.layers("albert_layers.", group_layers, load_layer, config, kAlbertNames));
+        scope.layers("albert_layers.", group_layers, load_bert_layer, config, kAlbertNames));
   }
   std::vector<BertLayer> layers;
   for (int64_t step = 0; step < steps; ++step) {
@@ -210,7 +210,7 @@ std::unique_ptr<Model> load_bert(const ModelSource& source) {
   const EncoderConfig config(source.config);
   const ModuleLoader root = load_root(source, "bert.");
   Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = config.hidden()}},
-                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer,
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
                                        config, kBertNames)};
   return finish(source, std::move(parts), pretraining_heads("bert."));
 }
@@ -223,7 +223,7 @@ std::unique_ptr<Model> load_roberta(const ModelSource& source) {
   Parts parts = {.embeddings = {root.scope("embeddings"),
                                 config,
                                 {.width = config.hidden(), .padding_token = padding}},
-                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer,
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
                                        config, kBertNames)};
   return finish(source, std::move(parts), pretraining_heads("roberta."));
 }
@@ -234,8 +234,8 @@ std::unique_ptr<Model> load_distilbert(const ModelSource& source) {
   Parts parts = {.embeddings = {root.scope("embeddings"),
                                 config,
                                 {.width = config.hidden(), .segments = false}},
-                 .layers = root.layers("transformer.layer.", config.num_hidden_layers, load_layer,
-                                       config, kDistilBertNames)};
+                 .layers = root.layers("transformer.layer.", config.num_hidden_layers,
+                                       load_bert_layer, config, kDistilBertNames)};
   return finish(source, std::move(parts),
                 {"vocab_transform.*", "vocab_layer_norm.*", "vocab_projector.*", "position_ids"});
 }
@@ -246,7 +246,7 @@ std::unique_ptr<Model> load_electra(const ModelSource& source) {
   const ModuleLoader root = load_root(source, "electra.");
   const Dim width = embedding_size(source.config);
   Parts parts = {.embeddings = {root.scope("embeddings"), config, {.width = width}},
-                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_layer,
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
                                        config, kBertNames)};
   if (width.size != config.hidden_size)
     parts.project = root.linear("embeddings_project", config.hidden(), width);
@@ -281,8 +281,8 @@ std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
           bucket_bias(root.table("encoder.relative_attention_bias", {"32 buckets", kBuckets},
                                  {"num_attention_heads", config.num_attention_heads}),
                       kMaxDistance),
-      .layers =
-          root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config, kMpNetNames)};
+      .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer, config,
+                            kMpNetNames)};
   return finish(source, std::move(parts),
                 {"pooler.*", "mpnet.pooler.*", "lm_head.*", "position_ids"});
 }

@@ -178,8 +178,8 @@ struct DebertaLayer {
   }
 };
 
-DebertaLayer load_layer(const ModuleLoader& layer, const DebertaConfig& config,
-                        const at::Tensor& positions) {
+DebertaLayer load_deberta_layer(const ModuleLoader& layer, const DebertaConfig& config,
+                                const at::Tensor& positions) {
   const EncoderConfig& encoder = config.encoder;
   const auto norm = [&](const char* name) {
     return layer.layer_norm(name, encoder.hidden(), encoder.layer_norm_eps);
@@ -211,8 +211,8 @@ class DebertaV2 : public Model {
       positions = encoder.layer_norm("LayerNorm", config.encoder.hidden(),
                                      config.encoder.layer_norm_eps)(positions);
     }
-    layers_ =
-        encoder.layers("layer.", config.encoder.num_hidden_layers, load_layer, config, positions);
+    layers_ = encoder.layers("layer.", config.encoder.num_hidden_layers, load_deberta_layer, config,
+                             positions);
   }
 
   // x = LayerNorm(words + segment 0 + positions); x = layer(x), layer after layer.

@@ -63,6 +63,9 @@ struct GatedMlpNames {
   const char* up;
   const char* down;
 };
+// The names in most decoders.
+inline constexpr GatedMlpNames kUsualMlpNames = {
+    .gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
 // Throws what ModuleLoader throws.
 FeedForward load_gated_mlp(const ModuleLoader& mlp, const GatedMlpNames& names,
                            const DecoderConfig& config, bool bias);

@@ -38,8 +38,6 @@ ResidualSum scaled_embeddings(const at::Tensor& embed_tokens, const PackedInput&
   return {x.mul_(at::scalar_tensor(scale, x.options()))};
 }
 
-constexpr GatedMlpNames kMlpNames = {.gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
-
 // The layer of the first Gemma.
 struct GemmaLayer {
   RmsNorm attention_norm;
@@ -69,7 +67,7 @@ GemmaLayer load_gemma_layer(const ModuleLoader& layer, const DecoderConfig& conf
   return {.attention_norm = norm("input_layernorm"),
           .attention = load_gemma_attention(layer, config),
           .mlp_norm = norm("post_attention_layernorm"),
-          .mlp = load_gated_mlp(layer.scope("mlp"), kMlpNames, config, /*bias=*/false)};
+          .mlp = load_gated_mlp(layer.scope("mlp"), kUsualMlpNames, config, /*bias=*/false)};
 }
 
 // The layer of Gemma 2 and Gemma 3, with norms before and after each half.
@@ -106,7 +104,7 @@ SandwichNormLayer load_sandwich_layer(const ModuleLoader& layer, const DecoderCo
           .attention = std::move(attention),
           .after_attention_norm = norm("post_attention_layernorm"),
           .mlp_norm = norm("pre_feedforward_layernorm"),
-          .mlp = load_gated_mlp(layer.scope("mlp"), kMlpNames, config, /*bias=*/false),
+          .mlp = load_gated_mlp(layer.scope("mlp"), kUsualMlpNames, config, /*bias=*/false),
           .after_mlp_norm = norm("post_feedforward_layernorm")};
 }
 

@@ -44,7 +44,7 @@ struct GteLayer {
   }
 };
 
-GteLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+GteLayer load_gte_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = layer.scope("attention");
   const ModuleLoader mlp = layer.scope("mlp");
@@ -68,7 +68,7 @@ class GteNew : public Model {
              .segments = source.config.integer_or("type_vocab_size", 1, 0, kMaxTokenTypes) > 0}),
         rotary_(parse_rope(source.config, {.head_dim = config.attention().head_dim}),
                 source.max_positions, source.device),
-        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)) {}
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_gte_layer, config)) {}
 
   // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {

@@ -33,8 +33,8 @@ struct JinaLayer {
   }
 };
 
-JinaLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config,
-                     Activation activation) {
+JinaLayer load_jina_layer(const ModuleLoader& layer, const EncoderConfig& config,
+                          Activation activation) {
   const AttentionShape shape = config.attention();
   const ModuleLoader self = layer.scope("attention.self");
   const Dim gate_up = {"2 x intermediate_size", 2 * config.intermediate_size};
@@ -68,7 +68,7 @@ class JinaBert : public Model {
       : embeddings_(root.scope("embeddings"), config,
                     {.width = config.hidden(), .positions = false}),
         alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
-        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config,
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_jina_layer, config,
                             gate_of(source.config))) {}
 
   // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.

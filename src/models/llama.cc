@@ -21,8 +21,6 @@
 namespace encode {
 namespace {
 
-constexpr GatedMlpNames kMlpNames = {.gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
-
 struct LlamaLayer {
   RmsNorm attention_norm;
   SelfAttention attention;
@@ -52,8 +50,8 @@ struct Variant {
   std::vector<AttentionWindow> windows;  // of each layer
 };
 
-LlamaLayer load_layer(const ModuleLoader& layer, const DecoderConfig& config,
-                      const Variant& variant) {
+LlamaLayer load_llama_layer(const ModuleLoader& layer, const DecoderConfig& config,
+                            const Variant& variant) {
   const ModuleLoader self_attn = layer.scope("self_attn");
   SelfAttention attention = load_attention(self_attn, config, variant.attention_bias);
   if (variant.normalize_heads) {
@@ -64,7 +62,7 @@ LlamaLayer load_layer(const ModuleLoader& layer, const DecoderConfig& config,
       .attention_norm = layer.rms_norm("input_layernorm", config.hidden(), config.rms_norm_eps),
       .attention = std::move(attention),
       .mlp_norm = layer.rms_norm("post_attention_layernorm", config.hidden(), config.rms_norm_eps),
-      .mlp = load_gated_mlp(layer.scope("mlp"), kMlpNames, config, variant.mlp_bias)};
+      .mlp = load_gated_mlp(layer.scope("mlp"), kUsualMlpNames, config, variant.mlp_bias)};
 }
 
 class Llama : public Model {
@@ -72,7 +70,7 @@ class Llama : public Model {
   Llama(const ModelSource& source, const DecoderConfig& config, const Variant& variant)
       : parts_(decoder_root(source), config,
                [&variant](const ModuleLoader& layer, const DecoderConfig& fields) {
-                 return load_layer(layer, fields, variant);
+                 return load_llama_layer(layer, fields, variant);
                }),
         rotary_(config.rope, source.max_positions, source.device),
         windows_(variant.windows) {}

@@ -67,7 +67,8 @@ struct ModernBertLayer {
   }
 };
 
-ModernBertLayer load_layer(const ModuleLoader& layer, const ModernBertConfig& config, bool first) {
+ModernBertLayer load_modernbert_layer(const ModuleLoader& layer, const ModernBertConfig& config,
+                                      bool first) {
   const AttentionShape shape = config.attention();
   const auto norm = [&](const char* name) {
     return layer.layer_norm(name, shape.hidden(), config.layer_norm_eps, config.norm_bias);
@@ -99,7 +100,8 @@ class ModernBert : public Model {
         final_norm_(root.layer_norm("final_norm", config.hidden(), config.layer_norm_eps,
                                     config.norm_bias)) {
     for (int64_t i = 0; i < config.num_hidden_layers; ++i)
-      layers_.push_back(load_layer(root.scope(fmt::format("layers.{}", i)), config, i == 0));
+      layers_.push_back(
+          load_modernbert_layer(root.scope(fmt::format("layers.{}", i)), config, i == 0));
   }
 
   // x = LayerNorm(words); x = layer(x), layer after layer; the result is LayerNorm(x).

@@ -80,7 +80,7 @@ FeedForward load_mlp(const ModuleLoader& mlp, const RotaryBertConfig& config) {
           std::move(down)};
 }
 
-Layer load_layer(const ModuleLoader& layer, const RotaryBertConfig& config) {
+Layer load_nomic_layer(const ModuleLoader& layer, const RotaryBertConfig& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader scope = layer.scope(config.attention_scope);
   const ModuleLoader mlp = layer.scope("mlp");
@@ -113,7 +113,8 @@ class RotaryBert : public Model {
                           config.hidden())),
         norm_(root.layer_norm("emb_ln", config.hidden(), config.layer_norm_eps)),
         rotary_(std::move(rotary)),
-        layers_(root.layers("encoder.layers.", config.num_hidden_layers, load_layer, config)) {
+        layers_(
+            root.layers("encoder.layers.", config.num_hidden_layers, load_nomic_layer, config)) {
     if (config.type_vocab_size == 0) return;
     segment_ = root.table("embeddings.token_type_embeddings",
                           {"type_vocab_size", config.type_vocab_size}, config.hidden())

@@ -97,7 +97,7 @@ struct T5Layer {
   }
 };
 
-T5Layer load_layer(const ModuleLoader& block, const T5Config& config) {
+T5Layer load_t5_layer(const ModuleLoader& block, const T5Config& config) {
   const AttentionShape shape = config.attention();
   const ModuleLoader attention = block.scope("layer.0.SelfAttention");
   const auto norm = [&](const char* name) {
@@ -126,7 +126,7 @@ class T5Encoder : public Model {
     const ModuleLoader encoder(root.scope("encoder"), source);
     for (int64_t i = 0; i < config.num_layers; ++i) {
       const ModuleLoader block = encoder.scope(fmt::format("block.{}", i));
-      layers_.push_back(load_layer(block, config));
+      layers_.push_back(load_t5_layer(block, config));
       if (i == 0 || own_biases) {
         biases_.push_back(bucket_bias(
             block.table("layer.0.SelfAttention.relative_attention_bias",

@@ -27,7 +27,7 @@ struct XlLayer {
   }
 };
 
-XlLayer load_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+XlLayer load_xl_layer(const ModuleLoader& layer, const EncoderConfig& config) {
   const AttentionShape shape = config.attention();
   const Dim hidden = config.hidden();
   const ModuleLoader attention = layer.scope("attention");
@@ -49,7 +49,7 @@ class XlmRobertaXl : public Model {
   XlmRobertaXl(const ModuleLoader& root, const EncoderConfig& config, int64_t padding_token)
       : embeddings_(root.scope("embeddings"), config,
                     {.width = config.hidden(), .padding_token = padding_token, .norm = false}),
-        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_layer, config)),
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_xl_layer, config)),
         norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {}
 
   // x = words + segment 0 + positions; x = layer(x), layer after layer; the result is LayerNorm(x).

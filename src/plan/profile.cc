@@ -12,7 +12,7 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kMostRows = 2000;
+constexpr int64_t kMostProfiledRows = 2000;
 
 // Enough rows to fill several batches of every thread, and few enough to take seconds.
 int64_t rows_to_run(const PlannedStream& stream) {
@@ -20,7 +20,7 @@ int64_t rows_to_run(const PlannedStream& stream) {
   const double mean = static_cast<double>(texts.tokens) / static_cast<double>(texts.rows);
   const int64_t tokens = 4 * stream.planned.batches.budget_tokens * stream.planned.threads;
   const auto rows = static_cast<int64_t>(static_cast<double>(tokens) / std::max(mean, 1.0)) + 1;
-  return std::clamp<int64_t>(rows, 16, kMostRows);
+  return std::clamp<int64_t>(rows, 16, kMostProfiledRows);
 }
 
 // The first stream alone, with the planned settings, limited to some rows, and with all its output

@@ -10,7 +10,7 @@
 namespace encode {
 namespace {
 
-constexpr size_t kMostRows = 16'384;
+constexpr size_t kMostSurveyedRows = 16'384;
 constexpr int64_t kMostBytes = 32 << 20;
 
 int64_t bytes_of(const Text& text) {
@@ -45,7 +45,8 @@ class Sample {
     }
     taken_.push_back({static_cast<int32_t>(tokens), cut, bytes_of(text)});
     bytes_ += taken_.back().bytes;
-    while (taken_.size() > kMostRows || (bytes_ > kMostBytes && taken_.size() > 1)) thin_out();
+    while (taken_.size() > kMostSurveyedRows || (bytes_ > kMostBytes && taken_.size() > 1))
+      thin_out();
   }
 
   TextSurvey finish(int64_t rows, int64_t text_bytes) const {

@@ -53,7 +53,7 @@ std::optional<int64_t> search_a_row(int64_t max_restarts) {
   return std::nullopt;
 }
 
-void check_search(const RunConfig& config, Findings& findings) {
+void check_search(const RunConfig& config, PreflightFindings& findings) {
   const int64_t restarts = config.hardware.max_restarts;
   const std::optional<int64_t> workers = search_a_row(restarts);
   if (workers) {
@@ -69,14 +69,14 @@ void check_search(const RunConfig& config, Findings& findings) {
                   "set hardware.max_restarts to 5 or more");
 }
 
-void check_quarantine_policy(const RunConfig& config, Findings& findings) {
+void check_quarantine_policy(const RunConfig& config, PreflightFindings& findings) {
   const char* effect = "no final while a row is set aside; all other rows are kept";
   if (config.store.quarantine == QuarantinePolicy::kZeros) effect = "zeros in place of such rows";
   if (config.store.quarantine == QuarantinePolicy::kDrop) effect = "a final without such rows";
   findings.green("quarantine", fmt::format("{}: {}", to_string(config.store.quarantine), effect));
 }
 
-void check_replacement(const RunConfig& config, Findings& findings) {
+void check_replacement(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
   if (devices_of(hardware).front() == "cpu") return;
   const int64_t chunks = hardware.worker_chunks.value_or(kGpuWorkerChunks);
@@ -90,7 +90,7 @@ void check_replacement(const RunConfig& config, Findings& findings) {
                  fmt::format("on a GPU a new process replaces it after {} chunks", chunks));
 }
 
-void check_allocator(const RunConfig& config, Findings& findings) {
+void check_allocator(const RunConfig& config, PreflightFindings& findings) {
   const HardwareOptions& hardware = config.hardware;
   if (devices_of(hardware).front() == "cpu") return;
   findings.guard("allocator", [&] {
@@ -103,7 +103,7 @@ void check_allocator(const RunConfig& config, Findings& findings) {
 
 }  // namespace
 
-void check_defences(const RunConfig& config, Findings& findings) {
+void check_defences(const RunConfig& config, PreflightFindings& findings) {
   check_allocator(config, findings);
   check_replacement(config, findings);
   check_search(config, findings);

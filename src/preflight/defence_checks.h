@@ -9,6 +9,6 @@
 namespace encode {
 
 // The defences of the supervisor. The worker tries its own: see worker_check.h.
-void check_defences(const RunConfig& config, Findings& findings);
+void check_defences(const RunConfig& config, PreflightFindings& findings);
 
 }  // namespace encode

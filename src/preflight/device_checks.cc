@@ -43,14 +43,15 @@ bool asks_for_gpu(const DeviceNeeds& needs) { return needs.device.starts_with("c
 
 // A failure that ends a run on "cuda", and makes "auto" compute on the CPU.
 void lost(const DeviceNeeds& needs, const std::string& check, const ErrorDetail& error,
-          Findings& findings) {
+          PreflightFindings& findings) {
   if (asks_for_gpu(needs)) return findings.red(check, error);
   findings.yellow(
       check, fmt::format("{} ({}), so device: auto computes on the CPU", error.what, error.found),
       error.hint);
 }
 
-void check_versions(const NvidiaDriver& driver, const DeviceNeeds& needs, Findings& findings) {
+void check_versions(const NvidiaDriver& driver, const DeviceNeeds& needs,
+                    PreflightFindings& findings) {
   findings.green("driver", fmt::format("NVIDIA driver {}, runs CUDA up to {}",
                                        preview(driver.version), cuda_text(driver.cuda_version)));
   const PluginFacts& plugin = needs.plugin;
@@ -78,7 +79,7 @@ void check_versions(const NvidiaDriver& driver, const DeviceNeeds& needs, Findin
                                : plugin.path);
 }
 
-void check_health(const GpuStatus& gpu, const std::string& check, Findings& findings) {
+void check_health(const GpuStatus& gpu, const std::string& check, PreflightFindings& findings) {
   const auto broken = [&](std::string what, std::string found, std::string hint) {
     findings.red(check,
                  device_error(std::move(what), "a healthy GPU", std::move(found), std::move(hint)));
@@ -103,7 +104,7 @@ void check_health(const GpuStatus& gpu, const std::string& check, Findings& find
   }
 }
 
-void check_speed(const GpuStatus& gpu, const std::string& check, Findings& findings) {
+void check_speed(const GpuStatus& gpu, const std::string& check, PreflightFindings& findings) {
   if (gpu.temperature_celsius && gpu.slowdown_celsius &&
       *gpu.temperature_celsius >= *gpu.slowdown_celsius - kHotMarginCelsius) {
     findings.yellow(check,
@@ -123,7 +124,7 @@ void check_speed(const GpuStatus& gpu, const std::string& check, Findings& findi
 }
 
 void check_sharing(const GpuStatus& gpu, const DeviceNeeds& needs, const std::string& check,
-                   Findings& findings) {
+                   PreflightFindings& findings) {
   if (gpu.free_bytes && needs.model_bytes > *gpu.free_bytes) {
     findings.red(check, device_error("the model does not fit into the free memory of the GPU",
                                      format_bytes(needs.model_bytes) + " for the weights",
@@ -173,7 +174,7 @@ std::string describe(const GpuStatus& gpu) {
   return fmt::format("{}{}{}", preview(gpu.name), separator, fmt::join(facts, ", "));
 }
 
-void check_gpu(const GpuStatus& gpu, const DeviceNeeds& needs, Findings& findings) {
+void check_gpu(const GpuStatus& gpu, const DeviceNeeds& needs, PreflightFindings& findings) {
   const std::string check = fmt::format("gpu {}", gpu.index);
   const size_t before = findings.all().size();
   for (const std::string& problem : gpu.problems)
@@ -229,7 +230,7 @@ PluginFacts find_plugin(const std::string& program) {
   return {};
 }
 
-void check_device(const DriverFacts& facts, const DeviceNeeds& needs, Findings& findings) {
+void check_device(const DriverFacts& facts, const DeviceNeeds& needs, PreflightFindings& findings) {
   if (needs.device == "cpu")
     return findings.green("device", "device: cpu, so no GPU is looked for");
   if (facts.failure) return lost(needs, "driver", *facts.failure, findings);

@@ -36,6 +36,6 @@ struct DeviceNeeds {
   GpuSelection selection = {};
 };
 
-void check_device(const DriverFacts& facts, const DeviceNeeds& needs, Findings& findings);
+void check_device(const DriverFacts& facts, const DeviceNeeds& needs, PreflightFindings& findings);
 
 }  // namespace encode

@@ -31,7 +31,7 @@ std::string aligned(const std::string& text) {
 
 }  // namespace
 
-void Findings::green(std::string check, std::string found) {
+void PreflightFindings::green(std::string check, std::string found) {
   all_.push_back({.grade = Grade::kGreen,
                   .check = std::move(check),
                   .found = std::move(found),
@@ -39,7 +39,7 @@ void Findings::green(std::string check, std::string found) {
                   .code = ""});
 }
 
-void Findings::yellow(std::string check, std::string found, std::string next) {
+void PreflightFindings::yellow(std::string check, std::string found, std::string next) {
   all_.push_back({.grade = Grade::kYellow,
                   .check = std::move(check),
                   .found = std::move(found),
@@ -47,12 +47,12 @@ void Findings::yellow(std::string check, std::string found, std::string next) {
                   .code = ""});
 }
 
-void Findings::red(std::string check, const ErrorDetail& error) {
+void PreflightFindings::red(std::string check, const ErrorDetail& error) {
   std::string found = error.what;
   if (!error.where.empty()) found += ": " + error.where;
   if (!error.expected.empty()) found += "\nexpected " + error.expected;
   if (!error.found.empty()) found += "\nfound " + error.found;
-  const bool known = std::any_of(all_.begin(), all_.end(), [&](const Finding& other) {
+  const bool known = std::any_of(all_.begin(), all_.end(), [&](const PreflightFinding& other) {
     return other.code == error.code && other.found == found;
   });
   if (known) return;
@@ -64,14 +64,14 @@ void Findings::red(std::string check, const ErrorDetail& error) {
                   .exit_code = error.exit_code});
 }
 
-int64_t Findings::count(Grade grade) const {
+int64_t PreflightFindings::count(Grade grade) const {
   return std::count_if(all_.begin(), all_.end(),
-                       [grade](const Finding& finding) { return finding.grade == grade; });
+                       [grade](const PreflightFinding& finding) { return finding.grade == grade; });
 }
 
-ExitCode Findings::exit_code() const {
+ExitCode PreflightFindings::exit_code() const {
   ExitCode code = ExitCode::kOk;
-  for (const Finding& finding : all_) {
+  for (const PreflightFinding& finding : all_) {
     if (finding.grade != Grade::kRed) continue;
     if (finding.exit_code != ExitCode::kTempFail) return finding.exit_code;
     code = ExitCode::kTempFail;
@@ -79,9 +79,9 @@ ExitCode Findings::exit_code() const {
   return code;
 }
 
-std::string render_text(const Findings& findings, double seconds) {
+std::string render_text(const PreflightFindings& findings, double seconds) {
   std::string text;
-  for (const Finding& finding : findings.all()) {
+  for (const PreflightFinding& finding : findings.all()) {
     const std::string code = finding.code.empty() ? "" : fmt::format("[{}] ", finding.code);
     text +=
         fmt::format("{:<{}}{:<{}}{}{}\n", name_of(kGrades, finding.grade), kGradeColumns,
@@ -95,9 +95,9 @@ std::string render_text(const Findings& findings, double seconds) {
                             findings.count(Grade::kRed), format_duration(seconds));
 }
 
-std::string render_json(const Findings& findings, double seconds) {
+std::string render_json(const PreflightFindings& findings, double seconds) {
   Json lines = Json::array();
-  for (const Finding& finding : findings.all()) {
+  for (const PreflightFinding& finding : findings.all()) {
     lines.push_back({{"grade", name_of(kGrades, finding.grade)},
                      {"check", finding.check},
                      {"found", finding.found},

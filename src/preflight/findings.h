@@ -14,7 +14,7 @@ enum class Grade {
   kRed,     // a run would fail
 };
 
-struct Finding {
+struct PreflightFinding {
   Grade grade = Grade::kGreen;
   std::string check;  // what was looked at: "gpu 0", "input train_tc"
   std::string found;  // one sentence
@@ -23,11 +23,11 @@ struct Finding {
   std::string code;
   ExitCode exit_code = ExitCode::kOk;
 
-  bool operator==(const Finding&) const = default;
+  bool operator==(const PreflightFinding&) const = default;
 };
 
 // Collects findings in the order in which they are made. Not thread-safe.
-class Findings {
+class PreflightFindings {
  public:
   void green(std::string check, std::string found);
   void yellow(std::string check, std::string found, std::string next);
@@ -46,20 +46,20 @@ class Findings {
     }
   }
 
-  const std::vector<Finding>& all() const { return all_; }
+  const std::vector<PreflightFinding>& all() const { return all_; }
   int64_t count(Grade grade) const;
   // kOk without a red finding. Otherwise the exit code of the first red finding that another start
   // would not mend, or kTempFail if there is none.
   ExitCode exit_code() const;
 
  private:
-  std::vector<Finding> all_;
+  std::vector<PreflightFinding> all_;
 };
 
 // Both escape text that comes from files. The text has a line for each finding, a line for the next
 // step of each that is not green, and a line with the totals. It ends in '\n'. The JSON is one line
 // without a newline.
-std::string render_text(const Findings& findings, double seconds);
-std::string render_json(const Findings& findings, double seconds);
+std::string render_text(const PreflightFindings& findings, double seconds);
+std::string render_json(const PreflightFindings& findings, double seconds);
 
 }  // namespace encode

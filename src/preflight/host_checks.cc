@@ -30,7 +30,7 @@ HostFacts host_facts() {
           .address_bytes = soft_limit(RLIMIT_AS)};
 }
 
-void check_host(const HostFacts& host, Findings& findings) {
+void check_host(const HostFacts& host, PreflightFindings& findings) {
   findings.green("host", fmt::format("{}: {} processors, {} of {} memory available", host_name(),
                                      host.processors, format_bytes(host.memory.available_bytes),
                                      format_bytes(host.memory.limit_bytes)));
@@ -48,7 +48,8 @@ void check_host(const HostFacts& host, Findings& findings) {
   }
 }
 
-bool check_memory_to_load(const HostFacts& host, const HostNeeds& needs, Findings& findings) {
+bool check_memory_to_load(const HostFacts& host, const HostNeeds& needs,
+                          PreflightFindings& findings) {
   const int64_t need = needs.model_bytes + kWorkerBytes;
   if (host.memory.available_bytes >= need) return true;
   findings.red(
@@ -65,7 +66,8 @@ bool check_memory_to_load(const HostFacts& host, const HostNeeds& needs, Finding
   return false;
 }
 
-void check_memory_to_run(const HostFacts& host, const HostNeeds& needs, Findings& findings) {
+void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
+                         PreflightFindings& findings) {
   const int64_t need = needs.worker_bytes + needs.prefetch_bytes;
   if (host.memory.available_bytes >= need) {
     findings.green("memory",

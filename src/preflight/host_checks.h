@@ -18,7 +18,7 @@ struct HostFacts {
 
 HostFacts host_facts();  // throws no Error
 
-void check_host(const HostFacts& host, Findings& findings);
+void check_host(const HostFacts& host, PreflightFindings& findings);
 
 struct HostNeeds {
   int64_t model_bytes = 0;     // of the files of the largest model
@@ -27,8 +27,10 @@ struct HostNeeds {
 };
 
 // Adds a red finding and returns false if the host has too little memory to load the model at all.
-bool check_memory_to_load(const HostFacts& host, const HostNeeds& needs, Findings& findings);
+bool check_memory_to_load(const HostFacts& host, const HostNeeds& needs,
+                          PreflightFindings& findings);
 // `needs.worker_bytes` must be known.
-void check_memory_to_run(const HostFacts& host, const HostNeeds& needs, Findings& findings);
+void check_memory_to_run(const HostFacts& host, const HostNeeds& needs,
+                         PreflightFindings& findings);
 
 }  // namespace encode

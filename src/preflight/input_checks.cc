@@ -121,7 +121,7 @@ std::string describe(const CheckedStream& stream, const Sample& sample) {
 
 // Adds what a reader should know before he starts the run. Returns false if there was nothing.
 bool warn(const CheckedStream& stream, const Sample& sample, const std::string& check,
-          Findings& findings) {
+          PreflightFindings& findings) {
   const size_t before = findings.all().size();
   const InputScan& scan = stream.plan.scan;
   const std::string& path = stream.plan.config.input.path;
@@ -160,7 +160,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
   return findings.all().size() > before;
 }
 
-void check_input(CheckedStream& stream, const std::string& check, Findings& findings) {
+void check_input(CheckedStream& stream, const std::string& check, PreflightFindings& findings) {
   InputOptions& input = stream.plan.config.input;
   if (input.path == "-") {
     findings.yellow(check, "standard input is read only by the run itself",
@@ -189,7 +189,7 @@ void check_input(CheckedStream& stream, const std::string& check, Findings& find
 
 }  // namespace
 
-void check_inputs(CheckedExperiment& experiment, Findings& findings) {
+void check_inputs(CheckedExperiment& experiment, PreflightFindings& findings) {
   std::vector<CheckedStream> usable;
   for (CheckedStream& stream : experiment.streams) {
     const std::string check = "input " + stream.plan.config.name();

@@ -39,7 +39,8 @@ ErrorDetail tokenizer_error(const ModelDirectory& model, std::string what, std::
 }
 
 // Tokenizes a text and asks for everything that the ids can be turned back into.
-void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer, Findings& findings) {
+void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer,
+                PreflightFindings& findings) {
   const TokenizeOptions options = {.add_special_tokens = model.add_special_tokens};
   TokenizedRows rows;
   tokenizer.encode(kRoundTripText, options, rows);
@@ -79,7 +80,7 @@ void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer, Finding
 }  // namespace
 
 const CheckedModel* check_model(const ResultOptions& options, const std::string& hash_cache,
-                                CheckedExperiment& experiment, Findings& findings) {
+                                CheckedExperiment& experiment, PreflightFindings& findings) {
   const CheckedModel* result = nullptr;
   findings.guard("model", [&] {
     const std::string path = resolve_model(options.model, options.revision);
@@ -119,7 +120,7 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
 }
 
 void check_streams(const RunConfig& config, const std::string& hash_cache,
-                   CheckedExperiment& experiment, Findings& findings) {
+                   CheckedExperiment& experiment, PreflightFindings& findings) {
   std::set<std::string> warned;
   for (const StreamConfig& stream : config.streams) {
     const CheckedModel* model = check_model(stream.result, hash_cache, experiment, findings);

@@ -13,10 +13,10 @@ namespace encode {
 // Opens and hashes the model of these options, unless `experiment` has it. Returns null after a red
 // finding. `hash_cache` is for hash_model_files().
 const CheckedModel* check_model(const ResultOptions& options, const std::string& hash_cache,
-                                CheckedExperiment& experiment, Findings& findings);
+                                CheckedExperiment& experiment, PreflightFindings& findings);
 
 // Adds a stream for each stream of the config whose model and options are good.
 void check_streams(const RunConfig& config, const std::string& hash_cache,
-                   CheckedExperiment& experiment, Findings& findings);
+                   CheckedExperiment& experiment, PreflightFindings& findings);
 
 }  // namespace encode

@@ -43,7 +43,7 @@ class Preflight {
         scratch_(temporary_folder() + "/encode", "preflight"),
         host_(host_facts()) {}
 
-  Findings run() {
+  PreflightFindings run() {
     if (request_.config_error) findings_.red("config", *request_.config_error);
     check_host(host_, findings_);
     if (has_experiment()) {
@@ -152,12 +152,12 @@ class Preflight {
   const HostFacts host_;
   CheckedExperiment experiment_;
   CheckedExperiment for_worker_;
-  Findings findings_;
+  PreflightFindings findings_;
 };
 
 }  // namespace
 
-Findings run_preflight(const PreflightRequest& request, const StopSignal& stop) {
+PreflightFindings run_preflight(const PreflightRequest& request, const StopSignal& stop) {
   return Preflight(request, stop).run();
 }
 

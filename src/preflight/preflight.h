@@ -28,6 +28,6 @@ struct PreflightRequest {
 // a folder of the system's directory for temporary files, which is deleted too. It goes on after a
 // problem, so that one call shows all of them. Throws Stopped if a signal comes, and Error only for
 // a failure of preflight itself.
-Findings run_preflight(const PreflightRequest& request, const StopSignal& stop);
+PreflightFindings run_preflight(const PreflightRequest& request, const StopSignal& stop);
 
 }  // namespace encode

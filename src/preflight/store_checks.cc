@@ -82,7 +82,7 @@ std::string append_problem(const std::string& path) {
   return fd ? "" : system_error("io.create", "open", path, errno).detail().what;
 }
 
-void check_records(const std::string& cache_dir, Findings& findings) {
+void check_records(const std::string& cache_dir, PreflightFindings& findings) {
   std::vector<std::string> problems;
   for (const std::string& path : {fault_log_path(cache_dir), memory_log_path(cache_dir)}) {
     const std::string problem = append_problem(path);
@@ -102,7 +102,7 @@ void check_records(const std::string& cache_dir, Findings& findings) {
 }
 
 // The run itself would be told that the cache is in use, so this is not an error of the experiment.
-void check_lock(const std::string& cache_dir, Findings& findings) {
+void check_lock(const std::string& cache_dir, PreflightFindings& findings) {
   const LockState lock = read_lock_state(cache_dir);
   if (lock.held == LockState::Held::kYes) {
     findings.yellow("lock",
@@ -140,7 +140,7 @@ std::string nearest_directory(const std::string& path) {
   return directory.string();
 }
 
-void check_cache_directory(const RunConfig& config, Findings& findings) {
+void check_cache_directory(const RunConfig& config, PreflightFindings& findings) {
   const std::string& cache_dir = config.store.cache_dir;
   const bool good = findings.guard("cache", [&] {
     const std::string directory = nearest_directory(cache_dir);
@@ -173,7 +173,7 @@ void check_cache_directory(const RunConfig& config, Findings& findings) {
 namespace {
 
 void check_stream_results(const RunConfig& config, const CheckedStream& stream,
-                          Findings& findings) {
+                          PreflightFindings& findings) {
   const StreamPlan& plan = stream.plan;
   const std::string check = "results " + plan.config.name();
   const FinalState state = final_state(plan.final_path, plan.identity, /*check_hash=*/false);
@@ -201,7 +201,7 @@ void check_stream_results(const RunConfig& config, const CheckedStream& stream,
 }  // namespace
 
 void check_results(const RunConfig& config, const CheckedExperiment& experiment,
-                   Findings& findings) {
+                   PreflightFindings& findings) {
   const bool good = findings.guard("outputs", [&] {
     std::vector<StreamPlan> plans;
     for (const CheckedStream& stream : experiment.streams) plans.push_back(stream.plan);
@@ -283,7 +283,7 @@ SpaceFacts space_facts(const std::string& directory) {
 }
 
 void check_space(const SpaceNeeds& needs, const SpaceFacts& facts, const std::string& directory,
-                 Findings& findings) {
+                 PreflightFindings& findings) {
   const auto too_little = [&](std::string what, int64_t need, int64_t found, std::string hint) {
     findings.red("space", {.exit_code = ExitCode::kIoError,
                            .code = "preflight.space",

@@ -18,12 +18,12 @@ void probe_directory(const std::string& directory);
 
 // Tries the cache directory, or the directory in which a run would create it. Looks whether another
 // run holds its lock, but does not take it.
-void check_cache_directory(const RunConfig& config, Findings& findings);
+void check_cache_directory(const RunConfig& config, PreflightFindings& findings);
 
 // Checks that no output would replace a foreign file, and that the chunks and matrices that exist
 // belong to this experiment.
 void check_results(const RunConfig& config, const CheckedExperiment& experiment,
-                   Findings& findings);
+                   PreflightFindings& findings);
 
 // The bytes that a run writes, at most.
 struct SpaceNeeds {
@@ -42,7 +42,7 @@ struct SpaceFacts {
 SpaceFacts space_facts(const std::string& directory);
 
 void check_space(const SpaceNeeds& needs, const SpaceFacts& facts, const std::string& directory,
-                 Findings& findings);
+                 PreflightFindings& findings);
 
 // The nearest directory above `path`, or `path` itself, that exists. Throws Error "io.stat".
 std::string nearest_directory(const std::string& path);

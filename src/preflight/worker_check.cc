@@ -60,7 +60,7 @@ std::string check_of(const std::string& defence) {
 // Turns the events of the worker into findings.
 class Listener {
  public:
-  Listener(std::string requested, WorkerFacts& facts, Findings& findings)
+  Listener(std::string requested, WorkerFacts& facts, PreflightFindings& findings)
       : requested_(std::move(requested)), facts_(facts), findings_(findings) {}
 
   void event(const WorkerEvent& event) {
@@ -107,13 +107,13 @@ class Listener {
 
   const std::string requested_;
   WorkerFacts& facts_;
-  Findings& findings_;
+  PreflightFindings& findings_;
 };
 
 }  // namespace
 
 WorkerFacts check_worker(const WorkerCheck& check, const HardwareOptions& hardware,
-                         const CheckedExperiment& experiment, Findings& findings) {
+                         const CheckedExperiment& experiment, PreflightFindings& findings) {
   WorkerFacts facts;
   findings.guard("worker", [&] {
     for (const char* name : kEarlierFiles) {

@@ -33,6 +33,6 @@ struct WorkerFacts {
 // the vectors of fixed texts with those of earlier runs. A failure becomes a red finding. Throws
 // Stopped if a signal comes.
 WorkerFacts check_worker(const WorkerCheck& check, const HardwareOptions& hardware,
-                         const CheckedExperiment& experiment, Findings& findings);
+                         const CheckedExperiment& experiment, PreflightFindings& findings);
 
 }  // namespace encode

@@ -23,9 +23,6 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kMaxManifestBytes = 16 << 20;
-constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
-
 bool exists(const std::string& path) { return path_exists(path, "store.final"); }
 
 Json ranges_json(const Manifest& manifest) {

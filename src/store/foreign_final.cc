@@ -10,17 +10,17 @@
 #include "base/npy.h"
 #include "columnar/matrix_reader.h"
 #include "store/audit.h"
+#include "store/layout.h"
 #include "store/sealed_json.h"
 
 namespace encode {
 namespace {
 
-constexpr const char* kCode = "store.final";
-constexpr int64_t kMaxManifestBytes = 16 << 20;  // as in read_manifest()
+constexpr const char* kFinalCode = "store.final";
 
 // Returns the first bytes of a file, fewer than `size` if the file is shorter.
 std::string first_bytes(const std::string& path, int64_t size) {
-  const UniqueFd fd = open_for_reading(path, kCode);
+  const UniqueFd fd = open_for_reading(path, kFinalCode);
   std::string bytes(static_cast<size_t>(std::min(size, file_size(fd, path))), '\0');
   pread_all(fd, bytes, 0, path);
   return bytes;
@@ -66,17 +66,17 @@ bool is_own_ledger(const std::string& path) {
 }  // namespace
 
 std::string foreign_final_file(const std::string& matrix_path) {
-  if (const std::string mark = publishing_path(matrix_path); entry_exists(mark, kCode))
+  if (const std::string mark = publishing_path(matrix_path); entry_exists(mark, kFinalCode))
     return looks_like_manifest(mark) ? "" : mark;
   const std::string manifest = manifest_path(matrix_path);
-  if (entry_exists(manifest, kCode)) {
-    if (entry_exists(matrix_path, kCode)) return is_own_matrix(matrix_path) ? "" : matrix_path;
+  if (entry_exists(manifest, kFinalCode)) {
+    if (entry_exists(matrix_path, kFinalCode)) return is_own_matrix(matrix_path) ? "" : matrix_path;
     return looks_like_manifest(manifest) ? "" : manifest;
   }
   for (const std::string& path : {matrix_path, ranges_path(matrix_path), ledger_path(matrix_path),
                                   offsets_path(matrix_path), set_aside_path(matrix_path)}) {
     const bool ledger = path == ledger_path(matrix_path);
-    if (entry_exists(path, kCode) && !(ledger && is_own_ledger(path))) return path;
+    if (entry_exists(path, kFinalCode) && !(ledger && is_own_ledger(path))) return path;
   }
   return "";
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ namespace encode {
 // The value of "format" in stream.json and in manifests. A manifest of format 1 has "devices", a
 // list of names, instead of "origins". Before format 3 no row could be set aside.
 inline constexpr int64_t kStoreFormat = 3;
+inline constexpr int64_t kMaxManifestBytes = 16 << 20;
+// The largest count in a record. The sum of two such counts does not overflow.
+inline constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 inline constexpr int64_t kOldestStoreFormat = 1;  // the oldest format that this version reads
 inline constexpr std::string_view kElementType = "<f4";
 inline constexpr std::string_view kLockFile = "LOCK";

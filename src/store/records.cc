@@ -15,11 +15,10 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max() / 2;
 constexpr int64_t kMaxStreamFileBytes = 16 << 20;
 constexpr size_t kMaxOriginBytes = 200;
 constexpr size_t kReadBytes = 64 << 10;
-constexpr const char* kCode = "store.damaged";
+constexpr const char* kRecordCode = "store.damaged";
 
 // Calls `parse` and turns its Error into the error for damage (kData). A document with a missing or
 // wrong field cannot be used, so it is treated as damaged.
@@ -48,7 +47,7 @@ Json to_json(const FileSeal& seal) {
 }
 
 FileSeal file_seal_from_json(const Json& json, const std::string& where) {
-  const JsonFields fields(json, where, kCode);
+  const JsonFields fields(json, where, kRecordCode);
   return {.file_bytes = fields.integer("file_bytes", 0, kMaxInteger),
           .xxh3_128 = fields.string("xxh3_128")};
 }
@@ -60,7 +59,7 @@ Json to_json(const RowStats& stats) {
 }
 
 RowStats row_stats_from_json(const Json& json, const std::string& where) {
-  const JsonFields fields(json, where, kCode);
+  const JsonFields fields(json, where, kRecordCode);
   return {.tokens = fields.integer("tokens", 0, kMaxInteger),
           .truncated_rows = fields.integer("truncated_rows", 0, kMaxInteger),
           .lost_tokens = fields.integer("lost_tokens", 0, kMaxInteger),
@@ -80,7 +79,7 @@ Json to_json(const ChunkOrigin& origin) {
 }
 
 ChunkOrigin chunk_origin_from_json(const Json& json, const std::string& where) {
-  const JsonFields fields(json, where, kCode);
+  const JsonFields fields(json, where, kRecordCode);
   return {.device = fields.string("device"),
           .libtorch = fields.string_or("libtorch", ""),
           .driver = fields.string_or("driver", ""),
@@ -93,8 +92,9 @@ void add_origin(std::vector<ChunkOrigin>& origins, const ChunkOrigin& origin) {
 }
 
 void check_format(const Json& json, const std::string& where) {
-  const int64_t format = parse_fields(
-      where, [&] { return JsonFields(json, where, kCode).integer("format", 1, kMaxInteger); });
+  const int64_t format = parse_fields(where, [&] {
+    return JsonFields(json, where, kRecordCode).integer("format", 1, kMaxInteger);
+  });
   if (format >= kOldestStoreFormat && format <= kStoreFormat) return;
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "store.format",
@@ -160,7 +160,7 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where) {
   const Json json = unseal(text.substr(0, text.size() - 1), where);
   check_format(json, where);
   return parse_fields(where, [&] {
-    const JsonFields fields(json, where, kCode);
+    const JsonFields fields(json, where, kRecordCode);
     if (fields.string("dtype") != kElementType)
       fields.refuse("dtype", "<f4", fields.string("dtype"));
     StreamFile stream;
@@ -200,7 +200,7 @@ std::string log_text(const StreamFile& stream, std::span<const ChunkRecord> chun
 LogRecord parse_log_line(std::string_view line, const std::string& where) {
   const Json json = unseal(line, where);
   return parse_fields(where, [&] {
-    const JsonFields fields(json, where, kCode);
+    const JsonFields fields(json, where, kRecordCode);
     const Json& rows = fields.array("rows");
     if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned()) {
       fields.refuse("rows", "[begin, end]", rows.dump().substr(0, 80));

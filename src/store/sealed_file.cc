@@ -14,14 +14,14 @@ namespace encode {
 namespace {
 
 // A multiple of the size of every element type, so that no block ends inside an element.
-constexpr int64_t kBlockBytes = 1 << 20;
-constexpr const char* kCode = "store.beside";
+constexpr int64_t kSealBlockBytes = 1 << 20;
+constexpr const char* kSealCode = "store.beside";
 
 }  // namespace
 
 std::string check_sealed_file(const std::string& path, const FileSeal& seal) {
   try {
-    if (const int64_t size = file_size(open_for_reading(path, kCode), path);
+    if (const int64_t size = file_size(open_for_reading(path, kSealCode), path);
         size != seal.file_bytes) {
       return fmt::format("it has {} bytes, not {}", size, seal.file_bytes);
     }
@@ -34,7 +34,7 @@ std::string check_sealed_file(const std::string& path, const FileSeal& seal) {
 
 void read_sealed_file(const std::string& path, const FileSeal& seal,
                       const std::function<void(std::string_view)>& on_bytes) {
-  const UniqueFd fd = open_for_reading(path, kCode);
+  const UniqueFd fd = open_for_reading(path, kSealCode);
   if (const int64_t size = file_size(fd, path); size != seal.file_bytes) {
     throw damage("a file beside a matrix is damaged", path,
                  fmt::format("{} bytes", seal.file_bytes), fmt::format("{} bytes", size));
@@ -42,7 +42,7 @@ void read_sealed_file(const std::string& path, const FileSeal& seal,
   Xxh3 hash;
   std::string block;
   for (int64_t at = 0; at < seal.file_bytes; at += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(std::min(kBlockBytes, seal.file_bytes - at)));
+    block.resize(static_cast<size_t>(std::min(kSealBlockBytes, seal.file_bytes - at)));
     pread_all(fd, block, at, path);
     hash.update(block.data(), block.size());
     on_bytes(block);

@@ -18,7 +18,7 @@ namespace {
 // The byte that a process locks while it appends, and the byte of chunk 0. No log is so long.
 constexpr int64_t kAppendByte = (int64_t{1} << 40) - 1;
 constexpr int64_t kFirstClaim = int64_t{1} << 40;
-constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kLogReadBytes = 64 << 10;
 
 struct flock one_byte(short type, int64_t byte) {
   struct flock region = {};
@@ -58,7 +58,7 @@ std::optional<LogRecord> try_parse(std::string_view line, const std::string& pat
 }
 
 // Returns the number of bytes read, which is 0 at the end of the file.
-size_t read_at(const UniqueFd& fd, std::array<char, kReadBytes>& block, int64_t offset,
+size_t read_at(const UniqueFd& fd, std::array<char, kLogReadBytes>& block, int64_t offset,
                const std::string& path) {
   const ssize_t n = retried([&] { return ::pread(fd.get(), block.data(), block.size(), offset); });
   if (n < 0) throw log_error("read", path);
@@ -83,7 +83,7 @@ std::optional<SharedLog> SharedLog::open(const std::string& path) {
 
 void SharedLog::read_new(const std::function<void(const LogRecord&)>& take) {
   std::string line;
-  std::array<char, kReadBytes> block = {};
+  std::array<char, kLogReadBytes> block = {};
   int64_t offset = read_bytes_;
   while (const size_t n = read_at(fd_, block, offset, path_)) {
     for (size_t i = 0; i < n; ++i, ++offset) {

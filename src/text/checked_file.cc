@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kChanged = "the file changed while it was read";
+constexpr const char* kFileChanged = "the file changed while it was read";
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void CheckedFile::load_block(int64_t index) {
   block_.resize(static_cast<size_t>(std::min(kBlockBytes, size_ - index * kBlockBytes)));
   pread_all(fd_, block_, index * kBlockBytes, path_);
   if (xxh3_bytes(std::as_bytes(std::span(block_))) != hashes_[static_cast<size_t>(index)])
-    throw changed_file(path_, kChanged, "the bytes that were hashed when the file was opened",
+    throw changed_file(path_, kFileChanged, "the bytes that were hashed when the file was opened",
                        "other bytes");
   block_index_ = index;
 }
@@ -65,7 +65,7 @@ void CheckedFile::read(int64_t offset, std::span<char> to) {
 void CheckedFile::check_size() const {
   const int64_t now = file_size(fd_, path_);
   if (now != size_)
-    throw changed_file(path_, kChanged, fmt::format("{} bytes", size_),
+    throw changed_file(path_, kFileChanged, fmt::format("{} bytes", size_),
                        fmt::format("{} bytes", now));
 }
 

@@ -22,7 +22,7 @@
 namespace encode {
 namespace {
 
-constexpr const char* kChanged = "the input is not the one that was read when the run began";
+constexpr const char* kInputChanged = "the input is not the one that was read when the run began";
 
 InputOptions options_for(const InputOptions& input, const std::string& field) {
   InputOptions options = input;
@@ -52,10 +52,11 @@ class Field {
     open_file_of(row.row);
     while (record_.line < row.line) {
       if (!file_->next(record_))
-        throw changed_file(options_.path, kChanged, fmt::format("a record {}", row.line), "none");
+        throw changed_file(options_.path, kInputChanged, fmt::format("a record {}", row.line),
+                           "none");
     }
     if (record_.line != row.line)
-      throw changed_file(options_.path, kChanged, fmt::format("a record {}", row.line),
+      throw changed_file(options_.path, kInputChanged, fmt::format("a record {}", row.line),
                          fmt::format("a record {}", record_.line));
     if (record_.problem) {
       if (is_absent(record_.problem)) return std::nullopt;
@@ -75,7 +76,7 @@ class Field {
     const InputScan::File& expected = scan_.files[index_];
     const FileDigest found = file_->digest();
     if (found.bytes == expected.bytes && found.sha256 == expected.sha256) return;
-    throw changed_file(options_.path, kChanged,
+    throw changed_file(options_.path, kInputChanged,
                        fmt::format("{} bytes with the SHA-256 {}", expected.bytes, expected.sha256),
                        fmt::format("{} bytes with the SHA-256 {}", found.bytes, found.sha256));
   }

@@ -30,7 +30,7 @@ void count_spaces(std::string_view spelling, AlignedToken& token) {
 
 class AlignedEncoder {
  public:
-  AlignedEncoder(const PipelineParts& parts, Model::Scratch& scratch)
+  AlignedEncoder(const PipelineParts& parts, TokenizerModel::Scratch& scratch)
       : parts_(parts), scratch_(scratch) {}
 
   std::vector<AlignedToken> encode(std::string_view utf8) {
@@ -90,7 +90,7 @@ class AlignedEncoder {
   }
 
   const PipelineParts& parts_;
-  Model::Scratch& scratch_;
+  TokenizerModel::Scratch& scratch_;
   std::vector<AlignedToken> tokens_;
 };
 
@@ -110,7 +110,7 @@ CodePoints trimmed(const AlignedToken& token, CodePoints origin, bool first,
 }  // namespace
 
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
-                                         Model::Scratch& scratch) {
+                                         TokenizerModel::Scratch& scratch) {
   return AlignedEncoder(parts, scratch).encode(utf8);
 }
 

@@ -26,7 +26,7 @@ struct AlignedToken {
 // call it, each with its own `scratch` of parts.model. It has no RewriteBudget, so the normal code
 // must have accepted the row before. Throws Error kData "tokenizer.regex" as PreTokenizer does.
 std::vector<AlignedToken> encode_aligned(std::string_view utf8, const PipelineParts& parts,
-                                         Model::Scratch& scratch);
+                                         TokenizerModel::Scratch& scratch);
 
 // A row that append_row() (pipeline.h) has made from the ids of `tokens`.
 struct AlignedRow {

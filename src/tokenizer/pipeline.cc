@@ -100,7 +100,7 @@ class Pipeline final : public Tokenizer {
 
  private:
   struct Scratch {
-    explicit Scratch(std::unique_ptr<Model::Scratch> model_scratch)
+    explicit Scratch(std::unique_ptr<TokenizerModel::Scratch> model_scratch)
         : model(std::move(model_scratch)) {}
     void shrink() {
       normalized.shrink(kKeptBytes);
@@ -114,7 +114,7 @@ class Pipeline final : public Tokenizer {
     TextBuffer normalized;
     PreTokenizedText pre_tokenized;
     IdBuffer ids;
-    std::unique_ptr<Model::Scratch> model;
+    std::unique_ptr<TokenizerModel::Scratch> model;
   };
 
   ScratchPool<Scratch>::Lease borrow() const {
@@ -173,7 +173,7 @@ class Pipeline final : public Tokenizer {
     pre_tokenized.start();
     if (parts_.pre_tokenizer != nullptr) parts_.pre_tokenizer->pre_tokenize(pre_tokenized);
     const std::string_view view = pre_tokenized.text.view();
-    int32_t* out = scratch.ids.reserve(view.size() + Model::kSlackIds);
+    int32_t* out = scratch.ids.reserve(view.size() + TokenizerModel::kSlackIds);
     scratch.ids.set_end(parts_.model->tokenize(view, pre_tokenized.pieces, *scratch.model, out));
   }
 

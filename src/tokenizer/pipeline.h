@@ -68,7 +68,7 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
 struct PipelineParts {
   std::unique_ptr<Normalizer> normalizer;       // may be null
   std::unique_ptr<PreTokenizer> pre_tokenizer;  // may be null
-  std::unique_ptr<Model> model;                 // never null
+  std::unique_ptr<TokenizerModel> model;        // never null
   RowForm row_form;
   AddedTokenFinder raw_tokens;         // searched for before normalization
   AddedTokenFinder normalized_tokens;  // searched for after normalization

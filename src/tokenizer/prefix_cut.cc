@@ -11,14 +11,13 @@
 namespace encode {
 namespace {
 
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 bool spans_words(std::string_view token) {
   for (size_t i = 0; i + 1 < token.size(); ++i) {
     const std::string_view rest = token.substr(i + 1);
-    if (is_letter(token[i]) && (rest.front() == ' ' || rest.starts_with(kMetaspace))) return true;
+    if (is_letter(token[i]) && (rest.front() == ' ' || rest.starts_with(unicode::kMetaspaceUtf8)))
+      return true;
   }
   return false;
 }
@@ -45,8 +44,8 @@ NormalizedBorder normalize_border(const Normalizer* normalizer, char letter) {
   if (view.empty() || !is_letter(view.back())) return {};
   view.remove_suffix(1);
   const bool is_space = view.ends_with(' ');
-  if (!is_space && !view.ends_with(kMetaspace)) return {};
-  view.remove_suffix(is_space ? 1 : kMetaspace.size());
+  if (!is_space && !view.ends_with(unicode::kMetaspaceUtf8)) return {};
+  view.remove_suffix(is_space ? 1 : unicode::kMetaspaceUtf8.size());
   if (view.empty() || !is_letter(view.back())) return {};
   return {view.back(), is_space ? WordBorder::kSpace : WordBorder::kMetaspace};
 }

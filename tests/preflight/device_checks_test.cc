@@ -26,8 +26,8 @@ GpuStatus healthy() {
 }
 
 // Returns what is found for one GPU with a good driver and plugin.
-Findings check(const GpuStatus& gpu, const std::string& device = "cuda") {
-  Findings findings;
+PreflightFindings check(const GpuStatus& gpu, const std::string& device = "cuda") {
+  PreflightFindings findings;
   check_device({.driver = NvidiaDriver{.version = "580.1", .cuda_version = 13000}, .gpus = {gpu}},
                {.device = device,
                 .model_bytes = 1'000'000'000,
@@ -37,10 +37,10 @@ Findings check(const GpuStatus& gpu, const std::string& device = "cuda") {
   return findings;
 }
 
-std::string last(const Findings& findings) { return findings.all().back().found; }
+std::string last(const PreflightFindings& findings) { return findings.all().back().found; }
 
 TEST(DeviceChecks, AHealthyGpuIsGreen) {
-  const Findings findings = check(healthy());
+  const PreflightFindings findings = check(healthy());
   EXPECT_EQ(findings.count(Grade::kYellow) + findings.count(Grade::kRed), 0);
   EXPECT_THAT(last(findings), HasSubstr("NVIDIA H100: 79.0 GB of 80.0 GB free"));
 }
@@ -93,7 +93,7 @@ TEST(DeviceChecks, ALostDriverIsRedOnlyIfAGpuIsAskedFor) {
   for (const auto& [device, code] :
        {std::pair{"cuda:0", ExitCode::kUnavailable}, std::pair{"auto", ExitCode::kOk},
         std::pair{"cpu", ExitCode::kOk}}) {
-    Findings findings;
+    PreflightFindings findings;
     check_device({.driver = {}, .gpus = {}, .failure = failure}, {.device = device}, findings);
     EXPECT_EQ(findings.exit_code(), code) << device;
     EXPECT_EQ(findings.count(Grade::kYellow), device == std::string("auto") ? 1 : 0) << device;

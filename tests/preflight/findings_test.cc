@@ -20,8 +20,8 @@ ErrorDetail error(ExitCode code, const std::string& where = "here") {
           .hint = "mend it"};
 }
 
-TEST(Findings, ExitWithTheFirstErrorThatAnotherStartWouldNotMend) {
-  Findings findings;
+TEST(PreflightFindings, ExitWithTheFirstErrorThatAnotherStartWouldNotMend) {
+  PreflightFindings findings;
   findings.green("a", "good");
   findings.yellow("b", "slow", "wait");
   EXPECT_EQ(findings.exit_code(), ExitCode::kOk);
@@ -32,15 +32,15 @@ TEST(Findings, ExitWithTheFirstErrorThatAnotherStartWouldNotMend) {
   EXPECT_EQ(findings.exit_code(), ExitCode::kConfig);
 }
 
-TEST(Findings, ShowTheSameErrorOnce) {
-  Findings findings;
+TEST(PreflightFindings, ShowTheSameErrorOnce) {
+  PreflightFindings findings;
   for (const char* check : {"stream a", "stream b"})
     findings.guard(check, [] { throw Error(error(ExitCode::kData)); });
   EXPECT_EQ(findings.count(Grade::kRed), 1);
 }
 
-TEST(Findings, EachColouredLineHasANextStep) {
-  Findings findings;
+TEST(PreflightFindings, EachColouredLineHasANextStep) {
+  PreflightFindings findings;
   findings.yellow("b", "slow", "wait");
   findings.red("c", error(ExitCode::kData));
   const std::string text = render_text(findings, 1.25);
@@ -52,8 +52,8 @@ TEST(Findings, EachColouredLineHasANextStep) {
             "preflight: 0 green, 1 yellow, 1 red in 1.25 s\n");
 }
 
-TEST(Findings, TextOfFilesCannotHarmATerminal) {
-  Findings findings;
+TEST(PreflightFindings, TextOfFilesCannotHarmATerminal) {
+  PreflightFindings findings;
   findings.yellow("b\x1b[2J", "a\x1b]0;title", "\u202e");
   const std::string text = render_text(findings, 0);
   const std::string json = render_json(findings, 0);

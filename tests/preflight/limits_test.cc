@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 constexpr int64_t kGb = 1'000'000'000;
 
 TEST(HostChecks, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
-  Findings findings;
+  PreflightFindings findings;
   HostFacts host;
   host.memory = {.limit_bytes = 8 * kGb, .available_bytes = 3 * kGb};
   EXPECT_TRUE(check_memory_to_load(host, {.model_bytes = 2 * kGb}, findings));
@@ -26,15 +26,15 @@ TEST(HostChecks, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
 TEST(HostChecks, TooLittleMemoryToReadAheadIsYellow) {
   HostFacts host;
   host.memory = {.limit_bytes = 8 * kGb, .available_bytes = kGb};
-  Findings findings;
+  PreflightFindings findings;
   check_memory_to_run(host, {.worker_bytes = kGb / 2, .prefetch_bytes = kGb / 4}, findings);
   EXPECT_EQ(findings.count(Grade::kYellow), 0);
   check_memory_to_run(host, {.worker_bytes = kGb / 2, .prefetch_bytes = kGb}, findings);
   EXPECT_EQ(findings.count(Grade::kYellow), 1);
 }
 
-Findings space(const SpaceNeeds& needs, const SpaceFacts& facts) {
-  Findings findings;
+PreflightFindings space(const SpaceNeeds& needs, const SpaceFacts& facts) {
+  PreflightFindings findings;
   check_space(needs, facts, "cache", findings);
   return findings;
 }
@@ -44,7 +44,7 @@ TEST(StoreChecks, SpaceForFinalsAndTheLargestChunksIsRequired) {
       .finals = 2 * kGb, .chunks = 4 * kGb, .largest_chunks = kGb, .largest_file = kGb};
   EXPECT_EQ(space(needs, {.free_bytes = 7 * kGb}).count(Grade::kGreen), 1);
   EXPECT_EQ(space(needs, {.free_bytes = 4 * kGb}).count(Grade::kYellow), 1);
-  const Findings full = space(needs, {.free_bytes = 2 * kGb});
+  const PreflightFindings full = space(needs, {.free_bytes = 2 * kGb});
   EXPECT_EQ(full.exit_code(), ExitCode::kIoError);
   EXPECT_EQ(full.all().back().code, "preflight.space");
   EXPECT_THAT(full.all().back().found, HasSubstr("expected 3.0 GB\nfound 2.0 GB"));
@@ -65,9 +65,9 @@ RunConfig on_gpu() {
 }
 
 bool finds(const RunConfig& config, Grade grade, const std::string& text) {
-  Findings findings;
+  PreflightFindings findings;
   check_defences(config, findings);
-  for (const Finding& finding : findings.all()) {
+  for (const PreflightFinding& finding : findings.all()) {
     if (finding.grade == grade && finding.found.find(text) != std::string::npos) return true;
   }
   return false;

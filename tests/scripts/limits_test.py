@@ -62,6 +62,31 @@ class Macros(unittest.TestCase):
         self.assertEqual(len(found("src/a.h", "// #pragma once\nint a;\n")), 1)
 
 
+class Definitions(unittest.TestCase):
+    HEADER = "#pragma once\nnamespace encode {\nstruct Finding {\n  int a = f();\n};\n}  // namespace encode\n"
+
+    def found_after_header(self, path, text):
+        definitions = limits.OneDefinition()
+        self.assertEqual(list(definitions.findings("src/verify/a.h", self.HEADER)), [])
+        return list(definitions.findings(path, text))
+
+    def test_a_second_type_of_the_same_name_is_found(self):
+        second = "namespace encode {\nint g() {\n  return 1;\n}\nclass Finding final : public encode::Base {\n};\n}\n"
+        [(line, text)] = self.found_after_header("src/plan/b.cc", second)
+        self.assertEqual(line, 5)
+        self.assertIn("encode::Finding is also a type in src/verify/a.h", text)
+
+    def test_types_that_no_other_file_sees_are_not(self):
+        for text in ("namespace encode {\nnamespace {\nint g() {\n  return 1;\n}\nstruct Finding {\n};\n}\n}\n",
+                     "namespace encode {\nstruct Outer {\n  struct Finding {\n  };\n};\n}\n",
+                     "namespace encode::hub {\nstruct Finding {\n};\n}\n",
+                     "namespace encode {\nstruct Finding;\nstruct Finding::State {\n};\n}\n"):
+            self.assertEqual(self.found_after_header("src/plan/b.cc", text), [], text)
+
+    def test_tests_are_programs_of_their_own(self):
+        self.assertEqual(self.found_after_header("tests/plan/b.cc", self.HEADER), [])
+
+
 class Words(unittest.TestCase):
     def test_marks_of_unfinished_work_are_found(self):
         for mark in ("TO" + "DO", "FIX" + "ME"):

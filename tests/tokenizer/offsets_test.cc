@@ -216,7 +216,7 @@ TEST(OffsetsTest, TextThatIsNotUtf8GivesTheRowOfTheRepairedText) {
 }
 
 // A model with a tokenize_ranged() that does not give the ids of tokenize().
-class TwoFaced final : public Model {
+class TwoFaced final : public TokenizerModel {
  public:
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
   int32_t* tokenize(std::string_view /*text*/, std::span<const Piece> pieces, Scratch& /*scratch*/,

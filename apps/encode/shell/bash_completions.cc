@@ -34,7 +34,7 @@ void for_each_command(const CommandEntry& command, const auto& visit) {
 }
 
 // The branches that turn a word into the path of its command.
-std::string path_branches(const CommandEntry& root) {
+std::string bash_path_branches(const CommandEntry& root) {
   std::string text;
   for_each_command(root, [&](const CommandEntry& command) {
     for (const CommandEntry& sub : command.commands) {
@@ -120,7 +120,7 @@ _encode() {{
 }}
 complete -o bashdefault -o default -F _encode encode
 )",
-      fmt::arg("paths", path_branches(root)), fmt::arg("values", value_branches(root)),
+      fmt::arg("paths", bash_path_branches(root)), fmt::arg("values", value_branches(root)),
       fmt::arg("words", word_branches(root)), fmt::arg("implied", kImpliedCommand),
       fmt::arg("implied_flags", [&] {
         std::vector<std::string> names;

@@ -42,7 +42,7 @@ std::string line(const CommandEntry& command, const std::string& rest) {
   return fmt::format("complete -c encode -n '{}'{}\n", condition, rest);
 }
 
-std::string lines_of(const CommandEntry& command) {
+std::string fish_lines(const CommandEntry& command) {
   std::string text;
   for (const FlagEntry& flag : command.flags) {
     std::string names;
@@ -59,12 +59,12 @@ std::string lines_of(const CommandEntry& command) {
     for (const std::string& name : sub.names())
       text += line(command, fmt::format(" -a {} -d {}", name, quoted(sub.help)));
   }
-  for (const CommandEntry& sub : command.commands) text += lines_of(sub);
+  for (const CommandEntry& sub : command.commands) text += fish_lines(sub);
   return text;
 }
 
 // The branches that print the path of the command of a line.
-std::string path_branches(const CommandEntry& root) {
+std::string fish_path_branches(const CommandEntry& root) {
   std::string text;
   for (const CommandEntry& command : root.commands) {
     const std::string names = fmt::format("{}", fmt::join(command.names(), " "));
@@ -115,8 +115,8 @@ end
 
 complete -c encode -f
 )",
-             fmt::arg("implied", kImpliedCommand), fmt::arg("branches", path_branches(root))) +
-         lines_of(root);
+             fmt::arg("implied", kImpliedCommand), fmt::arg("branches", fish_path_branches(root))) +
+         fish_lines(root);
 }
 
 }  // namespace encode

@@ -54,7 +54,7 @@ std::string function_name(const CommandEntry& command) {
   return fmt::format("_encode{}{}", command.path.empty() ? "" : "_", fmt::join(command.path, "_"));
 }
 
-std::string lines_of(const CommandEntry& command) {
+std::string zsh_lines(const CommandEntry& command) {
   std::string text;
   for (const FlagEntry& flag : command.flags) text += flag_line(flag);
   for (size_t i = 0; i < command.positionals.size(); ++i)
@@ -101,7 +101,7 @@ std::string parent_function(const CommandEntry& command) {
 
 )",
       fmt::arg("name", function_name(command)), fmt::arg("implied", implied),
-      fmt::arg("flags", lines_of(command)), fmt::arg("described", described),
+      fmt::arg("flags", zsh_lines(command)), fmt::arg("described", described),
       fmt::arg("branches", branches));
 }
 
@@ -110,7 +110,7 @@ std::string functions_of(const CommandEntry& command) {
   for (const CommandEntry& sub : command.commands) text += functions_of(sub);
   if (!command.commands.empty()) return text + parent_function(command);
   return text + fmt::format("{}() {{\n  _arguments -S \\\n{}    && return\n}}\n\n",
-                            function_name(command), lines_of(command));
+                            function_name(command), zsh_lines(command));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "nn/cpu/attention_operands.h"
 #include "nn/cpu/rows.h"
+#include "nn/round_up.h"
 
 namespace encode {
 namespace {
@@ -22,7 +23,6 @@ using cpu_attention::PairedOperands;
 // cache.
 constexpr int64_t kQueryBlock = 32;
 
-constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 constexpr int64_t round_down(int64_t n, int64_t to) { return n / to * to; }
 
 struct Range {

@@ -15,6 +15,7 @@
 
 #include "nn/cuda/device.h"
 #include "nn/cuda/kernels.h"
+#include "nn/round_up.h"
 
 namespace encode {
 namespace {
@@ -28,8 +29,6 @@ constexpr int64_t kHalfLane = 8;
 constexpr int64_t kMaxFlashHeadDim = 256;
 
 bool is_half(const at::Tensor& tensor) { return tensor.scalar_type() != at::kFloat; }
-
-int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 at::Tensor flash(const AttentionInput& input, const PackedInput& batch,
                  const AttentionOptions& options) {

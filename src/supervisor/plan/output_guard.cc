@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCode = "output.protected";
+constexpr const char* kGuardCode = "output.protected";
 
 [[noreturn]] void refuse_protected(const std::string& path, std::string found) {
   throw Error({.exit_code = ExitCode::kCantCreate,
-               .code = kCode,
+               .code = kGuardCode,
                .what = "this path cannot be an output",
                .where = path,
                .expected = "a path that nothing has, or a file that encode may replace",
@@ -47,7 +47,7 @@ constexpr const char* kOverwriteHint =
 
 // An output that cannot be looked at cannot be written either.
 [[noreturn]] void refuse_unknown(const std::string& path, int error_number) {
-  ErrorDetail detail = system_error(kCode, "look at", path, error_number).detail();
+  ErrorDetail detail = system_error(kGuardCode, "look at", path, error_number).detail();
   if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kCantCreate;
   throw Error(std::move(detail));
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxNameBytes = 256;
 constexpr size_t kMaxMessageBytes = 1000;
 constexpr size_t kMaxPathBytes = 4096;
-constexpr const char* kCode = "records.damaged";
+constexpr const char* kFaultLogCode = "records.damaged";
 
 RecordFileKind fault_records() { return {.name = "faults"}; }
 
@@ -43,7 +43,7 @@ Enum named(const JsonFields& fields, const std::string& key, const NameTable<Enu
 
 FaultRecord fault_from_json(const Json& json, const std::string& where) {
   constexpr int64_t kMax = INT64_MAX / 2;
-  const JsonFields fields(json, where, kCode);
+  const JsonFields fields(json, where, kFaultLogCode);
   const Json& rows = fields.array("rows");
   if (rows.size() != 2 || !rows[0].is_number_unsigned() || !rows[1].is_number_unsigned())
     fields.refuse("rows", "[begin, end]", rows.dump().substr(0, 80));

@@ -13,7 +13,7 @@ namespace encode {
 namespace {
 
 constexpr int64_t kMax = INT64_MAX / 2;
-constexpr const char* kCode = "attempts";
+constexpr const char* kAttemptsCode = "attempts";
 constexpr int64_t kMaxBytes = 16 << 20;
 
 Json to_json(RowRange rows) { return {rows.begin, rows.end}; }
@@ -44,7 +44,7 @@ RowRange range_of(const JsonFields& fields, const std::string& key) {
 }
 
 StreamFaults faults_of(const Json& json, const std::string& where) {
-  const JsonFields fields(json, where, kCode);
+  const JsonFields fields(json, where, kAttemptsCode);
   StreamFaults faults = {.suspects = {},
                          .search = range_of(fields, "search"),
                          .probe = range_of(fields, "probe"),
@@ -52,19 +52,19 @@ StreamFaults faults_of(const Json& json, const std::string& where) {
                          .set_aside = {},
                          .budgets = {}};
   for (const Json& suspect : fields.array("suspects")) {
-    const JsonFields suspect_fields(suspect, where, kCode);
+    const JsonFields suspect_fields(suspect, where, kAttemptsCode);
     faults.suspects.push_back({.rows = range_of(suspect_fields, "rows"),
                                .failures = suspect_fields.integer("failures", 0, kMax),
                                .searched = suspect_fields.boolean_or("searched", false)});
   }
   for (const Json& row : fields.array("set_aside")) {
-    const JsonFields row_fields(row, where, kCode);
+    const JsonFields row_fields(row, where, kAttemptsCode);
     faults.set_aside.push_back({.row = row_fields.integer("row", 0, kMax),
                                 .code = row_fields.string("code"),
                                 .message = row_fields.string("message")});
   }
   const Json& budgets = fields.object("budgets");
-  const JsonFields budget_fields(budgets, where, kCode);
+  const JsonFields budget_fields(budgets, where, kAttemptsCode);
   for (const auto& [device, tokens] : budgets.items())
     faults.budgets[device] = budget_fields.integer(device, 1, kMax);
   return faults;
@@ -75,12 +75,12 @@ StreamFaults faults_of(const Json& json, const std::string& where) {
 FaultMemory::FaultMemory(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
   try {
-    std::string text = read_file(path_, kMaxBytes, kCode);
+    std::string text = read_file(path_, kMaxBytes, kAttemptsCode);
     if (text.ends_with('\n')) text.pop_back();
     const Json document = unseal(text, path_);
-    const JsonFields fields(document, path_, kCode);
+    const JsonFields fields(document, path_, kAttemptsCode);
     const Json& fingerprints = fields.object("fingerprints");
-    const JsonFields fingerprint_fields(fingerprints, path_, kCode);
+    const JsonFields fingerprint_fields(fingerprints, path_, kAttemptsCode);
     for (const auto& [stream, entry] : fields.object("streams").items()) {
       streams_[stream] = faults_of(entry, path_);
       fingerprints_[stream] = fingerprint_fields.string_or(stream, "");

@@ -24,7 +24,7 @@ int32_t find_unk(const ModelJson& json, const Component& component) {
   return id;
 }
 
-std::unique_ptr<Model> build_wordpiece(const ModelJson& json, const Component& component) {
+std::unique_ptr<TokenizerModel> build_wordpiece(const ModelJson& json, const Component& component) {
   component.allow({"unk_token", "continuing_subword_prefix", "max_input_chars_per_word"});
   const JsonFields& fields = component.fields();
   WordPieceOptions options;
@@ -34,12 +34,13 @@ std::unique_ptr<Model> build_wordpiece(const ModelJson& json, const Component& c
   return make_wordpiece(json.vocabulary, options);
 }
 
-std::unique_ptr<Model> build_word_level(const ModelJson& json, const Component& component) {
+std::unique_ptr<TokenizerModel> build_word_level(const ModelJson& json,
+                                                 const Component& component) {
   component.allow({"unk_token"});
   return make_word_level(json.vocabulary, find_unk(json, component));
 }
 
-std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& component) {
+std::unique_ptr<TokenizerModel> build_unigram(const ModelJson& json, const Component& component) {
   component.allow({"unk_id", "byte_fallback"});
   if (json.scores.size() != json.vocabulary.size() || json.scores.empty()) {
     refuse_format("bad vocabulary of a Unigram model", component.where(),
@@ -59,8 +60,8 @@ std::unique_ptr<Model> build_unigram(const ModelJson& json, const Component& com
   return make_unigram(json.vocabulary, json.scores, options);
 }
 
-std::unique_ptr<Model> build_bpe(const ModelJson& json, const Component& component,
-                                 bool byte_level) {
+std::unique_ptr<TokenizerModel> build_bpe(const ModelJson& json, const Component& component,
+                                          bool byte_level) {
   component.allow({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                    "fuse_unk", "byte_fallback", "ignore_merges"});
   const JsonFields& fields = component.fields();
@@ -104,8 +105,8 @@ bool model_takes_bytes(const ModelJson& json) {
          unset(field("end_of_word_suffix")) && field("byte_fallback") != true;
 }
 
-std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
-                                   const std::string& where) {
+std::unique_ptr<TokenizerModel> build_model(const ModelJson& json, bool byte_level,
+                                            const std::string& where) {
   const Component component(json.options, where);
   if (!json.has_vocabulary)
     component.fields().refuse("vocab", "the vocabulary", "the key is missing");

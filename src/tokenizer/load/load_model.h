@@ -15,7 +15,7 @@ bool model_takes_bytes(const ModelJson& json);
 // If `byte_level`, the pieces are raw bytes and the vocabulary is spelled in GPT-2's alphabet.
 // `where` names the place in messages. Throws Error (kConfig) for a type or an option that is not
 // supported. The code is "tokenizer.unsupported", or "tokenizer.format" if the JSON is malformed.
-std::unique_ptr<Model> build_model(const ModelJson& json, bool byte_level,
-                                   const std::string& where);
+std::unique_ptr<TokenizerModel> build_model(const ModelJson& json, bool byte_level,
+                                            const std::string& where);
 
 }  // namespace encode

@@ -50,7 +50,7 @@ std::unique_ptr<Normalizer> load_prepend(const Component& component) {
   return make_prepend_normalizer(component.fields().string("prepend"));
 }
 
-std::unique_ptr<Normalizer> load_sequence(const Component& component) {
+std::unique_ptr<Normalizer> load_normalizer_sequence(const Component& component) {
   component.allow({"normalizers"});
   std::vector<std::unique_ptr<Normalizer>> steps;
   for (const Json& json : component.fields().array("normalizers")) {
@@ -134,7 +134,7 @@ std::unique_ptr<Normalizer> load_normalizer(const Component& component) {
       {"Precompiled", load_precompiled},
       {"Prepend", load_prepend},
       {"Replace", load_replace},
-      {"Sequence", load_sequence},
+      {"Sequence", load_normalizer_sequence},
       {"Strip", load_strip},
       {"StripAccents", load_plain<make_strip_accents_normalizer>},
   };

@@ -94,7 +94,7 @@ SpecialTokens load_template(const Component& component) {
   return special;
 }
 
-SpecialTokens load_sequence(const Component& component) {
+SpecialTokens load_processor_sequence(const Component& component) {
   component.allow({"processors"});
   SpecialTokens all;
   size_t index = 0;
@@ -142,7 +142,7 @@ SpecialTokens load_post_processor(const Component& component) {
     return none;
   }
   if (type == "TemplateProcessing") return load_template(component);
-  if (type == "Sequence") return load_sequence(component);
+  if (type == "Sequence") return load_processor_sequence(component);
   refuse_unsupported(fmt::format("post-processor type {} is not supported", quoted_token(type)),
                      component.where(),
                      {.expected = "one of: BertProcessing, ByteLevel, RobertaProcessing, Sequence, "

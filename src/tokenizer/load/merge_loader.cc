@@ -11,7 +11,7 @@
 namespace encode {
 namespace {
 
-constexpr size_t kBatch = 64;  // the number of merges that are looked up together
+constexpr size_t kMergeBatch = 64;  // the number of merges that are looked up together
 
 }  // namespace
 
@@ -19,7 +19,7 @@ MergeLoader::MergeLoader(const Vocabulary& vocabulary, size_t prefix_size, std::
     : vocabulary_(vocabulary),
       prefix_size_(prefix_size),
       where_(std::move(where)),
-      side_ids_(2 * kBatch) {}
+      side_ids_(2 * kMergeBatch) {}
 
 void MergeLoader::add(std::string_view left, std::string_view right) {
   merged_ = left;

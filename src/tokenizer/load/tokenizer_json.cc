@@ -30,9 +30,9 @@ constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 
 // Reads a tokenizer.json. The model becomes a ModelJson, and each other field becomes a JSON
 // document of its own.
-class Reader {
+class DocumentReader {
  public:
-  explicit Reader(std::string where) : where_(std::move(where)) {}
+  explicit DocumentReader(std::string where) : where_(std::move(where)) {}
 
   // Keeps no view of `text` after it returns. SIMDJSON_PADDING bytes after the end of `text` must
   // be readable, because simdjson may read them.
@@ -249,7 +249,7 @@ std::string part_type(const Json* part) {
   return part == nullptr ? std::string("none") : part->value("type", "");
 }
 
-PipelineParts build_parts(const Reader& reader, const std::string& where) {
+PipelineParts build_parts(const DocumentReader& reader, const std::string& where) {
   PipelineParts parts;
   if (const Json* json = reader.part("normalizer"); json != nullptr) {
     parts.normalizer = load_normalizer({*json, where + ": normalizer"});
@@ -283,7 +283,7 @@ PipelineParts build_parts(const Reader& reader, const std::string& where) {
 std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where,
                                                std::optional<TruncationSide> side) {
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  Reader reader(where);
+  DocumentReader reader(where);
   reader.read(text);
   // Frees the text before the model is built, because it is the largest part of the memory that
   // loading needs.

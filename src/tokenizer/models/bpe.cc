@@ -16,9 +16,8 @@ namespace encode {
 namespace {
 
 constexpr int32_t kNoId = -1;
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";
 
-class BpeScratch final : public Model::Scratch {
+class BpeScratch final : public TokenizerModel::Scratch {
  public:
   explicit BpeScratch(const PairTable& pairs) : merger(pairs) {}
   void shrink(size_t max_bytes) override {
@@ -74,7 +73,7 @@ class Alphabet {
   std::unordered_map<char32_t, int32_t> others_;
 };
 
-class Bpe final : public Model {
+class Bpe final : public TokenizerModel {
  public:
   Bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges, BpeOptions options)
       : options_(std::move(options)), pairs_(merges, options_.merge_ranks) {
@@ -213,7 +212,8 @@ class Bpe final : public Model {
       text.remove_prefix(part.size());
       std::string_view word = part;
       size_t spaces = 0;
-      for (; word.starts_with(kMetaspace); ++spaces) word.remove_prefix(kMetaspace.size());
+      for (; word.starts_with(unicode::kMetaspaceUtf8); ++spaces)
+        word.remove_prefix(unicode::kMetaspaceUtf8.size());
       if (word.size() > WordKey::kMaxBytes || spaces > WordKey::kMaxSpaces) {
         out = tokenize(part, out);
         continue;
@@ -306,8 +306,8 @@ size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& 
   return found;
 }
 
-std::unique_ptr<Model> make_bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
-                                BpeOptions options) {
+std::unique_ptr<TokenizerModel> make_bpe(const Vocabulary& vocabulary,
+                                         const std::vector<BpeMerge>& merges, BpeOptions options) {
   return std::make_unique<Bpe>(vocabulary, merges, std::move(options));
 }
 

@@ -38,7 +38,7 @@ size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& 
 // The rank of a merge is its index in `merges` unless options.merge_ranks is set. If a pair occurs
 // twice, the later merge counts, as in Hugging Face `tokenizers`. The ids of `merges` are ids of
 // `vocabulary`. The model keeps no reference to the arguments. Does not throw Error.
-std::unique_ptr<Model> make_bpe(const Vocabulary& vocabulary, const std::vector<BpeMerge>& merges,
-                                BpeOptions options);
+std::unique_ptr<TokenizerModel> make_bpe(const Vocabulary& vocabulary,
+                                         const std::vector<BpeMerge>& merges, BpeOptions options);
 
 }  // namespace encode

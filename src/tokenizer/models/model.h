@@ -24,7 +24,7 @@ struct RangedToken {
 };
 
 // Models are immutable and throw no Error.
-class Model {
+class TokenizerModel {
  public:
   // The memory that a thread needs to tokenize. Each model derives a class of its own.
   class Scratch {
@@ -34,7 +34,7 @@ class Model {
     virtual void shrink(size_t max_bytes) { static_cast<void>(max_bytes); }
   };
 
-  virtual ~Model() = default;
+  virtual ~TokenizerModel() = default;
 
   virtual std::unique_ptr<Scratch> make_scratch() const = 0;
 

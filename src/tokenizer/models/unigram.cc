@@ -16,7 +16,7 @@ namespace {
 constexpr double kUnknownPenalty = 10;
 constexpr uint32_t kNowhere = UINT32_MAX;
 
-class Unigram final : public Model {
+class Unigram final : public TokenizerModel {
  public:
   Unigram(const Vocabulary& vocabulary, std::vector<double> scores, const UnigramOptions& options)
       : scores_(std::move(scores)), unk_id_(options.unk_id) {
@@ -151,8 +151,9 @@ class Unigram final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
-                                    const UnigramOptions& options) {
+std::unique_ptr<TokenizerModel> make_unigram(const Vocabulary& vocabulary,
+                                             std::vector<double> scores,
+                                             const UnigramOptions& options) {
   return std::make_unique<Unigram>(vocabulary, std::move(scores), options);
 }
 

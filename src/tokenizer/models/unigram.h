@@ -17,7 +17,8 @@ struct UnigramOptions {
 
 // `scores` has the log probability of each id, and is not empty. The ids of `vocabulary` are 0, 1,
 // 2 and so on. The model keeps no reference to `vocabulary`. Does not throw Error.
-std::unique_ptr<Model> make_unigram(const Vocabulary& vocabulary, std::vector<double> scores,
-                                    const UnigramOptions& options);
+std::unique_ptr<TokenizerModel> make_unigram(const Vocabulary& vocabulary,
+                                             std::vector<double> scores,
+                                             const UnigramOptions& options);
 
 }  // namespace encode

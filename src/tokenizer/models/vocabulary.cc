@@ -9,7 +9,7 @@
 namespace encode {
 namespace {
 
-constexpr size_t kBatch = 32;  // the number of look-ups that overlap their memory accesses
+constexpr size_t kLookupBatch = 32;  // the number of look-ups that overlap their memory accesses
 
 // The seed of the hash function. It differs in each process, so that nobody can make a file with
 // tokens that have the same hash.
@@ -93,11 +93,11 @@ const Vocabulary::Entry* Vocabulary::find_entry(std::string_view token_text) con
 }
 
 void Vocabulary::find_all(std::span<const std::string_view> tokens, std::span<int32_t> ids) const {
-  std::array<uint64_t, kBatch> hashes{};
+  std::array<uint64_t, kLookupBatch> hashes{};
   const uint64_t seed = hash_seed();
   const size_t mask = slots_.size() - 1;
-  for (size_t done = 0; done < tokens.size(); done += kBatch) {
-    const auto batch = tokens.subspan(done, std::min(kBatch, tokens.size() - done));
+  for (size_t done = 0; done < tokens.size(); done += kLookupBatch) {
+    const auto batch = tokens.subspan(done, std::min(kLookupBatch, tokens.size() - done));
     for (size_t i = 0; i < batch.size() && !slots_.empty(); ++i) {
       hashes[i] = hash_of(batch[i], seed);
       __builtin_prefetch(&slots_[hashes[i] & mask]);

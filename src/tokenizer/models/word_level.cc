@@ -5,7 +5,7 @@
 namespace encode {
 namespace {
 
-class WordLevel final : public Model {
+class WordLevel final : public TokenizerModel {
  public:
   WordLevel(Vocabulary vocabulary, int32_t unk_id)
       : vocabulary_(std::move(vocabulary)), unk_id_(unk_id) {}
@@ -36,7 +36,7 @@ class WordLevel final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_word_level(Vocabulary vocabulary, int32_t unk_id) {
+std::unique_ptr<TokenizerModel> make_word_level(Vocabulary vocabulary, int32_t unk_id) {
   return std::make_unique<WordLevel>(std::move(vocabulary), unk_id);
 }
 

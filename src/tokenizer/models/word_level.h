@@ -10,6 +10,6 @@
 namespace encode {
 
 // `unk_id` is the id of the unknown token. Does not throw Error.
-std::unique_ptr<Model> make_word_level(Vocabulary vocabulary, int32_t unk_id);
+std::unique_ptr<TokenizerModel> make_word_level(Vocabulary vocabulary, int32_t unk_id);
 
 }  // namespace encode

@@ -10,7 +10,7 @@
 namespace encode {
 namespace {
 
-class WordPiece final : public Model {
+class WordPiece final : public TokenizerModel {
  public:
   WordPiece(const Vocabulary& vocabulary, const WordPieceOptions& options)
       : unk_id_(options.unk_id), max_chars_(static_cast<size_t>(options.max_input_chars_per_word)) {
@@ -92,8 +92,8 @@ class WordPiece final : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_wordpiece(const Vocabulary& vocabulary,
-                                      const WordPieceOptions& options) {
+std::unique_ptr<TokenizerModel> make_wordpiece(const Vocabulary& vocabulary,
+                                               const WordPieceOptions& options) {
   return std::make_unique<WordPiece>(vocabulary, options);
 }
 

@@ -17,7 +17,7 @@ struct WordPieceOptions {
 };
 
 // The model keeps no reference to `vocabulary`. Does not throw Error.
-std::unique_ptr<Model> make_wordpiece(const Vocabulary& vocabulary,
-                                      const WordPieceOptions& options);
+std::unique_ptr<TokenizerModel> make_wordpiece(const Vocabulary& vocabulary,
+                                               const WordPieceOptions& options);
 
 }  // namespace encode

@@ -13,7 +13,7 @@ namespace {
 
 // The property White_Space and its complement, for use in brackets. They replace \s and \S, because
 // the \s of PCRE2 also contains U+180E.
-constexpr std::string_view kSpace =
+constexpr std::string_view kSpaceSet =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kNotSpace =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
@@ -110,7 +110,7 @@ class Translator {
     if (at_ + 1 >= regex_.size()) refuse("a lone backslash");
     const char c = regex_[at_ + 1];
     if (c == 's' || c == 'S') {
-      const std::string_view set = c == 's' ? kSpace : kNotSpace;
+      const std::string_view set = c == 's' ? kSpaceSet : kNotSpace;
       put(in_brackets ? std::string(set) : fmt::format("[{}]", set));
     } else if (c == 'd') {
       put(R"(\p{Nd})");

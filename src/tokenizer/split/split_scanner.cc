@@ -29,9 +29,9 @@ struct ClassAt {
 
 // Classifies and skips the characters of one text. For at(), p must be less than `end`. The other
 // functions accept p == end.
-class Reader {
+class ScanReader {
  public:
-  Reader(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
+  ScanReader(std::string_view text, uint32_t base, std::vector<Piece>& pieces)
       : begin(text.data()), end(text.data() + text.size()), base_(base), pieces_(pieces) {}
 
   ClassAt at(const char* p) const {
@@ -122,7 +122,7 @@ const char* skip_contraction(const char* p, const char* end) {
 
 // Matches \s*[\r\n]+|\s+(?!\S)|\s+ at the white space p. If the run has a line break, the match
 // ends after its last line break.
-const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
+const char* skip_spaces_and_lines(const ScanReader& reader, const char* p) {
   const char* after_newline = nullptr;
   const char* last = p;
   const char* q = p;
@@ -131,7 +131,7 @@ const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
     if (here.char_class != kSpace) break;
     last = q;
     q += here.size;
-    if (Reader::is_newline(*last)) after_newline = q;
+    if (ScanReader::is_newline(*last)) after_newline = q;
   }
   if (after_newline != nullptr) return after_newline;
   return q == reader.end || last == p ? q : last;
@@ -142,7 +142,7 @@ const char* skip_spaces_and_lines(const Reader& reader, const char* p) {
 // \s*[\r\n]+|\s+(?!\S)|\s+
 template <int kMaxDigits>
 void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
-  Reader reader(text, base, pieces);
+  ScanReader reader(text, base, pieces);
   for (const char* p = reader.begin; p < reader.end;) {
     const char* start = p;
     const ClassAt here = reader.at(p);
@@ -157,7 +157,7 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
       if (*p == '\'') p = skip_contraction<true>(p, reader.end);
       if (p != start) {
         // The piece is the contraction, whose end is already in p.
-      } else if (!Reader::is_newline(*p) && reader.is(next, kLetter)) {
+      } else if (!ScanReader::is_newline(*p) && reader.is(next, kLetter)) {
         p = reader.skip(next, kLetter);
       } else if (here.char_class == kOther || (*p == ' ' && reader.is(next, kOther))) {
         p = reader.skip_newlines(reader.skip(next, kOther));
@@ -172,7 +172,7 @@ void scan_cl100k(std::string_view text, uint32_t base, std::vector<Piece>& piece
 // Matches [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p. Returns p if there is no
 // match. If no character of the second class follows the run of the first class, the match ends
 // after the last character of the run that is in both classes.
-const char* skip_capitals_and_small(const Reader& reader, const char* p) {
+const char* skip_capitals_and_small(const ScanReader& reader, const char* p) {
   const char* after_both = p;
   const char* q = p;
   while (reader.has(q, unicode::kUpperish)) {
@@ -187,10 +187,10 @@ const char* skip_capitals_and_small(const Reader& reader, const char* p) {
 // matches. Both may begin with one character that is not a letter, a number or a line break. A mark
 // can be this character or a part of the word, so the attempts must be made in the order of the
 // regular expression.
-const char* skip_o200k_word(const Reader& reader, const char* p) {
+const char* skip_o200k_word(const ScanReader& reader, const char* p) {
   const ClassAt here = reader.at(p);
   const bool is_prefix =
-      here.char_class != kLetter && here.char_class != kNumber && !Reader::is_newline(*p);
+      here.char_class != kLetter && here.char_class != kNumber && !ScanReader::is_newline(*p);
   const char* next = p + here.size;
   if (is_prefix) {
     if (const char* q = skip_capitals_and_small(reader, next); q != next) return q;
@@ -209,7 +209,7 @@ const char* skip_o200k_word(const Reader& reader, const char* p) {
 // D is kMaxDigits. C is (?i:'s|'t|'re|'ve|'m|'ll|'d)? with kContractions, or nothing.
 template <int kMaxDigits, bool kContractions>
 void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
-  Reader reader(text, base, pieces);
+  ScanReader reader(text, base, pieces);
   for (const char* p = reader.begin; p < reader.end;) {
     const char* start = p;
     const ClassAt here = reader.at(p);
@@ -223,7 +223,7 @@ void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces
         p += reader.at(p).size;
     } else if (here.char_class == kOther || (*p == ' ' && reader.is(next, kOther))) {
       p = reader.skip(next, kOther);
-      while (p < reader.end && (Reader::is_newline(*p) || *p == '/')) ++p;
+      while (p < reader.end && (ScanReader::is_newline(*p) || *p == '/')) ++p;
     } else {
       p = skip_spaces_and_lines(reader, p);
     }
@@ -234,7 +234,7 @@ void scan_o200k(std::string_view text, uint32_t base, std::vector<Piece>& pieces
 }  // namespace
 
 void scan_gpt2(std::string_view text, uint32_t base, std::vector<Piece>& pieces) {
-  Reader reader(text, base, pieces);
+  ScanReader reader(text, base, pieces);
   for (const char* p = reader.begin; p < reader.end;) {
     const char* start = p;
     if (*p == '\'') p = skip_contraction<false>(p, reader.end);

@@ -16,11 +16,11 @@ constexpr bool is_printable(unsigned byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-struct Alphabet {
+struct ByteAlphabet {
   std::array<char32_t, 256> of_byte{};
   std::array<int16_t, kAlphabetEnd> byte_of{};
 
-  constexpr Alphabet() {
+  constexpr ByteAlphabet() {
     for (auto& b : byte_of) b = -1;
     char32_t next = kShifted;
     for (unsigned byte = 0; byte < 256; ++byte) {
@@ -30,7 +30,7 @@ struct Alphabet {
     }
   }
 };
-constexpr Alphabet kAlphabet;
+constexpr ByteAlphabet kAlphabet;
 
 }  // namespace
 

@@ -81,6 +81,7 @@ std::span<const uint32_t> lowercase(char32_t c);  // returns nothing if `c` is i
 
 // The character that sentencepiece writes for a space.
 inline constexpr char32_t kMetaspace = 0x2581;
+inline constexpr std::string_view kMetaspaceUtf8 = "\xE2\x96\x81";
 
 inline constexpr char32_t kHangulBase = 0xAC00;
 inline constexpr char32_t kHangulCount = 11172;

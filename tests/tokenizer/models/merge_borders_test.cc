@@ -55,7 +55,7 @@ BpeOptions unknown_is(int32_t id, bool fuse = false) {
 Ids through_model(const Merges& merges, const std::string& text, const BpeOptions& options) {
   const auto model = make_bpe(merges.vocabulary, merges.merges, options);
   const auto scratch = model->make_scratch();
-  Ids ids(text.size() + Model::kSlackIds);
+  Ids ids(text.size() + TokenizerModel::kSlackIds);
   const std::vector<Piece> pieces = {{0, static_cast<uint32_t>(text.size())}};
   ids.resize(static_cast<size_t>(model->tokenize(text, pieces, *scratch, ids.data()) - ids.data()));
   return ids;
