@@ -103,7 +103,8 @@
   }
 
   // Draws lines over the samples of the run. `value` of a series returns the number for a sample, or null.
-  function lines(parent, label, series, format) {
+  // `scale`, if given, returns settings of the vertical axis that replace the usual ones.
+  function lines(parent, label, series, format, scale) {
     const start = report.timeline[0].time;
     const last = report.timeline[report.timeline.length - 1].time - start;
     const [size, unit] = last > 7200 ? [3600, 'hours'] : last > 180 ? [60, 'minutes'] : [1, 'seconds'];
@@ -116,7 +117,8 @@
         data: report.timeline.map((point, at) => ({x: (point.time - start) / size, y: one.value(point, at)})),
       }))},
       options: options(axis(unit + ' since the first sample', {type: 'linear', min: 0}),
-        axis('', {beginAtZero: true, ticks: {color: colour('soft'), font: {size: 11}, maxTicksLimit: 5, padding: 6, callback: format}}),
+        axis('', Object.assign({beginAtZero: true,
+          ticks: {color: colour('soft'), font: {size: 11}, maxTicksLimit: 5, padding: 6, callback: format}}, scale ? scale() : {})),
         {interaction: {mode: 'index', intersect: false}, plugins: {
           legend: {display: series.length > 1, align: 'start', labels: {color: colour('soft'), boxWidth: 10, boxHeight: 10}},
           tooltip: {callbacks: {label: (item) => item.dataset.label + ': ' + format(item.parsed.y)}},
@@ -138,7 +140,7 @@
     chart(box, 'stages', false, () => ({
       type: 'bar',
       data: {labels: stages.map((stage) => stage + ', ' + seconds(stage)), datasets: [{
-        data: stages.map((stage) => run[stage]), borderRadius: 2, barPercentage: 0.8,
+        data: stages.map((stage) => run[stage]), borderRadius: 2, barPercentage: 0.8, minBarLength: 3,
         backgroundColor: stages.map((stage) => palette()[threads.findIndex((of) => of.includes(stage))]),
       }]},
       options: options(axis('seconds', {beginAtZero: true}),
@@ -151,11 +153,15 @@
     const since = (stage, at) => report.timeline[at].stages[stage] - (at > 0 ? report.timeline[at - 1].stages[stage] : 0);
     const shown = stages.filter((stage) => report.timeline.some((point) => point.stages[stage] > 0));
     if (shown.length === 0) return;
-    lines(card(grid, 'Stages over time', 'Since the sample before, as a share of the time of the encoding thread'), 'stages over time',
-      shown.map((stage) => ({label: stage, value: (point, at) => {
+    // One stage takes nearly all the time, so the axis is logarithmic. It ends at `least`.
+    const least = 1e-4;
+    lines(card(grid, 'Stages over time', 'Since the sample before, as a share of the time of the encoding thread, on a logarithmic axis'),
+      'stages over time', shown.map((stage) => ({label: stage, value: (point, at) => {
         const whole = threads[0].reduce((sum, one) => sum + since(one, at), 0);
-        return whole > 0 ? since(stage, at) / whole : null;
-      }})), percent);
+        return whole > 0 ? Math.max(least, since(stage, at) / whole) : null;
+      }})), (share) => (share > least ? '' : 'at most ') + percent(share),
+      () => ({type: 'logarithmic', min: least, ticks: {color: colour('soft'), font: {size: 11}, padding: 6,
+        callback: (share) => Math.abs(Math.log10(share) % 1) < 1e-9 ? percent(share) : null}}));
   }
 
   function table(parent, heads, rows) {
