@@ -270,6 +270,15 @@ class ChunkStore {
 // kConfig "store.foreign", and what kJoin throws.
 std::optional<int64_t> committed_rows(const std::string& cache_dir, const StreamIdentity& identity);
 
+// Reads rows of a stream from its committed chunks: row-major [rows.size(), dim]. Returns nullopt
+// if there are no chunks of this stream, or if a row is in none of them. `rows` are rows of the
+// stream, best in ascending order; the stream has no token embeddings. Needs no lock and trusts the
+// log: it compares no hash. Throws Error kData "store.damaged" if a chunk does not have the shape
+// in its record, kIoError, and what reading stream.json and chunks.log throws.
+std::optional<std::vector<float>> read_committed_rows(const std::string& cache_dir,
+                                                      const StreamIdentity& identity,
+                                                      std::span<const int64_t> rows);
+
 // Deletes the chunks of a stream, also after an interrupted remove(). Does nothing if there are
 // none. If the folder holds files that the store did not write, those files and the folder stay. A
 // link to a folder stays too.

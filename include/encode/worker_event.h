@@ -63,6 +63,7 @@ struct ChunkStarted {
 struct WindowStarted {
   int64_t unit = 0;
   RowRange rows;
+  StageSeconds stages = {};  // what this worker has spent on the unit so far
 };
 
 // The worker begins, and has finished, to encode a part of JobUnit::probe.
@@ -164,7 +165,8 @@ struct WorkerFinished {};
 // The worker exits with 0 next, although rows are left for another worker. Everything that it has
 // encoded is committed.
 struct WorkerRetired {
-  std::string reason;  // one sentence for the log
+  std::string reason;        // one sentence for the log
+  StageSeconds stages = {};  // what the worker has spent on its last unit
 };
 
 // The host has begun, or has ceased, to have little memory left; see PressureGuard.

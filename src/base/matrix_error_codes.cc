@@ -21,7 +21,7 @@ std::vector<ErrorCodes> matrix_error_codes() {
       {{"report.foreign", "report.output"},
        "73 (66)",
        "`encode report`: the output is something that is not a report"},
-      {{"report.ledger", "report.ranges", "report.stdin"},
+      {{"report.ledger", "report.stdin"},
        "-",
        "`encode report` cannot read a file of the run; the page names the file in a red box and "
        "shows the rest"},

@@ -1,6 +1,7 @@
 // Writes and syncs the vectors of one unit on a thread while the device encodes the next rows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -65,8 +66,8 @@ class CommitThread {
   void drain();
   // Returns when all windows are durable. Throws what writing a window threw.
   void finish();
-  // Returns the seconds that the thread has spent on writing. Valid after finish().
-  double seconds() const { return seconds_; }
+  // Returns the seconds that the thread has spent so far on the windows that it has written.
+  double seconds() const { return seconds_.load(std::memory_order_relaxed); }
 
  private:
   void run();
@@ -78,10 +79,10 @@ class CommitThread {
   EventPipe& events_;
   int64_t unit_;
   ChunkOrigin origin_;
-  // The thread owns these three fields. The owner reads seconds_ after it has joined the thread.
+  // The thread owns these two fields.
   RowStats chunk_stats_;
   double chunk_seconds_ = 0;  // see ChunkDone::seconds
-  double seconds_ = 0;
+  std::atomic<double> seconds_ = 0;
   // The thread sets this before it abandons the queue. The owner reads it after push() has failed,
   // or after the join.
   std::exception_ptr failure_;

@@ -196,6 +196,7 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
   while (auto window = producer.next()) {
     seconds_.rows_awaited += watch.lap();
     seconds_.add(window->seconds);
+    seconds_.commit = committer.seconds();
     tell_start(*window);
     EncodedWindow encoded;
     encoded.dim = model_.encoder->dim();
@@ -237,7 +238,7 @@ UnitRun::End UnitRun::encode_all(WindowProducer& producer, CommitThread& committ
 }
 
 void UnitRun::tell_start(const Window& window) {
-  context_.events.send(WindowStarted{.unit = number_, .rows = window.rows()});
+  context_.events.send(WindowStarted{.unit = number_, .rows = window.rows(), .stages = seconds_});
   for (const WindowPart& part : window.parts) {
     if (!part.opens_chunk()) continue;
     context_.events.send(

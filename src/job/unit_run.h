@@ -32,6 +32,8 @@ class UnitRun {
   };
   // Keeps every committed chunk. Throws Error and c10::Error.
   End run(Retirement& retirement);
+  // Returns the time that run() has taken so far.
+  const StageSeconds& stages() const { return seconds_; }
 
  private:
   bool probe();

@@ -62,11 +62,13 @@ bool run_units(const WorkerContext& context, ModelKeeper& models) {
     LoadedModel& model = models.model_of(unit);
     require_kind(context.job, model.encoder->device());
     if (!retirement) retirement.emplace(context.job.hardware, model.encoder->device().kind);
-    const UnitRun::End end = UnitRun(context, unit, model, cache).run(*retirement);
+    UnitRun unit_run(context, unit, model, cache);
+    const UnitRun::End end = unit_run.run(*retirement);
     if (end == UnitRun::End::kStopped) return false;
     const bool rows_left = end == UnitRun::End::kRetired || unit + 1 < units;
     if (rows_left && retirement->due()) {
-      context.events.send(WorkerRetired{.reason = retirement->reason()});
+      context.events.send(
+          WorkerRetired{.reason = retirement->reason(), .stages = unit_run.stages()});
       return true;
     }
   }

@@ -14,15 +14,16 @@
 namespace encode {
 namespace {
 
-// The vectors of a file, mapped into memory. They begin at `offset` and are `bytes`.
+// Where the vectors are in a file.
+struct Vectors {
+  UniqueFd fd;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
 class MappedMatrix final : public Matrix {
  public:
-  struct Range {
-    const UniqueFd& fd;
-    int64_t offset;
-    int64_t bytes;
-  };
-  MappedMatrix(std::string path, Manifest manifest, const Range& vectors)
+  MappedMatrix(std::string path, Manifest manifest, const Vectors& vectors)
       : Matrix(std::move(path), std::move(manifest)),
         data_(vectors.fd, vectors.offset, vectors.bytes, this->path()) {}
 
@@ -33,6 +34,22 @@ class MappedMatrix final : public Matrix {
 
  private:
   MappedRange data_;
+};
+
+class FileMatrix final : public Matrix {
+ public:
+  FileMatrix(std::string path, Manifest manifest, Vectors vectors)
+      : Matrix(std::move(path), std::move(manifest)), vectors_(std::move(vectors)) {}
+
+  std::span<const std::byte> stored(RowRange rows, MatrixBuffer& buffer) const override {
+    buffer.stored.resize(static_cast<size_t>(rows.size() * row_bytes()));
+    pread_all(vectors_.fd, {reinterpret_cast<char*>(buffer.stored.data()), buffer.stored.size()},
+              vectors_.offset + rows.begin * row_bytes(), path());
+    return buffer.stored;
+  }
+
+ private:
+  Vectors vectors_;
 };
 
 Manifest require_manifest(const std::string& path) {
@@ -77,7 +94,7 @@ void check_described(const Described& file, const Manifest& manifest, const std:
                .hint = "encode verify checks a matrix; encode run makes it again"});
 }
 
-std::unique_ptr<Matrix> map_npy(const UniqueFd& fd, const std::string& path, Manifest manifest) {
+Vectors vectors_of_npy(UniqueFd fd, const std::string& path, const Manifest& manifest) {
   NpyHeader header = read_npy_header(fd, path);
   // encode writes headers of kNpyHeaderBytes, so the elements are aligned.
   if (header.data_offset != kNpyHeaderBytes) header.rows = -1;
@@ -86,14 +103,12 @@ std::unique_ptr<Matrix> map_npy(const UniqueFd& fd, const std::string& path, Man
                    .descr = header.descr,
                    .file_bytes = header.file_bytes()},
                   manifest, path);
-  return std::make_unique<MappedMatrix>(
-      path, std::move(manifest),
-      MappedMatrix::Range{.fd = fd, .offset = header.data_offset, .bytes = header.data_bytes()});
+  return {.fd = std::move(fd), .offset = header.data_offset, .bytes = header.data_bytes()};
 }
 
-// The pages of a table are compressed, so its vectors are unpacked into a temporary file, which is
-// mapped and has no name any more when this function returns.
-std::unique_ptr<Matrix> unpack_table(const std::string& path, Manifest manifest) {
+// The pages of a table are compressed, so its vectors are unpacked into a temporary file, which has
+// no name any more when this function returns.
+Vectors unpack_table(const std::string& path, const Manifest& manifest) {
   const std::unique_ptr<MatrixReader> reader = open_matrix_reader(path, Elements::kAny);
   check_described({.rows = reader->rows(),
                    .columns = reader->dim(),
@@ -106,10 +121,9 @@ std::unique_ptr<Matrix> unpack_table(const std::string& path, Manifest manifest)
        bytes = reader->next_bytes(reader->block_rows()))
     vectors.write(bytes.data(), bytes.size());
   vectors.commit_without_sync();
-  const UniqueFd fd = open_for_reading(vectors.path(), "npy.open");
-  return std::make_unique<MappedMatrix>(
-      path, std::move(manifest),
-      MappedMatrix::Range{.fd = fd, .offset = 0, .bytes = vectors.bytes_written()});
+  return {.fd = open_for_reading(vectors.path(), "npy.open"),
+          .offset = 0,
+          .bytes = vectors.bytes_written()};
 }
 
 }  // namespace
@@ -130,11 +144,15 @@ std::span<const float> Matrix::floats(RowRange rows, MatrixBuffer& buffer) const
   return as_floats(elements, npy_type(type()), buffer.floats);
 }
 
-std::unique_ptr<Matrix> open_matrix(const std::string& path) {
-  const UniqueFd fd = open_for_reading(path, "npy.open");  // missing is not "without a manifest"
+std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access) {
+  UniqueFd fd = open_for_reading(path, "npy.open");  // missing is not "without a manifest"
   Manifest manifest = require_manifest(path);
-  return manifest.file == MatrixFormat::kNpy ? map_npy(fd, path, std::move(manifest))
-                                             : unpack_table(path, std::move(manifest));
+  Vectors vectors = manifest.file == MatrixFormat::kNpy
+                        ? vectors_of_npy(std::move(fd), path, manifest)
+                        : unpack_table(path, manifest);
+  if (access == RowAccess::kMapped)
+    return std::make_unique<MappedMatrix>(path, std::move(manifest), vectors);
+  return std::make_unique<FileMatrix>(path, std::move(manifest), std::move(vectors));
 }
 
 }  // namespace encode

@@ -41,7 +41,7 @@ class Matrix {
 
   // Returns rows as float32 numbers, row-major [rows.size(), dim()]:
   // - float32, float16: the values;
-  // - int8, uint8: the integers, without the ranges of the columns;
+  // - int8, uint8: the integers, without the ranges of the columns (store/quantize.h has them);
   // - binary, ubinary: 1.0 for a set bit, 0.0 for another.
   // The view is valid until `buffer` or the matrix changes. Throws what stored() throws.
   std::span<const float> floats(RowRange rows, MatrixBuffer& buffer) const;
@@ -55,16 +55,23 @@ class Matrix {
   int64_t row_bytes_;
 };
 
-// Opens a finished matrix and maps its vectors into memory; the vectors of a Parquet or Arrow file
-// through a temporary file, which needs row_bytes() for each row on the disk of temporary_place().
-// Checks its header against its manifest, but not its hash: `encode verify` does that. Throws
-// Error:
+// How the rows of a matrix are read. Both ways give the same rows.
+enum class RowAccess {
+  kMapped,  // from a mapping: for commands that read all rows, most quickly in their order
+  // From the file, into the buffer: for commands that read few rows. The memory of the process does
+  // not grow with the matrix, as it does if the kernel reads ahead in a mapping.
+  kFewRows,
+};
+
+// Opens a finished matrix. The vectors of a Parquet or Arrow file go through a temporary file,
+// which needs row_bytes() for each row on the disk of temporary_place(). Checks its header against
+// its manifest, but not its hash: `encode verify` does that. Throws Error:
 // - kNoInput "npy.open" if there is no such file,
 // - kData "matrix.unfinished" if it has no manifest,
 // - kData "matrix.damaged" if its size, shape or type is not that of the manifest,
 // - kData "npy.header" if it should be a .npy file and is not,
 // - what open_matrix_reader() throws for a table,
 // - what read_manifest() throws.
-std::unique_ptr<Matrix> open_matrix(const std::string& path);
+std::unique_ptr<Matrix> open_matrix(const std::string& path, RowAccess access = RowAccess::kMapped);
 
 }  // namespace encode

@@ -98,8 +98,8 @@ void fields(auto& archive, MaybeConst<ChunkStarted> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<WindowStarted> auto& value) {
-  auto& [unit, rows] = value;
-  archive("unit", unit)("rows", rows);
+  auto& [unit, rows, stages] = value;
+  archive("unit", unit)("rows", rows)("stages", stages);
 }
 
 void fields(auto& archive, MaybeConst<ProbeStarted> auto& value) {
@@ -187,8 +187,8 @@ void fields(auto& archive, MaybeConst<WorkerFailed> auto& value) {
 void fields(auto& /*archive*/, MaybeConst<WorkerFinished> auto& /*value*/) {}
 
 void fields(auto& archive, MaybeConst<WorkerRetired> auto& value) {
-  auto& [reason] = value;
-  archive("reason", reason);
+  auto& [reason, stages] = value;
+  archive("reason", reason)("stages", stages);
 }
 
 void fields(auto& archive, MaybeConst<MemoryPressure> auto& value) {

@@ -101,7 +101,7 @@ class Collector {
   void add_final(const StreamConfig& stream, Json& section) {
     const std::string path = final_path_of(config_.run, stream.name());
     if (!entry_exists(manifest_path(path), "status.matrix")) return;
-    const std::unique_ptr<Matrix> matrix = open_matrix(path);
+    const std::unique_ptr<Matrix> matrix = open_matrix(path, RowAccess::kFewRows);
     const Manifest& manifest = matrix->manifest();
     Json devices = Json::array();
     for (const ChunkOrigin& origin : manifest.origins) devices.push_back(origin.device);
@@ -177,8 +177,8 @@ class Collector {
                         Json& section) {
     if (matrix.type() == OutputType::kFloat32) return;
     const std::optional<SampleMatrix> original =
-        read_chunk_vectors(config_.run.store.cache_dir, stream.name(), sampled.rows);
-    if (!original || original->cols() != sampled.vectors.cols()) {
+        read_chunk_vectors(config_.run.store.cache_dir, matrix.manifest().identity, sampled.rows);
+    if (!original) {
       missing_.push_back(stream.name() +
                          ": the quantization error, because the float32 chunks are gone "
                          "(semantic.keep_chunk_cache keeps them)");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/names.h"
+#include "supervisor/report/stage_report.h"
 
 namespace encode {
 
@@ -15,6 +16,7 @@ Json run_json(const RunStatus& status) {
       {"cache_dir", status.cache_dir},
       {"config", status.config_path},
       {"next", status.advice},
+      {"stages", to_json(status.stages)},
       {"error",
        {{"code", status.error_code}, {"what", status.error_what}, {"where", status.error_where}}}};
 }
@@ -32,7 +34,8 @@ Json timeline_json(const RunStatus& status) {
                        std::max<int64_t>(0, sample.host_limit_bytes - sample.host_available_bytes)},
                       {"host_limit_bytes", sample.host_limit_bytes},
                       {"device_bytes", sample.device.reserved_bytes},
-                      {"device_total_bytes", sample.device.total_bytes}});
+                      {"device_total_bytes", sample.device.total_bytes},
+                      {"stages", to_json(sample.stages)}});
   }
   return points;
 }

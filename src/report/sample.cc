@@ -10,53 +10,14 @@
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
-#include "base/file.h"
-#include "base/npy.h"
-#include "base/npy_reader.h"
 #include "base/utf8.h"
 #include "report/repeatable_random.h"
-#include "store/layout.h"
+#include "store/quantize.h"
 
 namespace encode {
 namespace {
 
 constexpr size_t kShownBytes = 240;
-
-// Turns the values of a final back into numbers.
-class Dequantizer {
- public:
-  explicit Dequantizer(const Matrix& matrix) : type_(matrix.type()) {
-    if (!has_ranges(type_)) return;
-    NpyReader reader(ranges_path(matrix.path()));
-    const std::span<const float> values = reader.next(2);
-    const auto dim = static_cast<size_t>(matrix.dim());
-    if (values.size() != 2 * dim) {
-      throw Error({.exit_code = ExitCode::kData,
-                   .code = "report.ranges",
-                   .what = "the ranges file does not fit its matrix",
-                   .where = reader.path(),
-                   .expected = fmt::format("2 x {} values", dim),
-                   .found = fmt::format("{} values", values.size()),
-                   .hint = "encode verify checks a matrix; encode run makes it again"});
-    }
-    lowest_.assign(values.begin(), values.begin() + matrix.dim());
-    highest_.assign(values.begin() + matrix.dim(), values.end());
-  }
-
-  float operator()(float stored, size_t column) const {
-    constexpr float kHalf = 0.5F;
-    constexpr float kSteps = 255;
-    if (type_ == OutputType::kBinary || type_ == OutputType::kUbinary) return 2 * stored - 1;
-    if (!has_ranges(type_)) return stored;
-    const float bucket = type_ == OutputType::kInt8 ? stored + 128 : stored;
-    return lowest_[column] + (bucket + kHalf) * (highest_[column] - lowest_[column]) / kSteps;
-  }
-
- private:
-  OutputType type_;
-  std::vector<float> lowest_;
-  std::vector<float> highest_;
-};
 
 // The beginning of a text of the input on one line. (Texts of an input are valid UTF-8.)
 std::string shown(const std::string& text) {
@@ -125,44 +86,26 @@ std::vector<int64_t> sample_rows(int64_t rows, int64_t count) {
 }
 
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows) {
-  const Dequantizer dequantize(matrix);
+  const OutputType type = matrix.type();
+  const Dequantizer dequantizer(
+      type, has_ranges(type) ? Ranges::of_final(matrix.path(), matrix.manifest()) : Ranges(0));
   SampleMatrix sample(std::ssize(rows), matrix.dim());
   MatrixBuffer buffer;
-  for (Eigen::Index i = 0; i < sample.rows(); ++i) {
-    const int64_t row = rows[static_cast<size_t>(i)];
-    const std::span<const float> values = matrix.floats({row, row + 1}, buffer);
-    for (size_t column = 0; column < values.size(); ++column)
-      sample(i, static_cast<Eigen::Index>(column)) = dequantize(values[column], column);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::span<const float> stored = matrix.floats({rows[i], rows[i] + 1}, buffer);
+    const std::span<float> row(sample.row(static_cast<Eigen::Index>(i)).data(), stored.size());
+    std::copy(stored.begin(), stored.end(), row.begin());
+    dequantizer.convert(row);
   }
   return sample;
 }
 
 std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
-                                               const std::string& stream,
+                                               const StreamIdentity& identity,
                                                const std::vector<int64_t>& rows) {
-  const std::string folder = chunks_dir(cache_dir, stream);
-  const std::string first = join_path(folder, chunk_file_name(0));
-  if (rows.empty() || !entry_exists(first, "npy.open")) return std::nullopt;
-  // Every chunk but the last has the rows of the first.
-  const NpyHeader head = read_npy_header(first);
-  SampleMatrix sample(std::ssize(rows), head.cols);
-  int64_t open_chunk = -1;
-  UniqueFd fd;
-  std::string path;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const int64_t chunk = rows[i] / std::max<int64_t>(1, head.rows);
-    if (chunk != open_chunk) {
-      path = join_path(folder, chunk_file_name(chunk));
-      fd = open_for_reading(path, "npy.open");
-      open_chunk = chunk;
-    }
-    const int64_t bytes = head.cols * head.item_bytes();
-    pread_all(fd,
-              {reinterpret_cast<char*>(sample.row(static_cast<Eigen::Index>(i)).data()),
-               static_cast<size_t>(bytes)},
-              head.data_offset + (rows[i] - chunk * head.rows) * bytes, path);
-  }
-  return sample;
+  const std::optional<std::vector<float>> values = read_committed_rows(cache_dir, identity, rows);
+  if (!values) return std::nullopt;
+  return Eigen::Map<const SampleMatrix>(values->data(), std::ssize(rows), identity.dim);
 }
 
 SampleTexts read_texts(const StreamConfig& stream, const std::vector<int64_t>& rows) {

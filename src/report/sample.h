@@ -19,14 +19,13 @@ inline constexpr int64_t kSampleRows = 2000;
 // Equal arguments give equal numbers. Does not throw Error.
 std::vector<int64_t> sample_rows(int64_t rows, int64_t count);
 
-// Reads rows of a final as the numbers that they stand for: int8 and uint8 by the ranges of the
-// columns, bits as -1 and 1. Throws what Matrix::floats() and NpyReader throw.
+// Reads rows of a final as the numbers that they stand for, see Dequantizer. Throws what
+// Matrix::floats() and Ranges::of_final() throw.
 SampleMatrix read_vectors(const Matrix& matrix, const std::vector<int64_t>& rows);
 
-// Reads rows of a stream from its chunks. Returns nullopt if there are no chunk files. Throws what
-// read_npy_header() throws, and Error kIoError.
+// Does read_committed_rows() for a sample.
 std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
-                                               const std::string& stream,
+                                               const StreamIdentity& identity,
                                                const std::vector<int64_t>& rows);
 
 struct SampleText {

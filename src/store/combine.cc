@@ -156,13 +156,8 @@ std::string combined_ranges(const std::vector<Manifest>& parts,
                             const std::vector<std::string>& matrix_paths) {
   if (!has_ranges(parts.front().type)) return "";
   std::vector<Ranges> ranges;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const std::string path = ranges_path(matrix_paths[i]);
-    if (!ranges_fit(matrix_paths[i], parts[i]))
-      throw damage("the ranges file of a matrix to combine is damaged or missing", path,
-                   "XXH3-128 " + parts[i].ranges_xxh3_128, "no file, or another checksum");
-    ranges.push_back(Ranges::read(path, parts[i].identity.dim));
-  }
+  for (size_t i = 0; i < parts.size(); ++i)
+    ranges.push_back(Ranges::of_final(matrix_paths[i], parts[i]));
   return Ranges::side_by_side(ranges).npy_bytes();
 }
 

@@ -11,7 +11,9 @@
 #include "base/half.h"
 #include "base/npy_reader.h"
 #include "base/units.h"
+#include "store/audit.h"
 #include "store/layout.h"
+#include "store/sealed_json.h"
 
 namespace encode {
 namespace {
@@ -69,6 +71,14 @@ Ranges Ranges::read(const std::string& path, int64_t dim) {
                  .hint = kRangesHint});
   }
   return ranges;
+}
+
+Ranges Ranges::of_final(const std::string& matrix_path, const Manifest& manifest) {
+  const std::string path = ranges_path(matrix_path);
+  if (!ranges_fit(matrix_path, manifest))
+    throw damage("the ranges file of a matrix is damaged or missing", path,
+                 "XXH3-128 " + manifest.ranges_xxh3_128, "no file, or another checksum");
+  return read(path, manifest.identity.dim);
 }
 
 Ranges Ranges::side_by_side(const std::vector<Ranges>& parts) {
@@ -167,6 +177,28 @@ void Quantizer::to_bits(std::span<const float> rows, std::vector<std::byte>& byt
     for (size_t i = 0; i < dim_; ++i) {
       if (rows[row * dim_ + i] > 0)
         bytes[row * columns + i / kBits] ^= static_cast<std::byte>(kSignBit >> i % kBits);
+    }
+  }
+}
+
+Dequantizer::Dequantizer(OutputType type, const Ranges& ranges) : type_(type) {
+  if (!has_ranges(type)) return;
+  constexpr float kMiddle = 0.5F;
+  // The item of int8 is the number of the bucket minus 128.
+  shift_ = kMiddle + (type == OutputType::kInt8 ? static_cast<float>(kSignBit) : 0);
+  starts_.assign(ranges.lowest().begin(), ranges.lowest().end());
+  for (size_t i = 0; i < starts_.size(); ++i)
+    steps_.push_back((ranges.highest()[i] - ranges.lowest()[i]) / kBuckets);
+}
+
+void Dequantizer::convert(std::span<float> rows) const {
+  if (type_ == OutputType::kBinary || type_ == OutputType::kUbinary) {
+    for (float& bit : rows) bit = 2 * bit - 1;
+  } else if (has_ranges(type_)) {
+    const size_t dim = starts_.size();
+    for (size_t begin = 0; begin < rows.size(); begin += dim) {
+      for (size_t i = 0; i < dim; ++i)
+        rows[begin + i] = starts_[i] + (rows[begin + i] + shift_) * steps_[i];
     }
   }
 }

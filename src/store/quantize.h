@@ -1,6 +1,6 @@
-// Converts float32 rows to the bytes of an output type. The computations are the computations of
-// quantize_embeddings in sentence-transformers, in float32 and in the same order, so that the bytes
-// are equal.
+// Converts float32 rows to the bytes of an output type, and the items of an output type back. The
+// computations are the computations of quantize_embeddings in sentence-transformers, in float32 and
+// in the same order, so that the bytes are equal.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/store.h"
 #include "encode/types.h"
 
 namespace encode {
@@ -24,6 +25,9 @@ class Ranges {
   // - kConfig "store.ranges" if it has another shape or type, a value that is not finite, or a
   //   lowest value above the highest value of its column.
   static Ranges read(const std::string& path, int64_t dim);
+  // Reads the ranges file beside a final of a type with ranges. Throws Error kData "store.damaged"
+  // if the file is missing or is not that of the manifest, and what read() throws.
+  static Ranges of_final(const std::string& matrix_path, const Manifest& manifest);
   // Returns the ranges of a combined matrix: the ranges of its parts, in order.
   static Ranges side_by_side(const std::vector<Ranges>& parts);
 
@@ -58,6 +62,24 @@ class Quantizer {
 
   OutputType type_;
   size_t dim_;
+  std::vector<float> starts_;
+  std::vector<float> steps_;
+};
+
+// Converts the items of one output type back to the numbers that they stand for. Immutable, so any
+// thread may use it.
+class Dequantizer {
+ public:
+  // Uses `ranges` only if has_ranges(type). Copies what it needs. Does not throw Error.
+  Dequantizer(OutputType type, const Ranges& ranges);
+
+  // Converts whole rows in place. An integer of kInt8 or kUint8 becomes the middle of its bucket; a
+  // bit, which is 0 or 1, becomes -1 or 1; any other number stays as it is.
+  void convert(std::span<float> rows) const;
+
+ private:
+  OutputType type_;
+  float shift_ = 0;
   std::vector<float> starts_;
   std::vector<float> steps_;
 };

@@ -110,6 +110,10 @@ RowRange StreamFile::chunk(int64_t index) const {
   return {.begin = index * chunk_rows, .end = std::min(identity.rows, (index + 1) * chunk_rows)};
 }
 
+bool same_stream(const StreamIdentity& a, const StreamIdentity& b) {
+  return a.name == b.name && a.fingerprint == b.fingerprint && a.rows == b.rows && a.dim == b.dim;
+}
+
 int64_t StreamFile::chunk_file_bytes(const ChunkRecord& record) const {
   const int64_t vectors = identity.token_embeddings ? record.stats.tokens : record.rows.size();
   return kNpyHeaderBytes + vectors * identity.dim * static_cast<int64_t>(sizeof(float));

@@ -47,6 +47,8 @@ struct StreamFile {
   std::string text() const;
 };
 
+// Returns true if the chunks of the two streams can be shared.
+bool same_stream(const StreamIdentity& a, const StreamIdentity& b);
 // Throws Error kConfig "store.stream_name" for an invalid name. Throws Error kInternal if the
 // fingerprint is not canonical JSON, if dim < 1, or if rows < 0.
 void check_identity(const StreamIdentity& identity);

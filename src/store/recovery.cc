@@ -39,11 +39,6 @@ namespace {
                    "both"});
 }
 
-bool same_stream(const StreamFile& a, const StreamFile& b) {
-  return a.identity.name == b.identity.name && a.identity.fingerprint == b.identity.fingerprint &&
-         a.identity.rows == b.identity.rows && a.identity.dim == b.identity.dim;
-}
-
 // Returns nullopt if the file does not exist or is damaged. If it is damaged, sets `problem`.
 std::optional<StreamFile> try_read_stream_file(const std::string& path, std::string& problem) {
   try {
@@ -171,7 +166,8 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
   Recovered result;
   std::string problem;
   const std::optional<StreamFile> found = try_read_stream_file(stream_path, problem);
-  if (found && !same_stream(*found, wanted)) refuse_foreign(directory, *found, wanted);
+  if (found && !same_stream(found->identity, wanted.identity))
+    refuse_foreign(directory, *found, wanted);
   ChunkLog log = read_chunk_log(log_path);
   result.stream = found ? *found : rebuild_stream_file(directory, log, wanted);
   if (!found) write_file_durably(stream_path, result.stream.text());
@@ -211,7 +207,7 @@ std::optional<Joined> join(const std::string& cache_dir, const StreamFile& wante
   if (!log) return std::nullopt;
   try {
     StreamFile found = read_stream_file(join_path(directory, kStreamFile));
-    if (!same_stream(found, wanted)) refuse_foreign(directory, found, wanted);
+    if (!same_stream(found.identity, wanted.identity)) refuse_foreign(directory, found, wanted);
     return Joined{.stream = std::move(found), .log = std::move(*log)};
   } catch (const Error& error) {
     if (error.exit_code() != ExitCode::kNoInput) throw;
@@ -242,7 +238,8 @@ void check_chunk_owner(const std::string& directory, const StreamIdentity& ident
   const std::optional<StreamFile> found =
       try_read_stream_file(join_path(directory, kStreamFile), problem);
   const StreamFile wanted = {.identity = identity, .chunk_rows = 1, .checksum = ""};
-  if (found && !same_stream(*found, wanted)) refuse_foreign(directory, *found, wanted);
+  if (found && !same_stream(found->identity, wanted.identity))
+    refuse_foreign(directory, *found, wanted);
 }
 
 }  // namespace encode

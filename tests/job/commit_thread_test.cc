@@ -73,6 +73,19 @@ TEST_F(CommitThreadTest, TakesTheNextWindowWhenThePreviousOneIsDurable) {
   EXPECT_EQ(sink_.committed, 2);
 }
 
+TEST_F(CommitThreadTest, CountsItsSecondsWhileItRuns) {
+  CommitThread committer(sink_, events_, 0, {.device = "cpu"});
+  EXPECT_EQ(committer.seconds(), 0);
+  sink_.allowed = true;
+  committer.push(window_of_row(0));
+  committer.drain();
+  const double first = committer.seconds();
+  EXPECT_GT(first, 0);
+  committer.push(window_of_row(1));
+  committer.finish();
+  EXPECT_GT(committer.seconds(), first);
+}
+
 TEST_F(CommitThreadTest, AFailedWriteEndsTheNextPush) {
   CommitThread committer(sink_, events_, 0, {.device = "cpu"});
   sink_.fails = true;

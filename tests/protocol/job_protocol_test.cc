@@ -129,6 +129,10 @@ class Filler {
   RowRange rows() { return {integer(), integer()}; }
   RowStats stats() { return {integer(), integer(), integer(), integer(), integer(), integer()}; }
 
+  StageSeconds stages() {
+    return {number(), number(), number(), number(), number(), number(), number()};
+  }
+
   CacheCounts cache_counts() {
     return {integer(), integer(), integer(), integer(), integer(),
             integer(), integer(), integer(), integer(), integer()};
@@ -147,7 +151,7 @@ class Filler {
                 {number(), number()}},
             UnitStarted{integer(), {integer(), integer(), integer(), integer()}},
             ChunkStarted{integer(), integer(), rows()},
-            WindowStarted{integer(), rows()},
+            WindowStarted{integer(), rows(), stages()},
             ProbeStarted{integer(), rows()},
             ProbeDone{integer(), rows()},
             BatchDone{integer(), integer(), integer()},
@@ -162,12 +166,7 @@ class Filler {
                       stats(),
                       {integer(), integer(), integer(), integer()},
                       integer()},
-            UnitDone{integer(),
-                     integer(),
-                     stats(),
-                     {number(), number(), number(), number(), number(), number(), number()},
-                     integer(),
-                     integer()},
+            UnitDone{integer(), integer(), stats(), stages(), integer(), integer()},
             CacheUsed{integer(), cache_counts()},
             CacheProblem{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()},
                          false},
@@ -180,7 +179,7 @@ class Filler {
             LogLine{text(), text()},
             WorkerFailed{{ExitCode::kUnavailable, text(), text(), text(), text(), text(), text()}},
             WorkerFinished{},
-            WorkerRetired{text()},
+            WorkerRetired{text(), stages()},
             MemoryPressure{true, number(), integer()}};
   }
 

@@ -69,6 +69,30 @@ TEST_F(Report, SaysWhatAnUnfinishedRunHasNotMade) {
   EXPECT_TRUE(report["map"].is_null());
 }
 
+// The form of memory.jsonl is that of docs/store-format.md.
+TEST_F(Report, ShowsTheStagesOfEachSampleAndOfTheRun) {
+  { const CacheLock lock = CacheLock::acquire(directory_.path()); }
+  std::string lines = "{\"encode\":\"memory\",\"format\":1}\n";
+  for (const char* stages : {"", R"(,"stages":{"read":1.5,"encode":2})"}) {
+    lines += std::string(R"({"time":7,"worker_bytes":2,"host_available_bytes":3,)"
+                         R"("host_limit_bytes":4,"device_allocated_bytes":0,)"
+                         R"("device_reserved_bytes":0,"device_peak_bytes":0,)"
+                         R"("device_total_bytes":0)") +
+             stages + "}\n";
+  }
+  write_file_without_sync(directory_.path() + "/memory.jsonl", lines);
+  write_file_without_sync(directory_.path() + "/status.json",
+                          R"({"state":"done","stages":{"rows awaited":0.5,"encode":9}})");
+  const Json report = collect_report(config_);
+  EXPECT_EQ(report["problems"], Json::array());
+  ASSERT_EQ(report["timeline"].size(), 2U);
+  EXPECT_EQ(report["timeline"][0]["stages"]["encode"], 0) << "of an older version";
+  EXPECT_EQ(report["timeline"][1]["stages"]["read"], 1.5);
+  EXPECT_EQ(report["run"]["stages"]["encode"], 9);
+  EXPECT_EQ(report["run"]["stages"]["rows awaited"], 0.5);
+  EXPECT_EQ(report["run"]["stages"]["commit"], 0) << "the page needs every stage";
+}
+
 TEST_F(Report, NamesADamagedFileAndReportsTheRest) {
   write_final();
   write_file_without_sync(ledger_path(matrix()), "{\"row\":<}\n");
@@ -107,7 +131,7 @@ TEST_F(Report, NamesRangesThatDoNotFit) {
   EXPECT_EQ(collect_report(config_)["problems"], Json::array());
   write_file_without_sync(ranges_path(matrix()),
                           make_npy_header(1, 2, "<f4") + std::string(8, '\0'));
-  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("report.ranges"));
+  EXPECT_THAT(collect_report(config_)["problems"].dump(), HasSubstr("store.damaged"));
 }
 
 TEST_F(Report, RefusesAFolderAsOutput) {

@@ -2,6 +2,8 @@
 // numbers. tests/data/README.md names the script that makes these results.
 #include "store/quantize.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <filesystem>
 
@@ -88,6 +90,42 @@ TEST(Quantizer, GivenRangesClipWhatIsOutside) {
 TEST(Quantizer, Float16IsNumPys) {
   EXPECT_EQ(quantized(Source("float16_source"), OutputType::kFloat16),
             values_of(golden("float16")));
+}
+
+// The formula of docs/store-format.md, and half a bucket as the error.
+TEST(Dequantizer, IntegersAreTheMiddlesOfTheirBuckets) {
+  const Source source("embeddings");
+  Ranges ranges(source.dim);
+  ranges.widen(source.rows);
+  for (const OutputType type : {OutputType::kInt8, OutputType::kUint8}) {
+    std::vector<float> values;
+    for (const char item : quantized(source, type)) {
+      const auto byte = static_cast<uint8_t>(item);
+      values.push_back(type == OutputType::kUint8
+                           ? static_cast<float>(byte)
+                           : static_cast<float>(std::bit_cast<int8_t>(byte)));
+    }
+    const std::vector<float> items = values;
+    Dequantizer(type, ranges).convert(values);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t column = i % static_cast<size_t>(source.dim);
+      const float lowest = ranges.lowest()[column];
+      const float step = (ranges.highest()[column] - lowest) / 255;
+      const float bucket = items[i] + (type == OutputType::kInt8 ? 128.0F : 0.0F);
+      EXPECT_EQ(values[i], lowest + (bucket + 0.5F) * step);
+      constexpr double kLeastNormal = 1e-37;  // below it a step has few digits
+      EXPECT_NEAR(values[i], source.rows[i], 0.5001 * step + kLeastNormal);
+    }
+  }
+}
+
+TEST(Dequantizer, BitsAreSignsAndFloatsStay) {
+  std::vector<float> bits = {0, 1, 1};
+  Dequantizer(OutputType::kBinary, Ranges(0)).convert(bits);
+  EXPECT_THAT(bits, ::testing::ElementsAre(-1, 1, 1));
+  std::vector<float> floats = {0.25F, -7};
+  Dequantizer(OutputType::kFloat16, Ranges(0)).convert(floats);
+  EXPECT_THAT(floats, ::testing::ElementsAre(0.25F, -7));
 }
 
 TEST(Ranges, AreSavedAsNumPySavesThem) {
@@ -194,6 +232,23 @@ TEST_F(FinalTypes, DamagedOrMissingRangesMakeTheFinalInvalid) {
   EXPECT_EQ(final_state(path_, job_.identity, false), FinalState::kDamaged);
   std::filesystem::remove(ranges_path(path_));
   EXPECT_EQ(final_state(path_, job_.identity, false), FinalState::kDamaged);
+}
+
+TEST_F(FinalTypes, RangesOfAFinalAreThoseOfItsManifest) {
+  assemble({.type = OutputType::kInt8, .ranges_file = ""});
+  const Manifest manifest = read_manifest(path_).value();
+  const std::vector<float> rows = fake_rows({0, 30}, 4);
+  for (size_t column = 0; column < 4; ++column) {
+    float lowest = rows[column];
+    for (size_t row = 0; row < 30; ++row) lowest = std::min(lowest, rows[4 * row + column]);
+    EXPECT_EQ(Ranges::of_final(path_, manifest).lowest()[column], lowest);
+  }
+  std::string bytes = read_bytes(ranges_path(path_));
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_bytes(ranges_path(path_), bytes);
+  EXPECT_EQ(code_of([&] { Ranges::of_final(path_, manifest); }), "store.damaged");
+  std::filesystem::remove(ranges_path(path_));
+  EXPECT_EQ(code_of([&] { Ranges::of_final(path_, manifest); }), "store.damaged");
 }
 
 TEST_F(FinalTypes, AnyTypeIsMadeOfAFloat32FinalInItsOwnPlace) {

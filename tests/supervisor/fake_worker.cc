@@ -174,6 +174,7 @@ class FakeWorker {
     }
     UnitDone done;
     done.unit = unit_;
+    done.stages = stages();
     send(done);
   }
 
@@ -193,8 +194,11 @@ class FakeWorker {
     }
   }
 
+  // Claims that each row takes a second to encode.
+  StageSeconds stages() const { return {.encode = static_cast<double>(rows_done_)}; }
+
   void send_chunk_started(int64_t chunk, RowRange rows) {
-    send(WindowStarted{.unit = unit_, .rows = rows});
+    send(WindowStarted{.unit = unit_, .rows = rows, .stages = stages()});
     send(ChunkStarted{.unit = unit_, .chunk = chunk, .rows = rows});
   }
 

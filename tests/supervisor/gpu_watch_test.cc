@@ -127,6 +127,7 @@ TEST(MemoryLog, KeepsSamplesAndWarnings) {
   sample.gpu = {
       .used_bytes = 5, .total_bytes = 9, .utilization_percent = 70, .temperature_celsius = 61};
   sample.tokens_per_second = 1234.5;
+  sample.stages = {.read = 1.5, .rows_awaited = 0.25, .encode = 70, .commit = 2};
   {
     MemoryLog log(path, [](const std::string& problem) { FAIL() << problem; });
     log.add(sample);
@@ -138,13 +139,14 @@ TEST(MemoryLog, KeepsSamplesAndWarnings) {
   EXPECT_EQ(history.samples[0].gpu.utilization_percent, 70);
   EXPECT_EQ(history.samples[0].gpu.temperature_celsius, 61);
   EXPECT_EQ(history.samples[0].tokens_per_second, 1234.5);
+  EXPECT_EQ(history.samples[0].stages, sample.stages);
   ASSERT_THAT(history.warnings, SizeIs(1));
   EXPECT_EQ(history.warnings[0].trouble, GpuTrouble::kIdle);
   EXPECT_GT(history.warnings[0].time, 0);
 }
 
-// A file of a version without a monitor.
-TEST(MemoryLog, ReadsSamplesWithoutAGpu) {
+// A file of a version without a monitor and without stages.
+TEST(MemoryLog, ReadsSamplesWithoutAGpuAndWithoutStages) {
   const testing::TempDir dir;
   const std::string path =
       dir.write("memory.jsonl",
@@ -156,6 +158,7 @@ TEST(MemoryLog, ReadsSamplesWithoutAGpu) {
   EXPECT_THAT(history.problems, IsEmpty());
   ASSERT_THAT(history.samples, SizeIs(1));
   EXPECT_EQ(history.samples[0].gpu.used_bytes, -1);
+  EXPECT_EQ(history.samples[0].stages, StageSeconds());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace encode::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -76,11 +77,39 @@ TEST(RunStatus, OfAFinishedRunIsDone) {
     EXPECT_EQ(stream.rows_done, Experiment::kRows);
   }
   EXPECT_THAT(status.memory, SizeIs(1)) << "even a short run has a sample";
+  // The fake worker claims a second for each row.
+  EXPECT_EQ(status.stages, (StageSeconds{.encode = 2 * Experiment::kRows}));
+  EXPECT_EQ(status.memory[0].stages, status.stages);
+  EXPECT_THAT(rendered(status), HasSubstr("\nstages    encode 100.0%, rows awaited 0.0%"));
   EXPECT_GT(status.memory[0].host_limit_bytes, 0);
   EXPECT_THAT(rendered(status), HasSubstr("next      Nothing is left to do"));
   EXPECT_EQ(content(experiment.config.store.cache_dir), before) << "no file was changed";
   EXPECT_EQ(status_of_directory(experiment.config.store.cache_dir).streams.size(), 2U)
       << "without a config the files name the streams";
+}
+
+TEST(RunStatus, AddsTheStagesOfAllWorkersAlsoOfOneThatCrashed) {
+  Experiment experiment;
+  // The first worker crashes in the chunk that begins at row 10, and the second begins there.
+  ASSERT_EQ(experiment.run("crash:2:1").exit_code, ExitCode::kOk);
+  EXPECT_EQ(status_of(experiment).stages.encode, 2 * Experiment::kRows);
+  EXPECT_THAT(status_of(experiment).memory, SizeIs(2));
+  EXPECT_EQ(status_of(experiment).memory[0].stages.encode, 10);
+
+  Experiment devices;
+  devices.config.hardware.devices = {"cpu", "cpu"};
+  ASSERT_EQ(devices.run().exit_code, ExitCode::kOk);
+  EXPECT_EQ(status_of(devices).stages.encode, 2 * Experiment::kRows);
+}
+
+TEST(RunStatus, WithoutStagesOfAnOlderVersionHasNone) {
+  const TempDir dir;
+  dir.write("status.json", "{\"state\":\"done\"}");
+  EXPECT_EQ(status_of_directory(dir.path()).stages, StageSeconds());
+  EXPECT_THAT(rendered(status_of_directory(dir.path())), Not(HasSubstr("stages")));
+  dir.write("status.json", "{\"state\":\"done\",\"stages\":{\"read\":-1}}");
+  EXPECT_THAT(status_of_directory(dir.path()).problems,
+              Contains(HasSubstr("bad value for 'read'")));
 }
 
 TEST(RunStatus, OfALiveRunShowsTheCommittedChunksAndDoesNotDisturbIt) {

@@ -102,7 +102,9 @@
     }));
   }
 
-  function lines(parent, label, series, format) {
+  // Draws lines over the samples of the run. `value` of a series returns the number for a sample, or null.
+  // `scale`, if given, returns settings of the vertical axis that replace the usual ones.
+  function lines(parent, label, series, format, scale) {
     const start = report.timeline[0].time;
     const last = report.timeline[report.timeline.length - 1].time - start;
     const [size, unit] = last > 7200 ? [3600, 'hours'] : last > 180 ? [60, 'minutes'] : [1, 'seconds'];
@@ -111,15 +113,55 @@
       data: {datasets: series.map((one, i) => ({
         label: one.label, borderColor: palette()[i], backgroundColor: palette()[i], borderWidth: 2, tension: 0.2,
         pointRadius: report.timeline.length > 40 ? 0 : 3,
-        data: report.timeline.map((point) => ({x: (point.time - start) / size, y: point[one.key]})),
+        spanGaps: true,
+        data: report.timeline.map((point, at) => ({x: (point.time - start) / size, y: one.value(point, at)})),
       }))},
       options: options(axis(unit + ' since the first sample', {type: 'linear', min: 0}),
-        axis('', {beginAtZero: true, ticks: {color: colour('soft'), font: {size: 11}, maxTicksLimit: 5, padding: 6, callback: format}}),
+        axis('', Object.assign({beginAtZero: true,
+          ticks: {color: colour('soft'), font: {size: 11}, maxTicksLimit: 5, padding: 6, callback: format}}, scale ? scale() : {})),
         {interaction: {mode: 'index', intersect: false}, plugins: {
           legend: {display: series.length > 1, align: 'start', labels: {color: colour('soft'), boxWidth: 10, boxHeight: 10}},
           tooltip: {callbacks: {label: (item) => item.dataset.label + ': ' + format(item.parsed.y)}},
         }}),
     }));
+  }
+
+  // The stages, and the threads that they are on. Only the stages of the first thread add up to the time of the run.
+  const threads = [['encode', 'rows awaited', 'commit awaited'], ['read', 'tokenize', 'pack'], ['commit']];
+  const stages = threads.flat();
+  const encoding = (seconds) => threads[0].reduce((sum, stage) => sum + seconds[stage], 0);
+
+  function drawStages(grid) {
+    const run = report.run.stages;
+    if (encoding(run) <= 0) return;
+    const seconds = (stage) => run[stage].toFixed(run[stage] < 10 ? 2 : 1) + ' s';
+    const box = card(grid, 'Stages', 'Seconds of all workers. The encoding thread (blue) encodes, or waits for rows or for commits; reading (orange) and committing (green) go on beside it',
+      report.timeline.length < 2);
+    chart(box, 'stages', false, () => ({
+      type: 'bar',
+      data: {labels: stages.map((stage) => stage + ', ' + seconds(stage)), datasets: [{
+        data: stages.map((stage) => run[stage]), borderRadius: 2, barPercentage: 0.8, minBarLength: 3,
+        backgroundColor: stages.map((stage) => palette()[threads.findIndex((of) => of.includes(stage))]),
+      }]},
+      options: options(axis('seconds', {beginAtZero: true}),
+        axis('', {grid: {display: false, drawBorder: false}, ticks: {color: colour('soft'), font: {size: 11}, padding: 6}}),
+        {indexAxis: 'y', plugins: {legend: {display: false}, tooltip: {displayColors: false, callbacks: {
+          label: (item) => seconds(stages[item.dataIndex]),
+        }}}}),
+    }));
+    if (report.timeline.length < 2) return;
+    const since = (stage, at) => report.timeline[at].stages[stage] - (at > 0 ? report.timeline[at - 1].stages[stage] : 0);
+    const shown = stages.filter((stage) => report.timeline.some((point) => point.stages[stage] > 0));
+    if (shown.length === 0) return;
+    // One stage takes nearly all the time, so the axis is logarithmic. It ends at `least`.
+    const least = 1e-4;
+    lines(card(grid, 'Stages over time', 'Since the sample before, as a share of the time of the encoding thread, on a logarithmic axis'),
+      'stages over time', shown.map((stage) => ({label: stage, value: (point, at) => {
+        const whole = threads[0].reduce((sum, one) => sum + since(one, at), 0);
+        return whole > 0 ? Math.max(least, since(stage, at) / whole) : null;
+      }})), (share) => (share > least ? '' : 'at most ') + percent(share),
+      () => ({type: 'logarithmic', min: least, ticks: {color: colour('soft'), font: {size: 11}, padding: 6,
+        callback: (share) => Math.abs(Math.log10(share) % 1) < 1e-9 ? percent(share) : null}}));
   }
 
   function table(parent, heads, rows) {
@@ -176,7 +218,7 @@
   }
 
   function drawTimeline() {
-    if (report.timeline.length === 0) return;
+    if (report.timeline.length === 0 && encoding(report.run.stages) <= 0) return;
     add(page, 'h2', '', 'The run');
     if (report.timeline.length === 1) {
       const only = report.timeline[0];
@@ -184,13 +226,18 @@
         [bytes(only.worker_bytes), 'memory of the worker'], [bytes(only.host_used_bytes), 'host memory in use'],
         [bytes(only.host_limit_bytes), 'host memory in all']]);
       add(page, 'p', 'note', 'The run has recorded one sample (one is taken each minute), so there is no chart over time.');
-      return;
     }
     const grid = add(page, 'div', 'grid');
+    if (report.timeline.length > 1) drawSamples(grid);
+    drawStages(grid);
+  }
+
+  function drawSamples(grid) {
+    const of = (key) => (point) => point[key];
     lines(card(grid, 'Throughput', 'Tokens per second over 30 seconds'), 'throughput over time',
-      [{label: 'tokens/s', key: 'tokens_per_second'}], short);
-    const memory = [{label: 'worker', key: 'worker_bytes'}, {label: 'host in use', key: 'host_used_bytes'}];
-    if (report.timeline.some((point) => point.device_total_bytes > 0)) memory.push({label: 'device', key: 'device_bytes'});
+      [{label: 'tokens/s', value: of('tokens_per_second')}], short);
+    const memory = [{label: 'worker', value: of('worker_bytes')}, {label: 'host in use', value: of('host_used_bytes')}];
+    if (report.timeline.some((point) => point.device_total_bytes > 0)) memory.push({label: 'device', value: of('device_bytes')});
     lines(card(grid, 'Memory', 'Of the worker process, the host and the device'), 'memory over time', memory, bytes);
   }
 

@@ -7,11 +7,13 @@
 
 #include "encode/error.h"
 
+#include "supervisor/report/stage_report.h"
+
 namespace encode {
 namespace {
 
-// A record has about 400 bytes. At one sample a minute, one file holds about a week; at one every
-// ten seconds, as on a GPU, more than a day.
+// A record has about 600 bytes. At one sample a minute, one file holds almost five days; at one
+// every ten seconds, as on a GPU, 19 hours.
 RecordFileKind memory_records() { return {.name = "memory", .max_bytes = 4 << 20}; }
 
 MemorySample sample_from_json(const Json& json, const std::string& where) {
@@ -22,6 +24,9 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
     return fields.integer_or(key, kUnknown, kUnknown, INT64_MAX / 2);
   };
   constexpr double kMaxRate = 1e12;
+  StageSeconds stages;
+  if (fields.has("stages"))
+    stages = stage_seconds_from(JsonFields(fields.object("stages"), where, "records.damaged"));
   return {.time = number("time"),
           .worker_bytes = number("worker_bytes"),
           .host_available_bytes = number("host_available_bytes"),
@@ -35,7 +40,8 @@ MemorySample sample_from_json(const Json& json, const std::string& where) {
                   .utilization_percent = known("gpu_utilization_percent"),
                   .temperature_celsius = known("gpu_temperature_celsius")},
           .pressed = fields.boolean_or("pressed", false),
-          .tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate)};
+          .tokens_per_second = fields.number_or("tokens_per_second", 0, 0, kMaxRate),
+          .stages = stages};
 }
 
 GpuWarning warning_from_json(const Json& json, const std::string& where) {
@@ -65,7 +71,8 @@ Json to_json(const MemorySample& sample) {
           {"gpu_utilization_percent", sample.gpu.utilization_percent},
           {"gpu_temperature_celsius", sample.gpu.temperature_celsius},
           {"pressed", sample.pressed},
-          {"tokens_per_second", sample.tokens_per_second}};
+          {"tokens_per_second", sample.tokens_per_second},
+          {"stages", to_json(sample.stages)}};
 }
 
 Json to_json(const GpuWarning& warning) {

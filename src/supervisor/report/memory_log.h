@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "encode/device.h"
+#include "encode/stage_seconds.h"
 
 #include "base/json.h"
 #include "supervisor/report/gpu_watch.h"
@@ -24,6 +25,8 @@ struct MemorySample {
   GpuSample gpu = {};            // what the driver says; nothing is known on a CPU
   bool pressed = false;          // see MemoryPressure
   double tokens_per_second = 0;  // see Progress; 0: not known
+  // The sum over all workers since the run began; all 0: not known.
+  StageSeconds stages = {};
 };
 
 Json to_json(const MemorySample& sample);

@@ -70,7 +70,8 @@ HostMemory RunReporter::record_memory() {
   const HostMemory memory = host_memory();
   MemorySample sample = {.host_available_bytes = memory.available_bytes,
                          .host_limit_bytes = memory.limit_bytes,
-                         .tokens_per_second = progress_.tokens_per_second()};
+                         .tokens_per_second = progress_.tokens_per_second(),
+                         .stages = stages()};
   const auto add = [](int64_t& sum, int64_t bytes) {
     if (bytes >= 0) sum = std::max<int64_t>(sum, 0) + bytes;
   };

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "supervisor/report/cache_report.h"
 #include "supervisor/report/run_status.h"
+#include "supervisor/report/stage_report.h"
 
 namespace encode {
 namespace {
@@ -180,6 +181,8 @@ std::string render_text(const RunStatus& status) {
   for (const WorkerStatus& worker : status.workers) text += line_of(worker);
   if (status.reuse.requests + status.reuse.deduplicated_rows > 0)
     text += fmt::format("reuse     {}\n", describe(status.reuse));
+  if (const std::string stages = describe(status.stages); !stages.empty())
+    text += fmt::format("stages    {}\n", stages);
   if (!status.faults.empty()) text += "faults\n";
   for (const FaultSummary& fault : status.faults) text += line_of(fault);
   if (status.faults_dropped) text += "  older records were dropped to limit the size\n";
@@ -213,6 +216,7 @@ std::string render_json(const RunStatus& status) {
                      {"streams", array_of(status.streams)},
                      {"workers", array_of(status.workers)},
                      {"embedding_cache", to_json(status.reuse)},
+                     {"stages", to_json(status.stages)},
                      {"faults", array_of(status.faults)},
                      {"faults_dropped", status.faults_dropped},
                      {"memory", array_of(status.memory)},

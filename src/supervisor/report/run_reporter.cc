@@ -8,6 +8,7 @@
 #include "base/host.h"
 #include "base/units.h"
 #include "supervisor/report/cache_report.h"
+#include "supervisor/report/stage_report.h"
 
 namespace encode {
 namespace {
@@ -244,6 +245,7 @@ void RunReporter::on(Worker& worker, const UnitDone& event) {
   log_.debug("stream_done",
              fmt::format("{}{}: seconds {}", worker.prefix(), unit.name, seconds.dump()),
              {{"stream", unit.name}, {"seconds", seconds}});
+  worker.stages = event.stages;
   measure(worker);
   log_cache(unit);
 }
@@ -260,7 +262,7 @@ void RunReporter::log_cache(const UnitProgress& unit) {
   log_.info("embedding_cache", fmt::format("{}: {}", unit.name, describe(counts)), fields);
 }
 
-// Adds what the worker has done of its unit to the rate of the stream.
+// Adds what the worker has done of its unit to the rate of the stream and to the stages.
 void RunReporter::measure(Worker& worker) {
   if (worker.unit < 0) return;
   const size_t stream = worker.unit_of(worker.unit).stream;
@@ -270,6 +272,16 @@ void RunReporter::measure(Worker& worker) {
   if (--active.workers == 0) rate.seconds += active.watch.seconds();
   worker.unit = worker.chunk = -1;
   worker.rows = worker.tokens = worker.committed_rows = 0;
+  measured_stages_.add(std::exchange(worker.stages, {}));
+}
+
+// Returns the time of the stages of all workers of the run.
+StageSeconds RunReporter::stages() const {
+  StageSeconds sum = measured_stages_;
+  for (const auto& [number, worker] : workers_) {
+    if (worker.unit >= 0) sum.add(worker.stages);
+  }
+  return sum;
 }
 
 void RunReporter::output(size_t worker, std::string_view line) {
@@ -324,6 +336,7 @@ Json RunReporter::status() const {
     if (counts.requests + counts.deduplicated_rows > 0) reuse.add(counts);
   }
   status["embedding_cache"] = to_json(reuse);
+  status["stages"] = to_json(stages());
   if (workers_.size() > 1) status["workers"] = worker_states();
   if (working != workers_.end()) {
     const Worker& worker = working->second;

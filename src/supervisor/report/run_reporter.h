@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/stage_seconds.h"
 #include "encode/worker_event.h"
 
 #include "base/host.h"
@@ -85,6 +86,7 @@ class RunReporter {
     int64_t rows = 0;
     int64_t tokens = 0;
     int64_t committed_rows = 0;
+    StageSeconds stages = {};  // of `unit`
     MemorySample memory = {};  // `time` and the host's memory are not set
     int64_t peak_bytes = 0;
     int64_t restarts = 0;
@@ -108,6 +110,8 @@ class RunReporter {
   static void on(Worker& /*worker*/, const ProbeDone& /*event*/) {}
   void on(Worker& worker, const BatchDone& event);
   void on(Worker& worker, const ChunkDone& event);
+  static void on(Worker& worker, const WindowStarted& event) { worker.stages = event.stages; }
+  static void on(Worker& worker, const WorkerRetired& event) { worker.stages = event.stages; }
   void on(Worker& worker, const UnitDone& event);
   void on(Worker& worker, const CacheUsed& event);
   void on(Worker& worker, const LogLine& line);
@@ -120,11 +124,9 @@ class RunReporter {
   static void on(Worker& /*worker*/, const DeviceChecked& /*event*/) {}
   static void on(Worker& /*worker*/, const DefenceTried& /*event*/) {}
   // Recovery logs these.
-  static void on(Worker& /*worker*/, const WindowStarted& /*event*/) {}
   static void on(Worker& /*worker*/, const BatchHalved& /*event*/) {}
   static void on(Worker& /*worker*/, const RowsSetAside& /*event*/) {}
   static void on(Worker& /*worker*/, const CacheProblem& /*event*/) {}
-  static void on(Worker& /*worker*/, const WorkerRetired& /*event*/) {}
   static void on(Worker& /*worker*/, const WorkerFailed& /*event*/) {}
   static void on(Worker& /*worker*/, const WorkerFinished& /*event*/) {}
   void set_pressed(Worker& worker, bool pressed);
@@ -137,6 +139,7 @@ class RunReporter {
   HostMemory record_memory();
   void log_memory(Clock::time_point now);
   int64_t rows_done(const UnitProgress& unit) const;
+  StageSeconds stages() const;
   Json status() const;
   Json worker_states() const;
 
@@ -150,6 +153,7 @@ class RunReporter {
   Stopwatch pressure_watch_;  // runs while a worker is short of host memory
   std::vector<StreamRate> rates_;
   std::vector<CacheCounts> cache_counts_;  // of each stream
+  StageSeconds measured_stages_;           // of the units that workers have left, see measure()
   std::map<size_t, Worker> workers_;
   std::vector<UnitProgress> units_;      // of the worker that was started last
   std::map<size_t, int64_t> committed_;  // stream -> committed rows

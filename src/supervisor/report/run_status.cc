@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/cache_report.h"
+#include "supervisor/report/stage_report.h"
 
 namespace encode {
 namespace {
@@ -75,6 +76,8 @@ void take_status_file(const Json& json, const std::string& path, RunStatus& stat
   if (fields.has("embedding_cache"))
     status.reuse =
         cache_counts_from(JsonFields(fields.object("embedding_cache"), path, "status.damaged"));
+  if (fields.has("stages"))
+    status.stages = stage_seconds_from(JsonFields(fields.object("stages"), path, "status.damaged"));
   if (!fields.has("error")) return;
   const JsonFields error(fields.object("error"), path, "status.damaged");
   status.error_code = error.string_or("code", "");

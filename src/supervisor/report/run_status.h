@@ -7,6 +7,7 @@
 
 #include "encode/cache_counts.h"
 #include "encode/config.h"
+#include "encode/stage_seconds.h"
 
 #include "base/json.h"
 #include "store/audit.h"
@@ -78,6 +79,7 @@ struct RunStatus {
   std::vector<StreamStatus> streams;  // sorted by name, or in the order of the config
   std::vector<WorkerStatus> workers;  // empty if the run has one device
   CacheCounts reuse;                  // of the last run
+  StageSeconds stages;                // the sum over the workers of the last run
   std::vector<FaultSummary> faults;   // of all runs in the records; the most frequent first
   bool faults_dropped = false;        // true: older records were dropped
   std::vector<MemorySample> memory;   // of the last run, oldest first

@@ -88,12 +88,6 @@ Json to_json(const RunSummary& summary) {
            {{"times", summary.pressure.times}, {"seconds", summary.pressure.seconds}}}};
 }
 
-Json to_json(const StageSeconds& seconds) {
-  Json object = Json::object();
-  for (const Stage& stage : kStages) object[std::string(stage.name)] = seconds.*stage.seconds;
-  return object;
-}
-
 void check_rows(const RunSummary& summary) {
   for (const FinishedMatrix& matrix : summary.matrices) {
     if (matrix.rows_in == matrix.rows + matrix.rejected + matrix.dropped) continue;

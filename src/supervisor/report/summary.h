@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "encode/stage_seconds.h"
-
 #include "base/json.h"
 
 namespace encode {
@@ -43,7 +41,6 @@ struct RunSummary {
 // Returns several lines; each ends in '\n'. Throws no Error.
 std::string render(const RunSummary& summary);
 Json to_json(const RunSummary& summary);
-Json to_json(const StageSeconds& seconds);  // {name of the stage: seconds}
 
 // Throws Error kInternal if rows_in != rows + rejected + dropped for any matrix.
 void check_rows(const RunSummary& summary);

@@ -1,0 +1,21 @@
+// What the log, status.json, memory.jsonl and `encode status` say about the stages of a run.
+#pragma once
+
+#include <string>
+
+#include "encode/stage_seconds.h"
+
+#include "base/json.h"
+
+namespace encode {
+
+// "encode 96.2%, rows awaited 1.1%, commit awaited 2.7% of 11.3 s; beside it read 0.1 s, ...": the
+// stages of the main thread as shares of its time, then the stages of the other threads. "" if no
+// stage has taken time. Does not throw Error.
+std::string describe(const StageSeconds& stages);
+
+Json to_json(const StageSeconds& stages);  // {name of the stage: seconds}; does not throw Error
+// Throws Error kConfig of JsonFields for a field that is not valid; a missing one is 0.
+StageSeconds stage_seconds_from(const JsonFields& fields);
+
+}  // namespace encode
