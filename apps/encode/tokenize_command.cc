@@ -20,6 +20,7 @@
 #include "command.h"
 #include "supervisor/plan/output_guard.h"
 #include "token_statistics.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 namespace {
@@ -59,21 +60,35 @@ void check_output(const TokenizeFlags& flags, const std::string& model_dir) {
   guard.check_new(flags.output);
 }
 
-// Returns the options. The rows are truncated at the model's limit unless the flags state another
-// limit. They have special tokens if `encode run` adds special tokens for the model.
-TokenizeOptions tokenize_options(const TokenizeFlags& flags, const std::string& model_dir) {
-  TokenizeOptions options{.max_length = flags.max_length,
-                          .add_special_tokens = !flags.no_special_tokens,
-                          .count_lost_tokens = !flags.no_lost_count};
+// Returns nullopt for a directory that has only a tokenizer.
+std::optional<ModelDirectory> open_model(const std::string& model_dir) {
   const auto has = [&](const char* name) {
     return !model_dir.empty() && path_exists(fmt::format("{}/{}", model_dir, name), "model.open");
   };
-  if (!has("config.json") && !has("modules.json")) return options;
-  const ModelDirectory directory = open_model_directory(model_dir);
-  if (!directory.add_special_tokens) options.add_special_tokens = false;
+  if (!has("config.json") && !has("modules.json")) return std::nullopt;
+  return open_model_directory(model_dir);
+}
+
+// Returns the options. The rows are truncated at the model's limit unless the flags state another
+// limit. They have special tokens if `encode run` adds special tokens for the model.
+TokenizeOptions tokenize_options(const TokenizeFlags& flags,
+                                 const std::optional<ModelDirectory>& directory) {
+  TokenizeOptions options{.max_length = flags.max_length,
+                          .add_special_tokens = !flags.no_special_tokens,
+                          .count_lost_tokens = !flags.no_lost_count};
+  if (!directory) return options;
+  if (!directory->add_special_tokens) options.add_special_tokens = false;
   const bool limited = flags.no_truncation || flags.max_length > 0;
-  if (!limited) options.max_length = effective_result(directory, {}).max_length;
+  if (!limited) options.max_length = effective_result(*directory, {}).max_length;
   return options;
+}
+
+// Loads the tokenizer that `encode run` uses for the model.
+std::unique_ptr<Tokenizer> load(const TokenizeFlags& flags, const std::string& model_dir,
+                                const std::optional<ModelDirectory>& directory) {
+  if (flags.model.empty()) return load_tokenizer(flags.tokenizer);
+  if (!directory) return load_tokenizer_from_directory(model_dir);
+  return load_document_tokenizer(read_tokenizer_source(*directory), *directory);
 }
 
 // Makes lines such as {"row":0,"input_ids":[101,7592,102]}. A line also contains the spelling of
@@ -122,10 +137,9 @@ int tokenize(const TokenizeFlags& flags) {
   const std::string model_dir =
       flags.model.empty() ? std::string() : resolve_model(flags.model, std::nullopt);
   check_output(flags, model_dir);
-  const std::unique_ptr<Tokenizer> tokenizer = flags.model.empty()
-                                                   ? load_tokenizer(flags.tokenizer)
-                                                   : load_tokenizer_from_directory(model_dir);
-  const TokenizeOptions options = tokenize_options(flags, model_dir);
+  const std::optional<ModelDirectory> directory = open_model(model_dir);
+  const std::unique_ptr<Tokenizer> tokenizer = load(flags, model_dir, directory);
+  const TokenizeOptions options = tokenize_options(flags, directory);
   InputOptions input;
   input.path = flags.input;
   input.field = flags.field;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "encode/config.h"
+#include "encode/late_interaction.h"
 #include "encode/tokenizer_file.h"
 #include "encode/types.h"
 
@@ -128,17 +129,21 @@ struct ModelDirectory {
   int64_t position_limit = 0;
   bool add_special_tokens = true;  // false for a StaticEmbedding
   std::map<std::string, TensorInfo> tensors;
-  // In the order of modules.json. The first module is the only kPooling.
+  // In the order of modules.json. The first module is the only kPooling. modules.json of a
+  // late-interaction model has no Pooling; here its modules begin with a kPooling of kNone and end
+  // with a kNormalize.
   std::vector<SentenceModule> modules;
   // The limit in tokens, as sentence-transformers 6 computes it: max_seq_length of
   // sentence_bert_config.json. If that is absent, it is the smaller of tokenizer_config.json's
-  // model_max_length and max_position_embeddings. It is never above position_limit.
+  // model_max_length and max_position_embeddings. It is never above position_limit. For a
+  // late-interaction model it is document_length, which counts the marker.
   std::optional<int64_t> max_seq_length;
   std::map<std::string, std::string> prompts;  // name -> text
   std::optional<std::string> default_prompt_name;
   std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;  // the number of columns that the directory keeps
-  std::vector<ModelFile> files;         // every file that can change a result, sorted by name
+  std::optional<LateInteraction> late_interaction;  // nullopt: not a late-interaction model
+  std::vector<ModelFile> files;  // every file that can change a result, sorted by name
   // The weights, which stay open, and the content that each file must have. Copies share it.
   std::shared_ptr<OpenedFiles> opened;
   std::vector<std::string> warnings;  // one sentence each, for the user
@@ -191,8 +196,9 @@ struct EffectiveResult {
   // - a kTruncate, if columns are cut off,
   // - a kNormalize, if the options ask for it and no kNormalize is last already.
   // With PoolingMode::kNone the directory's other modules are left out, because they are made for
-  // pooled vectors. A cut vector has length 1 only if the options ask for it, as in
-  // sentence-transformers' encode(): the directory's kNormalize comes before the cut.
+  // pooled vectors. Those of a late-interaction model stay, because they are made for tokens. A cut
+  // vector has length 1 only if the options ask for it, as in sentence-transformers' encode(): the
+  // directory's kNormalize comes before the cut.
   std::vector<SentenceModule> modules;
   int64_t max_length = kDefaultMaxLength;  // in tokens, special tokens included; at least 1
   std::string prompt;                      // literal text; may be empty
@@ -205,6 +211,7 @@ struct EffectiveResult {
   // BatchPlan.
   int64_t launch_tokens = 0;
   VectorPrecision vector_precision = VectorPrecision::kFloat32;
+  std::optional<LateInteraction> late_interaction;  // as in ModelDirectory
 
   bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // true if `modules` has a kTruncate
@@ -213,7 +220,9 @@ struct EffectiveResult {
 // Resolves the options. A literal prompt overrides prompt_name, which overrides the directory's
 // default_prompt_name. Throws Error kConfig:
 // - "model.prompt_name" if the model has no such prompt; the error lists the valid names,
-// - "model.max_length" if it is above position_limit,
+// - "model.max_length" if it is above position_limit, or has no room for the marker,
+// - "model.pooling" if a late-interaction model is asked for pooled vectors, and
+//   "model.unsupported" if it is asked for queries,
 // - "model.dim" if the pooling does not fit a Dense module,
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);

@@ -335,9 +335,9 @@ std::vector<ErrorCodes> make_table() {
       {{"tokenizer.file"},
        "66 (77, 74, 71)",
        "the model directory has no tokenizer, or its file cannot be read"},
-      {{"tokenizer.format", "tokenizer.unsupported"},
+      {{"tokenizer.format", "tokenizer.late_interaction", "tokenizer.unsupported"},
        "78",
-       "the tokenizer is malformed, or uses something unsupported, which the error names"},
+       "the tokenizer is malformed, is not supported, or lacks a token that its model names"},
       {{"tokenizer.growth"},
        "65",
        "the normalizers and pre-tokenizers would make a text far too long; the error names the row "

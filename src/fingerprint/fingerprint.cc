@@ -93,7 +93,8 @@ Json module_json(const SentenceModule& module) {
 
 Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-               float32_matmul_precision, causal, dim, launch_tokens, vector_precision] = result;
+               float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
+               late_interaction] = result;
   Json steps = Json::array();
   for (const SentenceModule& module : modules) steps.push_back(module_json(module));
   Json json = {{"pooling", pooling_names(pooling)},
@@ -108,9 +109,14 @@ Json result_part(const EffectiveResult& result) {
                {"causal", or_null(causal)},
                {"dim", dim},
                {"launch_tokens", launch_tokens}};
-  // A fingerprint without this option is one of before the option existed.
+  // A fingerprint without one of these options is one of before the option existed.
   if (vector_precision != VectorPrecision::kFloat32)
     json["vector_precision"] = to_string(vector_precision);
+  if (late_interaction) {
+    const auto& [marker, skip_words, unknown_token] = *late_interaction;
+    json["late_interaction"] = {
+        {"marker", marker}, {"skip_words", skip_words}, {"unknown_token", unknown_token}};
+  }
   return json;
 }
 

@@ -14,6 +14,7 @@
 #include "job/product_book.h"
 #include "job/self_test.h"
 #include "job/tokenize_plan.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 namespace {
@@ -37,8 +38,11 @@ EffectiveResult without_prompt(EffectiveResult effective) {
 
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit,
                                               const ModelDirectory& directory) {
-  if (unit.scan.tokenized == unit.scan.rows) return nullptr;
-  return load_tokenizer_from(read_tokenizer_source(directory));
+  const std::optional<LateInteraction>& late = unit.effective.late_interaction;
+  const bool has_texts = unit.scan.tokenized < unit.scan.rows;
+  const bool has_skip_list = late && !late->skip_words.empty();  // it is words of the vocabulary
+  if (!has_texts && !has_skip_list) return nullptr;
+  return load_document_tokenizer(read_tokenizer_source(directory), directory);
 }
 
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit) {

@@ -1,8 +1,10 @@
 #include "job/tokenize_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/host.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 namespace {
@@ -127,10 +129,14 @@ BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device) {
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches) {
   const EffectiveResult& effective = unit.effective;
+  std::vector<int32_t> skip_list;
+  if (effective.late_interaction && tokenizer != nullptr)
+    skip_list = skip_list_ids(*effective.late_interaction, *tokenizer, directory.path);
   const bool all_pooled = effective.include_prompt || tokenizer == nullptr;
   return {.tokenizer = tokenizer,
           .options = {.max_length = batches.longest_row_tokens,
                       .add_special_tokens = directory.add_special_tokens},
+          .skip_list = std::move(skip_list),
           .prompt = effective.prompt,
           .prompt_tokens = all_pooled ? 0 : prompt_tokens(*tokenizer, effective.prompt),
           .batch_tokens = batches.budget_tokens,

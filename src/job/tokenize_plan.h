@@ -29,9 +29,10 @@ struct WindowSize {
 struct TokenizePlan {
   const Tokenizer* tokenizer = nullptr;  // null if every row is token ids
   TokenizeOptions options;
-  std::string prompt;         // is put before every text
-  int32_t prompt_tokens = 0;  // see PackedBatch
-  int64_t batch_tokens = 0;   // BatchPlan::budget_tokens
+  std::vector<int32_t> skip_list = {};  // sorted ids, whose vectors are left out of the result
+  std::string prompt;                   // is put before every text
+  int32_t prompt_tokens = 0;            // see PackedBatch
+  int64_t batch_tokens = 0;             // BatchPlan::budget_tokens
   WindowSize window;
   WindowSize least_window;         // the smallest one while memory is short
   int64_t threads = 1;             // the number of tokenizing threads
@@ -52,7 +53,7 @@ int64_t host_threads(const JobUnit& unit, int64_t threads);
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
 // Plans the tokenizing and the windows of a unit, without a limit of the host's memory. `tokenizer`
-// may be null, and must outlive the plan.
+// may be null, and must outlive the plan. Throws what skip_list_ids() throws.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches);
 

@@ -14,6 +14,7 @@
 #include "base/half.h"
 #include "base/units.h"
 #include "batching/repack.h"
+#include "job/skip_list.h"
 #include "job/vector_check.h"
 
 namespace encode {
@@ -39,6 +40,23 @@ void uncount(WindowPart& part, int64_t row, int64_t tokens) {
   --part.stats.truncated_rows;
   part.stats.lost_tokens -= cut->lost_tokens;
   part.truncated.erase(cut);
+}
+
+// Leaves the vectors of the skipped tokens out of `values` and out of the counts of their rows.
+void leave_out_skipped(Window& window, int64_t dim, std::vector<float>& values) {
+  auto next = window.skipped.begin();
+  int64_t row_end = 0;  // in tokens of the window
+  for (WindowPart& part : window.parts) {
+    for (int32_t& tokens : part.row_tokens) {
+      row_end += tokens;
+      const auto first = next;
+      next = std::lower_bound(first, window.skipped.end(), row_end);
+      tokens -= static_cast<int32_t>(next - first);
+      part.stats.tokens -= next - first;
+    }
+  }
+  erase_vectors(window.skipped, dim, values);
+  window.skipped.clear();
 }
 
 // Equal rows fail alike.
@@ -115,6 +133,7 @@ bool WindowEncoder::encode(Window& window, std::vector<float>& values, const Pro
              [&attempt](int64_t row) { return attempt.redone.contains(row); });
   reuse_.copy_duplicates(window, values, is_set_aside);
   if (!attempt.set_aside.empty()) set_aside(window, values, std::move(attempt.set_aside));
+  if (!window.skipped.empty()) leave_out_skipped(window, model_.encoder->dim(), values);
   return true;
 }
 
@@ -278,6 +297,7 @@ void WindowEncoder::set_aside(Window& window, std::vector<float>& values,
     if (model_.encoder->token_embeddings()) {
       values.erase(values.begin() + first_token * dim,
                    values.begin() + (first_token + count) * dim);
+      erase_tokens(window.skipped, first_token, count);
     } else {
       std::fill_n(values.begin() + row.row * dim, dim, 0.0F);
     }

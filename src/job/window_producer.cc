@@ -14,6 +14,7 @@
 #include "base/stopwatch.h"
 #include "base/thread_pool.h"
 #include "batching/pack.h"
+#include "job/skip_list.h"
 
 namespace encode {
 namespace {
@@ -296,6 +297,7 @@ Window WindowProducer::make_window(PartSource& source) const {
   } while (source.goes_on() && takes_another_chunk());
   window.last = source.done();
   Stopwatch watch;
+  window.skipped = skipped_tokens(rows, plan_.skip_list);
   window.duplicates = find_duplicates(rows);
   window.batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens, window.duplicates);
   if (plan_.keys != nullptr) window.keys = keys_of(window, rows, *plan_.keys);

@@ -43,6 +43,9 @@ struct Window {
   std::vector<PackedBatch> batches;
   std::vector<DuplicateRow> duplicates;  // are in no batch
   std::vector<EmbeddingKey> keys;        // [rows] for the rows of the batches; empty: no cache
+  // The tokens in the skip list, which have no vector in the result: their positions among the
+  // tokens of the window, in ascending order.
+  std::vector<int64_t> skipped;
   // The rows that got their vectors without a batch, and their tokens.
   struct Reused {
     int64_t rows = 0;

@@ -32,17 +32,43 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
+  const bool marked = directory.late_interaction && !directory.late_interaction->marker.empty();
+  const int64_t least = marked ? 2 : 1;  // the marker comes after a first token
   if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
-  if (*options.max_length >= 1 && *options.max_length <= most) return *options.max_length;
+  if (*options.max_length >= least && *options.max_length <= most) return *options.max_length;
   throw refusal({.code = "model.max_length",
                  .what = "max_length is not possible with this model",
                  .where = directory.path,
                  .expected = fmt::format(
-                     "1 to {}{}", most,
+                     "{} to {}{}", least, most,
                      directory.position_limit > 0 ? ", the learned positions of the model" : ""),
                  .found = fmt::to_string(*options.max_length),
                  .hint = "leave max_length out to use the limit of the model"});
+}
+
+// Refuses pooled vectors and queries of a late-interaction model.
+void require_token_vectors_of_documents(const ModelDirectory& directory,
+                                        const ResultOptions& options) {
+  if (options.pooling && *options.pooling != PoolingMode::kNone) {
+    throw refusal({.code = "model.pooling",
+                   .what = "a late-interaction model has no pooled vectors",
+                   .where = directory.path,
+                   .expected = "pooling none, or no pooling in the options",
+                   .found = std::string(to_string(*options.pooling)),
+                   .hint = "leave pooling out: every token gets a vector"});
+  }
+  const std::optional<std::string>& name =
+      options.prompt_name ? options.prompt_name : directory.default_prompt_name;
+  if (options.prompt || name != "query") return;
+  throw refusal(
+      {.code = "model.unsupported",
+       .what = "encode does not encode the queries of a late-interaction model",
+       .where = directory.path,
+       .expected = "documents: a prompt, or a prompt_name other than 'query'",
+       .found = options.prompt_name ? "prompt_name 'query'"
+                                    : "the directory's default_prompt_name 'query'",
+       .hint = "encode queries with PyLate; for documents set prompt, for example to ''"});
 }
 
 bool ends_normalized(const std::vector<SentenceModule>& modules) {
@@ -95,8 +121,10 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   result.pooling = pooling.pooling;
   result.include_prompt = pooling.include_prompt;
   result.truncate_dim = options.truncate_dim ? options.truncate_dim : directory.truncate_dim;
+  result.late_interaction = directory.late_interaction;
+  if (directory.late_interaction) require_token_vectors_of_documents(directory, options);
   if (result.token_embeddings()) {
-    result.modules.resize(1);
+    if (!directory.late_interaction) result.modules.resize(1);
     result.include_prompt = true;
     result.truncate_dim = options.truncate_dim;
   }

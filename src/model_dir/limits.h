@@ -38,6 +38,7 @@ inline constexpr double kMaxScaling = 1e6;
 
 inline constexpr int64_t kMaxEmbeddingDim = 6 * kMaxHiddenSize;  // all poolings side by side
 inline constexpr int64_t kMaxModules = 16;
+inline constexpr int64_t kMaxSkipWords = 10000;  // skiplist_words of PyLate
 inline constexpr int64_t kMaxPrompts = 1024;
 inline constexpr int64_t kMaxFolderEntries = 10'000;
 

@@ -107,7 +107,7 @@ void describe_static(const ModelFolder& folder, ModelDirectory& directory) {
 // Fills in the fields of a directory with modules.json. As in sentence-transformers, a directory
 // without modules.json has no settings.
 void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& directory) {
-  SentenceSettings settings = read_sentence_settings(root);
+  SentenceSettings settings = read_sentence_settings(root, list.is_late_interaction);
   directory.modules = std::move(list.modules);
   directory.warnings = std::move(list.warnings);
   directory.warnings.insert(directory.warnings.end(), settings.warnings.begin(),
@@ -116,6 +116,8 @@ void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& 
   directory.default_prompt_name = std::move(settings.default_prompt_name);
   directory.similarity = std::move(settings.similarity);
   directory.truncate_dim = settings.truncate_dim;
+  directory.late_interaction = std::move(settings.late_interaction);
+  if (directory.late_interaction) directory.max_seq_length = settings.document_length;
 }
 
 // Opens the folder of a path that describe() has found: the directory itself, or a folder in it.
@@ -141,8 +143,13 @@ ModelDirectory describe(const ModelFolder& root) {
   } else {
     const TransformerConfig config = read_transformer_config(folder);
     if (plain) use_default_modules(root, config, directory);
-    describe_transformer(folder, config, plain ? std::nullopt : read_sentence_bert_config(folder),
-                         directory);
+    std::optional<int64_t> stated = plain ? std::nullopt : read_sentence_bert_config(folder);
+    if (directory.late_interaction) {
+      directory.modules.front().in_features = config.hidden_size;
+      directory.late_interaction->unknown_token = read_unknown_token(folder);
+      stated = directory.max_seq_length;  // document_length, which overrides max_seq_length
+    }
+    describe_transformer(folder, config, stated, directory);
   }
   output_dim(directory.modules, directory.hidden_size, root.path());
   visit_tokenizer_files(folder);

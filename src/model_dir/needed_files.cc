@@ -19,7 +19,8 @@ namespace encode {
 namespace {
 
 bool has_weights(ModuleType type) {
-  return type == ModuleType::kDense || type == ModuleType::kLayerNorm;
+  return type == ModuleType::kDense || type == ModuleType::kTokenDense ||
+         type == ModuleType::kLayerNorm;
 }
 
 bool is_input(ModuleType type) {

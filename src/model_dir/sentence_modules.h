@@ -19,6 +19,7 @@ enum class ModuleType {
   kStatic,  // StaticEmbedding
   kPooling,
   kDense,
+  kTokenDense,  // the Dense of PyLate
   kLayerNorm,
   kNormalize,
   kDropout,
@@ -37,12 +38,15 @@ struct ModuleEntry {
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root);
 
 // The modules of a checked modules.json. The first is a Transformer followed by one Pooling, or a
-// StaticEmbedding. Any Dense, LayerNorm and Normalize modules follow, in any order.
+// StaticEmbedding. Any Dense, LayerNorm and Normalize modules follow, in any order. A
+// late-interaction model of PyLate has a Transformer, then one or more Dense and no Pooling.
 struct ModuleList {
   std::string input_folder;  // of the first module: "" or a name such as "0_Transformer"
   bool is_static = false;    // the first module is a StaticEmbedding
+  bool is_late_interaction = false;
   // The modules after the first one. For a StaticEmbedding the list begins with a kPooling, which
-  // takes the mean. The caller fills in the width of this kPooling.
+  // takes the mean. For a late-interaction model it begins with a kPooling of the mode kNone and
+  // ends with a kNormalize. The caller fills in the width of these kPooling.
   std::vector<SentenceModule> modules;
   std::vector<std::string> warnings;
 };

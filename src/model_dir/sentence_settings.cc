@@ -13,9 +13,15 @@
 namespace encode {
 namespace {
 
-void require_embedding_model(const JsonFields& fields, const std::string& where) {
+// The defaults of PyLate. The punctuation is string.punctuation of Python.
+constexpr const char* kDocumentPrefix = "[D] ";
+constexpr int64_t kDocumentLength = 180;
+constexpr std::string_view kPunctuation = R"(!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~)";
+
+void require_embedding_model(const JsonFields& fields, const std::string& where,
+                             bool late_interaction) {
   const std::string type = fields.string_or("model_type", "SentenceTransformer");
-  if (type == "SentenceTransformer") return;
+  if (type == "SentenceTransformer" || (late_interaction && type == "ColBERT")) return;
   throw refusal({.code = "model.unsupported",
                  .what = "the model is not an embedding model",
                  .where = where,
@@ -55,6 +61,7 @@ void read_similarity(const JsonFields& fields, const std::string& where,
   static constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean",
                                                              "manhattan"};
   const std::string name = fields.string_or("similarity_fn_name", settings.similarity);
+  if (settings.late_interaction && name == "MaxSim") return;  // of the cosines of tokens
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
     settings.similarity = name;
     return;
@@ -63,20 +70,50 @@ void read_similarity(const JsonFields& fields, const std::string& where,
                                           where, preview(name), settings.similarity));
 }
 
+void use_pylate_defaults(SentenceSettings& settings) {
+  LateInteraction& late = settings.late_interaction.emplace();
+  late.marker = kDocumentPrefix;
+  for (const char sign : kPunctuation) late.skip_words.emplace_back(1, sign);
+  settings.document_length = kDocumentLength;
+}
+
+void read_pylate_settings(const Json& config, const JsonFields& fields,
+                          SentenceSettings& settings) {
+  LateInteraction& late = *settings.late_interaction;
+  late.marker = fields.string_or("document_prefix", late.marker);
+  if (fields.has("document_length")) {
+    settings.document_length =
+        fields.integer("document_length", late.marker.empty() ? 1 : 2, kMaxPositions);
+  }
+  if (!fields.has("skiplist_words")) return;
+  const Json& words = config.at("skiplist_words");
+  if (!words.is_array() || static_cast<int64_t>(words.size()) > kMaxSkipWords) {
+    fields.refuse("skiplist_words", fmt::format("a list of at most {} strings", kMaxSkipWords),
+                  preview(words.dump()));
+  }
+  late.skip_words.clear();
+  for (const Json& word : words) {
+    if (!word.is_string()) fields.refuse("skiplist_words", "strings", preview(word.dump()));
+    late.skip_words.push_back(word.get<std::string>());
+  }
+}
+
 }  // namespace
 
-SentenceSettings read_sentence_settings(const ModelFolder& root) {
+SentenceSettings read_sentence_settings(const ModelFolder& root, bool late_interaction) {
   SentenceSettings settings;
+  if (late_interaction) use_pylate_defaults(settings);
   if (!root.has(kSettingsFile)) return settings;
   const std::string where = root.path_of(kSettingsFile);
   const Json config = root.read_json(kSettingsFile, kConfigJson, "model.prompts");
   const JsonFields fields(config, where, "model.prompts");
-  require_embedding_model(fields, where);
+  require_embedding_model(fields, where, late_interaction);
   settings.prompts = read_prompts(fields);
   read_default_prompt(fields, settings);
   read_similarity(fields, where, settings);
   if (fields.has("truncate_dim"))
     settings.truncate_dim = fields.integer("truncate_dim", 1, kMaxEmbeddingDim);
+  if (late_interaction) read_pylate_settings(config, fields, settings);
   return settings;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "encode/late_interaction.h"
+
 #include "model_dir/model_folder.h"
 
 namespace encode {
@@ -18,12 +20,15 @@ struct SentenceSettings {
   std::optional<std::string> default_prompt_name;  // always a key of `prompts`
   std::string similarity = "cosine";               // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;
+  std::optional<LateInteraction> late_interaction;
+  int64_t document_length = 0;  // with late_interaction: in tokens, the marker included
   std::vector<std::string> warnings;
 };
 
 // Returns the defaults if the file does not exist. Throws Error "model.prompts" if the file is
 // malformed, and "model.unsupported" for other kinds of models, such as cross-encoders and sparse
-// encoders. Both are kConfig. Also throws what ModelFolder throws.
-SentenceSettings read_sentence_settings(const ModelFolder& root);
+// encoders. Both are kConfig. Also throws what ModelFolder throws. With `late_interaction`, the
+// settings of PyLate are read too, or its defaults are used.
+SentenceSettings read_sentence_settings(const ModelFolder& root, bool late_interaction);
 
 }  // namespace encode

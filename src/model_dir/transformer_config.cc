@@ -214,4 +214,16 @@ std::optional<int64_t> read_model_max_length(const ModelFolder& folder) {
   return static_cast<int64_t>(value);
 }
 
+std::string read_unknown_token(const ModelFolder& folder) {
+  if (!folder.has(kTokenizerConfigFile)) return "";
+  const Json config = folder.read_json(kTokenizerConfigFile, kConfigJson, "model.tokenizer_config");
+  const JsonFields fields(config, folder.path_of(kTokenizerConfigFile), "model.tokenizer_config");
+  if (!fields.has("unk_token")) return "";
+  const Json& token = config.at("unk_token");
+  if (token.is_string()) return token.get<std::string>();
+  if (token.is_object() && token.contains("content") && token.at("content").is_string())
+    return token.at("content").get<std::string>();
+  fields.refuse("unk_token", "a string, or an object with a 'content'", preview(token.dump()));
+}
+
 }  // namespace encode

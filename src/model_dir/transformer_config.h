@@ -48,4 +48,8 @@ std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder);
 // ModelFolder throws.
 std::optional<int64_t> read_model_max_length(const ModelFolder& folder);
 
+// Returns "unk_token" of tokenizer_config.json, or "" if the file does not state it. Throws the
+// same errors.
+std::string read_unknown_token(const ModelFolder& folder);
+
 }  // namespace encode

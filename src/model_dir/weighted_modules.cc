@@ -18,9 +18,8 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 // Reads the Python path that sentence-transformers saves, such as
 // "torch.nn.modules.activation.Tanh".
-DenseActivation dense_activation(const JsonFields& fields) {
-  const std::string name =
-      fields.string_or("activation_function", "torch.nn.modules.activation.Tanh");
+DenseActivation dense_activation(const JsonFields& fields, const std::string& fallback) {
+  const std::string name = fields.string_or("activation_function", fallback);
   for (const std::string_view package :
        {"torch.nn.modules.activation.", "torch.nn.modules.linear.", "torch.nn."}) {
     if (!std::string_view(name).starts_with(package)) continue;
@@ -75,19 +74,65 @@ void warn_of_unknown_keys(const Json& config, const std::string& where,
   }
 }
 
+constexpr const char* kSentenceEmbedding = "sentence_embedding";
+constexpr const char* kTokenEmbeddings = "token_embeddings";
+
+// Throws Error "model.unsupported" if a module does not read and write `features`, which is one of
+// the two above.
+void require_features(const JsonFields& fields, const std::string& where,
+                      const std::string& features) {
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    const std::string name = fields.string_or(key, features);
+    if (name == features) continue;
+    const bool of_tokens = features == kTokenEmbeddings;
+    throw refusal(
+        {.code = "model.unsupported",
+         .what = fmt::format("a module does not work on the {}",
+                             of_tokens ? "token embeddings" : "sentence embedding"),
+         .where = where,
+         .expected = fmt::format("\"{}\" as {}", features, key),
+         .found = fmt::format("'{}'", preview(name)),
+         .hint = of_tokens ? "encode it with PyLate" : "encode it with sentence-transformers"});
+  }
+}
+
+// The values that differ between the Dense classes of sentence-transformers and PyLate.
+struct DenseDefaults {
+  const char* features;             // the vectors that the module reads and writes
+  const char* activation_function;  // if config.json states none
+};
+
+constexpr const char* kTanh = "torch.nn.modules.activation.Tanh";
+constexpr const char* kIdentity = "torch.nn.modules.linear.Identity";
+
+SentenceModule read_dense_with(const DenseDefaults& defaults, const ModelFolder& folder,
+                               std::vector<std::string>& warnings) {
+  constexpr const char* kCode = "model.dense";
+  const std::string where = folder.path_of(kModuleConfigFile);
+  const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kCode);
+  const JsonFields fields(config, where, kCode);
+  SentenceModule module;
+  module.kind = SentenceModule::Kind::kDense;
+  module.in_features = fields.integer("in_features", 1, kMaxEmbeddingDim);
+  module.out_features = fields.integer("out_features", 1, kMaxHiddenSize);
+  module.bias = fields.boolean_or("bias", true);
+  module.residual = fields.boolean_or("use_residual", false);
+  module.activation = dense_activation(fields, defaults.activation_function);
+  require_features(fields, where, defaults.features);
+  warn_of_unknown_keys(config, where, warnings);
+  module.tensors = read_module_weights(folder, "Dense");
+  Shapes expected = {{"linear.weight", {module.out_features, module.in_features}}};
+  if (module.bias) expected["linear.bias"] = {module.out_features};
+  if (module.residual && module.in_features != module.out_features)
+    expected["residual.weight"] = {module.out_features, module.in_features};
+  require_tensors(module.tensors, expected, kCode, folder.path_of(kWeightsFile));
+  return module;
+}
+
 }  // namespace
 
 void require_sentence_embedding(const JsonFields& fields, const std::string& where) {
-  for (const char* key : {"module_input_name", "module_output_name"}) {
-    const std::string name = fields.string_or(key, "sentence_embedding");
-    if (name == "sentence_embedding") continue;
-    throw refusal({.code = "model.unsupported",
-                   .what = "a module does not work on the sentence embedding",
-                   .where = where,
-                   .expected = fmt::format("\"sentence_embedding\" as {}", key),
-                   .found = fmt::format("'{}'", preview(name)),
-                   .hint = "multi-vector models are not supported"});
-  }
+  require_features(fields, where, kSentenceEmbedding);
 }
 
 TensorMap read_module_weights(const ModelFolder& folder, std::string_view module) {
@@ -107,26 +152,12 @@ TensorMap read_module_weights(const ModelFolder& folder, std::string_view module
 }
 
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings) {
-  constexpr const char* kCode = "model.dense";
-  const std::string where = folder.path_of(kModuleConfigFile);
-  const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kCode);
-  const JsonFields fields(config, where, kCode);
-  SentenceModule module;
-  module.kind = SentenceModule::Kind::kDense;
-  module.in_features = fields.integer("in_features", 1, kMaxEmbeddingDim);
-  module.out_features = fields.integer("out_features", 1, kMaxHiddenSize);
-  module.bias = fields.boolean_or("bias", true);
-  module.residual = fields.boolean_or("use_residual", false);
-  module.activation = dense_activation(fields);
-  require_sentence_embedding(fields, where);
-  warn_of_unknown_keys(config, where, warnings);
-  module.tensors = read_module_weights(folder, "Dense");
-  Shapes expected = {{"linear.weight", {module.out_features, module.in_features}}};
-  if (module.bias) expected["linear.bias"] = {module.out_features};
-  if (module.residual && module.in_features != module.out_features)
-    expected["residual.weight"] = {module.out_features, module.in_features};
-  require_tensors(module.tensors, expected, kCode, folder.path_of(kWeightsFile));
-  return module;
+  return read_dense_with({kSentenceEmbedding, kTanh}, folder, warnings);
+}
+
+SentenceModule read_token_dense(const ModelFolder& folder, bool pylate,
+                                std::vector<std::string>& warnings) {
+  return read_dense_with({kTokenEmbeddings, pylate ? kIdentity : kTanh}, folder, warnings);
 }
 
 SentenceModule read_layer_norm(const ModelFolder& folder) {

@@ -19,6 +19,10 @@ namespace encode {
 // All are kConfig. Also throws what read_module_weights() throws. Appends a sentence to `warnings`
 // if config.json has keys that encode does not know.
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings);
+// Does the same for a Dense that works on the vectors of tokens. If config.json states no
+// activation, the class of PyLate (`pylate`) has none, and the class of sentence-transformers Tanh.
+SentenceModule read_token_dense(const ModelFolder& folder, bool pylate,
+                                std::vector<std::string>& warnings);
 // Throws the errors of read_dense(), with "model.layer_norm" instead of "model.dense".
 SentenceModule read_layer_norm(const ModelFolder& folder);
 

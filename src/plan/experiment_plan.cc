@@ -14,6 +14,7 @@
 #include "memory/refusal.h"
 #include "plan/prices.h"
 #include "supervisor/plan/fit_check.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 namespace {
@@ -89,7 +90,7 @@ class Surveys {
     if (known != tokenizers_.end()) return known->second.get();
     TokenizerSource source = read_tokenizer_source(directory);
     std::unique_ptr<Tokenizer> loaded;
-    if (!source.path.empty()) loaded = load_tokenizer_from(std::move(source));
+    if (!source.path.empty()) loaded = load_document_tokenizer(std::move(source), directory);
     return tokenizers_.emplace(path, std::move(loaded)).first->second.get();
   }
 

@@ -9,6 +9,7 @@
 #include "encode/model_directory.h"
 
 #include "base/units.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 
@@ -110,7 +111,10 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
                         "rows must be token ids; otherwise download the whole directory again");
         return;
       }
-      model->tokenizer = load_tokenizer_from(std::move(source));
+      model->tokenizer = load_document_tokenizer(std::move(source), directory);
+      // Throws if a skip word has no token.
+      if (directory.late_interaction)
+        skip_list_ids(*directory.late_interaction, *model->tokenizer, directory.path);
       round_trip(directory, *model->tokenizer, findings);
     });
     known = std::move(model);

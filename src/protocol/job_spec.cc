@@ -118,14 +118,21 @@ void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {
   archive("residual", residual)("activation", activation)("tensors", tensors);
 }
 
+void fields(auto& archive, MaybeConst<LateInteraction> auto& value) {
+  auto& [marker, skip_words, unknown_token] = value;
+  archive("marker", marker)("skip_words", skip_words)("unknown_token", unknown_token);
+}
+
 void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
   auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-         float32_matmul_precision, causal, dim, launch_tokens, vector_precision] = value;
+         float32_matmul_precision, causal, dim, launch_tokens, vector_precision, late_interaction] =
+      value;
   archive("pooling", pooling)("normalize", normalize)("truncate_dim", truncate_dim);
   archive("modules", modules)("max_length", max_length)("prompt", prompt);
   archive("include_prompt", include_prompt)("dtype", dtype);
   archive("float32_matmul_precision", float32_matmul_precision)("causal", causal)("dim", dim);
   archive("launch_tokens", launch_tokens)("vector_precision", vector_precision);
+  archive("late_interaction", late_interaction);
 }
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "report/repeatable_random.h"
 #include "store/quantize.h"
+#include "tokenizer/document_tokens.h"
 
 namespace encode {
 namespace {
@@ -41,7 +42,7 @@ class TokenCounter {
                   .add_special_tokens = directory.add_special_tokens,
                   .count_lost_tokens = false};
       TokenizerSource source = read_tokenizer_source(directory);
-      if (!source.path.empty()) tokenizer_ = load_tokenizer_from(std::move(source));
+      if (!source.path.empty()) tokenizer_ = load_document_tokenizer(std::move(source), directory);
     } catch (const Error& error) {
       problem_ = fmt::format("{} ({})", error.detail().what, error.detail().where);
     }

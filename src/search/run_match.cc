@@ -58,7 +58,9 @@ void require_searchable(const Matrix& matrix) {
   if (!manifest.parts.empty()) throw combined_error(matrix.path(), manifest.parts);
   if (manifest.identity.token_embeddings) {
     throw kind_error("a matrix of token embeddings cannot be searched", matrix.path(),
-                     "a vector for each token", "encode the texts with a pooling");
+                     "a vector for each token",
+                     "score it by MaxSim in Python (docs/howto/late-interaction.md), or encode the "
+                     "texts with a pooling");
   }
   if (matrix.rows() > 0) return;
   throw Error({.exit_code = ExitCode::kData,

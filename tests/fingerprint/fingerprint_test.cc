@@ -124,9 +124,9 @@ TEST(Fingerprint, ChangesWithTheModelAndItsTokenizer) {
 TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const Fingerprint fingerprint = base();
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-               float32_matmul_precision, causal, dim, launch_tokens, vector_precision] =
-      fingerprint.result;
-  ASSERT_FALSE(normalize || truncate_dim || causal);
+               float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
+               late_interaction] = fingerprint.result;
+  ASSERT_FALSE(normalize || truncate_dim || causal || late_interaction);
   ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
   using Result = EffectiveResult;
   const auto change = [](const std::function<void(Result&)>& edit) {
@@ -145,9 +145,21 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        change([](Result& r) { r.dtype = ComputeType::kInt8; }),
        change([](Result& r) { r.dtype = ComputeType::kFp8; }),
        change([](Result& r) { r.float32_matmul_precision = MatmulPrecision::kHigh; }),
-       change([](Result& r) { r.causal = false; }), change([](Result& r) { r.causal = true; }),
+       change([](Result& r) { r.causal = false; }),
+       change([](Result& r) { r.causal = true; }),
        change([](Result& r) { r.vector_precision = VectorPrecision::kFloat16; }),
-       change([](Result& r) { r.dim = 128; }), change([](Result& r) { r.launch_tokens = 8192; })});
+       change([](Result& r) { r.dim = 128; }),
+       change([](Result& r) { r.launch_tokens = 8192; }),
+       change([](Result& r) { r.late_interaction.emplace(); }),
+       change([](Result& r) {
+         r.late_interaction = LateInteraction{"[D] ", {}, ""};
+       }),
+       change([](Result& r) {
+         r.late_interaction = LateInteraction{"", {"."}, ""};
+       }),
+       change([](Result& r) {
+         r.late_interaction = LateInteraction{"", {}, "[UNK]"};
+       })});
 }
 
 TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {

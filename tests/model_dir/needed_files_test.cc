@@ -57,8 +57,8 @@ std::vector<FileHash> hashes(const std::string& folder) {
 TEST(NeededFiles, GiveTheFingerprintOfTheWholeRepository) {
   for (const char* model :
        {"sentence_transformers/every_module", "sentence_transformers/older_generation",
-        "sentence_transformers/static_embedding", "sentence_transformers/model2vec", "models/bert",
-        "models/bert_float16_sharded"}) {
+        "sentence_transformers/static_embedding", "sentence_transformers/model2vec",
+        "late_interaction", "models/bert", "models/bert_float16_sharded"}) {
     const std::string repository = testing::test_data(model);
     const TempDir folder;
     EXPECT_LE(copy_needed(repository, folder.path()), 3) << model;

@@ -84,7 +84,8 @@ class Filler {
             true,
             integer(),
             integer(),
-            VectorPrecision::kFloat16};
+            VectorPrecision::kFloat16,
+            LateInteraction{text(), {text(), text()}, text()}};
   }
   JobUnit unit() {
     return {{text(), text(), integer(), integer(), true, {{text(), integer()}}},

@@ -1,0 +1,30 @@
+// The tokens of the documents of a late-interaction model (encode/late_interaction.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "encode/late_interaction.h"
+#include "encode/model_directory.h"
+#include "encode/tokenizer.h"
+#include "encode/tokenizer_file.h"
+
+namespace encode {
+
+// Loads the tokenizer of a model. `source` is read_tokenizer_source(directory). The tokenizer of a
+// late-interaction model with a marker puts the marker after the first token of every text, and
+// TokenizeOptions::max_length, which must be 0 or at least 2 then, counts the marker. Throws what
+// load_tokenizer_from() throws, and Error kConfig "tokenizer.late_interaction" if the tokenizer or
+// the model does not have the marker.
+std::unique_ptr<Tokenizer> load_document_tokenizer(TokenizerSource source,
+                                                   const ModelDirectory& directory);
+
+// Returns the ids of the skip words, in ascending order. `where` names the model for messages.
+// Throws Error kConfig "tokenizer.late_interaction" if the vocabulary has neither a skip word nor
+// the unknown token.
+std::vector<int32_t> skip_list_ids(const LateInteraction& late, const Tokenizer& tokenizer,
+                                   const std::string& where);
+
+}  // namespace encode
