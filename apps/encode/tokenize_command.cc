@@ -84,8 +84,8 @@ TokenizeOptions tokenize_options(const TokenizeFlags& flags,
 }
 
 // Loads the tokenizer that `encode run` uses for the model.
-std::unique_ptr<Tokenizer> load(const TokenizeFlags& flags, const std::string& model_dir,
-                                const std::optional<ModelDirectory>& directory) {
+std::unique_ptr<Tokenizer> tokenizer_of(const TokenizeFlags& flags, const std::string& model_dir,
+                                        const std::optional<ModelDirectory>& directory) {
   if (flags.model.empty()) return load_tokenizer(flags.tokenizer);
   if (!directory) return load_tokenizer_from_directory(model_dir);
   return load_document_tokenizer(read_tokenizer_source(*directory), *directory);
@@ -138,7 +138,7 @@ int tokenize(const TokenizeFlags& flags) {
       flags.model.empty() ? std::string() : resolve_model(flags.model, std::nullopt);
   check_output(flags, model_dir);
   const std::optional<ModelDirectory> directory = open_model(model_dir);
-  const std::unique_ptr<Tokenizer> tokenizer = load(flags, model_dir, directory);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_of(flags, model_dir, directory);
   const TokenizeOptions options = tokenize_options(flags, directory);
   InputOptions input;
   input.path = flags.input;
