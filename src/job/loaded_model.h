@@ -19,14 +19,14 @@ namespace encode {
 struct LoadedModel {
   ModelDirectory directory;
   EffectiveResult effective;             // of the unit that the model was loaded for
-  std::unique_ptr<Tokenizer> tokenizer;  // null when every row of that unit is token ids
+  std::unique_ptr<Tokenizer> tokenizer;  // null if that unit needs none
   std::unique_ptr<Encoder> encoder;
   std::unique_ptr<WiderRedo> wider_redo;
   std::string self_test_sha256;  // SelfTest::vectors_sha256
 };
 
-// Returns the tokenizer of the unit's model, or null if every row of the unit is token ids. Throws
-// the errors of read_tokenizer_source() and load_tokenizer_from().
+// Returns the tokenizer of the unit's model, or null if no row is a text and no skip list needs the
+// vocabulary. Throws the errors of read_tokenizer_source() and load_document_tokenizer().
 std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit, const ModelDirectory& directory);
 
 // Returns the hardware options of the job with the number of threads of the unit. A load with these

@@ -107,10 +107,10 @@ constexpr const char* kIdentity = "torch.nn.modules.linear.Identity";
 
 SentenceModule read_dense_with(const DenseDefaults& defaults, const ModelFolder& folder,
                                std::vector<std::string>& warnings) {
-  constexpr const char* kCode = "model.dense";
+  constexpr const char* kDenseCode = "model.dense";
   const std::string where = folder.path_of(kModuleConfigFile);
-  const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kCode);
-  const JsonFields fields(config, where, kCode);
+  const Json config = folder.read_json(kModuleConfigFile, kConfigJson, kDenseCode);
+  const JsonFields fields(config, where, kDenseCode);
   SentenceModule module;
   module.kind = SentenceModule::Kind::kDense;
   module.in_features = fields.integer("in_features", 1, kMaxEmbeddingDim);
@@ -125,7 +125,7 @@ SentenceModule read_dense_with(const DenseDefaults& defaults, const ModelFolder&
   if (module.bias) expected["linear.bias"] = {module.out_features};
   if (module.residual && module.in_features != module.out_features)
     expected["residual.weight"] = {module.out_features, module.in_features};
-  require_tensors(module.tensors, expected, kCode, folder.path_of(kWeightsFile));
+  require_tensors(module.tensors, expected, kDenseCode, folder.path_of(kWeightsFile));
   return module;
 }
 
