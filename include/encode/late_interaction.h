@@ -1,6 +1,7 @@
 // What a late-interaction model of PyLate does to the tokens of a document.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct LateInteraction {
   // word that the vocabulary does not have.
   std::string unknown_token;
 
+  // Returns the smallest limit of a document in tokens: the marker comes after a first token.
+  int64_t least_length() const { return marker.empty() ? 1 : 2; }
   bool operator==(const LateInteraction&) const = default;
 };
 

@@ -34,7 +34,6 @@ cuda_torch() {
 
 build_programs() {
   cd "$ROOT"
-  export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1
   cmake --preset release --log-level=WARNING -DTORCH_ROOT="$(torch_root)"
   grep -q '^encode_launches: phony' <(ninja -C build -t targets all) || die "this build has no nvcc: run scripts/setup.sh"
   ninja -C build -j "$(job_count)" encode_cuda encode_launches runtime_stand_in_{cuda,cudart,cublas,cublasLt}

@@ -32,8 +32,7 @@ std::string prompt_in_force(const ModelDirectory& directory, const ResultOptions
 }
 
 int64_t max_length_in_force(const ModelDirectory& directory, const ResultOptions& options) {
-  const bool marked = directory.late_interaction && !directory.late_interaction->marker.empty();
-  const int64_t least = marked ? 2 : 1;  // the marker comes after a first token
+  const int64_t least = directory.late_interaction ? directory.late_interaction->least_length() : 1;
   if (!options.max_length) return directory.max_seq_length.value_or(kDefaultMaxLength);
   const int64_t most = directory.position_limit > 0 ? directory.position_limit : kMaxPositions;
   if (*options.max_length >= least && *options.max_length <= most) return *options.max_length;

@@ -83,7 +83,7 @@ void read_pylate_settings(const Json& config, const JsonFields& fields,
   late.marker = fields.string_or("document_prefix", late.marker);
   if (fields.has("document_length")) {
     settings.document_length =
-        fields.integer("document_length", late.marker.empty() ? 1 : 2, kMaxPositions);
+        fields.integer("document_length", late.least_length(), kMaxPositions);
   }
   if (!fields.has("skiplist_words")) return;
   const Json& words = config.at("skiplist_words");

@@ -44,8 +44,7 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
   std::set<int64_t> chunks;
   for (const LogRecord& record : log.records) {
     const int64_t index = record.chunk.index;
-    const bool belongs = record.stream == stream.checksum && index < progress.chunk_count;
-    if (!belongs || !chunks.insert(index).second) continue;
+    if (!record.belongs_to(stream) || !chunks.insert(index).second) continue;
     const std::string path = join_path(directory, chunk_file_name(index));
     if (!path_exists(path, "store.chunk")) {
       progress.problems.push_back(path + ": the chunk has a record and no file");

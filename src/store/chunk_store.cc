@@ -194,8 +194,7 @@ bool ChunkStoreImpl::claim(int64_t index) {
 
 void ChunkStoreImpl::take_new() {
   log_.shared()->read_new([this](const LogRecord& record) {
-    if (record.stream == stream_.checksum && record.chunk.index < chunk_count())
-      insert(record.chunk);
+    if (record.belongs_to(stream_)) insert(record.chunk);
   });
 }
 
@@ -346,8 +345,7 @@ std::optional<int64_t> committed_rows(const std::string& cache_dir,
   int64_t rows = 0;
   joined->log.read_new([&](const LogRecord& record) {
     const int64_t index = record.chunk.index;
-    if (record.stream != stream.checksum || index >= stream.chunk_count()) return;
-    if (committed[static_cast<size_t>(index)]) return;
+    if (!record.belongs_to(stream) || committed[static_cast<size_t>(index)]) return;
     committed[static_cast<size_t>(index)] = true;
     rows += stream.chunk(index).size();
   });

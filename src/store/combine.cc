@@ -20,8 +20,6 @@
 namespace encode {
 namespace {
 
-constexpr int64_t kJoinBlockBytes = 1 << 20;
-
 // Returns the rows that the matrix does not have.
 std::vector<int64_t> dropped_rows(const std::string& path, const Manifest& manifest) {
   std::vector<int64_t> rows;
@@ -179,7 +177,7 @@ void combine_finals(const std::vector<std::string>& matrix_paths, const std::str
   NpyWriter writer(combined_path, {.rows = {.begin = 0, .end = combined.vectors()},
                                    .columns = combined.columns,
                                    .descr = std::string(npy_type(combined.type))});
-  const int64_t block_rows = std::max<int64_t>(1, kJoinBlockBytes / row_bytes);
+  const int64_t block_rows = std::max<int64_t>(1, kFileBlockBytes / row_bytes);
   std::vector<std::byte> block;
   while (writer.rows_written() < combined.vectors()) {
     const int64_t rows = std::min(block_rows, combined.vectors() - writer.rows_written());

@@ -19,7 +19,7 @@ std::map<int64_t, ChunkRecord> committed_chunks(const std::string& directory,
                                                 const StreamFile& stream) {
   std::map<int64_t, ChunkRecord> chunks;
   for (LogRecord& record : read_chunk_log(join_path(directory, kLogFile)).records) {
-    if (record.stream == stream.checksum && record.chunk.index < stream.chunk_count())
+    if (record.belongs_to(stream))
       chunks.insert_or_assign(record.chunk.index, std::move(record.chunk));
   }
   return chunks;

@@ -1,7 +1,6 @@
 #include "store/final.h"
 
 #include <fmt/format.h>
-#include <limits>
 #include <utility>
 
 #include "encode/error.h"

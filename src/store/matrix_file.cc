@@ -9,11 +9,10 @@
 
 #include "base/non_finite.h"
 #include "base/npy.h"
+#include "store/layout.h"
 
 namespace encode {
 namespace {
-
-constexpr int64_t kHashBlockBytes = 1 << 20;
 
 Error misuse(std::string what, const std::string& where, std::string expected, std::string found) {
   return Error({.exit_code = ExitCode::kInternal,
@@ -104,7 +103,7 @@ void NpyWriter::write_header_again() {
   hash_ = Xxh3();
   std::string block;
   for (int64_t at = 0; at < bytes_written(); at += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(std::min(kHashBlockBytes, bytes_written() - at)));
+    block.resize(static_cast<size_t>(std::min(kFileBlockBytes, bytes_written() - at)));
     pread_all(fd, block, at, file_.temp_path());
     hash_.update(block.data(), block.size());
   }

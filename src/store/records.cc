@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <limits>
 #include <utility>
 
 #include "encode/error.h"
@@ -17,7 +16,6 @@ namespace {
 
 constexpr int64_t kMaxStreamFileBytes = 16 << 20;
 constexpr size_t kMaxOriginBytes = 200;
-constexpr size_t kReadBytes = 64 << 10;
 constexpr const char* kRecordCode = "store.damaged";
 
 // Calls `parse` and turns its Error into the error for damage (kData). A document with a missing or
@@ -241,7 +239,7 @@ class LogReader {
   ChunkLog read() {
     const UniqueFd fd = open_for_reading(path_, "store.log");
     const int64_t size = file_size(fd, path_);
-    std::array<char, kReadBytes> block = {};
+    std::array<char, kLogReadBytes> block = {};
     for (int64_t offset = 0; offset < size; offset += static_cast<int64_t>(block.size())) {
       const auto n =
           static_cast<size_t>(std::min<int64_t>(size - offset, static_cast<int64_t>(block.size())));

@@ -61,6 +61,11 @@ StreamFile parse_stream_file(std::string_view text, const std::string& where);
 struct LogRecord {
   std::string stream;
   ChunkRecord chunk;
+
+  // Returns true if the record is of a chunk of `file`.
+  bool belongs_to(const StreamFile& file) const {
+    return stream == file.checksum && chunk.index < file.chunk_count();
+  }
 };
 
 // Returns the line for chunks.log: sealed JSON (sealed_json.h) that ends in '\n'.
@@ -69,7 +74,8 @@ std::string to_line(const LogRecord& record);
 std::string log_text(const StreamFile& stream, std::span<const ChunkRecord> chunks);
 // Parses a line without its newline. Throws Error kData if the line is damaged.
 LogRecord parse_log_line(std::string_view line, const std::string& where);
-inline constexpr size_t kMaxLogLineBytes = 4096;  // the limit for a line without its newline
+inline constexpr size_t kMaxLogLineBytes = 4096;   // the limit for a line without its newline
+inline constexpr size_t kLogReadBytes = 64 << 10;  // the log is read in blocks of this size
 
 struct ChunkLog {
   std::vector<LogRecord> records;     // in the order of the file

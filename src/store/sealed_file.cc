@@ -8,13 +8,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "store/audit.h"
+#include "store/layout.h"
 #include "store/sealed_json.h"
 
 namespace encode {
 namespace {
 
-// A multiple of the size of every element type, so that no block ends inside an element.
-constexpr int64_t kSealBlockBytes = 1 << 20;
 constexpr const char* kSealCode = "store.beside";
 
 }  // namespace
@@ -42,7 +41,7 @@ void read_sealed_file(const std::string& path, const FileSeal& seal,
   Xxh3 hash;
   std::string block;
   for (int64_t at = 0; at < seal.file_bytes; at += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(std::min(kSealBlockBytes, seal.file_bytes - at)));
+    block.resize(static_cast<size_t>(std::min(kFileBlockBytes, seal.file_bytes - at)));
     pread_all(fd, block, at, path);
     hash.update(block.data(), block.size());
     on_bytes(block);

@@ -18,7 +18,6 @@ namespace {
 // The byte that a process locks while it appends, and the byte of chunk 0. No log is so long.
 constexpr int64_t kAppendByte = (int64_t{1} << 40) - 1;
 constexpr int64_t kFirstClaim = int64_t{1} << 40;
-constexpr size_t kLogReadBytes = 64 << 10;
 
 struct flock one_byte(short type, int64_t byte) {
   struct flock region = {};

@@ -2,7 +2,6 @@
 // are not right.
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <sys/resource.h>
 
@@ -12,6 +11,7 @@
 
 #include "base/file.h"
 #include "known_rows.h"
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -21,16 +21,6 @@ constexpr int64_t kDim = 384;
 
 EmbeddingCacheOptions on_disk(const TempDir& dir, int64_t disk_bytes = 100'000'000) {
   return {.dir = dir.file("cache"), .memory_bytes = 0, .disk_bytes = disk_bytes};
-}
-
-ErrorDetail error_of(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 int64_t count(EmbeddingCache& cache, int64_t begin, int64_t end) {

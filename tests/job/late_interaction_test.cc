@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "real_run.h"
+#include "support/npy_values.h"
 
 namespace encode::testing {
 namespace {
@@ -27,19 +28,6 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kWidth = 6;
 constexpr const char* kSettings = "model/config_sentence_transformers.json";
-
-// Reads a .npy file of one or two dimensions. Its bytes 8 and 9 say how long the text after them
-// is.
-template <typename T>
-std::vector<T> values_of(const std::string& path) {
-  const std::string bytes = read_bytes(path);
-  uint16_t text_bytes = 0;
-  std::memcpy(&text_bytes, bytes.data() + 8, sizeof text_bytes);
-  const size_t begin = 10 + size_t{text_bytes};
-  std::vector<T> values((bytes.size() - begin) / sizeof(T));
-  std::memcpy(values.data(), bytes.data() + begin, values.size() * sizeof(T));
-  return values;
-}
 
 double largest_difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
   if (ours.size() != theirs.size()) return std::numeric_limits<double>::infinity();
@@ -62,10 +50,10 @@ class LateInteraction : public ::testing::Test {
   }
   std::string file(const std::string& name) const { return runs_.dir().file(name); }
   std::vector<float> vectors(const std::string& name) const {
-    return values_of<float>(runs_.matrix(name));
+    return npy_values<float>(runs_.matrix(name));
   }
   std::vector<int64_t> offsets(const std::string& name) const {
-    return values_of<int64_t>(file(name + ".offsets.npy"));
+    return npy_values<int64_t>(file(name + ".offsets.npy"));
   }
   Json manifest(const std::string& name) const {
     return Json::parse(read_bytes(runs_.matrix(name) + ".manifest.json"));
@@ -110,8 +98,8 @@ class LateInteraction : public ::testing::Test {
 TEST_F(LateInteraction, DocumentsAreThoseOfPyLateWithin1e5) {
   run("out");
   EXPECT_EQ(read_npy_header(runs_.matrix("out")).cols, kWidth);
-  EXPECT_LT(largest_difference(vectors("out"), values_of<float>(golden("embeddings.npy"))), 1e-5);
-  const auto lengths = values_of<int64_t>(golden("lengths.npy"));
+  EXPECT_LT(largest_difference(vectors("out"), npy_values<float>(golden("embeddings.npy"))), 1e-5);
+  const auto lengths = npy_values<int64_t>(golden("lengths.npy"));
   std::vector<int64_t> expected = {0};
   for (const int64_t length : lengths) expected.push_back(expected.back() + length);
   EXPECT_EQ(offsets("out"), expected);
@@ -122,13 +110,13 @@ TEST_F(LateInteraction, ADenseWithBiasResidualAndActivationIsPyLatesToo) {
   fs::remove_all(file("model/1_Dense"));
   fs::rename(file("model/dense_tanh"), file("model/1_Dense"));
   run("out");
-  EXPECT_LT(largest_difference(vectors("out"), values_of<float>(golden("embeddings_tanh.npy"))),
+  EXPECT_LT(largest_difference(vectors("out"), npy_values<float>(golden("embeddings_tanh.npy"))),
             1e-5);
-  EXPECT_GT(largest_difference(vectors("out"), values_of<float>(golden("embeddings.npy"))), 1e-2);
+  EXPECT_GT(largest_difference(vectors("out"), npy_values<float>(golden("embeddings.npy"))), 1e-2);
 }
 
 TEST_F(LateInteraction, TheComparisonNoticesAMissingMarkerSkipListOrLength) {
-  const auto expected = values_of<float>(golden("embeddings.npy"));
+  const auto expected = npy_values<float>(golden("embeddings.npy"));
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {R"("document_prefix": "[D] ")", R"("document_prefix": "")"},
            {R"("document_prefix": "[D] ")", R"("document_prefix": "[Q] ")"},

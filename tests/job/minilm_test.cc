@@ -2,25 +2,16 @@
 // which script made the expected vectors.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
-#include "base/npy.h"
 #include "supervisor/program.h"
+#include "support/npy_values.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
 namespace {
-
-std::vector<float> read_matrix(const std::string& path) {
-  const NpyHeader header = read_npy_header(path);
-  const std::string bytes = read_bytes(path);
-  std::vector<float> values(static_cast<size_t>(header.rows * header.cols));
-  std::memcpy(values.data(), bytes.data() + header.data_offset, values.size() * sizeof(float));
-  return values;
-}
 
 class MiniLm : public ::testing::Test {
  protected:
@@ -35,8 +26,10 @@ class MiniLm : public ::testing::Test {
                    environment)
         .wait();
   }
-  std::vector<float> ours() const { return read_matrix(dir_.file("out.npy")); }
-  static std::vector<float> theirs() { return read_matrix(test_data("minilm/embeddings.npy")); }
+  std::vector<float> ours() const { return npy_values<float>(dir_.file("out.npy")); }
+  static std::vector<float> theirs() {
+    return npy_values<float>(test_data("minilm/embeddings.npy"));
+  }
 
  private:
   const std::string kModel = std::string(MODELS_DIR) + "/all-MiniLM-L6-v2";

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "real_run.h"
+#include "support/npy_values.h"
 
 namespace encode::testing {
 namespace {
@@ -60,14 +61,6 @@ class ReportOfARun : public ::testing::Test {
   const RealRun runs_{"bert", kRows};
 };
 
-template <typename Item>
-std::vector<Item> items_of(const std::string& path) {
-  const std::string bytes = read_bytes(path).substr(static_cast<size_t>(kNpyHeaderBytes));
-  std::vector<Item> items(bytes.size() / sizeof(Item));
-  std::memcpy(items.data(), bytes.data(), bytes.size());
-  return items;
-}
-
 TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
   run("dtype: float32", "worker_chunks: 1");
   const ProgramEnd end = call({"status", "--json"});
@@ -96,7 +89,7 @@ TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
 std::vector<float> chunk_values(const std::function<std::string(int64_t)>& path) {
   std::vector<float> all;
   for (int64_t index = 0; std::filesystem::exists(path(index)); ++index) {
-    const std::vector<float> values = items_of<float>(path(index));
+    const std::vector<float> values = npy_values<float>(path(index));
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
@@ -144,8 +137,8 @@ void expect_error(const Json& shown, const Distance& expected) {
 TEST_F(ReportOfARun, QuantizationErrorOfInt8IsThatOfTheFinalAndItsChunks) {
   run("keep_chunk_cache: true, output_dtype: int8", "max_restarts: 5");
   const std::vector<float> exact = chunk_values([this](int64_t index) { return chunk(index); });
-  const std::vector<int8_t> stored = items_of<int8_t>(final());
-  const std::vector<float> ranges = items_of<float>(final() + ".ranges.npy");
+  const std::vector<int8_t> stored = npy_values<int8_t>(final());
+  const std::vector<float> ranges = npy_values<float>(final() + ".ranges.npy");
   const size_t dim = ranges.size() / 2;
   ASSERT_EQ(exact.size(), static_cast<size_t>(kRows) * dim);
   ASSERT_EQ(stored.size(), exact.size());
@@ -175,7 +168,7 @@ TEST_F(ReportOfARun, QuantizationErrorOfInt8IsThatOfTheFinalAndItsChunks) {
 TEST_F(ReportOfARun, QuantizationErrorOfBitsIsThatOfTheFinalAndItsChunks) {
   run("keep_chunk_cache: true, output_dtype: ubinary", "max_restarts: 5");
   const std::vector<float> exact = chunk_values([this](int64_t index) { return chunk(index); });
-  const std::vector<uint8_t> stored = items_of<uint8_t>(final());
+  const std::vector<uint8_t> stored = npy_values<uint8_t>(final());
   const size_t dim = exact.size() / kRows;
   std::vector<double> found;
   for (size_t i = 0; i < exact.size(); ++i) {

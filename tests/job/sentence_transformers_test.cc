@@ -2,7 +2,6 @@
 // tests/data/README.md says which script made the expected vectors.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -10,6 +9,7 @@
 
 #include "base/npy.h"
 #include "supervisor/program.h"
+#include "support/npy_values.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -23,13 +23,6 @@ std::string directory(const std::string& name) {
 
 std::string values_of(const std::string& path) {
   return read_bytes(path).substr(static_cast<size_t>(read_npy_header(path).data_offset));
-}
-
-std::vector<float> floats_of(const std::string& path) {
-  const std::string bytes = values_of(path);
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
 }
 
 ProgramEnd encode_texts(const std::string& name, const TempDir& dir,
@@ -49,8 +42,8 @@ TEST_P(SentenceTransformers, IsWithin1e5) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const std::string theirs_path = directory(GetParam()) + "/embeddings.npy";
   EXPECT_EQ(read_npy_header(dir.file("out.npy")).cols, read_npy_header(theirs_path).cols);
-  const std::vector<float> ours = floats_of(dir.file("out.npy"));
-  const std::vector<float> theirs = floats_of(theirs_path);
+  const std::vector<float> ours = npy_values<float>(dir.file("out.npy"));
+  const std::vector<float> theirs = npy_values<float>(theirs_path);
   ASSERT_EQ(ours.size(), theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], theirs[i], 1e-5) << "value " << i;
 }
@@ -68,13 +61,13 @@ INSTANTIATE_TEST_SUITE_P(Directories, SentenceTransformers,
 // Checks that the comparison above notices another prompt and another pooling.
 TEST(SentenceTransformersControl, WithoutItsPromptOrWithAnotherPoolingRowsDiffer) {
   const TempDir dir;
-  const std::vector<float> theirs = floats_of(directory("prompts") + "/embeddings.npy");
+  const std::vector<float> theirs = npy_values<float>(directory("prompts") + "/embeddings.npy");
   for (const std::vector<std::string>& change :
        {std::vector<std::string>{"--prompt-name", "document"}, {"--pooling", "max"}}) {
     const TempDir other;
     const ProgramEnd end = encode_texts("prompts", other, change);
     ASSERT_EQ(end.exit_code, 0) << end.err;
-    const std::vector<float> ours = floats_of(other.file("out.npy"));
+    const std::vector<float> ours = npy_values<float>(other.file("out.npy"));
     ASSERT_EQ(ours.size(), theirs.size());
     double most = 0;
     for (size_t i = 0; i < ours.size(); ++i) {
@@ -86,7 +79,7 @@ TEST(SentenceTransformersControl, WithoutItsPromptOrWithAnotherPoolingRowsDiffer
 
 double norm_of_first_row(const std::string& path) {
   const auto dim = static_cast<size_t>(read_npy_header(path).cols);
-  const std::vector<float> values = floats_of(path);
+  const std::vector<float> values = npy_values<float>(path);
   double sum = 0;
   for (size_t i = 0; i < dim; ++i) sum += static_cast<double>(values[i]) * values[i];
   return std::sqrt(sum);

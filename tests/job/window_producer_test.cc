@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <fmt/format.h>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 
 namespace encode::testing {
@@ -78,16 +78,6 @@ class Windows : public ::testing::Test {
   JobUnit unit_;
   TokenizePlan plan_;
 };
-
-ErrorDetail error_of(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
-}
 
 TEST_F(Windows, ATokenIdThatTheModelDoesNotHaveIsNamedWithItsRow) {
   unit_.input.path = dir_.write("in.jsonl", "{\"t\":[1,2]}\n{}\n{\"t\":[3,4,50]}\n");

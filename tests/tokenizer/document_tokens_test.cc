@@ -1,19 +1,19 @@
 // Tests the marker and the skip list of late-interaction models.
 #include "tokenizer/document_tokens.h"
 
-#include <functional>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "encode/error.h"
 
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -47,16 +47,6 @@ std::vector<int32_t> ids_of(const Tokenizer& tokenizer, const std::string& text,
   TokenizedRows rows;
   tokenizer.encode(text, {.max_length = max_length}, rows);
   return rows.ids;
-}
-
-ErrorDetail error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 TEST_F(DocumentTokens, TheMarkerComesAfterTheFirstToken) {

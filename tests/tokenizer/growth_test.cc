@@ -1,7 +1,6 @@
 // Tests that no component of a tokenizer can turn a short row into a long text: the row is refused,
 // the error names the component, and the work is bounded.
 #include <fmt/format.h>
-#include <functional>
 #include <string>
 #include <sys/resource.h>
 #include <vector>
@@ -13,12 +12,14 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 #include "tokenizer/rewrite_budget.h"
 
 namespace encode {
 namespace {
 
+using testing::error_of;
 using ::testing::HasSubstr;
 
 Json replace(const std::string& from, const std::string& to) {
@@ -126,16 +127,6 @@ std::unique_ptr<Tokenizer> load(const Json& json) {
 
 Json word_level() {
   return {{"model", {{"type", "WordLevel"}, {"vocab", {{"?", 0}}}, {"unk_token", "?"}}}};
-}
-
-ErrorDetail error_of(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 int64_t peak_bytes() {

@@ -1,6 +1,5 @@
 // Tests those limits in docs/tokenizers.md that need large files or long texts.
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,25 +12,17 @@
 
 #include "base/json.h"
 #include "cpu_seconds.h"
+#include "support/error_of.h"
 #include "support/temp_dir.h"
 
 namespace encode {
 namespace {
 
+using testing::error_of;
 using ::testing::HasSubstr;
 
 std::string family_file(const std::string& name) {
   return testing::read_bytes(testing::test_data("tokenizer/" + name + "/tokenizer.json"));
-}
-
-ErrorDetail error_of(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const Error& error) {
-    return error.detail();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 std::unique_ptr<Tokenizer> load(const std::string& text) {

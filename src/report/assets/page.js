@@ -150,15 +150,16 @@
         }}}}),
     }));
     if (report.timeline.length < 2) return;
-    const since = (stage, at) => report.timeline[at].stages[stage] - (at > 0 ? report.timeline[at - 1].stages[stage] : 0);
+    const since = (at) => Object.fromEntries(stages.map((stage) =>
+      [stage, report.timeline[at].stages[stage] - (at > 0 ? report.timeline[at - 1].stages[stage] : 0)]));
     const shown = stages.filter((stage) => report.timeline.some((point) => point.stages[stage] > 0));
     if (shown.length === 0) return;
     // One stage takes nearly all the time, so the axis is logarithmic. It ends at `least`.
     const least = 1e-4;
     lines(card(grid, 'Stages over time', 'Since the sample before, as a share of the time of the encoding thread, on a logarithmic axis'),
       'stages over time', shown.map((stage) => ({label: stage, value: (point, at) => {
-        const whole = threads[0].reduce((sum, one) => sum + since(one, at), 0);
-        return whole > 0 ? Math.max(least, since(stage, at) / whole) : null;
+        const spent = since(at), whole = encoding(spent);
+        return whole > 0 ? Math.max(least, spent[stage] / whole) : null;
       }})), (share) => (share > least ? '' : 'at most ') + percent(share),
       () => ({type: 'logarithmic', min: least, ticks: {color: colour('soft'), font: {size: 11}, padding: 6,
         callback: (share) => Math.abs(Math.log10(share) % 1) < 1e-9 ? percent(share) : null}}));
