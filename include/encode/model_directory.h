@@ -174,9 +174,8 @@ ModelDirectory open_model_directory(const std::string& path);
 // "model.changed" for a file with other content. Another inode or time stamp alone is no error.
 ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected);
 
-// Reads the files that the tokenizer is loaded from: the first of kTokenizerFiles that the
-// directory has. Throws the errors of open_model_directory(). If there is no such file, `path` of
-// the result is "".
+// Reads the files that the tokenizer is made from. Of a StaticEmbedding, only tokenizer.json
+// counts. Throws the errors of open_model_directory() and make_tokenizer_source().
 TokenizerSource read_tokenizer_source(const ModelDirectory& directory);
 
 // The longest sequence, in tokens, if neither the model nor the user states a limit. T5, for

@@ -101,8 +101,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 // add_eos_token of tokenizer_config.json apply. Throws what load_tokenizer() throws.
 std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source);
 
-// Reads the files of find_tokenizer_file(model_dir) and loads the tokenizer from them. Throws what
-// load_tokenizer() throws.
+// Reads the files of a tokenizer from a directory and loads the tokenizer from them. Throws what
+// load_tokenizer() and make_tokenizer_source() throw.
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir);
 
 }  // namespace encode

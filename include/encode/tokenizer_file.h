@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -13,15 +15,6 @@ namespace encode {
 // tokenizer.json are sentencepiece models. The fingerprint contains each of them that exists.
 inline constexpr std::array<const char*, 5> kTokenizerFiles = {
     "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
-
-// The content of the files that a tokenizer is loaded from.
-struct TokenizerSource {
-  std::string folder;   // the directory, for messages
-  std::string path;     // of the file, for messages; its suffix says which kind it is; "": no file
-  std::string content;  // of the file
-  std::string config_path;            // of tokenizer_config.json, for messages
-  std::optional<std::string> config;  // its content; nullopt if it does not apply
-};
 
 // The file beside a tokenizer that says on which side a row is truncated and, for a sentencepiece
 // model, which special tokens are added.
@@ -36,9 +29,30 @@ inline constexpr std::array<const char*, 6> kFilesBesideTokenizer = {
 // The most bytes of a tokenizer file.
 inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
 
-// The path of the first of kTokenizerFiles that `model_dir` has; "" if it has none of them. Throws
-// Error "tokenizer.file" if the file system does not say whether a file exists.
-std::string find_tokenizer_file(const std::string& model_dir);
+// The content of everything that a tokenizer is made from.
+struct TokenizerSource {
+  std::string folder;  // the directory, for messages
+  // By name, the content of each of kTokenizerFiles and kFilesBesideTokenizer that applies.
+  std::map<std::string, std::string> files;
+  // "model_type" and "tokenizer_class" of config.json; "" if it does not have them or there is no
+  // config.json. They decide the class of the tokenizer if tokenizer_config.json does not state it.
+  std::string model_type;
+  std::string tokenizer_class;
+
+  // Returns the content of a file, or null if the source does not have it.
+  const std::string* find(const std::string& name) const;
+  std::string path_of(const std::string& name) const { return folder + "/" + name; }
+};
+
+// Makes a source from the files of a directory. `read` returns the content of the file of a name,
+// or nullopt if the directory does not have it. Throws what `read` throws, and Error kConfig
+// "tokenizer.format" if config.json is malformed.
+TokenizerSource make_tokenizer_source(
+    const std::string& folder,
+    const std::function<std::optional<std::string>(const std::string& name)>& read);
+
+// Returns the name of the first of kTokenizerFiles that the source has; "" if it has none of them.
+std::string tokenizer_file_of(const TokenizerSource& source);
 
 // Returns true if a file of this name is loaded as a sentencepiece model. The token ids of a
 // sentencepiece model may depend on sentencepiece_version(); the ids of a tokenizer.json do not.

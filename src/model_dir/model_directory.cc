@@ -170,19 +170,13 @@ ModelDirectory open_model_directory(const std::string& path, std::vector<FileHas
 
 TokenizerSource read_tokenizer_source(const ModelDirectory& directory) {
   const ModelFolder folder = transformer_folder(directory);
-  TokenizerSource source;
-  source.folder = folder.path();
-  const auto* const file = std::find_if(kTokenizerFiles.begin(), kTokenizerFiles.end(),
-                                        [&](const char* name) { return folder.has(name); });
-  if (file == kTokenizerFiles.end()) return source;
-  source.path = folder.path_of(*file);
-  source.content = folder.read_text(*file, kMaxTokenizerBytes, "tokenizer.file");
   // sentence-transformers reads only the tokenizer.json of a StaticEmbedding.
-  if (directory.model_type == kStaticEmbedding) return source;
-  source.config_path = folder.path_of(kTokenizerConfigFile);
-  if (folder.has(kTokenizerConfigFile))
-    source.config = folder.read_text(kTokenizerConfigFile, kMaxTokenizerBytes, "tokenizer.file");
-  return source;
+  const bool is_static = directory.model_type == kStaticEmbedding;
+  return make_tokenizer_source(
+      folder.path(), [&](const std::string& name) -> std::optional<std::string> {
+        if ((is_static && name != "tokenizer.json") || !folder.has(name)) return std::nullopt;
+        return folder.read_text(name, kMaxTokenizerBytes, "tokenizer.file");
+      });
 }
 
 }  // namespace encode

@@ -90,7 +90,8 @@ class Surveys {
     if (known != tokenizers_.end()) return known->second.get();
     TokenizerSource source = read_tokenizer_source(directory);
     std::unique_ptr<Tokenizer> loaded;
-    if (!source.path.empty()) loaded = load_document_tokenizer(std::move(source), directory);
+    if (!tokenizer_file_of(source).empty())
+      loaded = load_document_tokenizer(std::move(source), directory);
     return tokenizers_.emplace(path, std::move(loaded)).first->second.get();
   }
 

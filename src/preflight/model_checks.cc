@@ -106,7 +106,7 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
       findings.yellow("model", warning, "see docs/models.md");
     findings.guard("tokenizer", [&] {
       TokenizerSource source = read_tokenizer_source(directory);
-      if (source.path.empty()) {
+      if (tokenizer_file_of(source).empty()) {
         findings.yellow("tokenizer", "the model directory has no tokenizer",
                         "rows must be token ids; otherwise download the whole directory again");
         return;

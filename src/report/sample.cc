@@ -42,7 +42,8 @@ class TokenCounter {
                   .add_special_tokens = directory.add_special_tokens,
                   .count_lost_tokens = false};
       TokenizerSource source = read_tokenizer_source(directory);
-      if (!source.path.empty()) tokenizer_ = load_document_tokenizer(std::move(source), directory);
+      if (!tokenizer_file_of(source).empty())
+        tokenizer_ = load_document_tokenizer(std::move(source), directory);
     } catch (const Error& error) {
       problem_ = fmt::format("{} ({})", error.detail().what, error.detail().where);
     }

@@ -1,6 +1,7 @@
 #include "encode/tokenizer.h"
 
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 
 #include "encode/error.h"
@@ -9,7 +10,7 @@
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "tokenizer/load/tokenizer_config.h"
-#include "tokenizer/load/tokenizer_json.h"
+#include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/models/sentencepiece.h"
 #include "tokenizer/refusal.h"
 
@@ -18,17 +19,13 @@ namespace {
 
 constexpr std::string_view kFileCode = "tokenizer.file";
 
-// Returns an empty path if the directory has no tokenizer.
 TokenizerSource read_source(const std::string& model_dir) {
-  TokenizerSource source;
-  source.folder = model_dir;
-  source.path = find_tokenizer_file(model_dir);
-  if (source.path.empty()) return source;
-  source.content = read_file(source.path, kMaxTokenizerBytes, kFileCode);
-  source.config_path = fmt::format("{}/{}", model_dir, kTokenizerConfigFile);
-  if (path_exists(source.config_path, kFileCode))
-    source.config = read_file(source.config_path, kMaxTokenizerBytes, kFileCode);
-  return source;
+  return make_tokenizer_source(model_dir,
+                               [&](const std::string& name) -> std::optional<std::string> {
+                                 const std::string path = fmt::format("{}/{}", model_dir, name);
+                                 if (!path_exists(path, kFileCode)) return std::nullopt;
+                                 return read_file(path, kMaxTokenizerBytes, kFileCode);
+                               });
 }
 
 }  // namespace
@@ -36,11 +33,12 @@ TokenizerSource read_source(const std::string& model_dir) {
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file) {
   std::string content = read_file(file, kMaxTokenizerBytes, kFileCode);
   if (is_sentencepiece_file(file)) return load_sentencepiece(content, file, {});
-  return load_tokenizer_json(std::move(content), file, std::nullopt);
+  return build_tokenizer(read_tokenizer_json(std::move(content), file));
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
-  if (source.path.empty()) {
+  const std::string file = tokenizer_file_of(source);
+  if (file.empty()) {
     throw Error(
         {.exit_code = ExitCode::kNoInput,
          .code = std::string(kFileCode),
@@ -51,15 +49,18 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
          .hint = "save the tokenizer with transformers' save_pretrained(), which writes "
                  "tokenizer.json"});
   }
-  const bool is_sentencepiece = is_sentencepiece_file(source.path);
+  const std::string path = source.path_of(file);
+  const bool is_sentencepiece = is_sentencepiece_file(file);
   TokenizerConfig config;
-  if (source.config) {
-    config = read_tokenizer_config(*source.config, source.config_path,
+  if (const std::string* text = source.find(kTokenizerConfigFile)) {
+    config = read_tokenizer_config(*text, source.path_of(kTokenizerConfigFile),
                                    is_sentencepiece ? ConfiguredTokenizer::kSentencePiece
                                                     : ConfiguredTokenizer::kTokenizerJson);
   }
-  if (is_sentencepiece) return load_sentencepiece(source.content, source.path, config);
-  return load_tokenizer_json(std::move(source.content), source.path, config.truncation_side);
+  std::string content = std::move(source.files.at(file));
+  if (is_sentencepiece) return load_sentencepiece(content, path, config);
+  return build_tokenizer(read_tokenizer_json(std::move(content), path),
+                         {.truncation_side = config.truncation_side});
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {

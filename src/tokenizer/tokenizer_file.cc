@@ -1,13 +1,46 @@
 #include "encode/tokenizer_file.h"
 
-#include "base/path_kind.h"
+#include <utility>
+
+#include "base/json.h"
 
 namespace encode {
+namespace {
 
-std::string find_tokenizer_file(const std::string& model_dir) {
+constexpr const char* kConfigFile = "config.json";
+constexpr JsonLimits kConfigLimits{.max_bytes = 1 << 20, .max_depth = 32};
+
+}  // namespace
+
+const std::string* TokenizerSource::find(const std::string& name) const {
+  const auto found = files.find(name);
+  return found == files.end() ? nullptr : &found->second;
+}
+
+TokenizerSource make_tokenizer_source(
+    const std::string& folder,
+    const std::function<std::optional<std::string>(const std::string& name)>& read) {
+  TokenizerSource source;
+  source.folder = folder;
+  const auto add = [&](const char* name) {
+    if (std::optional<std::string> content = read(name))
+      source.files.emplace(name, std::move(*content));
+  };
+  for (const char* name : kTokenizerFiles) add(name);
+  for (const char* name : kFilesBesideTokenizer) add(name);
+  if (const std::optional<std::string> text = read(kConfigFile)) {
+    const std::string where = source.path_of(kConfigFile);
+    const Json json = parse_json(*text, kConfigLimits, where, "tokenizer.format");
+    const JsonFields fields(json, where, "tokenizer.format");
+    source.model_type = fields.string_or("model_type", "");
+    source.tokenizer_class = fields.string_or("tokenizer_class", "");
+  }
+  return source;
+}
+
+std::string tokenizer_file_of(const TokenizerSource& source) {
   for (const char* name : kTokenizerFiles) {
-    const std::string path = model_dir + "/" + name;
-    if (path_exists(path, "tokenizer.file")) return path;
+    if (source.files.contains(name)) return name;
   }
   return "";
 }

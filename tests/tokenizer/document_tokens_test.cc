@@ -34,8 +34,7 @@ class DocumentTokens : public ::testing::Test {
     directory.late_interaction = LateInteraction{marker, {}, ""};
     TokenizerSource source;
     source.folder = "MODEL";
-    source.path = "tokenizer.json";
-    source.content = word_tokenizer(special_tokens);
+    source.files["tokenizer.json"] = word_tokenizer(special_tokens);
     return load_document_tokenizer(source, directory);
   }
 

@@ -25,8 +25,9 @@ using Ids = std::vector<int32_t>;
 // Writes the tokenizer of a recorded item into `dir`, with the sides that the item states.
 void write_tokenizer(const Json& item, const testing::TempDir& dir) {
   const std::string source = tokenizer_data(item["family"].get<std::string>());
-  const std::string file = find_tokenizer_file(source);
-  std::string content = testing::read_bytes(file);
+  const bool has_json = std::filesystem::exists(source + "/tokenizer.json");
+  const std::string file = has_json ? "tokenizer.json" : "tokenizer.model";
+  std::string content = testing::read_bytes(fmt::format("{}/{}", source, file));
   Json config = Json::object();
   if (is_sentencepiece_file(file)) {
     config = Json::parse(testing::read_bytes(source + "/tokenizer_config.json"));
@@ -38,7 +39,7 @@ void write_tokenizer(const Json& item, const testing::TempDir& dir) {
     content = tokenizer.dump();
   }
   if (item.contains("side")) config["truncation_side"] = item["side"];
-  dir.write(std::filesystem::path(file).filename().string(), content);
+  dir.write(file, content);
   dir.write("tokenizer_config.json", config.dump());
 }
 

@@ -116,14 +116,14 @@ TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesT
 }
 
 TEST(SentencePieceModelTest, TheFileOfADirectoryIsTokenizerJsonBeforeAnySentencepieceModel) {
-  const testing::TempDir dir;
-  EXPECT_EQ(find_tokenizer_file(dir.path()), "");
-  const std::string model = dir.write("spm.model", "");
-  EXPECT_EQ(find_tokenizer_file(dir.path()), model);
-  EXPECT_TRUE(is_sentencepiece_file(model));
-  const std::string json = dir.write("tokenizer.json", "");
-  EXPECT_EQ(find_tokenizer_file(dir.path()), json);
-  EXPECT_FALSE(is_sentencepiece_file(json));
+  TokenizerSource source;
+  EXPECT_EQ(tokenizer_file_of(source), "");
+  source.files["spm.model"] = "";
+  EXPECT_EQ(tokenizer_file_of(source), "spm.model");
+  EXPECT_TRUE(is_sentencepiece_file("spm.model"));
+  source.files["tokenizer.json"] = "";
+  EXPECT_EQ(tokenizer_file_of(source), "tokenizer.json");
+  EXPECT_FALSE(is_sentencepiece_file("tokenizer.json"));
 }
 
 TEST(SentencePieceModelTest, OfPairsWithEqualScoresTheLeftmostIsMerged) {

@@ -1,6 +1,3 @@
-#include "tokenizer/load/tokenizer_json.h"
-
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -11,14 +8,8 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "tokenizer/load/component.h"
-#include "tokenizer/load/load_added_tokens.h"
-#include "tokenizer/load/load_model.h"
-#include "tokenizer/load/load_normalizer.h"
-#include "tokenizer/load/load_post_processor.h"
-#include "tokenizer/load/load_pre_tokenizer.h"
 #include "tokenizer/load/merge_loader.h"
-#include "tokenizer/load/model_json.h"
+#include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/refusal.h"
 
 namespace encode {
@@ -59,13 +50,8 @@ class DocumentReader {
       refuse_format("the file has no model", where_, "a key 'model'", "other keys only");
   }
 
-  // Returns null if the file does not have the field, or has null as its value.
-  const Json* part(const std::string& key) const {
-    const auto found = parts_.find(key);
-    return found == parts_.end() || found->second.is_null() ? nullptr : &found->second;
-  }
-  const std::map<std::string, Json>& parts() const { return parts_; }
-  const ModelJson& model() const { return model_; }
+  // Call it once, after read().
+  TokenizerDocument take() { return {std::move(parts_), std::move(model_), std::move(where_)}; }
 
  private:
   // Refuses a text that is not JSON, or a value at place_ that has another type than expected.
@@ -203,113 +189,35 @@ class DocumentReader {
   size_t vocabulary_bytes_ = 0;
 };
 
-// Returns the spelling of each id. Throws Error (kConfig) if two tokens have the same id.
-TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<AddedToken>& added,
-                           const std::string& where) {
-  int32_t max_id = vocabulary.max_id();
-  for (const AddedToken& token : added) max_id = std::max(max_id, token.id);
-  std::vector<std::string_view> tokens(static_cast<size_t>(max_id + 1));
-  std::vector<bool> taken(tokens.size());
-  for (const auto& entry : vocabulary.entries()) {
-    const auto id = static_cast<size_t>(entry.id);
-    if (taken[id]) {
-      refuse_format("two tokens share an id", where, "distinct ids",
-                    fmt::format("{}, {} and {}", id, quoted_token(tokens[id]),
-                                quoted_token(vocabulary.token(entry))));
-    }
-    taken[id] = true;
-    tokens[id] = vocabulary.token(entry);
-  }
-  for (const AddedToken& token : added) tokens[static_cast<size_t>(token.id)] = token.content;
-  return TokenSpellings(tokens);
-}
-
-void check_special_ids(const SpecialTokens& special, size_t vocab_size, const std::string& where) {
-  for (const auto* side : {&special.prefix, &special.suffix}) {
-    for (const int32_t id : *side) {
-      if (static_cast<size_t>(id) >= vocab_size) {
-        refuse_format("the post-processor uses an id outside of the vocabulary", where,
-                      fmt::format("below {}", vocab_size), fmt::to_string(id));
-      }
+void check_keys(const TokenizerDocument& document) {
+  static const std::set<std::string, std::less<>> kKnown = {
+      "version",    "truncation",    "padding",        "added_tokens",
+      "normalizer", "pre_tokenizer", "post_processor", "decoder"};
+  for (const auto& [key, value] : document.parts) {
+    if (!kKnown.contains(key)) {
+      refuse_unsupported(
+          fmt::format("key {} is not supported", quoted_token(key)), document.where,
+          {.expected = fmt::format("only the keys: model, {}", fmt::join(kKnown, ", ")),
+           .found = quoted_token(key)});
     }
   }
-}
-
-// Returns the "direction" of the truncation that the file states. Its other fields do not count.
-TruncationSide stated_truncation_side(const Json* json, const std::string& where) {
-  if (json == nullptr) return TruncationSide::kRight;
-  const JsonFields fields(*json, where + ": truncation", std::string(kTokenizerFormat));
-  const auto direction = json->find("direction");
-  if (direction == json->end() || *direction == "Right") return TruncationSide::kRight;
-  if (*direction == "Left") return TruncationSide::kLeft;
-  fields.refuse("direction", "\"Left\" or \"Right\"", preview(direction->dump()));
-}
-
-std::string part_type(const Json* part) {
-  return part == nullptr ? std::string("none") : part->value("type", "");
-}
-
-PipelineParts build_parts(const DocumentReader& reader, const std::string& where) {
-  PipelineParts parts;
-  if (const Json* json = reader.part("normalizer"); json != nullptr) {
-    parts.normalizer = load_normalizer({*json, where + ": normalizer"});
+  if (const Json* version = document.part("version"); version != nullptr && *version != "1.0") {
+    refuse_unsupported(
+        fmt::format("tokenizer.json version {} is not supported", preview(version->dump())),
+        document.where, {.expected = "version \"1.0\"", .found = preview(version->dump())});
   }
-  bool byte_level = false;
-  if (const Json* json = reader.part("pre_tokenizer"); json != nullptr) {
-    LoadedPreTokenizer loaded =
-        load_pre_tokenizer({*json, where + ": pre_tokenizer"}, model_takes_bytes(reader.model()));
-    parts.pre_tokenizer = std::move(loaded.pre_tokenizer);
-    byte_level = loaded.byte_level;
-  }
-  parts.model = build_model(reader.model(), byte_level, where + ": model");
-  AddedTokens added = load_added_tokens(reader.part("added_tokens"), parts.normalizer.get(),
-                                        reader.model().vocabulary, where);
-  parts.raw_tokens = std::move(added.raw);
-  parts.normalized_tokens = std::move(added.normalized);
-  parts.tokens = list_tokens(reader.model().vocabulary, added.list, where);
-  if (const Json* json = reader.part("post_processor"); json != nullptr) {
-    parts.row_form.special = load_post_processor({*json, where + ": post_processor"});
-    check_special_ids(parts.row_form.special, parts.tokens.size(), where + ": post_processor");
-  }
-  parts.description = fmt::format(
-      "{}, {} tokens, normalizer {}, pre-tokenizer {}, post-processor {}", parts.model->name(),
-      parts.tokens.size(), part_type(reader.part("normalizer")),
-      part_type(reader.part("pre_tokenizer")), part_type(reader.part("post_processor")));
-  return parts;
 }
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_tokenizer_json(std::string text, const std::string& where,
-                                               std::optional<TruncationSide> side) {
-  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+TokenizerDocument read_tokenizer_json(std::string text, const std::string& where) {
+  std::string padded = std::move(text);  // freed when this function returns
+  padded.reserve(padded.size() + simdjson::SIMDJSON_PADDING);
   DocumentReader reader(where);
-  reader.read(text);
-  // Frees the text before the model is built, because it is the largest part of the memory that
-  // loading needs.
-  text = {};
-  static const std::set<std::string, std::less<>> kKnown = {
-      "version",    "truncation",    "padding",        "added_tokens",
-      "normalizer", "pre_tokenizer", "post_processor", "decoder"};
-  for (const auto& [key, value] : reader.parts()) {
-    if (!kKnown.contains(key))
-      refuse_unsupported(
-          fmt::format("key {} is not supported", quoted_token(key)), where,
-          {.expected = fmt::format("only the keys: model, {}", fmt::join(kKnown, ", ")),
-           .found = quoted_token(key)});
-  }
-  if (const Json* version = reader.part("version"); version != nullptr && *version != "1.0") {
-    refuse_unsupported(
-        fmt::format("tokenizer.json version {} is not supported", preview(version->dump())), where,
-        {.expected = "version \"1.0\"", .found = preview(version->dump())});
-  }
-  // The file's own side is checked even if it does not count, as in transformers.
-  const TruncationSide stated = stated_truncation_side(reader.part("truncation"), where);
-  PipelineParts parts = build_parts(reader, where);
-  parts.row_form.truncation = side.value_or(stated);
-  if (parts.row_form.truncation == TruncationSide::kLeft)
-    parts.description += ", truncation on the left";
-  return make_pipeline(std::move(parts));
+  reader.read(padded);
+  TokenizerDocument document = reader.take();
+  check_keys(document);
+  return document;
 }
 
 }  // namespace encode

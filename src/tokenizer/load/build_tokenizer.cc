@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "tokenizer/load/load_added_tokens.h"
+#include "tokenizer/load/load_model.h"
+#include "tokenizer/load/load_normalizer.h"
+#include "tokenizer/load/load_post_processor.h"
+#include "tokenizer/load/load_pre_tokenizer.h"
+#include "tokenizer/load/tokenizer_document.h"
+#include "tokenizer/refusal.h"
+
+namespace encode {
+namespace {
+
+// Returns the spelling of each id. Throws Error (kConfig) if two tokens have the same id.
+TokenSpellings list_tokens(const Vocabulary& vocabulary, const std::vector<AddedToken>& added,
+                           const std::string& where) {
+  int32_t max_id = vocabulary.max_id();
+  for (const AddedToken& token : added) max_id = std::max(max_id, token.id);
+  std::vector<std::string_view> tokens(static_cast<size_t>(max_id + 1));
+  std::vector<bool> taken(tokens.size());
+  for (const auto& entry : vocabulary.entries()) {
+    const auto id = static_cast<size_t>(entry.id);
+    if (taken[id]) {
+      refuse_format("two tokens share an id", where, "distinct ids",
+                    fmt::format("{}, {} and {}", id, quoted_token(tokens[id]),
+                                quoted_token(vocabulary.token(entry))));
+    }
+    taken[id] = true;
+    tokens[id] = vocabulary.token(entry);
+  }
+  for (const AddedToken& token : added) tokens[static_cast<size_t>(token.id)] = token.content;
+  return TokenSpellings(tokens);
+}
+
+void check_special_ids(const SpecialTokens& special, size_t vocab_size, const std::string& where) {
+  for (const auto* side : {&special.prefix, &special.suffix}) {
+    for (const int32_t id : *side) {
+      if (static_cast<size_t>(id) >= vocab_size) {
+        refuse_format("the post-processor uses an id outside of the vocabulary", where,
+                      fmt::format("below {}", vocab_size), fmt::to_string(id));
+      }
+    }
+  }
+}
+
+// Returns the "direction" of the truncation that the file states. Its other fields do not count.
+TruncationSide stated_truncation_side(const Json* json, const std::string& where) {
+  if (json == nullptr) return TruncationSide::kRight;
+  const JsonFields fields(*json, where + ": truncation", std::string(kTokenizerFormat));
+  const auto direction = json->find("direction");
+  if (direction == json->end() || *direction == "Right") return TruncationSide::kRight;
+  if (*direction == "Left") return TruncationSide::kLeft;
+  fields.refuse("direction", "\"Left\" or \"Right\"", preview(direction->dump()));
+}
+
+std::string part_type(const Json* part) {
+  return part == nullptr ? std::string("none") : part->value("type", "");
+}
+
+PipelineParts build_parts(const TokenizerDocument& document) {
+  const std::string& where = document.where;
+  PipelineParts parts;
+  if (const Json* json = document.part("normalizer"); json != nullptr) {
+    parts.normalizer = load_normalizer({*json, where + ": normalizer"});
+  }
+  bool byte_level = false;
+  if (const Json* json = document.part("pre_tokenizer"); json != nullptr) {
+    LoadedPreTokenizer loaded =
+        load_pre_tokenizer({*json, where + ": pre_tokenizer"}, model_takes_bytes(document.model));
+    parts.pre_tokenizer = std::move(loaded.pre_tokenizer);
+    byte_level = loaded.byte_level;
+  }
+  parts.model = build_model(document.model, byte_level, where + ": model");
+  AddedTokens added = load_added_tokens(document.part("added_tokens"), parts.normalizer.get(),
+                                        document.model.vocabulary, where);
+  parts.raw_tokens = std::move(added.raw);
+  parts.normalized_tokens = std::move(added.normalized);
+  parts.tokens = list_tokens(document.model.vocabulary, added.list, where);
+  if (const Json* json = document.part("post_processor"); json != nullptr) {
+    parts.row_form.special = load_post_processor({*json, where + ": post_processor"});
+    check_special_ids(parts.row_form.special, parts.tokens.size(), where + ": post_processor");
+  }
+  parts.description = fmt::format(
+      "{}, {} tokens, normalizer {}, pre-tokenizer {}, post-processor {}", parts.model->name(),
+      parts.tokens.size(), part_type(document.part("normalizer")),
+      part_type(document.part("pre_tokenizer")), part_type(document.part("post_processor")));
+  return parts;
+}
+
+}  // namespace
+
+const Json* TokenizerDocument::part(const std::string& key) const {
+  const auto found = parts.find(key);
+  return found == parts.end() || found->second.is_null() ? nullptr : &found->second;
+}
+
+std::unique_ptr<Tokenizer> build_tokenizer(TokenizerDocument document,
+                                           const BuildOptions& options) {
+  // The document's own side is checked even if it does not count, as in transformers.
+  const TruncationSide stated = stated_truncation_side(document.part("truncation"), document.where);
+  PipelineParts parts = build_parts(document);
+  parts.row_form.truncation = options.truncation_side.value_or(stated);
+  if (parts.row_form.truncation == TruncationSide::kLeft)
+    parts.description += ", truncation on the left";
+  return make_pipeline(std::move(parts));
+}
+
+}  // namespace encode

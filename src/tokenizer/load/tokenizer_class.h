@@ -1,0 +1,78 @@
+// The class of a tokenizer in transformers. It decides which files beside tokenizer.json change the
+// ids, and how a tokenizer is made from the older files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "encode/tokenizer_file.h"
+
+namespace encode {
+
+// The classes that an embedding model uses. A class counts with and without the ending "Fast".
+enum class TokenizerClass : uint8_t {
+  kUnknown,  // a class that is not in the table, or none
+  kAlbert,
+  kBart,
+  kBert,
+  kBigBird,
+  kBloom,
+  kCamembert,
+  kCodeGen,
+  kCodeLlama,
+  kCohere,
+  kConvBert,
+  kDeberta,
+  kDebertaV2,
+  kDistilBert,
+  kElectra,
+  kEsm,
+  kFunnel,
+  kGemma,
+  kGpt2,
+  kGptNeoX,
+  kLayoutLM,
+  kLlama,
+  kLongformer,
+  kMBart,
+  kMBart50,
+  kMobileBert,
+  kMpnet,
+  kMt5,
+  kNllb,
+  kPreTrained,  // PreTrainedTokenizerFast, TokenizersBackend: tokenizer.json as it is
+  kQwen2,
+  kRemBert,
+  kRoberta,
+  kSqueezeBert,
+  kT5,
+  kXlm,
+  kXlmRoberta,
+};
+
+// A row of the table of classes.
+struct TokenizerClassRow {
+  TokenizerClass value;
+  std::string_view name;  // without "Fast"
+  // The values of "model_type" for which transformers 4.57.6 takes the class if no file states one
+  // (TOKENIZER_MAPPING_NAMES of models/auto/tokenization_auto.py).
+  std::vector<std::string_view> model_types;
+};
+std::span<const TokenizerClassRow> tokenizer_classes();
+
+// Which class AutoTokenizer takes, and why.
+struct ChosenClass {
+  TokenizerClass value = TokenizerClass::kUnknown;
+  std::string name;   // as it is stated; "" if there is no class
+  std::string where;  // what states it, for messages: "tokenizer_config.json: tokenizer_class"
+};
+
+// Returns the class of a tokenizer: the one that tokenizer_config.json states (`stated`, "" if it
+// states none), else the one that config.json states, else the one of its model_type. Does not
+// throw Error.
+ChosenClass choose_tokenizer_class(const TokenizerSource& source, const std::string& stated);
+
+}  // namespace encode
