@@ -306,6 +306,10 @@ std::vector<ErrorCodes> make_table() {
       {{"tokenizer.format", "tokenizer.late_interaction", "tokenizer.unsupported"},
        "78",
        "the tokenizer is malformed, is not supported, or lacks a token that its model names"},
+      {{"tokenizer.special_tokens"},
+       "78",
+       "the files of a tokenizer contradict each other about special tokens, and no rule decides; "
+       "the error names both values"},
       {{"tokenizer.growth"},
        "65",
        "the normalizers and pre-tokenizers would make a text far too long; the error names the row "

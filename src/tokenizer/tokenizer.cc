@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "tokenizer/load/append_eos.h"
 #include "tokenizer/load/tokenizer_config.h"
 #include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/models/sentencepiece.h"
@@ -59,8 +60,10 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
   }
   std::string content = std::move(source.files.at(file));
   if (is_sentencepiece) return load_sentencepiece(content, path, config);
-  return build_tokenizer(read_tokenizer_json(std::move(content), path),
-                         {.truncation_side = config.truncation_side});
+  TokenizerDocument document = read_tokenizer_json(std::move(content), path);
+  const bool by_class = source.rules.special_tokens == SpecialTokensRule::kByClass;
+  if (by_class && source.rules.recipe == TokenizerRecipe::kAppendEos) append_eos(document, source);
+  return build_tokenizer(std::move(document), {.truncation_side = config.truncation_side});
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {
