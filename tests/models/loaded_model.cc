@@ -22,7 +22,7 @@ LoadedModel::LoadedModel(const std::string& folder, ProductFormat format)
                                                 .products = {.format = format},
                                                 .fp8 = &fp8_,
                                                 .max_positions = 64,
-                                                .causal = std::nullopt})) {}
+                                                .causal = directory_.recipe_causal})) {}
 
 at::Tensor LoadedModel::forward(const PackedBatch& batch) const {
   const c10::InferenceMode inference;

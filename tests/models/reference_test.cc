@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "t5_gated", "mt5", "umt5", "llama", "llama_bidirectional",
                       "llama_rope_llama3", "llama_rope_linear", "llama_rope_dynamic",
                       "llama_rope_yarn", "mistral", "mistral_window", "qwen2",
-                      "qwen2_bidirectional", "qwen2_window", "qwen3", "gemma", "gemma2", "gemma3",
+                      "qwen2_bidirectional", "gte_qwen2", "qwen2_window", "qwen3", "gemma", "gemma2", "gemma3",
                       "embedding_gemma", "gte_new", "jina_bert", "nomic_bert_moe"),
     [](const auto& param) { return std::string(param.param); });
 
