@@ -19,7 +19,7 @@ namespace encode {
 
 struct Fingerprint {
   // Must be increased if a new version of encode computes other bits from the same fields.
-  static constexpr int64_t kVersion = 8;
+  static constexpr int64_t kVersion = 9;
   // Must be increased if a new version of encode computes other bits from the same token ids. The
   // keys of the embedding cache have it.
   static constexpr int64_t kNumericsVersion = 1;
@@ -59,6 +59,10 @@ int64_t version_of(std::string_view text);
 // Returns whether the last step scales every vector to norm 1. It also reads fingerprints of older
 // versions. Throws as without_input() does.
 bool says_normalized(const std::string& text);
+
+// Returns whether the Python code of the model was ignored. It also reads fingerprints of other
+// versions. Throws as without_input() does.
+bool says_custom_code_ignored(const std::string& text);
 
 // Returns one line for each field that differs, at most 20 lines. A line has the path of the field:
 // "input.sha256: cache has ab.., this run has cd..". If the fingerprints have different versions,

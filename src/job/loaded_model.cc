@@ -42,7 +42,8 @@ std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit,
   const bool has_texts = unit.scan.tokenized < unit.scan.rows;
   const bool has_skip_list = late && !late->skip_words.empty();  // it is words of the vocabulary
   if (!has_texts && !has_skip_list) return nullptr;
-  return load_document_tokenizer(read_tokenizer_source(directory), directory);
+  return load_document_tokenizer(read_tokenizer_source(directory, unit.effective.tokenizer),
+                                 directory);
 }
 
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit) {
@@ -82,7 +83,8 @@ void ModelKeeper::load(int64_t unit_number) {
   options.alive();
   model_.reset();
   auto model = std::make_unique<LoadedModel>();
-  model->directory = open_model_directory(unit.model_path, unit.model_files);
+  model->directory = open_model_directory(unit.model_path, unit.model_files,
+                                          custom_code_policy(unit.effective.ignore_custom_code));
   model->effective = unit.effective;
   model->tokenizer = load_tokenizer_for(unit, model->directory);
   options.alive();

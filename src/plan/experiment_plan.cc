@@ -31,6 +31,10 @@ struct SurveyedStream {
   TextSurvey survey;
 };
 
+ModelDirectory open(const StreamConfig& stream, const std::string& path) {
+  return open_model_directory(path, custom_code_policy(stream.result.ignore_custom_code));
+}
+
 class Surveys {
  public:
   explicit Surveys(const PlanRequest& request) : request_(request) {}
@@ -38,7 +42,7 @@ class Surveys {
   SurveyedStream survey(const StreamConfig& stream) {
     refuse_standard_input(stream);
     const std::string path = resolve_model(stream.result.model, stream.result.revision);
-    if (!models_.contains(path)) models_.emplace(path, open_model_directory(path));
+    if (!models_.contains(path)) models_.emplace(path, open(stream, path));
     const ModelDirectory& directory = models_.at(path);
     SurveyedStream found;
     found.config = &stream;
@@ -47,7 +51,7 @@ class Surveys {
     found.request = memory_request(directory, effective);
     found.request.prefetch_bytes = stream.speed.prefetch_bytes;
     found.survey =
-        survey_texts(stream.input, {.tokenizer = tokenizer_of(path, directory),
+        survey_texts(stream.input, {.tokenizer = tokenizer_of(path, effective.tokenizer),
                                     .tokenize = {.max_length = effective.max_length,
                                                  .add_special_tokens = directory.add_special_tokens,
                                                  .count_lost_tokens = false},
@@ -85,10 +89,12 @@ class Surveys {
   }
 
   // Returns nullptr if the directory has no tokenizer: then every row must be token ids.
-  const Tokenizer* tokenizer_of(const std::string& path, const ModelDirectory& directory) {
+  // All streams have the same `rules`.
+  const Tokenizer* tokenizer_of(const std::string& path, const TokenizerRules& rules) {
     const auto known = tokenizers_.find(path);
     if (known != tokenizers_.end()) return known->second.get();
-    TokenizerSource source = read_tokenizer_source(directory);
+    const ModelDirectory& directory = models_.at(path);
+    TokenizerSource source = read_tokenizer_source(directory, rules);
     std::unique_ptr<Tokenizer> loaded;
     if (!tokenizer_file_of(source).empty())
       loaded = load_document_tokenizer(std::move(source), directory);
@@ -292,7 +298,7 @@ ExperimentPlan Planner::plan() {
   for (const StreamConfig& stream : request_.config.streams) {
     const std::string path = resolve_model(stream.result.model, stream.result.revision);
     // Before the texts are read, because that may take a while.
-    const ModelDirectory directory = open_model_directory(path);
+    const ModelDirectory directory = open(stream, path);
     for (const PlannedDevice& device : devices)
       require_memory(memory_request(directory, effective_result(directory, stream.result)),
                      limit_of(device), path);

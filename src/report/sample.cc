@@ -34,14 +34,15 @@ class TokenCounter {
   explicit TokenCounter(const ResultOptions& options) {
     try {
       const ModelDirectory directory =
-          open_model_directory(resolve_model(options.model, options.revision));
+          open_model_directory(resolve_model(options.model, options.revision),
+                               custom_code_policy(options.ignore_custom_code));
       const EffectiveResult effective = effective_result(directory, options);
       max_length_ = effective.max_length;
       prompt_ = effective.prompt;
       options_ = {.max_length = 0,
                   .add_special_tokens = directory.add_special_tokens,
                   .count_lost_tokens = false};
-      TokenizerSource source = read_tokenizer_source(directory);
+      TokenizerSource source = read_tokenizer_source(directory, effective.tokenizer);
       if (!tokenizer_file_of(source).empty())
         tokenizer_ = load_document_tokenizer(std::move(source), directory);
     } catch (const Error& error) {

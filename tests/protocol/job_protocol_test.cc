@@ -85,7 +85,10 @@ class Filler {
             integer(),
             integer(),
             VectorPrecision::kFloat16,
-            LateInteraction{text(), {text(), text()}, text()}};
+            LateInteraction{text(), {text(), text()}, text()},
+            {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos},
+            true,
+            {text(), text()}};
   }
   JobUnit unit() {
     return {{text(), text(), integer(), integer(), true, {{text(), integer()}}},
