@@ -24,7 +24,7 @@ struct Flag {
   const char* value = nullptr;  // the placeholder in --help; nullptr: made from the key's values
 };
 
-constexpr std::array<Flag, 36> kFlags = {{
+constexpr std::array<Flag, 38> kFlags = {{
     {"--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
     {"--input", "input.file", nullptr,
@@ -67,6 +67,10 @@ constexpr std::array<Flag, 36> kFlags = {{
     {"--prompt", "semantic.prompt", nullptr, "Text to put before every row", "TEXT"},
     {"--prompt-name", "semantic.prompt_name", nullptr, "Name of one of the model's own prompts",
      "NAME"},
+    {"--special-tokens", "semantic.special_tokens", nullptr,
+     "Special tokens of every row: those of the tokenizer's class, or those of tokenizer.json"},
+    {"--ignore-custom-code", "semantic.ignore_custom_code", "true",
+     "Encode a model that names Python code of its own as if it named none"},
     {"--batch-size", "semantic.batch_size", nullptr,
      "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit; or auto"},
     {"--batch-tokens", "semantic.batch_tokens", nullptr,

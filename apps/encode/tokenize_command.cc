@@ -88,7 +88,8 @@ std::unique_ptr<Tokenizer> tokenizer_of(const TokenizeFlags& flags, const std::s
                                         const std::optional<ModelDirectory>& directory) {
   if (flags.model.empty()) return load_tokenizer(flags.tokenizer);
   if (!directory) return load_tokenizer_from_directory(model_dir);
-  return load_document_tokenizer(read_tokenizer_source(*directory), *directory);
+  return load_document_tokenizer(read_tokenizer_source(*directory, tokenizer_rules({})),
+                                 *directory);
 }
 
 // Makes lines such as {"row":0,"input_ids":[101,7592,102]}. A line also contains the spelling of

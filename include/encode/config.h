@@ -56,6 +56,9 @@ struct ResultOptions {
   ComputeType dtype = ComputeType::kFloat32;
   MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // only for float32
   VectorPrecision vector_precision = VectorPrecision::kFloat32;
+  SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
+  // True: a directory that names Python code of its own is encoded as if it named none.
+  bool ignore_custom_code = false;
 
   bool operator==(const ResultOptions&) const = default;
 };

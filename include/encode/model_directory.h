@@ -175,8 +175,9 @@ ModelDirectory open_model_directory(const std::string& path);
 ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected);
 
 // Reads the files that the tokenizer is made from. Of a StaticEmbedding, only tokenizer.json
-// counts. Throws the errors of open_model_directory() and make_tokenizer_source().
-TokenizerSource read_tokenizer_source(const ModelDirectory& directory);
+// counts. `rules` are those of the result. Throws the errors of open_model_directory() and
+// make_tokenizer_source().
+TokenizerSource read_tokenizer_source(const ModelDirectory& directory, const TokenizerRules& rules);
 
 // The longest sequence, in tokens, if neither the model nor the user states a limit. T5, for
 // example, has relative positions, so its config.json may state none.
@@ -211,6 +212,8 @@ struct EffectiveResult {
   int64_t launch_tokens = 0;
   VectorPrecision vector_precision = VectorPrecision::kFloat32;
   std::optional<LateInteraction> late_interaction;  // as in ModelDirectory
+  TokenizerRules tokenizer;
+  bool ignore_custom_code = false;  // as in ResultOptions
 
   bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // true if `modules` has a kTruncate
@@ -225,6 +228,9 @@ struct EffectiveResult {
 // - "model.dim" if the pooling does not fit a Dense module,
 // - "model.truncate_dim" if it is wider than the embedding.
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
+
+// Returns EffectiveResult::tokenizer. It needs no other option to be valid.
+TokenizerRules tokenizer_rules(const ResultOptions& options);
 
 // Returns a warning for the user if neither the directory nor the options limit the length, so that
 // kDefaultMaxLength is in force, and an empty list otherwise.

@@ -9,12 +9,21 @@
 #include <optional>
 #include <string>
 
+#include "encode/types.h"
+
 namespace encode {
 
 // The files that load_tokenizer_from_directory() can load, in the order of preference. All but
 // tokenizer.json are sentencepiece models. The fingerprint contains each of them that exists.
 inline constexpr std::array<const char*, 5> kTokenizerFiles = {
     "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
+
+// How a tokenizer is built from its files. Everything here changes token ids.
+struct TokenizerRules {
+  SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
+
+  bool operator==(const TokenizerRules&) const = default;
+};
 
 // The file beside a tokenizer that says on which side a row is truncated and, for a sentencepiece
 // model, which special tokens are added.
@@ -38,6 +47,7 @@ struct TokenizerSource {
   // config.json. They decide the class of the tokenizer if tokenizer_config.json does not state it.
   std::string model_type;
   std::string tokenizer_class;
+  TokenizerRules rules;
 
   // Returns the content of a file, or null if the source does not have it.
   const std::string* find(const std::string& name) const;

@@ -64,6 +64,13 @@ OutputType parse_output_type(std::string_view name, const std::string& where);
 enum class VectorPrecision { kFloat32, kFloat16 };
 std::string_view to_string(VectorPrecision precision);  // "float32", "float16"
 
+// Which special tokens a row gets.
+// - kByClass: those that transformers gives it. Some classes of tokenizers take them from
+//   tokenizer_config.json and not from tokenizer.json (docs/tokenizers.md).
+// - kAsInTokenizerJson: those of the post-processor of tokenizer.json, whatever the class says.
+enum class SpecialTokensRule { kByClass, kAsInTokenizerJson };
+std::string_view to_string(SpecialTokensRule rule);  // "by_class", "as_in_tokenizer_json"
+
 // What a final matrix has in place of a row that was set aside (SetAsideRow).
 // - kError: there is no final matrix while a row is set aside.
 // - kZeros: a vector of zeros.

@@ -69,6 +69,9 @@ inline constexpr NameTable<QuarantinePolicy, 3> kQuarantinePolicies = {
 
 inline constexpr NameTable<VectorPrecision, 2> kVectorPrecisions = {
     {{"float32", VectorPrecision::kFloat32}, {"float16", VectorPrecision::kFloat16}}};
+inline constexpr NameTable<SpecialTokensRule, 2> kSpecialTokensRules = {
+    {{"by_class", SpecialTokensRule::kByClass},
+     {"as_in_tokenizer_json", SpecialTokensRule::kAsInTokenizerJson}}};
 inline constexpr NameTable<PaddingPolicy, 3> kPaddingPolicies = {
     {{"none", PaddingPolicy::kNone},
      {"longest", PaddingPolicy::kLongest},

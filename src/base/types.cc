@@ -40,6 +40,7 @@ std::string_view to_string(OutputType type) { return name_of(kOutputTypes, type)
 std::string_view to_string(VectorPrecision precision) {
   return name_of(kVectorPrecisions, precision);
 }
+std::string_view to_string(SpecialTokensRule rule) { return name_of(kSpecialTokensRules, rule); }
 std::string_view to_string(PaddingPolicy policy) { return name_of(kPaddingPolicies, policy); }
 
 std::string_view to_string(QuarantinePolicy policy) { return name_of(kQuarantinePolicies, policy); }

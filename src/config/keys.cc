@@ -29,6 +29,15 @@ std::vector<KeySpec> model_keys() {
        .help = "The revision of a hub id; null: main.",
        .set_stream = [](StreamConfig& s,
                         const Value& v) { s.result.revision = optional<std::string>(v); }},
+      {.sections = {"semantic"},
+       .name = "ignore_custom_code",
+       .value = boolean_value(),
+       .default_text = "false",
+       .help = "true: a model directory that names Python code of its own (auto_map) is encoded as "
+               "if it named none. The vectors may then differ from those of its author, so it "
+               "counts as another result.",
+       .set_stream = [](StreamConfig& s,
+                        const Value& v) { s.result.ignore_custom_code = boolean(v); }},
   };
 }
 
@@ -153,6 +162,18 @@ std::vector<KeySpec> token_keys() {
        .default_text = "null",
        .help = "Whether a token sees only the tokens before it; null: as config.json says.",
        .set_stream = [](StreamConfig& s, const Value& v) { s.result.causal = optional<bool>(v); }},
+      {.sections = {"semantic"},
+       .name = "special_tokens",
+       .value = choice_of(names_of(kSpecialTokensRules)),
+       .default_text = "by_class",
+       .help =
+           "The special tokens that every row gets. by_class: those that transformers gives it, "
+           "for the class in tokenizer_config.json; as_in_tokenizer_json: those of the "
+           "post-processor of tokenizer.json. It counts as another result.",
+       .set_stream =
+           [](StreamConfig& s, const Value& v) {
+             s.result.special_tokens = value_of(kSpecialTokensRules, text(v));
+           }},
   };
 }
 

@@ -94,7 +94,8 @@ Json module_json(const SentenceModule& module) {
 Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction] = result;
+               late_interaction, tokenizer, ignore_custom_code] = result;
+  const auto& [special_tokens] = tokenizer;
   Json steps = Json::array();
   for (const SentenceModule& module : modules) steps.push_back(module_json(module));
   Json json = {{"pooling", pooling_names(pooling)},
@@ -117,6 +118,9 @@ Json result_part(const EffectiveResult& result) {
     json["late_interaction"] = {
         {"marker", marker}, {"skip_words", skip_words}, {"unknown_token", unknown_token}};
   }
+  if (special_tokens != SpecialTokensRule::kByClass)
+    json["special_tokens"] = to_string(special_tokens);
+  if (ignore_custom_code) json["ignore_custom_code"] = true;
   return json;
 }
 

@@ -19,7 +19,7 @@ namespace encode {
 
 struct Fingerprint {
   // Must be increased if a new version of encode computes other bits from the same fields.
-  static constexpr int64_t kVersion = 8;
+  static constexpr int64_t kVersion = 9;
   // Must be increased if a new version of encode computes other bits from the same token ids. The
   // keys of the embedding cache have it.
   static constexpr int64_t kNumericsVersion = 1;

@@ -42,7 +42,8 @@ std::unique_ptr<Tokenizer> load_tokenizer_for(const JobUnit& unit,
   const bool has_texts = unit.scan.tokenized < unit.scan.rows;
   const bool has_skip_list = late && !late->skip_words.empty();  // it is words of the vocabulary
   if (!has_texts && !has_skip_list) return nullptr;
-  return load_document_tokenizer(read_tokenizer_source(directory), directory);
+  return load_document_tokenizer(read_tokenizer_source(directory, unit.effective.tokenizer),
+                                 directory);
 }
 
 EncoderOptions encoder_options(const WorkerContext& context, const JobUnit& unit) {

@@ -112,6 +112,10 @@ std::vector<std::string> length_warnings(const ModelDirectory& directory,
       directory.path, format_count(kDefaultMaxLength))};
 }
 
+TokenizerRules tokenizer_rules(const ResultOptions& options) {
+  return {.special_tokens = options.special_tokens};
+}
+
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options) {
   EffectiveResult result;
   result.modules = directory.modules;
@@ -143,6 +147,8 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
     result.float32_matmul_precision = options.float32_matmul_precision;
   result.causal = options.causal;
   result.vector_precision = options.vector_precision;
+  result.tokenizer = tokenizer_rules(options);
+  result.ignore_custom_code = options.ignore_custom_code;
   result.launch_tokens = launch_tokens(directory.hidden_size);
   result.dim = output_dim(result.modules, directory.hidden_size, directory.path);
   return result;

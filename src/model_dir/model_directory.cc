@@ -168,15 +168,18 @@ ModelDirectory open_model_directory(const std::string& path, std::vector<FileHas
   return describe(ModelFolder::open(path, std::make_shared<OpenedFiles>(std::move(expected))));
 }
 
-TokenizerSource read_tokenizer_source(const ModelDirectory& directory) {
+TokenizerSource read_tokenizer_source(const ModelDirectory& directory,
+                                      const TokenizerRules& rules) {
   const ModelFolder folder = transformer_folder(directory);
   // sentence-transformers reads only the tokenizer.json of a StaticEmbedding.
   const bool is_static = directory.model_type == kStaticEmbedding;
-  return make_tokenizer_source(
+  TokenizerSource source = make_tokenizer_source(
       folder.path(), [&](const std::string& name) -> std::optional<std::string> {
         if ((is_static && name != "tokenizer.json") || !folder.has(name)) return std::nullopt;
         return folder.read_text(name, kMaxTokenizerBytes, "tokenizer.file");
       });
+  source.rules = rules;
+  return source;
 }
 
 }  // namespace encode

@@ -47,7 +47,7 @@ class Surveys {
     found.request = memory_request(directory, effective);
     found.request.prefetch_bytes = stream.speed.prefetch_bytes;
     found.survey =
-        survey_texts(stream.input, {.tokenizer = tokenizer_of(path, directory),
+        survey_texts(stream.input, {.tokenizer = tokenizer_of(path, effective.tokenizer),
                                     .tokenize = {.max_length = effective.max_length,
                                                  .add_special_tokens = directory.add_special_tokens,
                                                  .count_lost_tokens = false},
@@ -85,10 +85,12 @@ class Surveys {
   }
 
   // Returns nullptr if the directory has no tokenizer: then every row must be token ids.
-  const Tokenizer* tokenizer_of(const std::string& path, const ModelDirectory& directory) {
+  // All streams have the same `rules`.
+  const Tokenizer* tokenizer_of(const std::string& path, const TokenizerRules& rules) {
     const auto known = tokenizers_.find(path);
     if (known != tokenizers_.end()) return known->second.get();
-    TokenizerSource source = read_tokenizer_source(directory);
+    const ModelDirectory& directory = models_.at(path);
+    TokenizerSource source = read_tokenizer_source(directory, rules);
     std::unique_ptr<Tokenizer> loaded;
     if (!tokenizer_file_of(source).empty())
       loaded = load_document_tokenizer(std::move(source), directory);

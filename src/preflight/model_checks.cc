@@ -105,7 +105,7 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
     for (const std::string& warning : directory.warnings)
       findings.yellow("model", warning, "see docs/models.md");
     findings.guard("tokenizer", [&] {
-      TokenizerSource source = read_tokenizer_source(directory);
+      TokenizerSource source = read_tokenizer_source(directory, tokenizer_rules(options));
       if (tokenizer_file_of(source).empty()) {
         findings.yellow("tokenizer", "the model directory has no tokenizer",
                         "rows must be token ids; otherwise download the whole directory again");

@@ -20,6 +20,7 @@ constexpr auto names(Utf8Policy /*tag*/) { return kUtf8Policies; }
 constexpr auto names(ComputeType /*tag*/) { return kComputeTypes; }
 constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
 constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
+constexpr auto names(SpecialTokensRule /*tag*/) { return kSpecialTokensRules; }
 constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
@@ -123,16 +124,22 @@ void fields(auto& archive, MaybeConst<LateInteraction> auto& value) {
   archive("marker", marker)("skip_words", skip_words)("unknown_token", unknown_token);
 }
 
+void fields(auto& archive, MaybeConst<TokenizerRules> auto& value) {
+  auto& [special_tokens] = value;
+  archive("special_tokens", special_tokens);
+}
+
 void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
   auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
-         float32_matmul_precision, causal, dim, launch_tokens, vector_precision, late_interaction] =
-      value;
+         float32_matmul_precision, causal, dim, launch_tokens, vector_precision, late_interaction,
+         tokenizer, ignore_custom_code] = value;
   archive("pooling", pooling)("normalize", normalize)("truncate_dim", truncate_dim);
   archive("modules", modules)("max_length", max_length)("prompt", prompt);
   archive("include_prompt", include_prompt)("dtype", dtype);
   archive("float32_matmul_precision", float32_matmul_precision)("causal", causal)("dim", dim);
   archive("launch_tokens", launch_tokens)("vector_precision", vector_precision);
-  archive("late_interaction", late_interaction);
+  archive("late_interaction", late_interaction)("tokenizer", tokenizer);
+  archive("ignore_custom_code", ignore_custom_code);
 }
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {

@@ -41,7 +41,7 @@ class TokenCounter {
       options_ = {.max_length = 0,
                   .add_special_tokens = directory.add_special_tokens,
                   .count_lost_tokens = false};
-      TokenizerSource source = read_tokenizer_source(directory);
+      TokenizerSource source = read_tokenizer_source(directory, effective.tokenizer);
       if (!tokenizer_file_of(source).empty())
         tokenizer_ = load_document_tokenizer(std::move(source), directory);
     } catch (const Error& error) {

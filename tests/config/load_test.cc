@@ -199,6 +199,8 @@ const std::vector<Override> every_key = {
     {"semantic.dtype", "float16", "-3"},
     {"semantic.float32_matmul_precision", "high", "-3a"},
     {"semantic.vector_precision", "float16", "-3b"},
+    {"semantic.ignore_custom_code", "true", "-3c"},
+    {"semantic.special_tokens", "as_in_tokenizer_json", "-3d"},
     {"semantic.pooling", "cls", "-4"},
     {"semantic.normalize", "false", "-5"},
     {"semantic.truncate_dim", "128", "-5a"},
@@ -276,7 +278,9 @@ TEST(Keys, EveryFieldOfARunCanBeSet) {
   EXPECT_TRUE(empty_row == EmptyRowPolicy::kError && utf8 == Utf8Policy::kError);
   EXPECT_TRUE(row_bytes == 8 && limit == 9);
   const auto& [model, revision, pooling, normalize, truncate, length, prompt, name, causal, dtype,
-               precision, vector_precision] = run.streams[0].result;
+               precision, vector_precision, special_tokens, ignore_code] = run.streams[0].result;
+  EXPECT_EQ(special_tokens, SpecialTokensRule::kAsInTokenizerJson);
+  EXPECT_TRUE(ignore_code);
   EXPECT_EQ(vector_precision, VectorPrecision::kFloat16);
   EXPECT_TRUE(model == "other" && revision == "main" && pooling == PoolingMode::kCls &&
               normalize == false && truncate == 128);

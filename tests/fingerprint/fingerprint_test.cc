@@ -125,7 +125,9 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const Fingerprint fingerprint = base();
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction] = fingerprint.result;
+               late_interaction, tokenizer, ignore_custom_code] = fingerprint.result;
+  const auto& [special_tokens] = tokenizer;
+  ASSERT_FALSE(ignore_custom_code || special_tokens != SpecialTokensRule::kByClass);
   ASSERT_FALSE(normalize || truncate_dim || causal || late_interaction);
   ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
   using Result = EffectiveResult;
@@ -148,6 +150,9 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        change([](Result& r) { r.causal = false; }),
        change([](Result& r) { r.causal = true; }),
        change([](Result& r) { r.vector_precision = VectorPrecision::kFloat16; }),
+       change(
+           [](Result& r) { r.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson; }),
+       change([](Result& r) { r.ignore_custom_code = true; }),
        change([](Result& r) { r.dim = 128; }),
        change([](Result& r) { r.launch_tokens = 8192; }),
        change([](Result& r) { r.late_interaction.emplace(); }),
@@ -178,6 +183,17 @@ TEST(Fingerprint, ChangesWithEveryFieldOfAModule) {
        module([](Module& m) { m.in_features = 7; }), module([](Module& m) { m.out_features = 7; }),
        module([](Module& m) { m.bias = false; }), module([](Module& m) { m.residual = true; }),
        module([](Module& m) { m.activation = DenseActivation::kGelu; })});
+}
+
+// So the results of a program that did not know these options stay valid.
+TEST(Fingerprint, NamesAnOptionOfCustomCodeOnlyIfItIsSet) {
+  EXPECT_THAT(to_text(base()), Not(HasSubstr("special_tokens")));
+  EXPECT_THAT(to_text(base()), Not(HasSubstr("ignore_custom_code")));
+  Fingerprint set = base();
+  set.result.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson;
+  set.result.ignore_custom_code = true;
+  EXPECT_THAT(to_text(set), HasSubstr(R"("special_tokens":"as_in_tokenizer_json")"));
+  EXPECT_THAT(to_text(set), HasSubstr(R"("ignore_custom_code":true)"));
 }
 
 // A model that is moved to another directory gives the same vectors.

@@ -29,7 +29,7 @@ std::vector<FileHash> hashes_of(const TinyModel& model) {
 // weights. Returns the bytes of the weights.
 std::string use(const TinyModel& model, const std::vector<FileHash>& hashes) {
   const ModelDirectory directory = open_model_directory(model.path(), hashes);
-  read_tokenizer_source(directory);
+  read_tokenizer_source(directory, {});
   directory.opened->check_weights();
   const std::string path = model.file("model.safetensors");
   const UniqueFd& fd = directory.opened->weights(path);

@@ -85,7 +85,9 @@ class Filler {
             integer(),
             integer(),
             VectorPrecision::kFloat16,
-            LateInteraction{text(), {text(), text()}, text()}};
+            LateInteraction{text(), {text(), text()}, text()},
+            {SpecialTokensRule::kAsInTokenizerJson},
+            true};
   }
   JobUnit unit() {
     return {{text(), text(), integer(), integer(), true, {{text(), integer()}}},
