@@ -67,6 +67,10 @@ TokenizerSource make_tokenizer_source(
     const std::string& folder,
     const std::function<std::optional<std::string>(const std::string& name)>& read);
 
+// Throws Error kConfig "tokenizer.format" if `content` is the pointer that Git LFS leaves in the
+// place of a large file. `where` is the name of the file for messages.
+void refuse_lfs_pointer(const std::string& content, const std::string& where);
+
 // Returns the name of the first of kTokenizerFiles that the source has; "" if it has none of them.
 std::string tokenizer_file_of(const TokenizerSource& source);
 

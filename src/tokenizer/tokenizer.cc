@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
+#include "tokenizer/load/amend_document.h"
 #include "tokenizer/load/tokenizer_config.h"
 #include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/models/sentencepiece.h"
@@ -32,6 +33,7 @@ TokenizerSource read_source(const std::string& model_dir) {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file) {
   std::string content = read_file(file, kMaxTokenizerBytes, kFileCode);
+  refuse_lfs_pointer(content, file);
   if (is_sentencepiece_file(file)) return load_sentencepiece(content, file, {});
   return build_tokenizer(read_tokenizer_json(std::move(content), file));
 }
@@ -51,16 +53,16 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
   }
   const std::string path = source.path_of(file);
   const bool is_sentencepiece = is_sentencepiece_file(file);
-  TokenizerConfig config;
-  if (const std::string* text = source.find(kTokenizerConfigFile)) {
-    config = read_tokenizer_config(*text, source.path_of(kTokenizerConfigFile),
-                                   is_sentencepiece ? ConfiguredTokenizer::kSentencePiece
-                                                    : ConfiguredTokenizer::kTokenizerJson);
-  }
   std::string content = std::move(source.files.at(file));
-  if (is_sentencepiece) return load_sentencepiece(content, path, config);
-  return build_tokenizer(read_tokenizer_json(std::move(content), path),
-                         {.truncation_side = config.truncation_side});
+  if (is_sentencepiece) {
+    TokenizerConfig config;
+    if (const std::string* text = source.find(kTokenizerConfigFile))
+      config = read_tokenizer_config(*text, source.path_of(kTokenizerConfigFile));
+    return load_sentencepiece(content, path, config);
+  }
+  TokenizerDocument document = read_tokenizer_json(std::move(content), path);
+  const BuildOptions options = amend_document(source, document);
+  return build_tokenizer(std::move(document), options);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {

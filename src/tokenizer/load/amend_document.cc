@@ -165,8 +165,10 @@ class Amendment {
 class BosEosTemplate {
  public:
   BosEosTemplate(const JsonFields& fields, const Json& config, TemplateRule rule)
-      : is_stated_(config.contains("add_bos_token") || config.contains("add_eos_token")),
-        bos_(value(fields, config, "add_bos_token", rule == TemplateRule::kBosEos)),
+      : is_stated_(rule == TemplateRule::kEos || config.contains("add_bos_token") ||
+                   config.contains("add_eos_token")),
+        bos_(rule != TemplateRule::kEos &&
+             value(fields, config, "add_bos_token", rule == TemplateRule::kBosEos)),
         eos_(value(fields, config, "add_eos_token", false)) {}
 
   bool is_stated() const { return is_stated_; }
@@ -267,6 +269,11 @@ void amend_template(const BosEosTemplate& rule, const std::map<std::string, std:
   document.parts[kPostProcessor] = template_processing(before, after);
 }
 
+TemplateRule template_rule(const TokenizerRules& rules, const ClassRules& own) {
+  if (rules.special_tokens == SpecialTokensRule::kAsInTokenizerJson) return TemplateRule::kFile;
+  return rules.recipe == TokenizerRecipe::kAppendEos ? TemplateRule::kEos : own.special;
+}
+
 void require_known_class(const ChosenClass& chosen, const ClassRules& rules,
                          const TokenizerSource& source) {
   if (rules.support == ClassSupport::kBuilt) return;
@@ -310,8 +317,7 @@ Json read_config(const TokenizerSource& source) {
 
 }  // namespace
 
-BuildOptions amend_document(const TokenizerSource& source, SpecialTokenSource special,
-                            TokenizerDocument& document) {
+BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& document) {
   const Json config = read_config(source);
   const std::string where = source.path_of(kTokenizerConfigFile);
   const JsonFields fields(config, where, std::string(kTokenizerFormat));
@@ -329,9 +335,10 @@ BuildOptions amend_document(const TokenizerSource& source, SpecialTokenSource sp
   Amendment amendment(config, rules, where, document);
   amendment.amend_prefix_space();
   amendment.amend_normalizer();
-  if (rules.special != TemplateRule::kFile && special == SpecialTokenSource::kClass) {
-    amend_template(BosEosTemplate(fields, config, rules.special), named,
-                   saved_by_transformers_5(config), document);
+  const TemplateRule rule = template_rule(source.rules, rules);
+  if (rule != TemplateRule::kFile) {
+    amend_template(BosEosTemplate(fields, config, rule), named, saved_by_transformers_5(config),
+                   document);
   }
   return build_options(fields, config, rules);
 }

@@ -8,17 +8,10 @@
 
 namespace encode {
 
-// Where the special tokens around a text come from.
-enum class SpecialTokenSource {
-  kClass,         // the class of the tokenizer, with add_bos_token and add_eos_token
-  kTokenizerJson  // the post-processor of tokenizer.json
-};
-
 // Changes `document`, which was made from `source`, and returns the options to build it with.
 // Throws Error kConfig: "tokenizer.format" if a file is malformed, "tokenizer.unsupported" for a
 // class whose rules encode does not know, and "tokenizer.contradiction" if files contradict each
 // other and no rule decides.
-BuildOptions amend_document(const TokenizerSource& source, SpecialTokenSource special,
-                            TokenizerDocument& document);
+BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& document);
 
 }  // namespace encode

@@ -35,9 +35,10 @@ enum class NormalizerRule : uint8_t {
 };
 
 enum class TemplateRule : uint8_t {
-  kFile,     // the post-processor of the file
-  kBosEos,   // add_bos_token (default true) and add_eos_token (default false) decide
-  kNoBosEos  // the same, with the default false for both
+  kFile,      // the post-processor of the file
+  kBosEos,    // add_bos_token (default true) and add_eos_token (default false) decide
+  kNoBosEos,  // the same, with the default false for both
+  kEos,       // add_eos_token (default false) decides, and no token comes before a text
 };
 
 enum class PrefixSpaceRule : uint8_t {
@@ -60,7 +61,7 @@ struct ClassRules {
   std::vector<ClassToken> tokens = {};
   TokenForm form = TokenForm::kText;
   std::vector<std::string> additional = {};  // additional special tokens, if no file states others
-  bool extra_ids = false;               // T5's <extra_id_0> to <extra_id_99>
+  bool extra_ids = false;                    // T5's <extra_id_0> to <extra_id_99>
   NormalizerRule normalizer = NormalizerRule::kFile;
   TemplateRule special = TemplateRule::kFile;
   PrefixSpaceRule prefix_space = PrefixSpaceRule::kPreTokenizer;

@@ -6,8 +6,7 @@
 
 namespace encode {
 
-TokenizerConfig read_tokenizer_config(const std::string& text, const std::string& where,
-                                      ConfiguredTokenizer tokenizer) {
+TokenizerConfig read_tokenizer_config(const std::string& text, const std::string& where) {
   const Json json =
       parse_json(text, {.max_bytes = 16 << 20, .max_depth = 32}, where, kTokenizerFormat);
   const JsonFields fields(json, where, std::string(kTokenizerFormat));
@@ -18,7 +17,6 @@ TokenizerConfig read_tokenizer_config(const std::string& text, const std::string
       fields.refuse("truncation_side", "\"left\" or \"right\"", preview(side->dump()));
     config.truncation_side = *side == "left" ? TruncationSide::kLeft : TruncationSide::kRight;
   }
-  if (tokenizer == ConfiguredTokenizer::kTokenizerJson) return config;
   // Checks the type of the field `legacy` and ignores its value. The field says how text next to
   // special tokens is tokenized, but this tokenizer does not search for special tokens in a text.
   static_cast<void>(fields.boolean_or("legacy", true));
