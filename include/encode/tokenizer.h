@@ -1,5 +1,6 @@
-// Turns text into token ids. A tokenizer.json gives the same ids as Hugging Face `tokenizers`. A
-// .model file gives the same ids as the sentencepiece library.
+// Turns text into token ids. A tokenizer.json gives the same ids as Hugging Face `tokenizers`, and
+// the older files of a directory give the same ids as transformers 4.57.6. A lone .model file gives
+// the same ids as the sentencepiece library.
 #pragma once
 
 #include <cstdint>
@@ -115,8 +116,8 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
 // Loads a tokenizer from files that are in memory, as AutoTokenizer of transformers does: the class
 // of the tokenizer, tokenizer_config.json, special_tokens_map.json and added_tokens.json change
-// what tokenizer.json says (docs/tokenizers.md). For a sentencepiece model, add_bos_token and
-// add_eos_token of tokenizer_config.json apply. Throws what load_tokenizer() throws, and Error
+// what tokenizer.json says (docs/tokenizers.md). Without a tokenizer.json, the class says
+// how the tokenizer is made from the older files. Throws what load_tokenizer() throws, and Error
 // kConfig "tokenizer.contradiction" if files contradict each other and no rule decides.
 std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source);
 

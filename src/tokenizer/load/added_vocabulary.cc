@@ -45,6 +45,16 @@ int32_t AddedVocabulary::next_id() const {
   return next;
 }
 
+namespace {
+
+Json entry_json(const AddedToken& token, bool normalized) {
+  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", normalized},
+          {"special", token.special}};
+}
+
+}  // namespace
+
 Json AddedVocabulary::to_json(const std::string& where) const {
   Json list = Json::array();
   for (const Entry& entry : entries_) {
@@ -57,13 +67,16 @@ Json AddedVocabulary::to_json(const std::string& where) const {
                             .found = "both",
                             .hint = "correct the flag of the token in one of the files"});
     }
-    list.push_back({{"id", token.id},
-                    {"content", token.content},
-                    {"single_word", token.single_word},
-                    {"lstrip", token.lstrip},
-                    {"rstrip", token.rstrip},
-                    {"normalized", entry.in_normalized_text},
-                    {"special", token.special}});
+    list.push_back(entry_json(token, entry.in_normalized_text));
+  }
+  return list;
+}
+
+Json AddedVocabulary::to_json_of_both_texts() const {
+  Json list = Json::array();
+  for (const Entry& entry : entries_) {
+    if (entry.in_raw_text) list.push_back(entry_json(entry.token, false));
+    if (entry.in_normalized_text) list.push_back(entry_json(entry.token, true));
   }
   return list;
 }

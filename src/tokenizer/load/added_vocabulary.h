@@ -34,6 +34,8 @@ class AddedVocabulary {
   // if a token was added once to be searched for in raw text, and once in normalized text. `where`
   // names the file for messages.
   Json to_json(const std::string& where) const;
+  // Returns the same, but a token that is searched for in both texts stands in the list twice.
+  Json to_json_of_both_texts() const;
 
  private:
   struct Entry {

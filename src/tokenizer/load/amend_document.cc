@@ -308,17 +308,17 @@ BuildOptions build_options(const JsonFields& fields, const Json& config, const C
   return options;
 }
 
-Json read_config(const TokenizerSource& source) {
+}  // namespace
+
+Json read_tokenizer_config(const TokenizerSource& source) {
   const std::string* text = source.find(kTokenizerConfigFile);
   if (text == nullptr) return Json::object();
   return parse_json(*text, {.max_bytes = 16 << 20, .max_depth = 32},
                     source.path_of(kTokenizerConfigFile), kTokenizerFormat);
 }
 
-}  // namespace
-
 BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& document) {
-  const Json config = read_config(source);
+  const Json config = read_tokenizer_config(source);
   const std::string where = source.path_of(kTokenizerConfigFile);
   const JsonFields fields(config, where, std::string(kTokenizerFormat));
   const ChosenClass chosen =
@@ -341,6 +341,15 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
                    document);
   }
   return build_options(fields, config, rules);
+}
+
+BuildOptions stated_build_options(const TokenizerSource& source) {
+  const Json config = read_tokenizer_config(source);
+  const JsonFields fields(config, source.path_of(kTokenizerConfigFile),
+                          std::string(kTokenizerFormat));
+  const ChosenClass chosen =
+      choose_tokenizer_class(source, fields.string_or("tokenizer_class", ""));
+  return build_options(fields, config, class_rules(chosen.value));
 }
 
 }  // namespace encode
