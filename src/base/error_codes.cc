@@ -300,6 +300,10 @@ std::vector<ErrorCodes> make_table() {
       {{"text.seek", "text.stdin"}, "70", "a defect of `encode`"},
       {{"text.utf8"}, "65", "a row is not valid UTF-8, and the config has `utf8: error`"},
       {{"tokenize.input_ids"}, "65", "`encode tokenize`: a row already holds token ids"},
+      {{"tokenizer.contradiction"},
+       "78",
+       "two files of the tokenizer, or a file and the class of the tokenizer, contradict each "
+       "other, and no rule decides; the error has both values and the way out"},
       {{"tokenizer.file"},
        "66 (77, 74, 71)",
        "the model directory has no tokenizer, or its file cannot be read"},

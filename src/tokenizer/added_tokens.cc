@@ -45,6 +45,11 @@ size_t leading_space(std::string_view text) {
 
 }  // namespace
 
+bool same_token(const AddedToken& a, const AddedToken& b) {
+  return a.content == b.content && a.single_word == b.single_word && a.lstrip == b.lstrip &&
+         a.rstrip == b.rstrip && a.normalized == b.normalized && a.special == b.special;
+}
+
 AddedTokenFinder::AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens)
     : tokens_(std::move(tokens)) {
   std::vector<ByteTrie::Entry> entries;
@@ -85,6 +90,7 @@ void AddedTokenFinder::split(std::string_view text, std::vector<Section>& sectio
     size_t begin = found.begin;
     size_t end = found.end;
     const AddedToken& token = *found.token;
+    if (token.hidden) continue;
     if (token.single_word &&
         (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
       continue;

@@ -41,6 +41,12 @@ class MarkedTokenizer final : public Tokenizer {
     return fmt::format("{}, marker '{}'", tokenizer_->description(), preview(token(marker_)));
   }
   std::string token(int32_t id) const override { return tokenizer_->token(id); }
+  // PyLate gives the marker the type 0.
+  RowTypeIds type_ids() const override {
+    RowTypeIds types = tokenizer_->type_ids();
+    if (!types.before.empty()) types.before.insert(types.before.begin() + 1, 0);
+    return types;
+  }
 
  private:
   static TokenizeOptions with_room(TokenizeOptions options) {

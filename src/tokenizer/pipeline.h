@@ -32,6 +32,7 @@ struct OffsetTrim {
 struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
+  RowTypeIds types;  // of the prefix, the text and the suffix
   std::vector<OffsetTrim> trims;
   // Only load_post_processor() uses `joined` and `split`. `joined` is true if BertProcessing or
   // RobertaProcessing has joined the row and the special tokens into one part. `split` is true if
