@@ -22,13 +22,15 @@ namespace {
 struct PullFlags {
   std::string model;
   int64_t retries = hub::HubSettings().retries;
+  bool ignore_custom_code = false;
 };
 
 int run_pull(const PullFlags& flags) {
   const auto start = std::chrono::steady_clock::now();
   end_at_once_if_asked_for_restart();  // what is on the disk by then is kept
   std::signal(SIGPIPE, SIG_IGN);       // a server may close a connection at any time
-  const hub::PullRequest request = hub::parse_pull_request(flags.model);
+  hub::PullRequest request = hub::parse_pull_request(flags.model);
+  request.code = custom_code_policy(flags.ignore_custom_code);
   hub::HubSettings settings = hub::hub_settings();
   settings.retries = flags.retries;
   hub::PullResult result;
@@ -41,7 +43,8 @@ int run_pull(const PullFlags& flags) {
                           result.commit, result.files, format_bytes(result.bytes),
                           format_bytes(result.fetched_bytes), format_duration(time.count())));
   }
-  open_model_directory(result.snapshot);  // tells at once if encode cannot use the model
+  open_model_directory(result.snapshot,
+                       request.code);  // tells at once if encode cannot use the model
   std::puts(result.snapshot.c_str());
   flush_standard_output();
   return 0;
@@ -60,6 +63,9 @@ Command add_pull_command(CLI::App& main) {
                   "How often a request is repeated after a failure that may pass")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
+  app->add_flag(
+      "--ignore-custom-code", flags->ignore_custom_code,
+      "Download a model whose Python code encode does not know, for a run with this flag");
   app->footer(
       "Example: encode pull sentence-transformers/all-MiniLM-L6-v2\n"
       "Prints the folder of the model. A download that was cut off goes on when the command runs "

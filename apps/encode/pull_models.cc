@@ -19,9 +19,10 @@ namespace {
 
 // Returns true if the model is not there, or is there in part. A model with any other fault is left
 // to the run, which explains it.
-bool is_missing(const std::string& model, const std::optional<std::string>& revision) {
+bool is_missing(const ResultOptions& options) {
   try {
-    open_model_directory(resolve_model(model, revision));
+    open_model_directory(resolve_model(options.model, options.revision),
+                         custom_code_policy(options.ignore_custom_code));
     return false;
   } catch (const Error& error) {
     return error.detail().code == "model.not_found" || error.detail().code == "model.missing";
@@ -37,11 +38,14 @@ void pull_missing_models(const RunConfig& config, Terminal& err) {
     const std::string revision = options.revision.value_or(kDefaultRevision);
     if (!seen.emplace(options.model, revision).second) continue;
     const bool is_hub_id = split_path(options.model).size() == 2 && is_safe_path(options.model);
-    if (!is_hub_id || !is_missing(options.model, options.revision)) continue;
+    if (!is_hub_id || !is_missing(options)) continue;
     err.write(fmt::format("pulling {} ({})\n", options.model, revision));
     std::signal(SIGPIPE, SIG_IGN);  // a server may close a connection at any time
     PullProgress progress(err);
-    hub::pull({.model = options.model, .revision = revision}, hub::hub_settings(), progress);
+    hub::pull({.model = options.model,
+               .revision = revision,
+               .code = custom_code_policy(options.ignore_custom_code)},
+              hub::hub_settings(), progress);
   }
 }
 

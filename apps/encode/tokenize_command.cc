@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "base/path_kind.h"
 #include "command.h"
 #include "supervisor/plan/output_guard.h"
@@ -38,6 +39,8 @@ struct TokenizeFlags {
   bool tokens = false;
   bool offsets = false;
   bool overwrite = false;
+  bool ignore_custom_code = false;
+  std::string special_tokens = std::string(to_string(SpecialTokensRule::kByClass));
 };
 
 void check(const TokenizeFlags& flags) {
@@ -61,12 +64,12 @@ void check_output(const TokenizeFlags& flags, const std::string& model_dir) {
 }
 
 // Returns nullopt for a directory that has only a tokenizer.
-std::optional<ModelDirectory> open_model(const std::string& model_dir) {
+std::optional<ModelDirectory> open_model(const std::string& model_dir, bool ignore_custom_code) {
   const auto has = [&](const char* name) {
     return !model_dir.empty() && path_exists(fmt::format("{}/{}", model_dir, name), "model.open");
   };
   if (!has("config.json") && !has("modules.json")) return std::nullopt;
-  return open_model_directory(model_dir);
+  return open_model_directory(model_dir, custom_code_policy(ignore_custom_code));
 }
 
 // Returns the options. The rows are truncated at the model's limit unless the flags state another
@@ -88,8 +91,10 @@ std::unique_ptr<Tokenizer> tokenizer_of(const TokenizeFlags& flags, const std::s
                                         const std::optional<ModelDirectory>& directory) {
   if (flags.model.empty()) return load_tokenizer(flags.tokenizer);
   if (!directory) return load_tokenizer_from_directory(model_dir);
-  return load_document_tokenizer(read_tokenizer_source(*directory, tokenizer_rules({})),
-                                 *directory);
+  ResultOptions options;
+  options.special_tokens = value_of(kSpecialTokensRules, flags.special_tokens);
+  const TokenizerRules rules = tokenizer_rules(*directory, options);
+  return load_document_tokenizer(read_tokenizer_source(*directory, rules), *directory);
 }
 
 // Makes lines such as {"row":0,"input_ids":[101,7592,102]}. A line also contains the spelling of
@@ -138,7 +143,7 @@ int tokenize(const TokenizeFlags& flags) {
   const std::string model_dir =
       flags.model.empty() ? std::string() : resolve_model(flags.model, std::nullopt);
   check_output(flags, model_dir);
-  const std::optional<ModelDirectory> directory = open_model(model_dir);
+  const std::optional<ModelDirectory> directory = open_model(model_dir, flags.ignore_custom_code);
   const std::unique_ptr<Tokenizer> tokenizer = tokenizer_of(flags, model_dir, directory);
   const TokenizeOptions options = tokenize_options(flags, directory);
   InputOptions input;
@@ -224,6 +229,12 @@ Command add_tokenize_command(CLI::App& main) {
                 "counted");
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Do not add special tokens ([CLS], [SEP], <s>, ..)");
+  app->add_flag("--ignore-custom-code", flags->ignore_custom_code,
+                "Tokenize for a model that names Python code of its own as if it named none");
+  app->add_option("--special-tokens", flags->special_tokens,
+                  "Special tokens of every row: those of the tokenizer's class, or those of "
+                  "tokenizer.json")
+      ->check(CLI::IsMember(names_of(kSpecialTokensRules)));
   app->add_flag("--tokens", flags->tokens,
                 "Also write the spelling of each token: \"tokens\":[..]");
   app->add_flag(

@@ -113,6 +113,17 @@ struct FileHash {
 
 class OpenedFiles;
 
+// What happens to a directory that names Python code of its own.
+// - kRefuse: it is refused, unless encode has a recipe for the code.
+// - kIgnore: it is opened as if it named none. No recipe applies.
+enum class CustomCodePolicy { kRefuse, kIgnore };
+
+// Python code that a directory names, and the recipe by which encode does what the code does.
+struct AppliedRecipe {
+  std::string name;  // "qwen2_eos"
+  std::string code;  // "tokenizer_config.json: auto_map.AutoTokenizer: 'tokenization_qwen.Qwen2..'"
+};
+
 // What a model directory says. open_model_directory() fills it.
 struct ModelDirectory {
   std::string path;  // absolute, with links resolved
@@ -143,6 +154,9 @@ struct ModelDirectory {
   std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;  // the number of columns that the directory keeps
   std::optional<LateInteraction> late_interaction;  // nullopt: not a late-interaction model
+  std::vector<AppliedRecipe> recipes;               // docs/models.md lists them
+  std::optional<bool> recipe_causal;  // false: a recipe makes the attention bidirectional
+  TokenizerRecipe tokenizer_recipe = TokenizerRecipe::kNone;
   std::vector<ModelFile> files;  // every file that can change a result, sorted by name
   // The weights, which stay open, and the content that each file must have. Copies share it.
   std::shared_ptr<OpenedFiles> opened;
@@ -166,13 +180,16 @@ std::string resolve_model(const std::string& model, const std::optional<std::str
 // gets what sentence-transformers 6 gives it: mean pooling (or last-token pooling for a causal
 // ...ForCausalLM), no normalization, no prompts, and a warning. Throws Error: kNoInput if a file is
 // missing, kConfig if anything is malformed, not supported or above the limits of
-// src/model_dir/limits.h. docs/errors.md lists the "model.*" codes.
-ModelDirectory open_model_directory(const std::string& path);
+// src/model_dir/limits.h, and "model.custom_code" for Python code without a recipe. docs/errors.md
+// lists the "model.*" codes.
+ModelDirectory open_model_directory(const std::string& path,
+                                    CustomCodePolicy code = CustomCodePolicy::kRefuse);
 // Does the same, and proves that every file has the content that hash_model_files() has hashed: the
 // bytes that are parsed here, and later the bytes that the weights and the tokenizer are loaded
 // from. A file that `expected` does not have counts as absent. Also throws Error kIoError
 // "model.changed" for a file with other content. Another inode or time stamp alone is no error.
-ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected);
+ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected,
+                                    CustomCodePolicy code = CustomCodePolicy::kRefuse);
 
 // Reads the files that the tokenizer is made from. Of a StaticEmbedding, only tokenizer.json
 // counts. `rules` are those of the result. Throws the errors of open_model_directory() and
@@ -205,7 +222,7 @@ struct EffectiveResult {
   bool include_prompt = true;              // false: pooling leaves out the prompt's tokens
   ComputeType dtype = ComputeType::kFloat32;
   MatmulPrecision float32_matmul_precision = MatmulPrecision::kHighest;  // only for float32
-  std::optional<bool> causal;  // overrides config.json's is_causal
+  std::optional<bool> causal;  // overrides config.json's is_causal, or its default by a recipe
   int64_t dim = 0;             // the width of an embedding
   // The number of rows in a matrix product on a GPU. It decides the bits of the result: see
   // BatchPlan.
@@ -213,7 +230,8 @@ struct EffectiveResult {
   VectorPrecision vector_precision = VectorPrecision::kFloat32;
   std::optional<LateInteraction> late_interaction;  // as in ModelDirectory
   TokenizerRules tokenizer;
-  bool ignore_custom_code = false;  // as in ResultOptions
+  bool ignore_custom_code = false;   // as in ResultOptions
+  std::vector<std::string> recipes;  // the names of ModelDirectory::recipes
 
   bool operator==(const EffectiveResult&) const = default;
   bool is_cut() const;  // true if `modules` has a kTruncate
@@ -230,7 +248,10 @@ struct EffectiveResult {
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options);
 
 // Returns EffectiveResult::tokenizer. It needs no other option to be valid.
-TokenizerRules tokenizer_rules(const ResultOptions& options);
+TokenizerRules tokenizer_rules(const ModelDirectory& directory, const ResultOptions& options);
+
+// Returns how a directory is opened for `options` or for a result.
+CustomCodePolicy custom_code_policy(bool ignore_custom_code);
 
 // Returns a warning for the user if neither the directory nor the options limit the length, so that
 // kDefaultMaxLength is in force, and an empty list otherwise.

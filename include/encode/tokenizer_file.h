@@ -18,9 +18,16 @@ namespace encode {
 inline constexpr std::array<const char*, 5> kTokenizerFiles = {
     "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
 
+// What the Python code of a repository does to a tokenizer, and encode does in its place.
+// - kAppendEos: eos_token of tokenizer_config.json comes after every text, if add_eos_token is
+// true.
+//   The post-processor of tokenizer.json does not count.
+enum class TokenizerRecipe { kNone, kAppendEos };
+
 // How a tokenizer is built from its files. Everything here changes token ids.
 struct TokenizerRules {
   SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
+  TokenizerRecipe recipe = TokenizerRecipe::kNone;
 
   bool operator==(const TokenizerRules&) const = default;
 };

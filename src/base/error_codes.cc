@@ -4,6 +4,7 @@
 
 #include "base/download_error_codes.h"
 #include "base/matrix_error_codes.h"
+#include "base/model_error_codes.h"
 
 namespace encode {
 
@@ -162,39 +163,6 @@ std::vector<ErrorCodes> make_table() {
        "the model certainly cannot fit into the memory of the machine or the card; the error has "
        "the arithmetic and what would fit"},
       {{"log.open"}, "73", "the log file cannot be opened"},
-      {{"model.changed"},
-       "74",
-       "a model file changed while it was read, or is not the one that was hashed when the run "
-       "began. Committed chunks are kept, and no chunk of the changed model is added"},
-      {{"model.not_found"},
-       "66",
-       "there is no such directory, and no such model in the Hugging Face cache; the error names "
-       "every place that was searched"},
-      {{"model.missing"}, "66", "the model directory or a file in it is missing"},
-      {{"model.open"},
-       "74 (77, 66, 71)",
-       "the file system does not say whether a file of the model exists, or does not let `encode` "
-       "read it"},
-      {{"model.format"}, "78", "the weights are not safetensors (pickle files are never opened)"},
-      {{"model.hash_cache"}, "-", "the cache of hashes cannot be read; the files are hashed again"},
-      {{"model.config", "model.modules", "model.pooling", "model.dense", "model.layer_norm",
-        "model.static_embedding", "model.prompts", "model.sentence_bert_config", "model.tokenizer",
-        "model.tokenizer_config"},
-       "78",
-       "a file of the model directory is malformed"},
-      {{"model.dim", "model.max_length", "model.prompt_name", "model.revision",
-        "model.truncate_dim"},
-       "78",
-       "an option does not fit the model, or a module does not fit the one before it"},
-      {{"model.dtype", "model.file_size", "model.header", "model.header_size", "model.index",
-        "model.offsets", "model.safetensors", "model.shape", "model.tensor"},
-       "78",
-       "the weights are damaged or do not fit config.json"},
-      {{"model.name", "model.symlink"},
-       "78",
-       "a file name or a link leads out of the model directory"},
-      {{"model.not_a_file"}, "66", "a file of the model is not a regular file"},
-      {{"model.type", "model.unsupported"}, "78", "this architecture or module is not supported"},
       {{"plan.card"},
        "64",
        "`encode plan --gpu`: the card is not in the table; the error lists it"},
@@ -392,6 +360,7 @@ const std::vector<ErrorCodes>& error_code_table() {
     std::vector<ErrorCodes> rows = make_table();
     insert_rows(download_error_codes(), rows);
     insert_rows(matrix_error_codes(), rows);
+    insert_rows(model_error_codes(), rows);
     return rows;
   }();
   return kTable;

@@ -36,6 +36,9 @@ inline constexpr NameTable<DenseActivation, 25> kDenseActivations = {
      {"Tanh", DenseActivation::kTanh},
      {"Tanhshrink", DenseActivation::kTanhshrink}}};
 
+inline constexpr NameTable<TokenizerRecipe, 2> kTokenizerRecipes = {
+    {{"none", TokenizerRecipe::kNone}, {"append_eos", TokenizerRecipe::kAppendEos}}};
+
 inline constexpr NameTable<SentenceModule::Kind, 5> kModuleKinds = {
     {{"Pooling", SentenceModule::Kind::kPooling},
      {"Dense", SentenceModule::Kind::kDense},

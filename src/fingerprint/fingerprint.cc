@@ -94,8 +94,9 @@ Json module_json(const SentenceModule& module) {
 Json result_part(const EffectiveResult& result) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction, tokenizer, ignore_custom_code] = result;
-  const auto& [special_tokens] = tokenizer;
+               late_interaction, tokenizer, ignore_custom_code, recipes] = result;
+  // `recipes` names the recipe of the tokenizer, too.
+  const auto& [special_tokens, tokenizer_recipe] = tokenizer;
   Json steps = Json::array();
   for (const SentenceModule& module : modules) steps.push_back(module_json(module));
   Json json = {{"pooling", pooling_names(pooling)},
@@ -121,6 +122,7 @@ Json result_part(const EffectiveResult& result) {
   if (special_tokens != SpecialTokensRule::kByClass)
     json["special_tokens"] = to_string(special_tokens);
   if (ignore_custom_code) json["ignore_custom_code"] = true;
+  if (!recipes.empty()) json["recipes"] = recipes;
   return json;
 }
 
@@ -160,6 +162,12 @@ bool says_normalized(const std::string& text) {
       return json.at(pointer).get<bool>();
   }
   return false;
+}
+
+bool says_custom_code_ignored(const std::string& text) {
+  const Json json = parse(text);
+  const Json::json_pointer pointer("/result/ignore_custom_code");
+  return json.contains(pointer) && json.at(pointer) == true;
 }
 
 int64_t version_of(std::string_view text) {

@@ -60,6 +60,10 @@ int64_t version_of(std::string_view text);
 // versions. Throws as without_input() does.
 bool says_normalized(const std::string& text);
 
+// Returns whether the Python code of the model was ignored. It also reads fingerprints of other
+// versions. Throws as without_input() does.
+bool says_custom_code_ignored(const std::string& text);
+
 // Returns one line for each field that differs, at most 20 lines. A line has the path of the field:
 // "input.sha256: cache has ab.., this run has cd..". If the fingerprints have different versions,
 // their fields cannot be compared, and the only line names the versions.

@@ -48,6 +48,8 @@ ResultOptions result_options(const JsonFields& fields) {
   if (fields.has("causal")) result.causal = fields.boolean_or("causal", false);
   result.dtype = named(kComputeTypes, fields, "dtype");
   result.float32_matmul_precision = named(kMatmulPrecisions, fields, "float32_matmul_precision");
+  if (fields.has("vector_precision"))
+    result.vector_precision = named(kVectorPrecisions, fields, "vector_precision");
   if (fields.has("special_tokens"))
     result.special_tokens = named(kSpecialTokensRules, fields, "special_tokens");
   result.ignore_custom_code = fields.boolean_or("ignore_custom_code", false);

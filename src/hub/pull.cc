@@ -81,7 +81,7 @@ class Pull {
   bool fetch_round() {
     std::vector<FileFacts> files;
     int64_t needed_bytes = 0;
-    for (const std::string& path : needed_files(available_, result_.snapshot)) {
+    for (const std::string& path : needed_files(available_, result_.snapshot, request_.code)) {
       if (done_.contains(path)) continue;
       files.push_back(client_.facts(listing_.commit, path, listing_.files.at(path)));
       const FileFacts& file = files.back();

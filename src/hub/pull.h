@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "encode/model_directory.h"
+
 #include "hub/observer.h"
 #include "hub/settings.h"
 
@@ -12,6 +14,7 @@ namespace encode::hub {
 struct PullRequest {
   std::string model;     // "org/name"
   std::string revision;  // a branch, a tag or a commit
+  CustomCodePolicy code = CustomCodePolicy::kRefuse;
 };
 
 struct PullResult {

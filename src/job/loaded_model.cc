@@ -83,7 +83,8 @@ void ModelKeeper::load(int64_t unit_number) {
   options.alive();
   model_.reset();
   auto model = std::make_unique<LoadedModel>();
-  model->directory = open_model_directory(unit.model_path, unit.model_files);
+  model->directory = open_model_directory(unit.model_path, unit.model_files,
+                                          custom_code_policy(unit.effective.ignore_custom_code));
   model->effective = unit.effective;
   model->tokenizer = load_tokenizer_for(unit, model->directory);
   options.alive();

@@ -32,7 +32,8 @@ bool time_products(const WorkerContext& context) {
   constexpr int64_t kTimedUnit = 0;
   const JobUnit& unit = context.unit(kTimedUnit);
   const Stopwatch watch;
-  const ModelDirectory directory = open_model_directory(unit.model_path, unit.model_files);
+  const ModelDirectory directory = open_model_directory(
+      unit.model_path, unit.model_files, custom_code_policy(unit.effective.ignore_custom_code));
   const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer_for(unit, directory);
   EncoderOptions options = encoder_options(context, unit);
   options.choose_products = product_choice(context);

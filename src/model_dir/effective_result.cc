@@ -112,8 +112,12 @@ std::vector<std::string> length_warnings(const ModelDirectory& directory,
       directory.path, format_count(kDefaultMaxLength))};
 }
 
-TokenizerRules tokenizer_rules(const ResultOptions& options) {
-  return {.special_tokens = options.special_tokens};
+TokenizerRules tokenizer_rules(const ModelDirectory& directory, const ResultOptions& options) {
+  return {.special_tokens = options.special_tokens, .recipe = directory.tokenizer_recipe};
+}
+
+CustomCodePolicy custom_code_policy(bool ignore_custom_code) {
+  return ignore_custom_code ? CustomCodePolicy::kIgnore : CustomCodePolicy::kRefuse;
 }
 
 EffectiveResult effective_result(const ModelDirectory& directory, const ResultOptions& options) {
@@ -145,10 +149,11 @@ EffectiveResult effective_result(const ModelDirectory& directory, const ResultOp
   // Only float32 matrix products have an option for the precision.
   if (result.dtype == ComputeType::kFloat32)
     result.float32_matmul_precision = options.float32_matmul_precision;
-  result.causal = options.causal;
+  result.causal = options.causal ? options.causal : directory.recipe_causal;
   result.vector_precision = options.vector_precision;
-  result.tokenizer = tokenizer_rules(options);
+  result.tokenizer = tokenizer_rules(directory, options);
   result.ignore_custom_code = options.ignore_custom_code;
+  for (const AppliedRecipe& recipe : directory.recipes) result.recipes.push_back(recipe.name);
   result.launch_tokens = launch_tokens(directory.hidden_size);
   result.dim = output_dim(result.modules, directory.hidden_size, directory.path);
   return result;

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model_dir/custom_code.h"
 #include "model_dir/limits.h"
 #include "model_dir/model_folder.h"
 #include "model_dir/sentence_modules.h"
@@ -127,7 +128,9 @@ ModelFolder transformer_folder(const ModelDirectory& directory) {
   return root.subfolder(directory.transformer_path.substr(directory.path.size() + 1));
 }
 
-ModelDirectory describe(const ModelFolder& root) {
+ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
+  // Before anything else: the code of a directory explains what else is unusual in it.
+  CodeRecipes code = find_custom_code(root, policy);
   std::optional<ModuleList> list = read_modules(root);
   const bool plain = !list;
   const bool is_static = list && list->is_static;
@@ -151,6 +154,10 @@ ModelDirectory describe(const ModelFolder& root) {
     }
     describe_transformer(folder, config, stated, directory);
   }
+  directory.warnings.insert(directory.warnings.end(), code.warnings.begin(), code.warnings.end());
+  directory.recipes = std::move(code.applied);
+  directory.recipe_causal = code.causal;
+  directory.tokenizer_recipe = code.tokenizer;
   output_dim(directory.modules, directory.hidden_size, root.path());
   visit_tokenizer_files(folder);
   directory.files = root.opened()->files();
@@ -160,12 +167,14 @@ ModelDirectory describe(const ModelFolder& root) {
 
 }  // namespace
 
-ModelDirectory open_model_directory(const std::string& path) {
-  return describe(ModelFolder::open(path, nullptr));
+ModelDirectory open_model_directory(const std::string& path, CustomCodePolicy code) {
+  return describe(ModelFolder::open(path, nullptr), code);
 }
 
-ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected) {
-  return describe(ModelFolder::open(path, std::make_shared<OpenedFiles>(std::move(expected))));
+ModelDirectory open_model_directory(const std::string& path, std::vector<FileHash> expected,
+                                    CustomCodePolicy code) {
+  return describe(ModelFolder::open(path, std::make_shared<OpenedFiles>(std::move(expected))),
+                  code);
 }
 
 TokenizerSource read_tokenizer_source(const ModelDirectory& directory,

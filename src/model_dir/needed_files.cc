@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "model_dir/architectures.h"
+#include "model_dir/custom_code.h"
 #include "model_dir/model_folder.h"
 #include "model_dir/refusal.h"
 #include "model_dir/sentence_modules.h"
@@ -36,8 +37,9 @@ void require_architecture(const ModelFolder& folder) {
 // Collects the files in rounds. Each function adds what is known from the files that are there.
 class Selection {
  public:
-  Selection(const std::set<std::string>& available, const std::string& folder)
-      : available_(available), root_(ModelFolder::open(folder, nullptr)) {}
+  Selection(const std::set<std::string>& available, const std::string& folder,
+            CustomCodePolicy code)
+      : available_(available), root_(ModelFolder::open(folder, nullptr)), code_(code) {}
 
   std::vector<std::string> run() {
     add("", kModulesFile);
@@ -45,6 +47,7 @@ class Selection {
     if (available_.contains(kModulesFile)) add_modules();
     add_input();
     if (!complete()) return result();
+    find_custom_code(root_, code_);  // refuses it before anything large is downloaded
     add_weights();
     return result();
   }
@@ -89,7 +92,7 @@ class Selection {
         is_static_ = module.type == ModuleType::kStatic;
         continue;
       }
-      if (module.path.empty()) continue;
+      if (module.path.empty() || module.type == ModuleType::kUnknown) continue;
       add(prefix, kModuleConfigFile);
       if (!has_weights(module.type)) continue;
       if (!available_.contains(prefix + kWeightsFile))
@@ -153,6 +156,7 @@ class Selection {
 
   const std::set<std::string>& available_;
   ModelFolder root_;
+  CustomCodePolicy code_;
   std::string prefix_;  // of the first module: "" or "0_Transformer/"
   bool is_static_ = false;
   std::vector<std::string> modules_with_weights_;  // their prefixes
@@ -162,8 +166,8 @@ class Selection {
 }  // namespace
 
 std::vector<std::string> needed_files(const std::set<std::string>& available,
-                                      const std::string& folder) {
-  return Selection(available, folder).run();
+                                      const std::string& folder, CustomCodePolicy code) {
+  return Selection(available, folder, code).run();
 }
 
 }  // namespace encode

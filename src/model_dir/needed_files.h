@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "encode/model_directory.h"
+
 namespace encode {
 
 // Returns the files of a repository that encode needs, sorted, with the files beside them that
@@ -14,12 +16,15 @@ namespace encode {
 // have, download it into `folder` and call again. Three rounds are enough.
 //
 // Never returns weights in another format than safetensors, and returns the weights only when
-// config.json shows that encode has the architecture. Throws Error:
+// the small files show that encode has the architecture and knows the code that they name, unless
+// `code` is kIgnore. Throws Error:
+//   "model.custom_code" kConfig  there is no recipe for the code of the repository
 //   "model.format"     kConfig   the weights are in another format
 //   "model.missing"    kNoInput  there is no config.json, no weights or not all shards
 //   "model.name"       kConfig   a file in `folder` refers to a file that is not in the directory
 // and what open_model_directory() throws for modules.json, config.json and the index.
 std::vector<std::string> needed_files(const std::set<std::string>& available,
-                                      const std::string& folder);
+                                      const std::string& folder,
+                                      CustomCodePolicy code = CustomCodePolicy::kRefuse);
 
 }  // namespace encode

@@ -185,8 +185,8 @@ ModuleList read_late_interaction(const ModelFolder& root, const std::vector<Modu
   list.is_late_interaction = true;
   list.modules.push_back(all_tokens());
   for (size_t i = 1; i < entries.size(); ++i) {
-    const auto& [type, path] = entries[i];
-    if (type == ModuleType::kDropout) continue;
+    const auto& [type, path, code] = entries[i];
+    if (type == ModuleType::kDropout || type == ModuleType::kUnknown) continue;
     if (type == ModuleType::kNormalize && i + 1 == entries.size()) continue;
     if (type != ModuleType::kDense && type != ModuleType::kTokenDense) {
       throw bad_modules(root, "a late-interaction model has a module that is not a Dense",
@@ -265,6 +265,7 @@ class ModuleReader {
         list_.modules.push_back(read_normalize(root_, path));
         break;
       case ModuleType::kDropout:  // has no effect outside of training
+      case ModuleType::kUnknown:
         break;
     }
   }
@@ -287,12 +288,14 @@ std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
   for (const Json& entry : json) {
     const JsonFields fields(entry, root.path_of(kModulesFile), "model.modules");
     const std::string type = fields.string("type");
-    const std::optional<ModuleType> known = module_type(type);
+    std::optional<ModuleType> known = module_type(type);
+    const bool code = !known && !type.starts_with("sentence_transformers.");
+    if (code) known = entries.empty() ? ModuleType::kTransformer : ModuleType::kUnknown;
     if (!known)
       throw bad_modules(root, fmt::format("module type '{}' is not supported", preview(type)),
                         fmt::format("'{}'", preview(type)));
     const std::string path = fields.string_or("path", "");
-    entries.push_back({.type = *known, .path = path == "." ? "" : path});
+    entries.push_back({.type = *known, .path = path == "." ? "" : path, .code = code ? type : ""});
   }
   return entries;
 }

@@ -23,6 +23,7 @@ enum class ModuleType {
   kLayerNorm,
   kNormalize,
   kDropout,
+  kUnknown,  // a class that is not of sentence-transformers or PyLate; it is left out
 };
 
 struct ModuleEntry {
@@ -30,11 +31,14 @@ struct ModuleEntry {
   // A folder of the model directory that may not exist, or "" for the directory itself, for which
   // model2vec writes ".". It is not checked.
   std::string path;
+  std::string code;  // the type, if it is a class that the repository brings along, else ""
 };
 
-// Returns the entries of modules.json in their order, without a look at the folders. Throws Error
-// kConfig "model.modules" if it is malformed or has a module that encode does not support, and what
-// ModelFolder throws.
+// Returns the entries of modules.json in their order, without a look at the folders. A class of the
+// repository itself counts as a Transformer if it is the first module, and as kUnknown otherwise;
+// find_custom_code() refuses it unless the user ignores such code. Throws Error kConfig
+// "model.modules" if the file is malformed or has a module of sentence-transformers that encode
+// does not support, and what ModelFolder throws.
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root);
 
 // The modules of a checked modules.json. The first is a Transformer followed by one Pooling, or a

@@ -31,6 +31,10 @@ struct SurveyedStream {
   TextSurvey survey;
 };
 
+ModelDirectory open(const StreamConfig& stream, const std::string& path) {
+  return open_model_directory(path, custom_code_policy(stream.result.ignore_custom_code));
+}
+
 class Surveys {
  public:
   explicit Surveys(const PlanRequest& request) : request_(request) {}
@@ -38,7 +42,7 @@ class Surveys {
   SurveyedStream survey(const StreamConfig& stream) {
     refuse_standard_input(stream);
     const std::string path = resolve_model(stream.result.model, stream.result.revision);
-    if (!models_.contains(path)) models_.emplace(path, open_model_directory(path));
+    if (!models_.contains(path)) models_.emplace(path, open(stream, path));
     const ModelDirectory& directory = models_.at(path);
     SurveyedStream found;
     found.config = &stream;
@@ -294,7 +298,7 @@ ExperimentPlan Planner::plan() {
   for (const StreamConfig& stream : request_.config.streams) {
     const std::string path = resolve_model(stream.result.model, stream.result.revision);
     // Before the texts are read, because that may take a while.
-    const ModelDirectory directory = open_model_directory(path);
+    const ModelDirectory directory = open(stream, path);
     for (const PlannedDevice& device : devices)
       require_memory(memory_request(directory, effective_result(directory, stream.result)),
                      limit_of(device), path);

@@ -92,7 +92,7 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
     }
     auto model = std::make_unique<CheckedModel>();
     try {
-      model->opened = open_hashed_model(path, hash_cache);
+      model->opened = open_hashed_model(path, hash_cache, options.ignore_custom_code);
     } catch (const Error&) {
       experiment.models.erase(path);
       throw;
@@ -102,10 +102,14 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
         "model", fmt::format("{}: {}, hidden size {}, {} tensors, {}", folder_name(path),
                              directory.model_type, directory.hidden_size, directory.tensors.size(),
                              format_bytes(model->opened.bytes())));
+    for (const AppliedRecipe& recipe : directory.recipes)
+      findings.green("custom code", fmt::format("{}: encode does what it does (recipe {})",
+                                                recipe.code, recipe.name));
     for (const std::string& warning : directory.warnings)
       findings.yellow("model", warning, "see docs/models.md");
     findings.guard("tokenizer", [&] {
-      TokenizerSource source = read_tokenizer_source(directory, tokenizer_rules(options));
+      TokenizerSource source =
+          read_tokenizer_source(directory, tokenizer_rules(directory, options));
       if (tokenizer_file_of(source).empty()) {
         findings.yellow("tokenizer", "the model directory has no tokenizer",
                         "rows must be token ids; otherwise download the whole directory again");

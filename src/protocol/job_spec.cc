@@ -21,6 +21,7 @@ constexpr auto names(ComputeType /*tag*/) { return kComputeTypes; }
 constexpr auto names(MatmulPrecision /*tag*/) { return kMatmulPrecisions; }
 constexpr auto names(VectorPrecision /*tag*/) { return kVectorPrecisions; }
 constexpr auto names(SpecialTokensRule /*tag*/) { return kSpecialTokensRules; }
+constexpr auto names(TokenizerRecipe /*tag*/) { return kTokenizerRecipes; }
 constexpr auto names(PoolingMode /*tag*/) { return kPoolingModes; }
 constexpr auto names(DenseActivation /*tag*/) { return kDenseActivations; }
 constexpr auto names(SentenceModule::Kind /*tag*/) { return kModuleKinds; }
@@ -125,21 +126,21 @@ void fields(auto& archive, MaybeConst<LateInteraction> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<TokenizerRules> auto& value) {
-  auto& [special_tokens] = value;
-  archive("special_tokens", special_tokens);
+  auto& [special_tokens, recipe] = value;
+  archive("special_tokens", special_tokens)("recipe", recipe);
 }
 
 void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {
   auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
          float32_matmul_precision, causal, dim, launch_tokens, vector_precision, late_interaction,
-         tokenizer, ignore_custom_code] = value;
+         tokenizer, ignore_custom_code, recipes] = value;
   archive("pooling", pooling)("normalize", normalize)("truncate_dim", truncate_dim);
   archive("modules", modules)("max_length", max_length)("prompt", prompt);
   archive("include_prompt", include_prompt)("dtype", dtype);
   archive("float32_matmul_precision", float32_matmul_precision)("causal", causal)("dim", dim);
   archive("launch_tokens", launch_tokens)("vector_precision", vector_precision);
   archive("late_interaction", late_interaction)("tokenizer", tokenizer);
-  archive("ignore_custom_code", ignore_custom_code);
+  archive("ignore_custom_code", ignore_custom_code)("recipes", recipes);
 }
 
 void fields(auto& archive, MaybeConst<JobUnit> auto& value) {

@@ -34,7 +34,8 @@ class TokenCounter {
   explicit TokenCounter(const ResultOptions& options) {
     try {
       const ModelDirectory directory =
-          open_model_directory(resolve_model(options.model, options.revision));
+          open_model_directory(resolve_model(options.model, options.revision),
+                               custom_code_policy(options.ignore_custom_code));
       const EffectiveResult effective = effective_result(directory, options);
       max_length_ = effective.max_length;
       prompt_ = effective.prompt;

@@ -57,7 +57,8 @@ int run_search(const SearchRequest& request, const RunEnvironment& environment,
   require_searchable(*matrix);
   const std::vector<std::string> queries = read_queries(request.queries);
   const OpenedModel model =
-      open_hashed_model(resolve_model(target.model, target.revision), target.hash_cache);
+      open_hashed_model(resolve_model(target.model, target.revision), target.hash_cache,
+                        says_custom_code_ignored(matrix->manifest().identity.fingerprint));
   const ResultOptions of_run = options_of_run(*matrix, model);
   QueryJob job = {.texts = queries,
                   .result = of_run,

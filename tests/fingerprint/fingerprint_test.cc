@@ -125,8 +125,10 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const Fingerprint fingerprint = base();
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
-               late_interaction, tokenizer, ignore_custom_code] = fingerprint.result;
-  const auto& [special_tokens] = tokenizer;
+               late_interaction, tokenizer, ignore_custom_code, recipes] = fingerprint.result;
+  const auto& [special_tokens, tokenizer_recipe] = tokenizer;
+  ASSERT_EQ(tokenizer_recipe, TokenizerRecipe::kNone) << "`recipes` names it";
+  ASSERT_TRUE(recipes.empty());
   ASSERT_FALSE(ignore_custom_code || special_tokens != SpecialTokensRule::kByClass);
   ASSERT_FALSE(normalize || truncate_dim || causal || late_interaction);
   ASSERT_TRUE(include_prompt && prompt.empty() && dtype == ComputeType::kFloat32);
@@ -153,6 +155,7 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        change(
            [](Result& r) { r.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson; }),
        change([](Result& r) { r.ignore_custom_code = true; }),
+       change([](Result& r) { r.recipes = {"qwen2_eos"}; }),
        change([](Result& r) { r.dim = 128; }),
        change([](Result& r) { r.launch_tokens = 8192; }),
        change([](Result& r) { r.late_interaction.emplace(); }),

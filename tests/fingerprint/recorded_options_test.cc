@@ -34,6 +34,7 @@ Fingerprint unusual() {
   fingerprint.result.dtype = ComputeType::kFloat16;
   fingerprint.result.float32_matmul_precision = MatmulPrecision::kHigh;
   fingerprint.result.causal = false;
+  fingerprint.result.vector_precision = VectorPrecision::kFloat16;
   fingerprint.result.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson;
   fingerprint.result.ignore_custom_code = true;
   return fingerprint;
@@ -54,6 +55,7 @@ TEST(RecordedOptions, AreThoseOfTheRun) {
   EXPECT_EQ(result.dtype, ComputeType::kFloat16);
   EXPECT_EQ(result.float32_matmul_precision, MatmulPrecision::kHigh);
   EXPECT_EQ(result.causal, false);
+  EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat16);
   EXPECT_EQ(result.special_tokens, SpecialTokensRule::kAsInTokenizerJson);
   EXPECT_TRUE(result.ignore_custom_code);
 }
@@ -63,12 +65,14 @@ TEST(RecordedOptions, WhatARunLeftOpenStaysOpen) {
   run.result.pooling = {PoolingMode::kCls, PoolingMode::kMax};
   run.result.truncate_dim.reset();
   run.result.causal.reset();
+  run.result.vector_precision = VectorPrecision::kFloat32;
   run.result.tokenizer = {};
   run.result.ignore_custom_code = false;
   const ResultOptions result = recorded_options(to_text(run)).result;
   EXPECT_EQ(result.pooling, std::nullopt);
   EXPECT_EQ(result.truncate_dim, std::nullopt);
   EXPECT_EQ(result.causal, std::nullopt);
+  EXPECT_EQ(result.vector_precision, VectorPrecision::kFloat32);
   EXPECT_EQ(result.special_tokens, SpecialTokensRule::kByClass);
   EXPECT_FALSE(result.ignore_custom_code);
 }

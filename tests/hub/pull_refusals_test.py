@@ -9,6 +9,8 @@ import server
 from pull_case import EVERY_MODULE, MODEL, Pull
 from server import COMMIT, body, headers, redirect, status
 
+OWN_CODE = json.dumps({**json.loads(EVERY_MODULE["config.json"]), "auto_map": {"AutoModel": "modeling_own.OwnModel"}}).encode()
+
 
 class Refusals(Pull):
     def test_what_does_not_exist(self):
@@ -65,10 +67,15 @@ class Refusals(Pull):
                 ({"config.json": b"{}", "README.md": b"x"}, "model.missing", 66, "neither"),
                 ({"config.json": b'{"model_type": "whisper", "hidden_size": 4, "vocab_size": 4}',
                   "model.safetensors": b"x"}, "model.type", 78, "whisper"),
+                ({**EVERY_MODULE, "config.json": OWN_CODE}, "model.custom_code", 78, "modeling_own.OwnModel"),
                 ({**EVERY_MODULE, "adapter_config.json": b"{}"}, "model.unsupported", 78, "adapter_config.json")):
             self.hub.models[MODEL] = server.Repository(files)
             self.assertIn(found, self.refused(code, exit_code))
         self.assertEqual(self.hub.requests("GET", "", "cdn"), [])
+
+    def test_unknown_code_is_downloaded_if_it_is_to_be_ignored(self):
+        self.hub.models[MODEL] = server.Repository({**EVERY_MODULE, "config.json": OWN_CODE})
+        self.pulled(MODEL, "--ignore-custom-code")
 
     def test_settings_that_cannot_be_used(self):
         for variables in ({"HF_ENDPOINT": "file:///etc"}, {"HF_ENDPOINT": "https://user:pa55@host"},

@@ -86,8 +86,9 @@ class Filler {
             integer(),
             VectorPrecision::kFloat16,
             LateInteraction{text(), {text(), text()}, text()},
-            {SpecialTokensRule::kAsInTokenizerJson},
-            true};
+            {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos},
+            true,
+            {text(), text()}};
   }
   JobUnit unit() {
     return {{text(), text(), integer(), integer(), true, {{text(), integer()}}},

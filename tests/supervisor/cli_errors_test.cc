@@ -88,6 +88,23 @@ std::vector<Broken> broken_things() {
       {"ModelWithoutWeights", 66, "safetensors", model("@/no_weights"), ""},
       {"ModelConfigNotJson", 78, "config.json", model("@/bad_config"), ""},
       {"ModelWeightsCut", 78, "model.safetensors", model("@/cut_weights"), ""},
+      {"ModelWithUnknownCode", 78, "modeling_own.OwnModel", model("@/own_code"), ""},
+      {"PlanWithUnknownCode",
+       78,
+       "modeling_own.OwnModel",
+       {"plan", "--config", "@/c.yaml"},
+       config_with("@/model", "@/own_code")},
+      {"PreflightWithUnknownCode",
+       78,
+       "modeling_own.OwnModel",
+       {"preflight", "--config", "@/c.yaml"},
+       config_with("@/model", "@/own_code")},
+      {"TokenizeWithUnknownCode",
+       78,
+       "modeling_own.OwnModel",
+       {"tokenize", "--model", "@/own_code", "--input", "@/good.jsonl", "--field", "text",
+        "--output", "@/ids"},
+       ""},
       {"ModelOnlyPickle", 78, "safetensors", model("@/pickle"), ""},
       // A broken cache directory and a missing worker.
       {"CacheIsAFile",
@@ -117,6 +134,9 @@ class BrokenThings : public ::testing::TestWithParam<Broken> {
     const std::string weights = read_bytes(test_data("models/bert/model.safetensors"));
     dir_.write("model/config.json", config);
     dir_.write("model/model.safetensors", weights);
+    dir_.write("own_code/config.json", R"({"auto_map":{"AutoModel":"modeling_own.OwnModel"},)" +
+                                           config.substr(config.find('{') + 1));
+    dir_.write("own_code/model.safetensors", weights);
     dir_.write("no_weights/config.json", config);
     dir_.write("bad_config/config.json", config.substr(0, config.size() / 2));
     dir_.write("bad_config/model.safetensors", weights);
@@ -170,6 +190,19 @@ INSTANTIATE_TEST_SUITE_P(All, BrokenThings, ::testing::ValuesIn(broken_things())
                          [](const auto& test) { return std::string(test.param.name); });
 
 // Shows that the tests above can fail: the same command succeeds if nothing is broken.
+// The log says what was ignored.
+TEST_F(BrokenThings, UnknownCodeIsIgnoredIfTheConfigSaysSo) {
+  dir_.write("c.yaml", in_dir(config_with("model: @/model",
+                                          "model: @/own_code\n  ignore_custom_code: true")));
+  const ProgramEnd end = Program(dir_.path(), {"--config", dir_.file("c.yaml")}).wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(read_bytes(dir_.file("cache/encode.log")),
+              HasSubstr("ignore_custom_code: config.json: auto_map.AutoModel: "
+                        "'modeling_own.OwnModel' is ignored"));
+  const std::string manifest = read_bytes(dir_.file("cache/train_tc_embeddings.npy.json"));
+  EXPECT_THAT(manifest, HasSubstr("ignore_custom_code"));
+}
+
 TEST_F(BrokenThings, GoodOnesPass) {
   dir_.write("c.yaml", in_dir(kGoodConfig));
   const ProgramEnd end = Program(dir_.path(), {"--config", dir_.file("c.yaml")}).wait();

@@ -49,8 +49,10 @@ class Models {
     const std::string path = resolve_model(options.model, options.revision);
     const auto known = models_.find(path);
     if (known != models_.end()) return known->second;
-    check_model_fits(open_model_directory(path), options, limit_);  // before its files are hashed
-    const OpenedModel model = open_hashed_model(path, hash_cache_);
+    check_model_fits(open_model_directory(path, custom_code_policy(options.ignore_custom_code)),
+                     options,
+                     limit_);  // before its files are hashed
+    const OpenedModel model = open_hashed_model(path, hash_cache_, options.ignore_custom_code);
     warn(model.directory.warnings);
     const int64_t bytes = model.bytes();
     log_.info("model",
@@ -62,6 +64,12 @@ class Models {
                {"hidden_size", model.directory.hidden_size},
                {"bytes", bytes},
                {"similarity", model.directory.similarity}});
+    for (const AppliedRecipe& recipe : model.directory.recipes) {
+      log_.info("model",
+                fmt::format("custom code: encode does what {} does (recipe {})", recipe.code,
+                            recipe.name),
+                {{"path", path}, {"code", recipe.code}, {"recipe", recipe.name}});
+    }
     return models_.emplace(path, model).first->second;
   }
 
@@ -87,11 +95,13 @@ int64_t OpenedModel::bytes() const {
                                std::plus<>(), [](const ModelFile& file) { return file.bytes; });
 }
 
-OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache) {
-  const ModelDirectory found = open_model_directory(path);
+OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache,
+                              bool ignore_custom_code) {
+  const CustomCodePolicy policy = custom_code_policy(ignore_custom_code);
+  const ModelDirectory found = open_model_directory(path, policy);
   std::vector<FileHash> files = hash_model_files(found, hash_cache);
   // What was parsed above may have changed before it was hashed, so it is parsed once more.
-  ModelDirectory directory = open_model_directory(path, files);
+  ModelDirectory directory = open_model_directory(path, files, policy);
   return {.directory = std::move(directory), .files = std::move(files)};
 }
 

@@ -21,7 +21,8 @@ struct OpenedModel {
 };
 
 // Throws the errors of open_model_directory() and hash_model_files().
-OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache);
+OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache,
+                              bool ignore_custom_code);
 
 // Throws Error "output.exists" or "output.protected" if an output of the run would replace a file
 // that is not its own. `guard` knows the models.

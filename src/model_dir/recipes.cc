@@ -1,0 +1,100 @@
+#include "model_dir/recipes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model_dir/architectures.h"
+
+namespace encode {
+namespace {
+
+using enum CodeRole;
+
+constexpr std::string_view kGteQwen = "Alibaba-NLP/gte-Qwen2-1.5B-instruct";
+constexpr std::string_view kNomic = "nomic-ai/nomic-bert-2048";
+constexpr std::string_view kNew = "Alibaba-NLP/new-impl";
+constexpr std::string_view kGte = "Snowflake/snowflake-arctic-embed-m-v2.0";
+constexpr std::string_view kJina = "jinaai/jina-bert-implementation";
+constexpr std::string_view kEuroBert = "EuroBERT/EuroBERT-210m";
+constexpr std::string_view kNemotron = "nvidia/llama-nemotron-embed-1b-v2";
+constexpr std::string_view kCodeSage = "codesage/codesage-small";
+constexpr std::string_view kNvEmbed = "nvidia/NV-Embed-v2";
+
+// Shortens a row whose recipe is the architecture of the model_type.
+constexpr CodeRecipe native(CodeRole role, std::string_view file, std::string_view class_name,
+                            std::string_view model_type) {
+  return {.role = role,
+          .file = file,
+          .class_name = class_name,
+          .model_type = model_type,
+          .name = model_type};
+}
+
+constexpr CodeRecipe from(std::string_view source, CodeRecipe recipe) {
+  recipe.source = source;
+  return recipe;
+}
+
+constexpr CodeRecipe appends_eos(std::string_view class_name) {
+  return {.role = kTokenizer,
+          .file = "tokenization_qwen",
+          .class_name = class_name,
+          .name = "qwen2_eos",
+          .tokenizer = TokenizerRecipe::kAppendEos,
+          .source = kGteQwen};
+}
+
+constexpr auto kRecipes = std::to_array<CodeRecipe>({
+    {.role = kModel,
+     .file = "modeling_qwen",
+     .class_name = "Qwen2Model",
+     .model_type = "qwen2",
+     .name = "qwen2_bidirectional",
+     .bidirectional = true,
+     .source = kGteQwen},
+    appends_eos("Qwen2Tokenizer"),
+    appends_eos("Qwen2TokenizerFast"),
+    from(kNomic, native(kConfig, "configuration_hf_nomic_bert", "NomicBertConfig", "nomic_bert")),
+    from(kNomic, native(kModel, "modeling_hf_nomic_bert", "NomicBertModel", "nomic_bert")),
+    from(kNew, native(kConfig, "configuration", "NewConfig", "new")),
+    from(kNew, native(kModel, "modeling", "NewModel", "new")),
+    from(kGte, native(kConfig, "configuration_hf_alibaba_nlp_gte", "GteConfig", "gte")),
+    from(kGte, native(kModel, "modeling_hf_alibaba_nlp_gte", "GteModel", "gte")),
+    from(kJina, native(kConfig, "configuration_bert", "JinaBertConfig", "bert")),
+    from(kJina, native(kModel, "modeling_bert", "JinaBertModel", "bert")),
+    from(kEuroBert, native(kConfig, "configuration_eurobert", "EuroBertConfig", "eurobert")),
+    from(kEuroBert, native(kModel, "modeling_eurobert", "EuroBertModel", "eurobert")),
+    from(kNemotron,
+         native(kConfig, "llama_bidirectional_model", "LlamaBidirectionalConfig", "llama_bidirec")),
+    from(kNemotron,
+         native(kModel, "llama_bidirectional_model", "LlamaBidirectionalModel", "llama_bidirec")),
+    from(kCodeSage, native(kConfig, "config_codesage", "CodeSageConfig", "codesage")),
+    from(kCodeSage, native(kModel, "modeling_codesage", "CodeSageModel", "codesage")),
+    from(kNvEmbed, native(kConfig, "configuration_nvembed", "NVEmbedConfig", "nvembed")),
+    from(kNvEmbed, native(kModel, "modeling_nvembed", "NVEmbedModel", "nvembed")),
+});
+
+}  // namespace
+
+std::span<const CodeRecipe> code_recipes() { return kRecipes; }
+
+const CodeRecipe* find_code_recipe(CodeRole role, std::string_view reference,
+                                   std::string_view model_type) {
+  constexpr std::string_view kRepositoryEnd = "--";
+  if (const size_t end = reference.find(kRepositoryEnd); end != std::string_view::npos)
+    reference.remove_prefix(end + kRepositoryEnd.size());
+  const size_t dot = reference.find('.');
+  if (dot == std::string_view::npos) return nullptr;
+  const std::string_view file = reference.substr(0, dot);
+  const std::string_view class_name = reference.substr(dot + 1);
+  const auto* const found =
+      std::find_if(kRecipes.begin(), kRecipes.end(), [&](const CodeRecipe& recipe) {
+        const bool fits =
+            recipe.role == role && recipe.file == file && recipe.class_name == class_name;
+        if (!fits || recipe.model_type.empty()) return fits;
+        return recipe.model_type == model_type && find_architecture(model_type) != nullptr;
+      });
+  return found != kRecipes.end() ? found : nullptr;
+}
+
+}  // namespace encode
