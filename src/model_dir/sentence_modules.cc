@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model_dir/hub_cache.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
 #include "model_dir/weighted_modules.h"
@@ -136,7 +137,7 @@ SentenceModule read_pooling(const ModelFolder& folder) {
 SentenceModule read_normalize(const ModelFolder& root, const std::string& path) {
   // Most directories name a folder that does not exist, because the module had no files before
   // sentence-transformers 5.
-  if (!path.empty() && root.has(path)) {
+  if (!path.empty() && root.has_folder(path)) {
     const ModelFolder folder = root.subfolder(path);
     if (folder.has(kModuleConfigFile)) {
       const Json config = folder.read_json(kModuleConfigFile, kConfigJson, "model.modules");
@@ -275,6 +276,19 @@ class ModuleReader {
   bool has_input_ = false;
 };
 
+// Returns a relative path without its empty parts and without ".", which sentence-transformers
+// accepts because it joins paths: "./2_Dense/" becomes "2_Dense". An absolute path stays as it is,
+// and so does "..". Opening such a folder is refused.
+std::string plain_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::string plain;
+  for (const std::string& part : split_path(path)) {
+    if (part.empty() || part == ".") continue;
+    plain += plain.empty() ? part : "/" + part;
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
@@ -294,8 +308,9 @@ std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
     if (!known)
       throw bad_modules(root, fmt::format("module type '{}' is not supported", preview(type)),
                         fmt::format("'{}'", preview(type)));
-    const std::string path = fields.string_or("path", "");
-    entries.push_back({.type = *known, .path = path == "." ? "" : path, .code = code ? type : ""});
+    entries.push_back({.type = *known,
+                       .path = plain_path(fields.string_or("path", "")),
+                       .code = code ? type : ""});
   }
   return entries;
 }

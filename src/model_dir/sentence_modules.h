@@ -28,8 +28,8 @@ enum class ModuleType {
 
 struct ModuleEntry {
   ModuleType type = ModuleType::kTransformer;
-  // A folder of the model directory that may not exist, or "" for the directory itself, for which
-  // model2vec writes ".". It is not checked.
+  // A folder of the model directory that may not exist ("1_Pooling", "extra/2_Dense"), or "" for
+  // the directory itself. The names are not checked.
   std::string path;
   std::string code;  // the type, if it is a class that the repository brings along, else ""
 };
