@@ -41,6 +41,7 @@ class MarkedTokenizer final : public Tokenizer {
     return fmt::format("{}, marker '{}'", tokenizer_->description(), preview(token(marker_)));
   }
   std::string token(int32_t id) const override { return tokenizer_->token(id); }
+  bool is_special(int32_t id) const override { return id == marker_ || tokenizer_->is_special(id); }
 
  private:
   static TokenizeOptions with_room(TokenizeOptions options) {
