@@ -176,6 +176,15 @@ void check_prompt(const StreamPlan& stream) {
        .hint = "put the prompt's ids into the rows and set prompt: \"\""});
 }
 
+// Says which prompt every row gets. If nobody has chosen one for a model that was trained with
+// prompts, the line is a warning with the prompts.
+void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, RunLog& log) {
+  const std::optional<std::string> advice = prompt_advice(directory, stream.result);
+  const std::string text = fmt::format("{}: {}", stream.name(),
+                                       advice.value_or(describe_prompt(directory, stream.result)));
+  advice ? log.warning("prompt", text) : log.info("prompt", text, {{"stream", stream.name()}});
+}
+
 }  // namespace
 
 std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
@@ -264,6 +273,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     guard.protect(model.directory);
     plan.streams.push_back(begin_stream_plan(config, stream, model));
     models.warn(length_warnings(model.directory, stream.result));
+    if (purpose == PlanPurpose::kRun) log_prompt(stream, model.directory, log);
   }
   if (purpose == PlanPurpose::kRun) {
     require_tables(config.store, plan.streams);
