@@ -9,6 +9,7 @@
 #include "encode/model_directory.h"
 
 #include "base/units.h"
+#include "model_dir/prompt_families.h"
 #include "tokenizer/document_tokens.h"
 #include "tokenizer/prompt_tokens.h"
 

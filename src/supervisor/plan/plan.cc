@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
+#include "model_dir/prompt_families.h"
 #include "supervisor/plan/chunk_size.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
@@ -179,10 +180,14 @@ void check_prompt(const StreamPlan& stream) {
 // Says which prompt every row gets. If nobody has chosen one for a model that was trained with
 // prompts, the line is a warning with the prompts.
 void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, RunLog& log) {
-  const std::optional<std::string> advice = prompt_advice(directory, stream.result);
-  const std::string text = fmt::format("{}: {}", stream.name(),
-                                       advice.value_or(describe_prompt(directory, stream.result)));
-  advice ? log.warning("prompt", text) : log.info("prompt", text, {{"stream", stream.name()}});
+  const Json fields = {{"stream", stream.name()}};
+  if (const std::optional<std::string> advice = prompt_advice(directory, stream.result)) {
+    log.warning("prompt", fmt::format("{}: {}", stream.name(), *advice), fields);
+  } else {
+    log.info("prompt",
+             fmt::format("{}: {}", stream.name(), describe_prompt(directory, stream.result)),
+             fields);
+  }
 }
 
 }  // namespace
