@@ -50,7 +50,7 @@ struct FolderChain::Entry {
   };
   Kind kind = Kind::kNothing;
   mode_t mode = 0;        // the kind of file; never a link
-  std::string name = {};       // in the last folder of `folder`; "" if the entry is that folder
+  std::string name = {};  // in the last folder of `folder`; "" if the entry is that folder
   FolderChain folder;     // the folder that the entry is in, or the entry itself
   std::string link = {};  // the target of the last link on the way; "" if there was none
   int error_number = 0;

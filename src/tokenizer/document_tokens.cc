@@ -134,7 +134,11 @@ std::vector<int32_t> skip_list_ids(const LateInteraction& late, const Tokenizer&
                    .found = fmt::format("'{}'", preview(word)),
                    .hint = kHint});
     }
-    ids.push_back(found == known.end() ? unknown->second : found->second);
+    if (found != known.end()) {
+      ids.push_back(found->second);
+    } else if (!late.drops_unknown_words) {
+      ids.push_back(unknown->second);
+    }
   }
   std::sort(ids.begin(), ids.end());
   return ids;

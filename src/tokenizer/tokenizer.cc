@@ -58,9 +58,15 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
                                                     : ConfiguredTokenizer::kTokenizerJson);
   }
   std::string content = std::move(source.files.at(file));
-  if (is_sentencepiece) return load_sentencepiece(content, path, config);
+  if (is_sentencepiece) {
+    if (source.rules.lower_case_first)
+      refuse_unsupported("do_lower_case of sentence_bert_config.json needs a tokenizer.json", path,
+                         {.expected = "tokenizer.json", .found = file});
+    return load_sentencepiece(content, path, config);
+  }
   return build_tokenizer(read_tokenizer_json(std::move(content), path),
-                         {.truncation_side = config.truncation_side});
+                         {.truncation_side = config.truncation_side,
+                          .lower_case_first = source.rules.lower_case_first});
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {

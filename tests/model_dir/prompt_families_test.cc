@@ -22,7 +22,8 @@ using ::testing::Not;
 ModelDirectory named(const std::string& path, const std::string& name_or_path = "") {
   ModelDirectory directory;
   directory.path = path;
-  directory.config_json = name_or_path.empty() ? "{}" : R"({"_name_or_path": ")" + name_or_path + "\"}";
+  directory.config_json =
+      name_or_path.empty() ? "{}" : R"({"_name_or_path": ")" + name_or_path + "\"}";
   return directory;
 }
 

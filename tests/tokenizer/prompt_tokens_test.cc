@@ -20,8 +20,7 @@ std::unique_ptr<Tokenizer> load(const std::string& post_processor,
                                 const std::string& truncation = "null") {
   TokenizerSource source;
   source.folder = "MODEL";
-  source.path = "tokenizer.json";
-  source.content =
+  source.files["tokenizer.json"] =
       R"({"model":{"type":"WordLevel","unk_token":"[UNK]","vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,)"
       R"("query":3,"a":4,"<end>":5}},"pre_tokenizer":{"type":"WhitespaceSplit"},"truncation":)" +
       truncation +

@@ -36,6 +36,7 @@ TokenizerDocument read_tokenizer_json(std::string text, const std::string& where
 struct BuildOptions {
   // Overrides the "direction" of the document's truncation.
   std::optional<TruncationSide> truncation_side;
+  bool lower_case_first = false;  // TokenizerRules::lower_case_first
 };
 
 // Builds the tokenizer that the document describes. Throws Error (kConfig) if a part is malformed
