@@ -147,8 +147,9 @@ struct ModelDirectory {
   // The limit in tokens, as sentence-transformers 6 computes it: max_seq_length of
   // sentence_bert_config.json. If that is absent, it is the smaller of tokenizer_config.json's
   // model_max_length and max_position_embeddings. It is never above position_limit. For a
-  // late-interaction model it is document_length, which counts the marker.
+  // late-interaction model it is document_length, which counts the marker, if the model states it.
   std::optional<int64_t> max_seq_length;
+  bool lower_case_first = false;               // TokenizerRules::lower_case_first
   std::map<std::string, std::string> prompts;  // name -> text
   std::optional<std::string> default_prompt_name;
   std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan

@@ -105,6 +105,9 @@ class Tokenizer {
   virtual RowTypeIds type_ids() const { return {}; }
   // Returns the spelling of an id in the vocabulary; "" for an id without a token.
   virtual std::string token(int32_t id) const = 0;
+  // Returns whether the id is a special token, as in all_special_ids of transformers: an added
+  // token that is marked as special, or a token that encode() puts around every row.
+  virtual bool is_special(int32_t id) const = 0;
 };
 
 // Loads a tokenizer.json, or a sentencepiece .model file. Of the truncation in a tokenizer.json

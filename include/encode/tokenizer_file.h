@@ -32,6 +32,9 @@ enum class TokenizerRecipe { kNone, kAppendEos };
 struct TokenizerRules {
   SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
   TokenizerRecipe recipe = TokenizerRecipe::kNone;
+  // A text is lowercased before everything that the normalizer does, unless the normalizer has a
+  // Lowercase of its own: do_lower_case of sentence_bert_config.json.
+  bool lower_case_first = false;
 
   bool operator==(const TokenizerRules&) const = default;
 };

@@ -293,6 +293,9 @@ std::vector<ErrorCodes> make_table() {
        "78",
        "the file name does not state the format, or a Parquet or Arrow file has the suffix .gz or "
        ".zst"},
+      {{"text.lfs_pointer"},
+       "65",
+       "an input is a Git LFS pointer: its real content was not fetched"},
       {{"text.max_row_bytes"}, "78", "`max_row_bytes` is out of range"},
       {{"text.open"}, "66 (77)", "an input is missing or not a regular file"},
       {{"text.prompt_and_ids"}, "78", "a prompt cannot be put before rows of token ids"},
@@ -344,6 +347,11 @@ std::vector<ErrorCodes> make_table() {
        "the same rows failed four times, and no single row fails alone; the error names them"},
       {{"worker.spawn"}, "71", "`encode-worker` cannot be started"},
       {{"worker.stuck"}, "75", "`encode-worker` cannot be killed, because it hangs in the kernel"},
+      {{"zstd.window"},
+       "65",
+       "a zstd file has a window that is too large for the memory of the host "
+       "([inputs.md](inputs.md"
+       "#compressed-files))"},
   };
 }
 

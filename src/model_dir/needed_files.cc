@@ -58,10 +58,10 @@ class Selection {
   }
 
   bool has(const std::string& file) const {
-    const size_t slash = file.find('/');
+    const size_t slash = file.rfind('/');
     if (slash == std::string::npos) return root_.has(file);
     const std::string folder = file.substr(0, slash);
-    return root_.has(folder) && root_.subfolder(folder).has(file.substr(slash + 1));
+    return root_.has_folder(folder) && root_.subfolder(folder).has(file.substr(slash + 1));
   }
 
   bool complete() const {
@@ -85,7 +85,7 @@ class Selection {
 
   void add_modules() {
     for (const ModuleEntry& module : read_module_entries(root_)) {
-      if (!module.path.empty()) root_.has(module.path);  // refuses an unsafe name
+      if (!module.path.empty()) root_.has_folder(module.path);  // refuses an unsafe name
       const std::string prefix = module.path.empty() ? "" : module.path + "/";
       if (is_input(module.type)) {
         prefix_ = prefix;

@@ -74,33 +74,8 @@ Error unsupported(const std::string& key, const std::string& where, std::string 
                           "sentence-transformers"});
 }
 
-// Returns true if the tokenizer lowercases, as in every uncased model. With do_lower_case
-// sentence-transformers adds a Lowercase normalizer before the normalizer of the tokenizer. This
-// changes nothing if the tokenizer lowercases already.
-bool tokenizer_lowercases(const Json& normalizer, int depth = 0) {
-  if (!normalizer.is_object() || depth > 4) return false;
-  const auto type = normalizer.find("type");
-  if (type == normalizer.end() || !type->is_string()) return false;
-  if (*type == "Lowercase") return true;
-  if (*type == "BertNormalizer") return normalizer.value("lowercase", Json(true)) == Json(true);
-  const auto parts = normalizer.find("normalizers");
-  if (*type != "Sequence" || parts == normalizer.end() || !parts->is_array()) return false;
-  return std::any_of(parts->begin(), parts->end(),
-                     [depth](const Json& part) { return tokenizer_lowercases(part, depth + 1); });
-}
-
-void require_lowercase(const ModelFolder& folder, const std::string& where) {
-  if (folder.has("tokenizer.json")) {
-    const Json tokenizer = folder.read_json("tokenizer.json", kTokenizerJson, "model.tokenizer");
-    const auto normalizer = tokenizer.is_object() ? tokenizer.find("normalizer") : tokenizer.end();
-    if (normalizer != tokenizer.end() && tokenizer_lowercases(*normalizer)) return;
-  }
-  throw unsupported("do_lower_case", where,
-                    "false, or true with a tokenizer.json whose normalizer lowercases", true);
-}
-
 // Refuses settings of the Transformer module that have another value than the supported one.
-void require_plain_text_encoder(const Json& config, const std::string& where) {
+void require_plain_text_encoder(const Json& config, const std::string& where, bool multi_vector) {
   const auto require = [&](const char* key, const Json& value) {
     const auto found = config.find(key);
     if (found == config.end() || found->is_null() || *found == value) return;
@@ -110,8 +85,10 @@ void require_plain_text_encoder(const Json& config, const std::string& where) {
   require("module_output_name", "token_embeddings");
   require("processing_kwargs", Json::object());
   require("tokenizer_name_or_path", nullptr);
-  for (const char* key : {"query_length", "document_length", "query_expansion"})
-    require(key, nullptr);
+  // The lengths of queries do not matter for documents.
+  for (const char* key : {"query_length", "document_length", "query_expansion"}) {
+    if (!multi_vector) require(key, nullptr);
+  }
   const auto modalities = config.find("modality_config");
   if (modalities == config.end() || modalities->is_null()) return;
   const Json text = {{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
@@ -185,7 +162,8 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
   return config;
 }
 
-std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
+SentenceBertConfig read_sentence_bert_config(const ModelFolder& folder, bool multi_vector) {
+  SentenceBertConfig result;
   for (const char* name : kSentenceConfigFiles) {
     if (!folder.has(name)) continue;
     const Json config = folder.read_json(name, kConfigJson, "model.sentence_bert_config");
@@ -193,13 +171,16 @@ std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
     const JsonFields fields(config, where, "model.sentence_bert_config");
     if (config.empty()) continue;
     require_known_keys(config, where);
-    require_plain_text_encoder(config, where);
+    require_plain_text_encoder(config, where, multi_vector);
     require_harmless_arguments(config, where);
-    if (fields.boolean_or("do_lower_case", false)) require_lowercase(folder, where);
-    if (!fields.has("max_seq_length")) return std::nullopt;
-    return fields.integer("max_seq_length", 1, kMaxPositions);
+    result.do_lower_case = fields.boolean_or("do_lower_case", false);
+    if (fields.has("max_seq_length"))
+      result.max_seq_length = fields.integer("max_seq_length", 1, kMaxPositions);
+    if (fields.has("document_length"))
+      result.document_length = fields.integer("document_length", 1, kMaxPositions);
+    return result;
   }
-  return std::nullopt;
+  return result;
 }
 
 std::optional<int64_t> read_model_max_length(const ModelFolder& folder) {

@@ -35,12 +35,18 @@ struct TransformerConfig {
 // are kConfig, except "model.missing" (kNoInput). Also throws what ModelFolder throws.
 TransformerConfig read_transformer_config(const ModelFolder& folder);
 
-// Returns max_seq_length of sentence_bert_config.json. Throws Error "model.unsupported" that names
-// the setting, if a setting would change the result and encode does not implement it. Such settings
-// are lengths of multi-vector models, other tasks and other modalities. Returns nullopt if there is
-// no such file or field. Throws Error "model.sentence_bert_config" if the file is malformed, and
-// what ModelFolder throws.
-std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder);
+// The settings of sentence_bert_config.json.
+struct SentenceBertConfig {
+  std::optional<int64_t> max_seq_length;
+  std::optional<int64_t> document_length;  // only of a multi-vector model
+  bool do_lower_case = false;
+};
+
+// Throws Error "model.unsupported" that names the setting, if a setting would change the result and
+// encode does not implement it. Such settings are other tasks and other modalities, and lengths of
+// multi-vector models unless `multi_vector`. Returns the defaults if there is no such file. Throws
+// Error "model.sentence_bert_config" if the file is malformed, and what ModelFolder throws.
+SentenceBertConfig read_sentence_bert_config(const ModelFolder& folder, bool multi_vector);
 
 // Returns model_max_length of tokenizer_config.json. Returns nullopt for 1e30, which stands for "no
 // limit". Also returns nullopt if there is no such file or field, or the number is above

@@ -121,13 +121,15 @@ void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<LateInteraction> auto& value) {
-  auto& [marker, skip_words, unknown_token] = value;
+  auto& [marker, skip_words, unknown_token, drops_unknown_words] = value;
   archive("marker", marker)("skip_words", skip_words)("unknown_token", unknown_token);
+  archive("drops_unknown_words", drops_unknown_words);
 }
 
 void fields(auto& archive, MaybeConst<TokenizerRules> auto& value) {
-  auto& [special_tokens, recipe] = value;
+  auto& [special_tokens, recipe, lower_case_first] = value;
   archive("special_tokens", special_tokens)("recipe", recipe);
+  archive("lower_case_first", lower_case_first);
 }
 
 void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {

@@ -80,6 +80,12 @@ AddedTokenFinder::Found AddedTokenFinder::next(std::string_view text, size_t fro
   return {text.size(), text.size(), nullptr};
 }
 
+bool AddedTokenFinder::has_special(int32_t id) const {
+  return std::any_of(tokens_.begin(), tokens_.end(), [id](const auto& token) {
+    return token.second.id == id && token.second.special;
+  });
+}
+
 void AddedTokenFinder::split(std::string_view text, std::vector<Section>& sections) const {
   const auto push_text = [&](size_t begin, size_t end) {
     if (begin < end) sections.push_back({text.substr(begin, end - begin), -1});

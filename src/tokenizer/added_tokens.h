@@ -51,6 +51,9 @@ class AddedTokenFinder {
     return false;
   }
 
+  // Returns whether a special token has this id.
+  bool has_special(int32_t id) const;
+
   // Appends the sections of `text`, in order. A text without an added token is one section, and an
   // empty text has no section. The sections are views of `text`.
   void split(std::string_view text, std::vector<Section>& sections) const;

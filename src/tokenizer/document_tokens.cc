@@ -47,6 +47,7 @@ class MarkedTokenizer final : public Tokenizer {
     if (!types.before.empty()) types.before.insert(types.before.begin() + 1, 0);
     return types;
   }
+  bool is_special(int32_t id) const override { return id == marker_ || tokenizer_->is_special(id); }
 
  private:
   static TokenizeOptions with_room(TokenizeOptions options) {
@@ -139,7 +140,11 @@ std::vector<int32_t> skip_list_ids(const LateInteraction& late, const Tokenizer&
                    .found = fmt::format("'{}'", preview(word)),
                    .hint = kHint});
     }
-    ids.push_back(found == known.end() ? unknown->second : found->second);
+    if (found != known.end()) {
+      ids.push_back(found->second);
+    } else if (!late.drops_unknown_words) {
+      ids.push_back(unknown->second);
+    }
   }
   std::sort(ids.begin(), ids.end());
   return ids;

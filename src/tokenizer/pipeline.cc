@@ -102,6 +102,10 @@ class Pipeline final : public Tokenizer {
     const bool exists = id >= 0 && static_cast<size_t>(id) < parts_.tokens.size();
     return exists ? std::string(parts_.tokens[static_cast<size_t>(id)]) : std::string();
   }
+  bool is_special(int32_t id) const override {
+    return parts_.row_form.has_special(id) || parts_.raw_tokens.has_special(id) ||
+           parts_.normalized_tokens.has_special(id);
+  }
 
  private:
   struct Scratch {
@@ -214,6 +218,11 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
   if (unicode::ascii_prefix(utf8) == utf8.size() || is_valid_utf8(utf8)) return utf8;
   append_repaired_utf8(utf8, repaired);
   return repaired;
+}
+
+bool RowForm::has_special(int32_t id) const {
+  return std::ranges::find(special.prefix, id) != special.prefix.end() ||
+         std::ranges::find(special.suffix, id) != special.suffix.end();
 }
 
 void append_row(std::span<const int32_t> ids, const RowForm& form, const TokenizeOptions& options,

@@ -48,6 +48,9 @@ enum class TruncationSide { kRight, kLeft };
 struct RowForm {
   SpecialTokens special;
   TruncationSide truncation = TruncationSide::kRight;
+
+  // Returns whether the token is put around every row.
+  bool has_special(int32_t id) const;
 };
 
 // Appends one row: the special tokens, and between them as many of `ids` as fit in max_length: the

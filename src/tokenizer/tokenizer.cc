@@ -61,6 +61,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
     document = make_slow_class_document(source);
     options = stated_build_options(source);
   }
+  options.lower_case_first = source.rules.lower_case_first;
   return build_tokenizer(std::move(document), options);
 }
 

@@ -121,6 +121,18 @@ TEST(NeededFiles, OtherFormatsAreRefusedByName) {
                           .exit_code = ExitCode::kNoInput});
 }
 
+TEST(NeededFiles, AModuleInANestedFolderIsDownloaded) {
+  const TinyModel model;
+  fs::create_directory(model.file("extra"));
+  fs::rename(model.file("1_Pooling"), model.file("extra/1_Pooling"));
+  model.write("modules.json",
+              R"([{"type": "sentence_transformers.models.Transformer", "path": ""},
+                  {"type": "sentence_transformers.models.Pooling", "path": "./extra/1_Pooling"}])");
+  const TempDir copy;
+  copy_needed(model.path(), copy.path());
+  EXPECT_EQ(hashes(copy.path()), hashes(model.path()));
+}
+
 TEST(NeededFiles, NamesInFilesCannotLeadOut) {
   const TinyModel model;
   const std::set<std::string> available = files_of(model.path());

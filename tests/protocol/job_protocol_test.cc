@@ -85,8 +85,8 @@ class Filler {
             integer(),
             integer(),
             VectorPrecision::kFloat16,
-            LateInteraction{text(), {text(), text()}, text()},
-            {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos},
+            LateInteraction{text(), {text(), text()}, text(), true},
+            {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos, true},
             true,
             {text(), text()}};
   }

@@ -110,6 +110,25 @@ PipelineParts build_parts(const TokenizerDocument& document, const BuildOptions&
   return parts;
 }
 
+// Puts a Lowercase before a normalizer that has none, as the Transformer of sentence-transformers 6
+// does. It looks only at the normalizer itself and at the parts of a Sequence.
+void put_lowercase_first(Json& normalizer) {
+  const auto is = [](const Json& part, const char* type) {
+    return part.is_object() && part.value("type", Json()) == type;
+  };
+  const auto is_lowercase = [&](const Json& part) { return is(part, "Lowercase"); };
+  if (is_lowercase(normalizer)) return;
+  Json parts = Json::array({{{"type", "Lowercase"}}});
+  const auto list = is(normalizer, "Sequence") ? normalizer.find("normalizers") : normalizer.end();
+  if (list != normalizer.end() && list->is_array()) {
+    if (std::ranges::any_of(*list, is_lowercase)) return;
+    parts.insert(parts.end(), list->begin(), list->end());
+  } else if (!normalizer.is_null()) {
+    parts.push_back(normalizer);
+  }
+  normalizer = {{"type", "Sequence"}, {"normalizers", std::move(parts)}};
+}
+
 }  // namespace
 
 const Json* TokenizerDocument::part(const std::string& key) const {
@@ -121,6 +140,7 @@ std::unique_ptr<Tokenizer> build_tokenizer(TokenizerDocument document,
                                            const BuildOptions& options) {
   // The document's own side is checked even if it does not count, as in transformers.
   const TruncationSide stated = stated_truncation_side(document.part("truncation"), document.where);
+  if (options.lower_case_first) put_lowercase_first(document.parts["normalizer"]);
   PipelineParts parts = build_parts(document, options);
   parts.row_form.truncation = options.truncation_side.value_or(stated);
   parts.description += ", " + special_tokens_text(parts);

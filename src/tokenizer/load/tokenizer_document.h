@@ -40,6 +40,7 @@ struct BuildOptions {
   bool split_special_tokens = false;
   // True: Tokenizer::type_ids() has the type ids of the post-processor; otherwise all are 0.
   bool type_ids = false;
+  bool lower_case_first = false;  // TokenizerRules::lower_case_first
 };
 
 // Builds the tokenizer that the document describes. Throws Error (kConfig) if a part is malformed

@@ -72,6 +72,11 @@ class SentencePiece final : public Tokenizer {
   std::string token(int32_t id) const override {
     return id >= 0 && id < processor_->GetPieceSize() ? processor_->IdToPiece(id) : std::string();
   }
+  bool is_special(int32_t id) const override {
+    const bool exists = id >= 0 && id < processor_->GetPieceSize();
+    return form_.has_special(id) ||
+           (exists && (processor_->IsControl(id) || processor_->IsUnknown(id)));
+  }
   std::string description() const override {
     if (own_ != nullptr) return own_->description();
     return fmt::format("sentencepiece {}, {} tokens", sentencepiece_version(),
