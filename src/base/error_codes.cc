@@ -175,7 +175,11 @@ std::vector<ErrorCodes> make_table() {
        "74 (77, 66, 71)",
        "the file system does not say whether a file of the model exists, or does not let `encode` "
        "read it"},
-      {{"model.format"}, "78", "the weights are not safetensors (pickle files are never opened)"},
+      {{"model.format"}, "78", "the weights are in a format that `encode` does not read"},
+      {{"model.zip", "model.pickle"},
+       "78",
+       "`pytorch_model.bin` is damaged, in the format of torch before 1.6, or has anything but "
+       "tensors; the error names the opcode, the global or the entry. Nothing of it is run"},
       {{"model.hash_cache"}, "-", "the cache of hashes cannot be read; the files are hashed again"},
       {{"model.config", "model.modules", "model.pooling", "model.dense", "model.layer_norm",
         "model.static_embedding", "model.prompts", "model.sentence_bert_config", "model.tokenizer",

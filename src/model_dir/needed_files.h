@@ -13,8 +13,8 @@ namespace encode {
 // so a caller downloads a model in rounds: while the result names a file that `folder` does not
 // have, download it into `folder` and call again. Three rounds are enough.
 //
-// Never returns weights in another format than safetensors, and returns the weights only when
-// config.json shows that encode has the architecture. Throws Error:
+// Returns pickled weights only if there are none in safetensors, and no copies in other formats.
+// Returns the weights only when config.json shows that encode has the architecture. Throws Error:
 //   "model.format"     kConfig   the weights are in another format
 //   "model.missing"    kNoInput  there is no config.json, no weights or not all shards
 //   "model.name"       kConfig   a file in `folder` refers to a file that is not in the directory

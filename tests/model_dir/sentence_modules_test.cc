@@ -286,11 +286,10 @@ TEST_F(DenseModule, UnknownKeyIsAWarning) {
   EXPECT_NE(model_.open().warnings[0].find("'novelty'"), std::string::npos);
 }
 
-TEST_F(DenseModule, PickledWeightsAreRefused) {
+TEST_F(DenseModule, PickledWeightsThatAreDamagedAreRefused) {
   model_.remove("2_Dense/model.safetensors");
   model_.write("2_Dense/pytorch_model.bin", "\x80");
-  expect_open_refused(model_,
-                      {"model.format", "Dense module", "model.safetensors", "pytorch_model.bin"});
+  expect_open_refused(model_, {"model.zip", "not one of torch.save()", "a zip archive", R"(\x80)"});
 }
 
 // --- LayerNorm, Dropout
