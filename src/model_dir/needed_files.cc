@@ -131,6 +131,8 @@ class Selection {
     }
     if (weights_of(prefix_).empty() && (is_static_ || index_format() == nullptr))
       refuse_no_weights(where(prefix_), names(prefix_));
+    if (const WeightFormat* index = index_format(); index != nullptr && !is_static_)
+      add(prefix_, index->index);
     add("", kSettingsFile);
     add(prefix_, kConfigFile);
     add(prefix_, kAdapterFile);  // read_transformer_config() refuses the model because of it
@@ -149,8 +151,6 @@ class Selection {
       needed_.insert(weights_of(prefix_));
       return;
     }
-    add(prefix_, index->index);
-    if (!complete()) return;
     for (const std::string& shard : read_shard_names(folder, *index)) {
       folder.has(shard);  // refuses an unsafe name
       if (!available_.contains(prefix_ + shard)) {

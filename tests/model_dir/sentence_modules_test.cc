@@ -249,7 +249,7 @@ TEST_F(DenseModule, WeightsMustFitTheConfig) {
   expect_open_refused(model_, {"model.dense", "do not fit", "linear.bias [2]", "extra [1]"});
   weights(
       {zeros_tensor("linear.weight", {2, 4}), {"linear.bias", "I64", {2}, std::string(16, '\0')}});
-  expect_open_refused(model_, {"model.dense", "not floating point", "F32, F16 or BF16", ""});
+  expect_open_refused(model_, {"model.dense", "not floating point", "F32, F16, BF16 or F64", ""});
 }
 
 TEST_F(DenseModule, WidthMustFitThePoolingAlsoAfterAnOverride) {

@@ -72,6 +72,9 @@ class TorchFile {
         throw bad_file(file_, "the entries of the file are not in one folder",
                        fmt::format("'{}' beside '{}'", preview(name), preview(first)), kSaveAgain);
       require_known(std::string_view(name).substr(root_.size()));
+      if (!entry.stored)
+        throw bad_file(file_, "an entry of the file is compressed",
+                       fmt::format("'{}'", preview(name)), kSaveAgain);
     }
     require_little_endian();
   }

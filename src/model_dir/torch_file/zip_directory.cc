@@ -86,6 +86,7 @@ struct Placed {
   int64_t begin = 0;  // of the header
   int64_t data = 0;
   int64_t end = 0;
+  bool stored = true;
   bool has_descriptor = false;
 };
 
@@ -131,7 +132,8 @@ class ZipReader {
     require_order(placed, directory);
     std::map<std::string, ZipEntry> entries;
     for (Placed& entry : placed) {
-      const ZipEntry range = {.offset_bytes = entry.data, .size_bytes = entry.end - entry.data};
+      const ZipEntry range = {
+          .offset_bytes = entry.data, .size_bytes = entry.end - entry.data, .stored = entry.stored};
       const std::string name = preview(entry.name);
       if (!entries.emplace(std::move(entry.name), range).second) {
         throw bad_zip(file_, "the zip archive has two entries of one name", "unique names",
@@ -237,19 +239,19 @@ class ZipReader {
                                 kMaxZipNameBytes),
                     fmt::format("'{}'", name));
     }
-    if (central.method != 0 || central.packed_size != central.size ||
+    if ((central.method == 0 && central.packed_size != central.size) ||
         (central.flags & ~(kHasDescriptor | kUtf8Name)) != 0) {
-      throw bad_zip(file_, "an entry of the zip archive is compressed or encrypted",
+      throw bad_zip(file_, "an entry of the zip archive is encrypted or damaged",
                     "stored entries, as torch.save() writes them",
                     fmt::format("'{}' with method {}, flags {:#x}, {} of {} bytes", name,
                                 central.method, central.flags, central.packed_size, central.size));
     }
     const auto room = static_cast<uint64_t>(directory.offset);
-    if (central.offset > room || central.size > room - central.offset ||
+    if (central.offset > room || central.packed_size > room - central.offset ||
         room - central.offset < static_cast<uint64_t>(kLocalHeaderBytes)) {
       throw bad_zip(file_, "an entry of the zip archive lies outside of the file",
                     fmt::format("inside the first {} bytes", room),
-                    fmt::format("'{}', {} bytes at {}", name, central.size, central.offset));
+                    fmt::format("'{}', {} bytes at {}", name, central.packed_size, central.offset));
     }
     return with_local_header(central, directory);
   }
@@ -310,7 +312,7 @@ class ZipReader {
                         local.flags == central.flags && local.method == central.method &&
                         same(local.size, central.size) &&
                         same(local.packed_size, central.packed_size);
-    const auto size = static_cast<int64_t>(central.size);
+    const auto size = static_cast<int64_t>(central.packed_size);
     if (!agrees || data > directory.offset || size > directory.offset - data) {
       throw bad_zip(file_, "the header of an entry disagrees with the directory of the zip archive",
                     fmt::format("'{}', {} bytes", preview(central.name), size),
@@ -323,6 +325,7 @@ class ZipReader {
             .begin = begin,
             .data = data,
             .end = data + size,
+            .stored = central.method == 0,
             .has_descriptor = (central.flags & kHasDescriptor) != 0};
   }
 

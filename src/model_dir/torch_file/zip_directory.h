@@ -1,5 +1,5 @@
 // Reads the directory of a zip archive as torch.save() writes it (PKWARE's APPNOTE.TXT 6.3.10):
-// stored entries, ZIP64, data descriptors and fields that pad the data to a border.
+// ZIP64, data descriptors and fields that pad the data to a border.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ namespace encode {
 struct ZipEntry {
   int64_t offset_bytes = 0;  // from the beginning of the file
   int64_t size_bytes = 0;
+  bool stored = true;  // false: the bytes are compressed
 };
 
 // Returns the entries by name. A name is relative, has no component "..", and no backslash and no
