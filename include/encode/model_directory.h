@@ -16,7 +16,7 @@
 
 namespace encode {
 
-// One tensor of a safetensors file. Its dtype is known, its bytes lie inside the file, and their
+// One tensor of a file of weights. Its dtype is known, its bytes lie inside the file, and their
 // number fits the shape and the dtype.
 struct TensorInfo {
   std::string file;   // the path of the file
@@ -24,6 +24,9 @@ struct TensorInfo {
   std::vector<int64_t> shape;
   int64_t offset_bytes = 0;  // from the beginning of the file
   int64_t size_bytes = 0;
+  // In elements, for a tensor that is stored with its dimensions in another order, as transposed
+  // ones of torch.save() are. Empty: row-major order.
+  std::vector<int64_t> strides = {};
 
   bool operator==(const TensorInfo&) const = default;
 };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "model_dir/architectures.h"
 #include "model_dir/limits.h"
@@ -110,8 +112,12 @@ bool is_table(std::string_view name) {
 }
 
 void count_tensors(const ModelDirectory& directory, ModelShape& shape) {
+  std::set<std::pair<std::string_view, int64_t>> counted;  // tensors can share their bytes
   for (const auto& [name, tensor] : directory.tensors) {
-    if (is_left_out(name) || tensor.shape.size() < 2) continue;
+    if (is_left_out(name) || tensor.shape.size() < 2 ||
+        !counted.emplace(tensor.file, tensor.offset_bytes).second)
+      continue;
+    shape.checkpoint_reordered = shape.checkpoint_reordered || !tensor.strides.empty();
     int64_t elements = 1;
     for (const int64_t size : tensor.shape) elements *= size;
     (is_table(name) ? shape.checkpoint_table_elements : shape.checkpoint_matrix_elements) +=

@@ -86,6 +86,8 @@ void describe_transformer(const ModelFolder& folder, const TransformerConfig& co
   directory.max_seq_length =
       max_seq_length(stated_length, read_model_max_length(folder), config, directory.warnings);
   directory.tensors = read_weights(folder);
+  directory.warnings.insert(directory.warnings.end(), config.warnings.begin(),
+                            config.warnings.end());
   directory.config_json = config.text;
 }
 

@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model_dir/architecture_classes.h"
 #include "model_dir/architectures.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
@@ -61,6 +63,21 @@ bool is_causal_lm(const JsonFields& fields) {
   const bool causal_lm =
       name.size() >= kEnd.size() && name.compare(name.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
   return causal_lm && fields.boolean_or("is_causal", true);
+}
+
+// Returns the model_type of the classes in `architectures`, for a config.json that states none.
+std::string type_of_architectures(const JsonFields& fields) {
+  std::set<std::string_view> types;
+  if (!fields.has("architectures")) fields.string("model_type");  // throws, because it is missing
+  const Json& architectures = fields.array("architectures");
+  for (const Json& name : architectures) {
+    types.insert(name.is_string() ? model_type_of_class(name.get_ref<const std::string&>())
+                                  : std::string_view());
+  }
+  if (types.size() == 1 && !types.begin()->empty()) return std::string(*types.begin());
+  fields.refuse("architectures",
+                "classes of one architecture that encode knows, because there is no model_type",
+                preview(architectures.dump()));
 }
 
 Error unsupported(const std::string& key, const std::string& where, std::string expected,
@@ -145,8 +162,16 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
   const std::string where = folder.path_of(kConfigFile);
   TransformerConfig config;
   config.text = folder.read_text(kConfigFile, kConfigJson.max_bytes, "model.config");
-  const Json json = parse_json(config.text, kConfigJson, where, "model.config");
+  Json json = parse_json(config.text, kConfigJson, where, "model.config");
   const JsonFields fields(json, where, "model.config");
+  if (!fields.has("model_type")) {
+    json["model_type"] = type_of_architectures(fields);
+    config.warnings.push_back(
+        fmt::format("{} has no model_type: encode takes '{}', because the first of its "
+                    "architectures is {}",
+                    where, json["model_type"].get<std::string>(), json["architectures"][0].dump()));
+    config.text = json.dump();
+  }
   config.model_type = fields.string("model_type");
   config.hidden_size = fields.integer(
       first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd"}), 1, kMaxHiddenSize);

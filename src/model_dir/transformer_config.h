@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model_dir/model_folder.h"
 
@@ -22,8 +23,9 @@ inline constexpr std::array<const char*, 7> kSentenceConfigFiles = {
     "sentence_xlnet_config.json"};
 
 struct TransformerConfig {
-  std::string text;  // the whole config.json
+  std::string text;  // the whole config.json, to which a missing model_type was added
   std::string model_type;
+  std::vector<std::string> warnings;  // one sentence each, for the user
   int64_t hidden_size = 0;
   int64_t vocab_size = 0;
   int64_t max_position_embeddings = 0;  // 0: config.json does not state it
@@ -31,7 +33,8 @@ struct TransformerConfig {
   bool causal_lm = false;               // the class is ...ForCausalLM, and is_causal is not false
 };
 
-// Throws Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All
+// A config.json without model_type has the one of its `architectures`, if these name one. Throws
+// Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All
 // are kConfig, except "model.missing" (kNoInput). Also throws what ModelFolder throws.
 TransformerConfig read_transformer_config(const ModelFolder& folder);
 

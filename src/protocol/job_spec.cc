@@ -107,9 +107,9 @@ void fields(auto& archive, MaybeConst<FileHash> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<TensorInfo> auto& value) {
-  auto& [file, dtype, shape, offset_bytes, size_bytes] = value;
+  auto& [file, dtype, shape, offset_bytes, size_bytes, strides] = value;
   archive("file", file)("dtype", dtype)("shape", shape)("offset_bytes", offset_bytes);
-  archive("size_bytes", size_bytes);
+  archive("size_bytes", size_bytes)("strides", strides);
 }
 
 void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {

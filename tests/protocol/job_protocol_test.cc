@@ -54,7 +54,9 @@ class Filler {
             integer(),
             integer()};
   }
-  TensorInfo tensor() { return {text(), text(), {integer(), integer()}, integer(), integer()}; }
+  TensorInfo tensor() {
+    return {text(), text(), {integer(), integer()}, integer(), integer(), {integer(), integer()}};
+  }
   SentenceModule module() {
     return {SentenceModule::Kind::kTruncate,
             text(),
