@@ -109,6 +109,18 @@ MODELS = (
         "max_position_embeddings": max(LENGTHS)}),
     TinyModel("albert", "Albert", {**SMALL, "embedding_size": 24, "num_hidden_layers": 4, "num_hidden_groups": 2}),
     TinyModel("electra", "Electra", {**SMALL, "embedding_size": 24}),
+    TinyModel("ernie", "Ernie", {**SMALL, "use_task_id": True}),
+    TinyModel("rembert", "RemBert", {**SMALL, "input_embedding_size": 24, "output_embedding_size": 40,
+                                    "bos_token_id": 1, "eos_token_id": 2}),
+    TinyModel("longformer", "Longformer", {**ROBERTA, "attention_window": [WINDOW, 4]}),
+    TinyModel("esm", "Esm", {
+        **SMALL, "pad_token_id": 1, "mask_token_id": 41, "position_embedding_type": "rotary", "token_dropout": True,
+        "emb_layer_norm_before": False}),
+    TinyModel("esm_learned_positions", "Esm", {
+        **ROBERTA, "mask_token_id": 41, "position_embedding_type": "absolute", "emb_layer_norm_before": True}),
+    TinyModel("deberta", "Deberta", {
+        **SMALL, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+        "position_biased_input": False, "max_relative_positions": 12}),
     TinyModel("deberta_v2", "DebertaV2", {**DEBERTA, "share_att_key": True}),
     TinyModel("deberta_v2_own_projections", "DebertaV2", {
         **DEBERTA, "pos_att_type": ["c2p"], "position_buckets": -1, "norm_rel_ebd": "none",

@@ -3,8 +3,9 @@
 
     make_published.py [--output tests/data/models]
 
-The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
-(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
+The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new" and "gte"
+(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation, jinaai/jina-bert-v2-qk-post-norm), nomic-embed-text-v2-moe
+(nomic-ai/nomic-bert-2048) and CodeSage (amazon-science/CodeSage, modeling_codesage.py).
 The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
@@ -32,19 +33,20 @@ class Parameters:
     def __call__(self, name, *shape):
         if name not in self.tensors:
             noise = torch.randn(shape, generator=self.generator)
-            if "embeddings.weight" in name:
+            if "embeddings.weight" in name or name in ("wte.weight", "wpe.weight"):
                 value = noise
             elif len(shape) == 2:
                 # The router has larger weights, so that its choice does not depend on the rounding to 16 bits.
-                value = noise * (4 if "router" in name else 1) / shape[1] ** 0.5
+                inputs = shape[0] if ".c_" in name else shape[1]
+                value = noise * (4 if "router" in name else 1) / inputs ** 0.5
             else:
                 value = 0.2 * noise + (1 if name.endswith("weight") else 0)
             self.tensors[name] = value.bfloat16()
         return self.tensors[name].float()
 
 
-def norm(p, name, x):
-    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), EPS)
+def norm(p, name, x, eps=EPS):
+    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), eps)
 
 
 def project(p, name, x, out):
@@ -92,9 +94,18 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
+    """Has rotary positions with fixed NTK scaling by 2, and no segments."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
-    x = embed(p, ids, "embeddings.LayerNorm", segments=0)
+    return gte_layers(p, embed(p, ids, "embeddings.LayerNorm", segments=0), frequencies)
+
+
+def gte(p, ids):
+    """Has rotary positions without scaling, and one segment (arctic-embed-m-v2.0)."""
+    return gte_layers(p, embed(p, ids, "embeddings.LayerNorm", segments=1), 1 / 160000.0 ** exponents())
+
+
+def gte_layers(p, x, frequencies):
+    """Has post-norm layers. The GELU gate is the second half of up_gate_proj."""
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = linear(p, at + "attention.qkv_proj", x, 3 * HIDDEN).chunk(3, -1)
@@ -104,12 +115,16 @@ def gte_new(p, ids):
     return x
 
 
+def alibi(ids):
+    place = torch.arange(len(ids))
+    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
+    return -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+
+
 def jina_bert(p, ids):
     """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
-    place = torch.arange(len(ids))
-    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
-    bias = -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+    bias = alibi(ids)
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
@@ -118,6 +133,37 @@ def jina_bert(p, ids):
         gate, up = project(p, at + "mlp.gated_layers", x, 2 * INNER).chunk(2, -1)
         x = norm(p, at + "mlp.layernorm", x + linear(p, at + "mlp.wo", F.gelu(gate) * up, HIDDEN))
     return x
+
+
+def jina_bert_code(p, ids):
+    """Is JinaBERT with norms of all heads of queries and keys, a second norm after attention, and the GELU gate in the second half."""
+    x = embed(p, ids, "embeddings.LayerNorm")
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
+        q, k = norm(p, at + "attention.self.layer_norm_q", q), norm(p, at + "attention.self.layer_norm_k", k)
+        y = linear(p, at + "attention.output.dense", attend(q, k, v, alibi(ids)), HIDDEN)
+        y = norm(p, at + "layer_norm_1", x + norm(p, at + "attention.output.LayerNorm", x + y))
+        up, gate = project(p, at + "mlp.up_gated_layer", y, 2 * INNER).chunk(2, -1)
+        x = norm(p, at + "layer_norm_2", y + linear(p, at + "mlp.down_layer", F.gelu(gate) * up, HIDDEN))
+    return x
+
+
+def conv1d(p, name, x, out):
+    """A projection of GPT-2, whose weight is [in, out]."""
+    return x @ p(name + ".weight", x.shape[1], out) + p(name + ".bias", out)
+
+
+def codesage(p, ids):
+    """Has GPT-2's pre-norm layers without causality, learned positions and the tanh form of GELU."""
+    x = p("wte.weight", VOCAB, HIDDEN)[ids] + p("wpe.weight", LONGEST, HIDDEN)[:len(ids)]
+    for i in range(LAYERS):
+        at = f"h.{i}."
+        q, k, v = conv1d(p, at + "attn.c_attn", norm(p, at + "ln_1", x, 1e-5), 3 * HIDDEN).chunk(3, -1)
+        x = x + conv1d(p, at + "attn.c_proj", attend(q, k, v, 0), HIDDEN)
+        y = F.gelu(conv1d(p, at + "mlp.c_fc", norm(p, at + "ln_2", x, 1e-5), INNER), approximate="tanh")
+        x = x + conv1d(p, at + "mlp.c_proj", y, HIDDEN)
+    return norm(p, "ln_f", x, 1e-5)
 
 
 EXPERTS = 4
@@ -159,6 +205,18 @@ MODELS = {
         **BERT_SHAPE, "model_type": "new", "architectures": ["NewModel"], "type_vocab_size": 0, "pack_qkv": True,
         "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 500000.0,
         "rope_scaling": {"type": "ntk", "factor": 2.0}, "logn_attention_scale": False}),
+    "gte": (gte, {
+        **BERT_SHAPE, "model_type": "gte", "architectures": ["GteModel"], "type_vocab_size": 1, "pack_qkv": True,
+        "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 160000.0, "rope_scaling": None,
+        "logn_attention_scale": False, "logn_attention_clip1": False, "unpad_inputs": False}),
+    "jina_bert_code": (jina_bert_code, {
+        **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
+        "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
+    "codesage": (codesage, {
+        "model_type": "codesage", "architectures": ["CodeSage"], "vocab_size": VOCAB, "hidden_size": HIDDEN,
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": INNER,
+        "max_position_embeddings": LONGEST, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+        "position_embedding_type": "absolute"}),
     "jina_bert": (jina_bert, {
         **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
         "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),

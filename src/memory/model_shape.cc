@@ -31,9 +31,9 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 
 // models/*.cc load these with FeedForward's gated form.
 bool is_gated(const ModelShape& shape, const JsonFields& fields) {
-  constexpr std::array<std::string_view, 12> kGated = {
-      "eurobert",   "gemma", "gemma2", "gemma3_text", "llama", "mistral",
-      "modernbert", "mt5",   "new",    "qwen2",       "qwen3", "umt5"};
+  constexpr std::array<std::string_view, 13> kGated = {
+      "eurobert", "gemma", "gemma2", "gemma3_text", "llama", "mistral", "modernbert",
+      "mt5",      "gte",   "new",    "qwen2",       "qwen3", "umt5"};
   if (contains(kGated, shape.model_type)) return true;
   if (shape.model_type == "t5")
     return fields.string_or("feed_forward_proj", "relu").starts_with("gated");
@@ -52,16 +52,21 @@ bool is_alibi(const JsonFields& fields) {
   return fields.string_or("position_embedding_type", "absolute") == "alibi";
 }
 
+bool is_rotary_esm(const ModelShape& shape, const JsonFields& fields) {
+  return shape.model_type == "esm" &&
+         fields.string_or("position_embedding_type", "absolute") == "rotary";
+}
+
 bool is_relative(const ModelShape& shape, const JsonFields& fields) {
-  constexpr std::array<std::string_view, 5> kRelative = {"deberta-v2", "mpnet", "mt5", "t5",
-                                                         "umt5"};
+  constexpr std::array<std::string_view, 6> kRelative = {"deberta", "deberta-v2", "mpnet",
+                                                         "mt5",     "t5",         "umt5"};
   return contains(kRelative, shape.model_type) || is_alibi(fields);
 }
 
 int64_t positions_of(const ModelShape& shape, const JsonFields& fields) {
   const Architecture* architecture = find_architecture(shape.model_type);
   const bool learned = architecture != nullptr && architecture->positions != Positions::kUnbounded;
-  if (!learned || is_alibi(fields)) return 0;
+  if (!learned || is_alibi(fields) || is_rotary_esm(shape, fields)) return 0;
   return first_of(fields, {"max_position_embeddings"}, 0);
 }
 
@@ -91,11 +96,11 @@ int64_t stored_layers_of(const ModelShape& shape, const JsonFields& fields) {
 
 // The heads of pre-training and the decoders that models/*.cc leave out.
 bool is_left_out(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kParts = {
+  constexpr std::array<std::string_view, 15> kParts = {
       "pooler.",          "cls.",       "lm_head",         "discriminator_predictions.",
       "generator_",       "classifier", "position_ids",    "vocab_transform.",
       "vocab_layer_norm", "vocab_proj", "sop_classifier.", "predictions.",
-      "rotary_emb."};
+      "rotary_emb.",      "_global.",   "contact_head."};
   const bool decoder = name.starts_with("decoder.");
   return decoder || std::any_of(kParts.begin(), kParts.end(), [name](std::string_view part) {
            return name.find(part) != std::string_view::npos;
@@ -108,7 +113,8 @@ bool is_table(std::string_view name) {
                          name.find("project") == std::string_view::npos &&
                          name.find("mapping") == std::string_view::npos;
   return embedding || name.find("shared.weight") != std::string_view::npos ||
-         name.find("relative_attention_bias") != std::string_view::npos;
+         name.find("relative_attention_bias") != std::string_view::npos ||
+         name.ends_with("wte.weight") || name.ends_with("wpe.weight");
 }
 
 void count_tensors(const ModelDirectory& directory, ModelShape& shape) {
@@ -132,7 +138,7 @@ void count_tensors(const ModelDirectory& directory, ModelShape& shape) {
 
 std::vector<WeightShape> ModelShape::matrices() const {
   std::vector<WeightShape> all;
-  if (embedding_size != hidden_size)  // embeddings_project of ELECTRA and ALBERT
+  if (embedding_size != hidden_size)  // the projection of ELECTRA, ALBERT and RemBERT
     all.push_back({.out_features = hidden_size, .in_features = embedding_size});
   if (stored_layers == 0) return all;
   const int64_t up = (gated ? 2 : 1) * intermediate_size;
@@ -180,7 +186,8 @@ ModelShape shape_of_config(const std::string& config_json, const std::string& wh
   shape.hidden_size =
       std::max<int64_t>(1, first_of(fields, {"hidden_size", "d_model", "dim", "n_embd"}, 1));
   shape.vocab_size = fields.integer("vocab_size", 1, kMostOfAField);
-  shape.embedding_size = first_of(fields, {"embedding_size"}, shape.hidden_size);
+  shape.embedding_size =
+      first_of(fields, {"embedding_size", "input_embedding_size"}, shape.hidden_size);
   if (shape.model_type == kStaticEmbedding) return shape;
   shape.layers = first_of(fields, {"num_hidden_layers", "num_layers", "n_layers", "n_layer"}, 1);
   shape.stored_layers = stored_layers_of(shape, fields);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "models/model.h"
+#include "models/module_loader.h"
 
 namespace encode {
 
@@ -14,7 +15,10 @@ std::unique_ptr<Model> load_albert(const ModelSource& source);
 std::unique_ptr<Model> load_bert(const ModelSource& source);
 std::unique_ptr<Model> load_distilbert(const ModelSource& source);
 std::unique_ptr<Model> load_electra(const ModelSource& source);
+std::unique_ptr<Model> load_ernie(const ModelSource& source);
+std::unique_ptr<Model> load_longformer(const ModelSource& source);
 std::unique_ptr<Model> load_mpnet(const ModelSource& source);
+std::unique_ptr<Model> load_rembert(const ModelSource& source);
 std::unique_ptr<Model> load_roberta(const ModelSource& source);
 
 // llama.cc
@@ -37,11 +41,19 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source);
 std::unique_ptr<Model> load_t5(const ModelSource& source);
 std::unique_ptr<Model> load_umt5(const ModelSource& source);
 
+// deberta_v2.cc
+std::unique_ptr<Model> load_deberta(const ModelSource& source);
+std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
+
 // Each of these functions is in a file with the name of the architecture: load_gte_new() is in
 // gte_new.cc.
-std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
+std::unique_ptr<Model> load_codesage(const ModelSource& source);
+std::unique_ptr<Model> load_esm(const ModelSource& source);
 std::unique_ptr<Model> load_gte_new(const ModelSource& source);
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // load_bert() calls it
+// load_jina_bert() calls it for checkpoints with norms of queries and keys. `root` is the scope of
+// the tensors.
+std::unique_ptr<Model> load_jina_bert_code(const ModuleLoader& root, const ModelSource& source);
 std::unique_ptr<Model> load_modernbert(const ModelSource& source);
 std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source);

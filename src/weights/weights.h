@@ -44,6 +44,8 @@ class WeightScope {
   // - "model.shape" if its shape is not `shape`;
   // - "model.dtype" if it is not float32, float16, bfloat16 or float64, which is rounded.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
+  // Does the same as take(), but returns float32.
+  at::Tensor take_float(const std::string& name, const std::vector<Dim>& shape) const;
   // Does the same as take(), but makes no copy if the tensor has the compute type, row-major order
   // and a place in the file that its numbers can be read from. The result is then the mapped pages
   // of the file. The caller must repack it or copy it to the device at once, and not keep it (see

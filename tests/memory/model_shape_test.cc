@@ -34,11 +34,39 @@ TEST(ModelShape, CountsGroupedQueriesAndGatedLayers) {
 // The layers that config.json describes have the weights of the checkpoint. DeBERTa and experts
 // have more matrices than a usual layer; for them the checkpoint decides.
 TEST(ModelShape, ConfigAndCheckpointAgree) {
-  for (const char* name :
-       {"albert",   "bert",   "camembert",   "distilbert",    "electra", "eurobert", "gemma",
-        "gemma2",   "gemma3", "gte_new",     "jina_bert",     "llama",   "mistral",  "modernbert",
-        "mpnet",    "mt5",    "nomic_bert",  "qwen2",         "qwen3",   "roberta",  "t5",
-        "t5_gated", "umt5",   "xlm_roberta", "xlm_roberta_xl"}) {
+  for (const char* name : {"albert",
+                           "bert",
+                           "codesage",
+                           "ernie",
+                           "esm",
+                           "esm_learned_positions",
+                           "gte",
+                           "jina_bert_code",
+                           "longformer",
+                           "rembert",
+                           "camembert",
+                           "distilbert",
+                           "electra",
+                           "eurobert",
+                           "gemma",
+                           "gemma2",
+                           "gemma3",
+                           "gte_new",
+                           "jina_bert",
+                           "llama",
+                           "mistral",
+                           "modernbert",
+                           "mpnet",
+                           "mt5",
+                           "nomic_bert",
+                           "qwen2",
+                           "qwen3",
+                           "roberta",
+                           "t5",
+                           "t5_gated",
+                           "umt5",
+                           "xlm_roberta",
+                           "xlm_roberta_xl"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     ModelShape described = shape;
@@ -54,7 +82,7 @@ TEST(ModelShape, ConfigAndCheckpointAgree) {
 
 TEST(ModelShape, EveryReferenceModelHasOne) {
   for (const char* name :
-       {"deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3"}) {
+       {"deberta", "deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     EXPECT_GT(shape.matrix_elements(), 0) << name;
