@@ -28,8 +28,9 @@ Linear ModuleLoader::fused(const std::vector<std::pair<std::string, Dim>>& outs,
   return make(weights, options.bias ? at::cat(biases) : at::Tensor(), options.activation);
 }
 
-Linear ModuleLoader::linear_of(const at::Tensor& weight, Activation activation) const {
-  return make({weight}, at::Tensor(), activation);
+Linear ModuleLoader::linear_of(const at::Tensor& weight, const at::Tensor& bias,
+                               Activation activation) const {
+  return make({weight}, bias, activation);
 }
 
 Linear ModuleLoader::make(const std::vector<at::Tensor>& weights, const at::Tensor& bias,

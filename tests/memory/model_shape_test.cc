@@ -35,10 +35,12 @@ TEST(ModelShape, CountsGroupedQueriesAndGatedLayers) {
 // have more matrices than a usual layer; for them the checkpoint decides.
 TEST(ModelShape, ConfigAndCheckpointAgree) {
   for (const char* name :
-       {"albert",   "bert",   "camembert",   "distilbert",    "electra", "eurobert", "gemma",
-        "gemma2",   "gemma3", "gte_new",     "jina_bert",     "llama",   "mistral",  "modernbert",
-        "mpnet",    "mt5",    "nomic_bert",  "qwen2",         "qwen3",   "roberta",  "t5",
-        "t5_gated", "umt5",   "xlm_roberta", "xlm_roberta_xl"}) {
+       {"albert",         "bert",       "camembert",  "distilbert", "electra",    "eurobert",
+        "gemma",          "gemma2",     "gemma3",     "gte_new",    "jina_bert",  "llama",
+        "mistral",        "modernbert", "mpnet",      "mt5",        "nomic_bert", "qwen2",
+        "qwen3",          "roberta",    "t5",         "t5_gated",   "umt5",       "xlm_roberta",
+        "xlm_roberta_xl", "bloom",      "gpt2",       "gpt_neo",    "gpt_neox",   "gptj",
+        "llama_bidirec",  "ministral",  "ministral3", "olmo",       "olmo2",      "phi"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     ModelShape described = shape;
@@ -53,8 +55,8 @@ TEST(ModelShape, ConfigAndCheckpointAgree) {
 }
 
 TEST(ModelShape, EveryReferenceModelHasOne) {
-  for (const char* name :
-       {"deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3"}) {
+  for (const char* name : {"deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3",
+                           "lfm2", "qwen3_moe", "nv_embed"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     EXPECT_GT(shape.matrix_elements(), 0) << name;

@@ -91,7 +91,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "llama_rope_llama3", "llama_rope_linear", "llama_rope_dynamic",
                       "llama_rope_yarn", "mistral", "mistral_window", "qwen2",
                       "qwen2_bidirectional", "qwen2_window", "qwen3", "gemma", "gemma2", "gemma3",
-                      "embedding_gemma", "gte_new", "jina_bert", "nomic_bert_moe"),
+                      "embedding_gemma", "gte_new", "jina_bert", "nomic_bert_moe", "llama_bidirec",
+                      "gpt2", "gpt_neo", "gpt_neox", "gptj", "phi", "bloom", "lfm2", "ministral",
+                      "ministral3", "qwen3_moe", "olmo", "olmo2", "nv_embed"),
     [](const auto& param) { return std::string(param.param); });
 
 // This is the control of the tests above: two models with the same weights that differ in one
