@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Makes tiny models of architectures that Hugging Face transformers does not have, and their hidden states.
 
-    make_published.py [--output tests/data/models]
+    make_published.py [--output tests/data/models] [--only NAME ..]
 
 The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new" and "gte"
 (Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation, jinaai/jina-bert-v2-qk-post-norm), nomic-embed-text-v2-moe
-(nomic-ai/nomic-bert-2048) and CodeSage (amazon-science/CodeSage, modeling_codesage.py).
+(nomic-ai/nomic-bert-2048), CodeSage (amazon-science/CodeSage, modeling_codesage.py) and NV-Embed-v2 (nvidia/NV-Embed-v2).
 The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
@@ -197,6 +197,48 @@ def nomic_moe(p, ids):
     return x
 
 
+def rms_norm(p, name, x):
+    return p(name + ".weight", HIDDEN) * x * (x.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
+
+
+def bidirectional_mistral(p, ids, prefix):
+    """MistralModel without a causal mask and without a window, with two heads of queries for each head of keys."""
+    frequencies = 1 / 10000.0 ** exponents()
+    x = p(prefix + "embed_tokens.weight", VOCAB, HIDDEN)[ids]
+    for i in range(LAYERS):
+        at = f"{prefix}layers.{i}."
+        z = rms_norm(p, at + "input_layernorm", x)
+        q = rotate(by_head(project(p, at + "self_attn.q_proj", z, HIDDEN)), frequencies)
+        k, v = (project(p, f"{at}self_attn.{name}_proj", z, HIDDEN // 2).view(len(ids), HEADS // 2, -1).transpose(0, 1)
+                for name in "kv")
+        heads = attend_heads(q, rotate(k, frequencies).repeat_interleave(2, 0), v.repeat_interleave(2, 0))
+        x = x + project(p, at + "self_attn.o_proj", heads, HIDDEN)
+        z = rms_norm(p, at + "post_attention_layernorm", x)
+        gate, up = (project(p, f"{at}mlp.{name}_proj", z, INNER) for name in ("gate", "up"))
+        x = x + project(p, at + "mlp.down_proj", F.silu(gate) * up, HIDDEN)
+    return rms_norm(p, prefix + "norm", x)
+
+
+LATENTS, LATENT_HEADS, LATENT_WIDTH = 6, 2, 20
+
+
+def layer_norm(p, name, x):
+    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN))
+
+
+def nv_embed(p, ids):
+    x = bidirectional_mistral(p, ids, "embedding_model.")
+    at = "latent_attention_model.cross_attend_blocks."
+    latents = layer_norm(p, at + "0.norm_context", p("latent_attention_model.latents", LATENTS, HIDDEN))
+    q = project(p, at + "0.fn.to_q", layer_norm(p, at + "0.norm", x), LATENT_HEADS * LATENT_WIDTH)
+    k, v = project(p, at + "0.fn.to_kv", latents, 2 * LATENT_HEADS * LATENT_WIDTH).chunk(2, -1)
+    q, k, v = (part.view(-1, LATENT_HEADS, LATENT_WIDTH).transpose(0, 1) for part in (q, k, v))
+    heads = F.scaled_dot_product_attention(q, k, v).transpose(0, 1).reshape(len(ids), -1)
+    x = x + project(p, at + "0.fn.to_out", heads, HIDDEN)
+    up, gate = linear(p, at + "1.fn.net.0", layer_norm(p, at + "1.norm", x), 8 * HIDDEN).chunk(2, -1)
+    return x + linear(p, at + "1.fn.net.2", up * F.gelu(gate), HIDDEN)
+
+
 BERT_SHAPE = {"vocab_size": VOCAB, "hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
               "intermediate_size": INNER, "max_position_embeddings": LONGEST, "layer_norm_eps": EPS,
               "hidden_act": "gelu", "pad_token_id": 0}
@@ -227,6 +269,16 @@ MODELS = {
         "mlp_fc2_bias": True, "rotary_emb_base": 10000.0, "rotary_emb_fraction": 1.0, "rotary_scaling_factor": None,
         "num_experts": 4, "moe_top_k": 2, "moe_every_n_layers": 2, "moe_normalize_expert_weights": False,
         "prenorm": False, "causal": False}),
+    "nv_embed": (nv_embed, {
+        "model_type": "nvembed", "architectures": ["NVEmbedModel"], "hidden_size": HIDDEN,
+        "latent_attention_config": {
+            "model_type": "latent_attention", "hidden_dim": HIDDEN, "latent_dim": HIDDEN, "num_latents_value": LATENTS,
+            "num_cross_heads": LATENT_HEADS, "cross_dim_head": LATENT_WIDTH, "output_normalize": True},
+        "text_config": {
+            "model_type": "bidir_mistral", "vocab_size": VOCAB, "hidden_size": HIDDEN, "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS, "num_key_value_heads": HEADS // 2, "intermediate_size": INNER,
+            "max_position_embeddings": LONGEST, "rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 10000.0,
+            "sliding_window": 8}}),
 }
 
 
@@ -250,8 +302,12 @@ def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=root / "tests/data/models")
-    output = parser.parse_args().output
+    parser.add_argument("--only", nargs="*", help="only the models of these names")
+    args = parser.parse_args()
+    output = args.output
     for name, (forward, config) in MODELS.items():
+        if args.only and name not in args.only:
+            continue
         make(output / name, forward, config)
 
 

@@ -40,6 +40,7 @@ inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
 inline constexpr int64_t kMaxWindowTokens = 1 << 24;       // may be longer than every text
 inline constexpr int64_t kMaxRelativePositions = 1 << 16;  // rows of a table of relative positions
 inline constexpr int64_t kMaxExperts = 1024;
+inline constexpr int64_t kMaxConvTaps = 64;  // conv_L_cache
 inline constexpr double kMinNormEps = 1e-30;
 inline constexpr double kMaxNormEps = 1;
 inline constexpr double kMaxRopeTheta = 1e12;

@@ -14,6 +14,7 @@
 #include "model_dir/architectures.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
+#include "model_dir/text_config.h"
 
 namespace encode {
 namespace {
@@ -31,6 +32,17 @@ std::string first_key(const JsonFields& fields, const std::array<const char*, N>
     if (fields.has(key)) return key;
   }
   return keys[0];
+}
+
+// The number of positions, 0 if config.json does not limit them. GPT-2 and GPT-J have a name of
+// their own for the field. The fallbacks are the defaults of their classes in transformers.
+int64_t positions_of(const JsonFields& fields, const std::string& model_type) {
+  if (model_type == "gpt2") return fields.integer_or("n_positions", 1024, 1, kMaxPositions);
+  if (model_type == "gptj") return fields.integer_or("n_positions", 2048, 1, kMaxPositions);
+  const int64_t fallback = model_type == "gpt_neo" ? 2048 : 0;
+  // XLNet writes -1 for "no limit", which is 0 here.
+  return std::max<int64_t>(
+      0, fields.integer_or("max_position_embeddings", fallback, -1, kMaxPositions));
 }
 
 int64_t position_limit(const JsonFields& fields, const TransformerConfig& config) {
@@ -164,27 +176,27 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
   TransformerConfig config;
   config.text = folder.read_text(kConfigFile, kConfigJson.max_bytes, "model.config");
   Json json = parse_json(config.text, kConfigJson, where, "model.config");
-  const JsonFields fields(json, where, "model.config");
-  if (!fields.has("model_type")) {
-    json["model_type"] = type_of_architectures(fields);
+  const JsonFields whole(json, where, "model.config");
+  if (!whole.has("model_type")) {
+    json["model_type"] = type_of_architectures(whole);
     config.warnings.push_back(
         fmt::format("{} has no model_type: encode takes '{}', because the first of its "
                     "architectures is {}",
                     where, json["model_type"].get<std::string>(), json["architectures"][0].dump()));
     config.text = json.dump();
   }
-  config.model_type = fields.string("model_type");
+  config.model_type = whole.string("model_type");
+  const JsonFields fields = text_config(whole, config.model_type);
   config.hidden_size = fields.integer(
-      first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd"}), 1, kMaxHiddenSize);
+      first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd", "n_embed"}), 1,
+      kMaxHiddenSize);
   config.vocab_size = fields.integer("vocab_size", 1, kMaxVocabSize);
   const std::string layers =
       first_key(fields, std::array{"num_hidden_layers", "num_layers", "n_layers", "n_layer"});
   fields.integer_or(layers, 1, 1, kMaxLayers);
-  // XLNet writes -1 for "no limit", which is 0 here.
-  config.max_position_embeddings =
-      std::max<int64_t>(0, fields.integer_or("max_position_embeddings", 0, -1, kMaxPositions));
+  config.max_position_embeddings = positions_of(fields, config.model_type);
   config.position_limit = position_limit(fields, config);
-  config.causal_lm = is_causal_lm(fields);
+  config.causal_lm = is_causal_lm(whole);
   return config;
 }
 

@@ -22,8 +22,10 @@ std::unique_ptr<Model> load_rembert(const ModelSource& source);
 std::unique_ptr<Model> load_roberta(const ModelSource& source);
 
 // llama.cc
-std::unique_ptr<Model> load_eurobert(const ModelSource& source);
+std::unique_ptr<Model> load_bidirectional_llama(const ModelSource& source);
 std::unique_ptr<Model> load_llama(const ModelSource& source);
+std::unique_ptr<Model> load_ministral(const ModelSource& source);
+std::unique_ptr<Model> load_ministral3(const ModelSource& source);
 std::unique_ptr<Model> load_mistral(const ModelSource& source);
 std::unique_ptr<Model> load_qwen2(const ModelSource& source);
 std::unique_ptr<Model> load_qwen3(const ModelSource& source);
@@ -33,9 +35,23 @@ std::unique_ptr<Model> load_gemma(const ModelSource& source);
 std::unique_ptr<Model> load_gemma2(const ModelSource& source);
 std::unique_ptr<Model> load_gemma3(const ModelSource& source);
 
+// gpt2.cc
+std::unique_ptr<Model> load_bloom(const ModelSource& source);
+std::unique_ptr<Model> load_gpt2(const ModelSource& source);
+std::unique_ptr<Model> load_gpt_neo(const ModelSource& source);
+
+// gpt_neox.cc
+std::unique_ptr<Model> load_gpt_neox(const ModelSource& source);
+std::unique_ptr<Model> load_gptj(const ModelSource& source);
+std::unique_ptr<Model> load_phi(const ModelSource& source);
+
 // nomic_bert.cc
 std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source);
 std::unique_ptr<Model> load_nomic_bert(const ModelSource& source);
+
+// olmo.cc
+std::unique_ptr<Model> load_olmo(const ModelSource& source);
+std::unique_ptr<Model> load_olmo2(const ModelSource& source);
 
 // t5.cc
 std::unique_ptr<Model> load_t5(const ModelSource& source);
@@ -54,7 +70,10 @@ std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // load_bert(
 // load_jina_bert() calls it for checkpoints with norms of queries and keys. `root` is the scope of
 // the tensors.
 std::unique_ptr<Model> load_jina_bert_code(const ModuleLoader& root, const ModelSource& source);
+std::unique_ptr<Model> load_lfm2(const ModelSource& source);
 std::unique_ptr<Model> load_modernbert(const ModelSource& source);
+std::unique_ptr<Model> load_nv_embed(const ModelSource& source);
+std::unique_ptr<Model> load_qwen3_moe(const ModelSource& source);
 std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source);
 

@@ -61,7 +61,8 @@ struct EncoderConfig {
 
 // The arguments of parse_rope(). The defaults are those of LlamaConfig in transformers.
 struct RopeQuery {
-  int64_t head_dim;  // the width of the rotated part of a head; must be even
+  int64_t head_dim;      // the width of the rotated part of a head; must be even
+  bool partial = false;  // head_dim is the result of rotated_width()
   double default_theta = 10000;
   std::string layer_type = {};             // a key of rope_parameters, such as "full_attention"
   std::string theta_key = "rope_theta";    // the field of the base in transformers 4
@@ -73,6 +74,16 @@ struct RopeQuery {
 //   transformers 4   rope_theta and rope_scaling
 // Throws Error "model.config" if rope_type is unknown or a number is out of range.
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query);
+
+// Returns the width of the rotated part of a head of `head_dim` elements (GPT-NeoX, Phi): head_dim
+// x partial_rotary_factor of rope_parameters (transformers 5), or head_dim x `key` of config.json
+// (transformers 4), or head_dim x `fallback`, rounded down. Throws Error "model.config" if the
+// width is odd or 0.
+struct RotatedPart {
+  std::string key;  // "rotary_pct", "partial_rotary_factor"
+  double fallback;
+};
+int64_t rotated_width(const JsonFields& config, int64_t head_dim, const RotatedPart& part);
 
 // Returns one entry for each layer: true if the attention of the layer has a sliding window. The
 // field layer_types decides. If config.json does not have this field, otherwise(layer) decides; it

@@ -198,7 +198,7 @@ class Gemma3 : public Model {
 // Early files have hidden_act: gelu, although the model was trained with the tanh form. So this
 // function reads hidden_activation, which is right or missing in such files.
 DecoderConfig read_config(const ModelSource& source) {
-  DecoderConfig config(source, kHeadDim);
+  DecoderConfig config(source, {.default_head_dim = kHeadDim});
   config.hidden_act =
       parse_activation_or(source.config, "hidden_activation", Activation::kGeluTanh);
   return config;

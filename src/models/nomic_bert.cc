@@ -98,7 +98,7 @@ Layer load_nomic_layer(const ModuleLoader& layer, const RotaryBertConfig& config
                                   .activation = config.hidden_act};
     return {LayerOf<MixtureOfExperts>{.attention = std::move(attention),
                                       .attention_norm = std::move(attention_norm),
-                                      .mlp = MixtureOfExperts(mlp, experts),
+                                      .mlp = load_megablocks(mlp, experts),
                                       .mlp_norm = std::move(mlp_norm)}};
   }
   return {LayerOf<FeedForward>{.attention = std::move(attention),

@@ -34,39 +34,15 @@ TEST(ModelShape, CountsGroupedQueriesAndGatedLayers) {
 // The layers that config.json describes have the weights of the checkpoint. DeBERTa and experts
 // have more matrices than a usual layer; for them the checkpoint decides.
 TEST(ModelShape, ConfigAndCheckpointAgree) {
-  for (const char* name : {"albert",
-                           "bert",
-                           "codesage",
-                           "ernie",
-                           "esm",
-                           "esm_learned_positions",
-                           "gte",
-                           "jina_bert_code",
-                           "longformer",
-                           "rembert",
-                           "camembert",
-                           "distilbert",
-                           "electra",
-                           "eurobert",
-                           "gemma",
-                           "gemma2",
-                           "gemma3",
-                           "gte_new",
-                           "jina_bert",
-                           "llama",
-                           "mistral",
-                           "modernbert",
-                           "mpnet",
-                           "mt5",
-                           "nomic_bert",
-                           "qwen2",
-                           "qwen3",
-                           "roberta",
-                           "t5",
-                           "t5_gated",
-                           "umt5",
-                           "xlm_roberta",
-                           "xlm_roberta_xl"}) {
+  for (const char* name :
+       {"albert",     "bert",           "bloom",     "camembert",  "codesage",   "distilbert",
+        "electra",    "ernie",          "esm",       "eurobert",   "gemma",      "gemma2",
+        "gemma3",     "gpt2",           "gpt_neo",   "gpt_neox",   "gptj",       "gte",
+        "gte_new",    "jina_bert",      "llama",     "longformer", "ministral",  "ministral3",
+        "mistral",    "modernbert",     "mpnet",     "mt5",        "nomic_bert", "olmo",
+        "olmo2",      "phi",            "qwen2",     "qwen3",      "rembert",    "roberta",
+        "t5",         "t5_gated",       "umt5",      "xlm_roberta", "xlm_roberta_xl",
+        "esm_learned_positions",        "jina_bert_code",          "llama_bidirec"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     ModelShape described = shape;
@@ -81,8 +57,8 @@ TEST(ModelShape, ConfigAndCheckpointAgree) {
 }
 
 TEST(ModelShape, EveryReferenceModelHasOne) {
-  for (const char* name :
-       {"deberta", "deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3"}) {
+  for (const char* name : {"deberta", "deberta_v2", "nomic_bert_moe", "embedding_gemma",
+                           "jina_embeddings_v3", "lfm2", "qwen3_moe", "nv_embed"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     EXPECT_GT(shape.matrix_elements(), 0) << name;

@@ -20,7 +20,7 @@ enum class RopeType {
 
 struct RopeParameters {
   RopeType type = RopeType::kDefault;
-  int64_t head_dim = 0;
+  int64_t head_dim = 0;  // the number of elements of a head that are rotated
   double theta = 10000;  // base of the frequencies
   double factor = 1;
   int64_t max_position_embeddings = 0;           // for kDynamic: the base grows above this length
