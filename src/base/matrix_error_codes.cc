@@ -21,9 +21,10 @@ std::vector<ErrorCodes> matrix_error_codes() {
       {{"report.foreign", "report.output"},
        "73 (66)",
        "`encode report`: the output is something that is not a report"},
-      {{"report.ledger", "report.stdin"},
+      {{"report.ledger", "report.stdin", "report.texts"},
        "-",
-       "`encode report` cannot read a file of the run; the page names the file in a red box and "
+       "`encode report` cannot read a file of the run, or the input is not the one that was "
+       "encoded; the page names the file in a red box and "
        "shows the rest"},
       {{"search.empty"}, "65", "`encode search`: the matrix has no rows"},
       {{"search.kind"},

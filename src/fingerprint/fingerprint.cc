@@ -156,6 +156,14 @@ std::string without_input(const std::string& text) {
   return json.dump();
 }
 
+bool has_input(const std::string& text, const InputOptions& input,
+               const std::vector<InputScan::File>& files) {
+  Fingerprint fingerprint;
+  fingerprint.input = input;
+  fingerprint.input_files = files;
+  return parse(text).value("input", Json()) == input_part(fingerprint);
+}
+
 bool says_normalized(const std::string& text) {
   const Json json = parse(text);
   for (const char* place : {"/result/normalize", "/result/effective/normalize"}) {
