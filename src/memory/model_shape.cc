@@ -34,9 +34,9 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 // models/*.cc load these with FeedForward's gated form.
 bool is_gated(const ModelShape& shape, const JsonFields& fields) {
   constexpr std::array<std::string_view, 21> kGated = {
-      "eurobert",      "gemma",     "gemma2",  "gemma3_text", "gte",   "lfm2",      "llama",
-      "llama_bidirec", "ministral", "mistral", "ministral3",  "modernbert", "mt5",  "new",
-      "nvembed",       "olmo",      "olmo2",   "qwen2",       "qwen3", "qwen3_moe", "umt5"};
+      "eurobert",      "gemma",     "gemma2",  "gemma3_text", "gte",        "lfm2",      "llama",
+      "llama_bidirec", "ministral", "mistral", "ministral3",  "modernbert", "mt5",       "new",
+      "nvembed",       "olmo",      "olmo2",   "qwen2",       "qwen3",      "qwen3_moe", "umt5"};
   if (contains(kGated, shape.model_type)) return true;
   if (shape.model_type == "t5")
     return fields.string_or("feed_forward_proj", "relu").starts_with("gated");
@@ -63,8 +63,8 @@ bool is_rotary_esm(const ModelShape& shape, const JsonFields& fields) {
 }
 
 bool is_relative(const ModelShape& shape, const JsonFields& fields) {
-  constexpr std::array<std::string_view, 7> kRelative = {
-      "bloom", "deberta", "deberta-v2", "mpnet", "mt5", "t5", "umt5"};
+  constexpr std::array<std::string_view, 7> kRelative = {"bloom", "deberta", "deberta-v2", "mpnet",
+                                                         "mt5",   "t5",      "umt5"};
   return contains(kRelative, shape.model_type) || is_alibi(fields);
 }
 
@@ -115,10 +115,14 @@ int64_t stored_layers_of(const ModelShape& shape, const JsonFields& fields) {
 // The heads of pre-training and the decoders that models/*.cc leave out.
 bool is_left_out(std::string_view name) {
   constexpr std::array<std::string_view, 18> kParts = {
-      "pooler.",          "cls.",       "lm_head",         "discriminator_predictions.",
-      "generator_",       "classifier", "position_ids",    "vocab_transform.",
-      "vocab_layer_norm", "vocab_proj", "sop_classifier.", "predictions.",
-      "rotary_emb.",      "_global.",   "contact_head.",   "embed_out.",
+      "pooler.",          "cls.",
+      "lm_head",          "discriminator_predictions.",
+      "generator_",       "classifier",
+      "position_ids",     "vocab_transform.",
+      "vocab_layer_norm", "vocab_proj",
+      "sop_classifier.",  "predictions.",
+      "rotary_emb.",      "_global.",
+      "contact_head.",    "embed_out.",
       ".masked_bias",     ".embed_positions"};
   // The causal mask in older checkpoints of GPT-2, GPT-Neo and GPT-NeoX.
   if (name.ends_with(".attn.bias") || name.ends_with(".attention.bias")) return true;

@@ -94,8 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "qwen2_bidirectional", "qwen2_window", "qwen3", "gemma", "gemma2", "gemma3",
                       "embedding_gemma", "gte_new", "gte", "jina_bert", "jina_bert_code",
                       "nomic_bert_moe", "codesage", "llama_bidirec", "gpt2", "gpt_neo", "gpt_neox",
-                      "gptj", "phi", "bloom", "lfm2", "ministral", "ministral3", "qwen3_moe", "olmo",
-                      "olmo2", "nv_embed"),
+                      "gptj", "phi", "bloom", "lfm2", "ministral", "ministral3", "qwen3_moe",
+                      "olmo", "olmo2", "nv_embed"),
     [](const auto& param) { return std::string(param.param); });
 
 // This is the control of the tests above: two models with the same weights that differ in one
