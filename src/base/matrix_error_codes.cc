@@ -6,7 +6,10 @@ std::vector<ErrorCodes> matrix_error_codes() {
   return {
       {{"arrow.vectors"}, "65", "a Parquet or Arrow file is no matrix that `encode` wrote"},
       {{"arrow.write"}, "70", "Arrow cannot write a table"},
-      {{"jsonl.number"}, "65", "a value of `output.columns` has an integer of more than 18 digits"},
+      {{"jsonl.number"},
+       "65",
+       "a value of `output.columns` has an integer of more than 18 digits, or a number that no "
+       "double holds"},
       {{"matrix.damaged"},
        "65",
        "a matrix does not fit its manifest, or has a value that is not a number"},

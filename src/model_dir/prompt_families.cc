@@ -27,7 +27,8 @@ constexpr auto kNomic = std::to_array<std::string_view>(
     {"nomic-ai/nomic-embed-text-v1", "nomic-ai/nomic-embed-text-v1-unsupervised",
      "nomic-ai/nomic-embed-text-v1.5", "nomic-ai/modernbert-embed-base",
      "nomic-ai/nomic-embed-text-v2-moe"});
-constexpr auto kNomicCode = std::to_array<std::string_view>({"nomic-ai/nomic-embed-code"});
+constexpr auto kNomicCode =
+    std::to_array<std::string_view>({"nomic-ai/nomic-embed-code", "nomic-ai/CodeRankEmbed"});
 constexpr auto kBge = std::to_array<std::string_view>(
     {"BAAI/bge-small-en", "BAAI/bge-base-en", "BAAI/bge-large-en", "BAAI/bge-small-en-v1.5",
      "BAAI/bge-base-en-v1.5", "BAAI/bge-large-en-v1.5"});
@@ -103,8 +104,9 @@ constexpr auto kFamilies = std::to_array<PromptFamily>({
      "query: ",
      "model card of google/embeddinggemma-300m, Prompt Instructions; its "
      "config_sentence_transformers.json"},
-    {"INSTRUCTOR", kInstructor, "Represent the question for retrieving supporting documents: ",
-     "Represent the document for retrieval: ", "",
+    {"INSTRUCTOR", kInstructor,
+     "Represent the Wikipedia question for retrieving supporting documents: ",
+     "Represent the Wikipedia document for retrieval: ", "",
      "model card of hkunlp/instructor-large; Su et al. 2022 (arXiv:2212.09741)"},
     {"Stella", kStella,
      "Instruct: Given a web search query, retrieve relevant passages that answer the "

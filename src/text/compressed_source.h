@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +40,8 @@ class CompressedSource : public ByteSource {
   DiskFile& file_;
   std::vector<char> input_;
   size_t input_size_ = 0;
-  int64_t offset_ = 0;  // the number of decompressed bytes that read() has returned
+  std::exception_ptr failure_;  // every later read() throws it again
+  int64_t offset_ = 0;          // the number of decompressed bytes that read() has returned
 };
 
 // Reads RFC 1952 with any number of members. Skips zero bytes after a member (tape padding), as

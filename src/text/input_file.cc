@@ -41,11 +41,11 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
 
 // How much of a file is looked at to tell UTF-16 without a byte order mark from UTF-8.
 constexpr size_t kEncodingBytes = 4096;
+constexpr size_t kLeastBytes = 4;
 
 // Returns true for texts in UTF-16 whose characters are mostly of Latin-1: at least 90 % of the
 // bytes at even or at odd offsets are NUL. UTF-32 has such bytes too.
 bool looks_like_utf16(std::string_view start) {
-  constexpr size_t kLeastBytes = 4;
   start = start.substr(0, std::min(start.size(), kEncodingBytes) / 2 * 2);
   if (start.size() < kLeastBytes) return false;
   std::array<size_t, 2> zeros = {};
@@ -56,7 +56,13 @@ bool looks_like_utf16(std::string_view start) {
 // Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, because
 // Utf8Policy::kReplace would silently turn it into rows of U+FFFD, or into texts with NULs.
 void check_encoding(ByteWindow& window, const std::string& path) {
-  while (window.view().size() < kEncodingBytes && window.extend()) {
+  while (window.view().size() < kLeastBytes && window.extend()) {
+  }
+  try {
+    while (window.view().size() < kEncodingBytes && window.extend()) {
+    }
+  } catch (const Error&) {
+    // The rows before the damage are read. The parser comes to the damage too.
   }
   const std::string_view start = window.view();
   if (start.starts_with("\xEF\xBB\xBF")) {

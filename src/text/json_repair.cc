@@ -43,13 +43,12 @@ size_t skip_digits(std::string_view json, size_t at) {
   return at;
 }
 
-// Returns the offset after the number that begins at `at`, or `at` if there is no number of JSON
-// with a fraction or an exponent (RFC 8259, section 6).
+// Returns the offset after the number that begins with the digit at `at`, or `at` if it is no
+// number of JSON with a fraction or an exponent (RFC 8259, section 6). The sign is not part of it.
 size_t skip_fractional_number(std::string_view json, size_t at) {
   const size_t begin = at;
-  if (json[at] == '-') ++at;
   size_t end = skip_digits(json, at);
-  if (end == at || (json[at] == '0' && end != at + 1)) return begin;
+  if (json[at] == '0' && end != at + 1) return begin;
   at = end;
   if (at < json.size() && json[at] == '.') {
     end = skip_digits(json, at + 1);
@@ -118,7 +117,7 @@ bool replace_huge_numbers(std::string& json) {
       at = skip_string(json, at);
       continue;
     }
-    if (!is_digit(json[at]) && json[at] != '-') {
+    if (!is_digit(json[at])) {
       ++at;
       continue;
     }

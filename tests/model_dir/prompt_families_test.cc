@@ -39,7 +39,7 @@ TEST(PromptFamilies, AreFoundByTheNamesThatADirectoryStates) {
   EXPECT_EQ(family_of(named("/models/intfloat--e5-base-v2")), e5);
   EXPECT_EQ(family_of(named("/models/intfloat_e5-base-v2")), e5);
   EXPECT_EQ(family_of(named("/models/mine", "intfloat/e5-base-v2")), e5);
-  EXPECT_EQ(family_of(named("/models/mine", "/root/.cache/intfloat_e5-base-v2/")), e5);
+  EXPECT_EQ(family_of(named("/models/mine", "/data/cache/intfloat_e5-base-v2/")), e5);
   EXPECT_EQ(family_of(named("/models/mine", "./e5-base-v2")), e5);
   EXPECT_EQ(family_of(named("/models/BGE-base-en-v1.5")), "BGE, English: BAAI/bge-base-en-v1.5");
   EXPECT_EQ(find_prompt_family(named("/m", "intfloat/e5-base-v2"))->place,

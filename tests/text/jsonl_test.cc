@@ -151,7 +151,6 @@ TEST_F(Jsonl, SaysWhatIsWrongWithALineAndInWhichColumn) {
       {R"({'text':'a'})", "unexpected text: 'text':'a'}, at column 2"},
       {"{\"text\":\"a\tb\"}",
        R"(the control character \x09, which JSON spells \u0009, at column 11)"},
-      {R"({"text":"a","b":1e400})", "a number that is out of range, at column 21"},
   };
   for (const auto& [line, found] : lines) {
     const ErrorDetail error = error_of(file("{\"text\":\"\"}\n" + line + "\n"));
@@ -168,7 +167,7 @@ TEST_F(Jsonl, MalformedJsonIsABadRowAlsoBehindTheField) {
   for (const char* line :
        {R"({"text":"a")", R"({"text":"a"} x)", R"({"text":"a"}{"text":"b"})", R"({"text":"a",})",
         R"({"text":"a","b":tru})", R"({"text":"a","b":01})", R"({"text":"a","b":NaN})",
-        R"({"text":"a","b":1e400})", R"({'text':'a'})", "{\"text\":\"a\tb\"}", R"({"text":"\x"})",
+        R"({'text':'a'})", "{\"text\":\"a\tb\"}", R"({"text":"\x"})",
         R"({"text":"a","b":012345678901234567890})", "{\"text\":\"a\"\f}"}) {
     EXPECT_EQ(code_of(line), "jsonl.syntax") << line;
   }
@@ -205,8 +204,8 @@ TEST_F(Jsonl, TheBlankEndOfAFileIsBounded) {
 // RFC 8259 allows every number; SQLite writes 9e999 for infinity, and Python reads it.
 TEST_F(Jsonl, NumbersBeyondDoubleAreReadInOtherFields) {
   for (const std::string& number :
-       std::vector<std::string>{"9e999", "1e400", "-1e400", "1E+309", "0.1e400",
-                                "17976931348623159e292", "1e99999999999999999999",
+       std::vector<std::string>{"9e999", "1e400", "1000000000000000000e0", "-1e400", "1E+309",
+                                "0.1e400", "17976931348623159e292", "1e99999999999999999999",
                                 "1" + std::string(400, '0') + ".5", "[1e400,{\"a\":-1e999}]"}) {
     EXPECT_THAT(texts_of(file("{\"x\":" + number + ",\"text\":\"1e400\",\"y\":" + number + "}")),
                 ElementsAre("1e400"))
@@ -226,7 +225,7 @@ TEST_F(Jsonl, ANumberBeyondDoubleIsNoTokenIdAndNoText) {
 TEST_F(Jsonl, AFaultAfterANumberBeyondDoubleIsNamed) {
   const ErrorDetail error = error_of(file(R"({"x":1e400,"text":tru})"));
   EXPECT_EQ(error.code, "jsonl.syntax");
-  EXPECT_THAT(error.found, HasSubstr("tru"));
+  EXPECT_THAT(error.found, HasSubstr("at column 22"));
 }
 
 TEST_F(Jsonl, NestingIsBounded) {
