@@ -53,6 +53,8 @@ const char* const kGteTokenizer = R"({"model_max_length": 24, "add_eos_token": t
 
 // --- Recipes
 
+// sentence-transformers issue 3140: without the code of jina-v2 the same files load as plain BERT,
+// with other vectors and no warning.
 TEST(Recipes, AreThoseOfThePublishedLayouts) {
   struct Layout {
     const char* model_type;
@@ -95,8 +97,9 @@ TEST(Recipes, NeedTheArchitecture) {
     EXPECT_EQ(find_code_recipe(recipe.role, "x" + reference, recipe.model_type), nullptr);
     EXPECT_EQ(find_code_recipe(recipe.role, reference + "x", recipe.model_type), nullptr);
     EXPECT_FALSE(recipe.source.empty()) << reference;
-    if (!recipe.model_type.empty())
-      EXPECT_EQ(find_code_recipe(recipe.role, reference, "electra"), nullptr) << reference;
+    EXPECT_EQ(find_code_recipe(recipe.role, reference, "electra") != nullptr,
+              recipe.model_type.empty())
+        << reference;
   }
 }
 

@@ -165,8 +165,8 @@ class Amendment {
 class BosEosTemplate {
  public:
   BosEosTemplate(const JsonFields& fields, const Json& config, TemplateRule rule)
-      : is_stated_(rule == TemplateRule::kEos || config.contains("add_bos_token") ||
-                   config.contains("add_eos_token")),
+      : is_stated_(config.contains("add_eos_token") ||
+                   (rule != TemplateRule::kEos && config.contains("add_bos_token"))),
         bos_(rule != TemplateRule::kEos &&
              value(fields, config, "add_bos_token", rule == TemplateRule::kBosEos)),
         eos_(value(fields, config, "add_eos_token", false)) {}
