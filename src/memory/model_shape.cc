@@ -96,7 +96,7 @@ bool is_left_out(std::string_view name) {
       "generator_",       "classifier", "position_ids",    "vocab_transform.",
       "vocab_layer_norm", "vocab_proj", "sop_classifier.", "predictions.",
       "rotary_emb."};
-  const bool decoder = name.starts_with("decoder.");
+  const bool decoder = name.starts_with("decoder.") || name.find(".decoder.block.") != name.npos;
   return decoder || std::any_of(kParts.begin(), kParts.end(), [name](std::string_view part) {
            return name.find(part) != std::string_view::npos;
          });
