@@ -126,7 +126,7 @@ bool is_left_out(std::string_view name) {
       ".masked_bias",     ".embed_positions"};
   // The causal mask in older checkpoints of GPT-2, GPT-Neo and GPT-NeoX.
   if (name.ends_with(".attn.bias") || name.ends_with(".attention.bias")) return true;
-  const bool decoder = name.starts_with("decoder.");
+  const bool decoder = name.starts_with("decoder.") || name.find(".decoder.block.") != name.npos;
   return decoder || std::any_of(kParts.begin(), kParts.end(), [name](std::string_view part) {
            return name.find(part) != std::string_view::npos;
          });

@@ -73,27 +73,30 @@ std::shared_ptr<std::byte> aligned_bytes(const std::shared_ptr<const MappedRange
   return room;
 }
 
-at::Tensor map_tensor(const OpenedFiles& files, const std::string& name, const TensorInfo& info) {
-  const at::TensorOptions options = at::TensorOptions().dtype(scalar_type_of(name, info));
-  const std::shared_ptr<std::byte> bytes =
-      aligned_bytes(std::make_shared<const MappedRange>(files.weights(info.file), info.offset_bytes,
-                                                        info.size_bytes, info.file),
-                    info);
-  if (info.strides.empty())
-    return at::from_blob(
-        bytes.get(), info.shape, [bytes](void*) {}, options);
-  return at::from_blob(
-      bytes.get(), info.shape, info.strides, [bytes](void*) {}, options);
-}
-
-// Converts a tensor into row-major order, in memory that goes back to the kernel as soon as the
-// tensor is packed.
+// Converts a tensor into row-major order and another type, in memory that goes back to the kernel
+// as soon as the tensor is packed.
 at::Tensor converted(const at::Tensor& mapped, at::ScalarType dtype) {
   const auto bytes = static_cast<size_t>(mapped.numel()) * c10::elementSize(dtype);
   const std::shared_ptr<std::byte> room = map_memory(std::max<size_t>(bytes, 1));
   at::Tensor copy = at::from_blob(
       room.get(), mapped.sizes(), [room](void*) {}, at::TensorOptions().dtype(dtype));
   return copy.copy_(mapped);
+}
+
+// Returns a tensor of a file in row-major order. It is a copy only if the file has another order.
+at::Tensor map_tensor(const OpenedFiles& files, const std::string& name, const TensorInfo& info) {
+  const at::TensorOptions options = at::TensorOptions().dtype(scalar_type_of(name, info));
+  const std::shared_ptr<std::byte> bytes =
+      aligned_bytes(std::make_shared<const MappedRange>(files.weights(info.file), info.offset_bytes,
+                                                        info.size_bytes, info.file),
+                    info);
+  if (info.strides.empty()) {
+    return at::from_blob(
+        bytes.get(), info.shape, [bytes](void*) {}, options);
+  }
+  const at::Tensor stored = at::from_blob(
+      bytes.get(), info.shape, info.strides, [bytes](void*) {}, options);
+  return converted(stored, stored.scalar_type());
 }
 
 // Returns the parts of a prefix: "", "module." and "module.bert." for "module.bert.".
@@ -113,8 +116,7 @@ bool WeightScope::has(const std::string& name) const {
 at::Tensor WeightScope::take(const std::string& name, const std::vector<Dim>& shape) const {
   const at::Tensor mapped =
       map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape));
-  return mapped.to(weights_->dtype(), /*non_blocking=*/false, /*copy=*/true,
-                   at::MemoryFormat::Contiguous);
+  return mapped.to(weights_->dtype(), /*non_blocking=*/false, /*copy=*/true);
 }
 
 at::Tensor WeightScope::take_float(const std::string& name, const std::vector<Dim>& shape) const {
@@ -125,8 +127,7 @@ at::Tensor WeightScope::take_float(const std::string& name, const std::vector<Di
 at::Tensor WeightScope::view(const std::string& name, const std::vector<Dim>& shape) const {
   const at::Tensor mapped =
       map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape));
-  const bool as_it_is = mapped.scalar_type() == weights_->dtype() && mapped.is_contiguous();
-  return as_it_is ? mapped : converted(mapped, weights_->dtype());
+  return mapped.scalar_type() == weights_->dtype() ? mapped : converted(mapped, weights_->dtype());
 }
 
 Weights::Weights(const std::map<std::string, TensorInfo>& tensors, const OpenedFiles& files,

@@ -91,6 +91,34 @@ TEST(ModelShape, ConfigAndCheckpointAgree) {
   }
 }
 
+// A checkpoint is as large as the plain one if its names have a prefix, or if a second name shares
+// the bytes of a table.
+TEST(ModelShape, CountsNoTensorTwice) {
+  for (const char* name : {"bert", "t5", "llama"}) {
+    const ModelDirectory plain = open_model_directory(test_data(std::string("models/") + name));
+    ModelDirectory found = plain;
+    found.tensors.clear();
+    for (const auto& [tensor, info] : plain.tensors) {
+      found.tensors["module." + tensor] = info;
+      if (info.shape.size() == 2) found.tensors["module.shared." + tensor] = info;
+    }
+    const ModelShape shape = shape_of(found);
+    EXPECT_EQ(shape.matrix_elements(), shape_of(plain).matrix_elements()) << name;
+    EXPECT_EQ(shape.table_elements(), shape_of(plain).table_elements()) << name;
+  }
+}
+
+TEST(ModelShape, KnowsTheWidestTensorAndTransposedOnes) {
+  ModelDirectory directory = open_model_directory(test_data("models/bert"));
+  EXPECT_FALSE(shape_of(directory).checkpoint_reordered);
+  TensorInfo& words = directory.tensors.at("embeddings.word_embeddings.weight");
+  words.dtype = "F64";
+  words.size_bytes *= 2;
+  words.strides = {1, words.shape[0]};
+  EXPECT_EQ(shape_of(directory).checkpoint_element_bytes, 8);
+  EXPECT_TRUE(shape_of(directory).checkpoint_reordered);
+}
+
 TEST(ModelShape, EveryReferenceModelHasOne) {
   for (const char* name : {"deberta", "deberta_v2", "nomic_bert_moe", "embedding_gemma",
                            "jina_embeddings_v3", "lfm2", "qwen3_moe", "nv_embed"}) {

@@ -269,6 +269,12 @@ std::vector<Attack> zip_attacks() {
       {"BytesBetweenEntries",
        with_storage({.name = "m/data/0", .content = storage_bytes, .before = "hidden"}),
        zip_error("belong to no entry", "")},
+  };
+}
+
+// Names, entries and files that torch.save() does not write.
+std::vector<Attack> entry_attacks() {
+  return {
       {"TwoEntriesOfOneName", archive({{"m/data/0", std::string(24, '\2')}}),
        zip_error("two entries of one name", "'m/data/0' again")},
       {"TwoPickles", archive({{"m/data.pkl", "N."}}),
@@ -325,6 +331,7 @@ INSTANTIATE_TEST_SUITE_P(Value, HostilePickle, ::testing::ValuesIn(value_attacks
 INSTANTIATE_TEST_SUITE_P(Size, HostilePickle, ::testing::ValuesIn(size_attacks()), attack_name);
 INSTANTIATE_TEST_SUITE_P(Place, HostilePickle, ::testing::ValuesIn(place_attacks()), attack_name);
 INSTANTIATE_TEST_SUITE_P(Zip, HostilePickle, ::testing::ValuesIn(zip_attacks()), attack_name);
+INSTANTIATE_TEST_SUITE_P(Entry, HostilePickle, ::testing::ValuesIn(entry_attacks()), attack_name);
 
 TEST(PickledFile, CutAtAnyByteIsRefused) {
   const std::string file = torch_file(pickled_dict(tensor()));
