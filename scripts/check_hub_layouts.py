@@ -36,9 +36,8 @@ TEXTS = [
     "encode turns text files into embedding matrices.", "Hello World! HELLO, wORLD?", "  two  spaces\tand a tab ", "a",
     "Der Käse schmeckt größer; el niño comió piñas.", "Быстрая лиса прыгает через собаку.", "机器学习模型 and 日本語の文章です。", "مرحبا بالعالم",
     "def f(x):\n    return x ** 2  # a comment\n", "e\u0301 and \u00e9, \ufb01ne, \u2026 \u201cquotes\u201d \U0001f600", "1234567.89 and 3/4",
-    "a [SEP] b </s> c <|endoftext|> d [MASK]", LONG * 12,
+    "a [SEP] b </s> c <|endoftext|> d [MASK]", "MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQ", LONG * 12,
 ]
-PROMPT_TEXTS = 5
 
 
 class Worker:
@@ -79,6 +78,8 @@ class Check:
         if self.entry["state"] == "refused":
             self.write_unread_weights()
             return
+        if self.entry.get("code"):
+            self.workers[4]({"do": "code", "folder": str(self.model), "script": self.entry["code"]})
         weights = self.entry.get("weights", {})
         static = {name: [len(made.vocabulary()), width] for name, width in self.entry.get("static", {}).items()}
         self.workers[weights.get("transformers", 4)]({

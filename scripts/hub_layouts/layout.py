@@ -106,6 +106,8 @@ class Layout:
             (self.first / name).unlink()
 
     def vocabulary(self):
+        if not (self.first / "tokenizer.json").exists():
+            return {token: number for number, token in enumerate((self.first / "vocab.txt").read_text().split("\n"))}
         content = json.loads((self.first / "tokenizer.json").read_text())
         model = content["model"]["vocab"]
         ids = dict(model) if isinstance(model, dict) else {piece: i for i, (piece, _) in enumerate(model)}
@@ -124,12 +126,13 @@ class Layout:
 
     def write_tokenizer(self, patch):
         path = self.first / "tokenizer.json"
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text()) if path.exists() else {"added_tokens": []}
         if patch.get("normalizer") == "first":  # older files have the Precompiled normalizer alone
             patch = {**patch, "normalizer": content["normalizer"]["normalizers"][0]}
         for key, value in patch.items():
             content[key] = self.with_token_ids(value)
-        path.write_text(json.dumps(content, ensure_ascii=False))
+        if path.exists():
+            path.write_text(json.dumps(content, ensure_ascii=False))
         config = self.entry.get("tokenizer_config")
         if config is None:
             return

@@ -4,7 +4,9 @@ The tokenizer is the fast class that tokenizer_config.json names, and pooling an
 """
 import json
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -41,16 +43,28 @@ def tensors(folder, name):
     return parameters.tensors
 
 
+def tokenizer_of(folder):
+    """The tokenizer, read from a copy without config.json: transformers refuses a config.json that names code."""
+    name = json.loads((folder / "tokenizer_config.json").read_text())["tokenizer_class"]
+    with tempfile.TemporaryDirectory() as copy:
+        for file in folder.iterdir():
+            if file.is_file() and file.name not in ("config.json", "model.safetensors"):
+                shutil.copy(file, copy)
+        return getattr(transformers, name + "Fast").from_pretrained(copy)
+
+
 class Model:
     def __init__(self, folder, architecture):
         folder = pathlib.Path(folder)
         weights = load_file(folder / "model.safetensors")
         self.parameters = lambda tensor, *_: weights[tensor].float()
         self.forward = forward_of(folder, architecture)
-        name = json.loads((folder / "tokenizer_config.json").read_text())["tokenizer_class"]
-        self.tokenizer = getattr(transformers, name + "Fast").from_pretrained(folder)
+        self.tokenizer = tokenizer_of(folder)
         self.limit = json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"]
-        self.modules = [module["type"].split(".")[-1] for module in json.loads((folder / "modules.json").read_text())]
+        modules = json.loads((folder / "modules.json").read_text())
+        self.dense = [load_file(folder / module["path"] / "model.safetensors") for module in modules
+                      if module["type"].endswith("Dense")]
+        self.normalize = modules[-1]["type"].endswith("Normalize")
         self.pooling = json.loads((folder / "1_Pooling/config.json").read_text())
         path = folder / "config_sentence_transformers.json"
         self.prompts = json.loads(path.read_text())["prompts"] if path.exists() else {}
@@ -66,4 +80,6 @@ class Model:
         with torch.no_grad():
             hidden = self.forward(self.parameters, torch.tensor(self.ids(text)))
         vector = hidden[0] if self.pooling["pooling_mode_cls_token"] else hidden.mean(0)
-        return (vector / vector.norm() if "Normalize" in self.modules else vector).numpy()
+        for dense in self.dense:
+            vector = dense["linear.weight"] @ vector + dense["linear.bias"]
+        return (vector / vector.norm() if self.normalize else vector).numpy()

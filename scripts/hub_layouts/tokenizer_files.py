@@ -18,7 +18,7 @@ SIZE = 900
 CLASSES = {  # kind: the fast class of transformers 4 that makes tokenizer.json
     "wordpiece": "BertTokenizerFast", "mpnet": "MPNetTokenizerFast", "roberta": "RobertaTokenizerFast", "qwen2": "Qwen2TokenizerFast",
     "xlm-roberta": "XLMRobertaTokenizerFast", "camembert": "CamembertTokenizerFast", "t5": "T5TokenizerFast",
-    "albert": "AlbertTokenizerFast", "deberta": "DebertaV2TokenizerFast", "llama": "LlamaTokenizerFast", "gemma": "GemmaTokenizerFast",
+    "gpt2": "GPT2TokenizerFast", "albert": "AlbertTokenizerFast", "deberta": "DebertaV2TokenizerFast", "llama": "LlamaTokenizerFast", "gemma": "GemmaTokenizerFast",
 }
 UNIGRAM = {  # kind: ids of the special pieces of its sentencepiece model; the rest are sentencepiece's own
     "xlm-roberta": {"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": -1},
@@ -63,6 +63,12 @@ def train_wordpiece(folder, specials, settings, last=()):
     (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in [*vocabulary, *last]))
 
 
+def esm(folder, settings):
+    """The real vocabulary of ESM-2: the letters of amino acids in this order. Its class has no fast version, so no tokenizer.json."""
+    tokens = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
+    (folder / "vocab.txt").write_text("\n".join(tokens))
+
+
 def byte_level(folder, specials, last, split=None, normalizer=None):
     """A vocabulary of bytes: special tokens first, merges, then the tokens of `last`."""
     trained = tokenizers.Tokenizer(models.BPE())
@@ -84,6 +90,10 @@ def byte_level(folder, specials, last, split=None, normalizer=None):
 
 def roberta(folder, settings):
     byte_level(folder, ["<s>", "<pad>", "</s>", "<unk>"], ["<mask>"])
+
+
+def gpt2(folder, settings):
+    byte_level(folder, [], ["<|endoftext|>"])
 
 
 def qwen2(folder, settings):
@@ -139,8 +149,10 @@ def make(folder, kind, settings):
         sentence_pieces(folder, kind, settings)
     else:
         globals()[kind](folder, settings)
+    if kind not in CLASSES:
+        return
     arguments = {key: value for key, value in settings.items() if key not in ("added", "template", "model_file", "patch")}
-    vocabulary = {"wordpiece": ["vocab_file"], "mpnet": ["vocab_file"], "roberta": ["vocab_file", "merges_file"],
+    vocabulary = {"wordpiece": ["vocab_file"], "mpnet": ["vocab_file"], "roberta": ["vocab_file", "merges_file"], "gpt2": ["vocab_file", "merges_file"],
                   "qwen2": ["vocab_file", "merges_file"]}.get(kind, ["vocab_file"])
     names = {"vocab_file": settings.get("model_file", MODEL_FILES.get(kind, "vocab.json" if len(vocabulary) == 2 else "vocab.txt")),
              "merges_file": "merges.txt"}

@@ -3,10 +3,11 @@
 
     worker.py < JOBS > ANSWERS        both are lines of JSON; check_hub_layouts.py starts it
 
-A job has "do" and the folder of a model; make_tokenizer, make_weights and encode below say what else. The answer has the key
+A job has "do" and the folder of a model; make_tokenizer, write_code, make_weights and encode below say what else. The answer has the key
 "error" if a job fails. The environment has torch, transformers and sentence-transformers; the jobs on tokenizers need version 4
 of transformers.
 """
+import importlib
 import json
 import os
 import pathlib
@@ -111,6 +112,15 @@ def make_weights(job):
     return {"tensors": len(tensors)}
 
 
+def write_code(job):
+    """Writes stand-ins of the code that the directory names: the texts that a script of scripts/golden has."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+    source = importlib.import_module(job["script"])
+    for file, text in (("tokenization_qwen.py", source.TOKENIZATION), ("modeling_qwen.py", source.MODELING)):
+        (pathlib.Path(job["folder"]) / file).write_text(text)
+    return {}
+
+
 class Unstripped(str):
     """A text that keeps its spaces: sentence-transformers 5 strips both ends of a text, version 6 and encode do not."""
 
@@ -126,6 +136,12 @@ class Unstripped(str):
 
 def encode(job):
     """Token ids of the texts (none of a late-interaction model), and vectors for each of "prompts" (null or a name), written to "output" as prompt-I.npy."""
+    if job["published"]:
+        import published
+        model = published.Model(job["folder"], job["published"])
+        for number, prompt in enumerate(job["prompts"]):
+            np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", model.encode(job["texts"], prompt))
+        return {"ids": [model.ids(text) for text in job["texts"]]}
     import sentence_transformers
     kind = sentence_transformers.MultiVectorEncoder if job["late"] else sentence_transformers.SentenceTransformer
     width = {"torch_dtype" if int(transformers.__version__[0]) < 5 else "dtype": torch.float32}
@@ -134,12 +150,6 @@ def encode(job):
         options = {}
     options["config_kwargs"] = job["reference_config"]
     model = kind(job["folder"], device="cpu", trust_remote_code=job["remote"], **options).float()
-    if job["published"]:
-        import published
-        model = published.Model(job["folder"], job["published"])
-        for number, prompt in enumerate(job["prompts"]):
-            np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", model.encode(job["texts"], prompt))
-        return {"ids": [model.ids(text) for text in job["texts"]]}
     rows = [Unstripped(text) for text in job["texts"]]
     ids = None if job["late"] else [row_ids(model, row) for row in rows]
     for number, prompt in enumerate(job["prompts"]):
@@ -164,7 +174,7 @@ def main():
     os.dup2(2, 1)  # what libraries print does not belong to the answers
     torch.set_num_threads(1)
     transformers.utils.logging.set_verbosity_error()
-    jobs = {"tokenizer": make_tokenizer, "weights": make_weights, "encode": encode}
+    jobs = {"tokenizer": make_tokenizer, "code": write_code, "weights": make_weights, "encode": encode}
     for line in sys.stdin:
         job = json.loads(line)
         try:
