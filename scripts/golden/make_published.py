@@ -3,8 +3,9 @@
 
     make_published.py [--output tests/data/models]
 
-The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
-(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
+The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new" and "gte"
+(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation, jinaai/jina-bert-v2-qk-post-norm), nomic-embed-text-v2-moe
+(nomic-ai/nomic-bert-2048) and CodeSage (amazon-science/CodeSage, modeling_codesage.py).
 The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
@@ -92,9 +93,18 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
+    """Has rotary positions with fixed NTK scaling by 2, and no segments."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
-    x = embed(p, ids, "embeddings.LayerNorm", segments=0)
+    return gte_layers(p, embed(p, ids, "embeddings.LayerNorm", segments=0), frequencies)
+
+
+def gte(p, ids):
+    """Has rotary positions without scaling, and one segment (arctic-embed-m-v2.0)."""
+    return gte_layers(p, embed(p, ids, "embeddings.LayerNorm", segments=1), 1 / 160000.0 ** exponents())
+
+
+def gte_layers(p, x, frequencies):
+    """Has post-norm layers. The GELU gate is the second half of up_gate_proj."""
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = linear(p, at + "attention.qkv_proj", x, 3 * HIDDEN).chunk(3, -1)
@@ -159,6 +169,10 @@ MODELS = {
         **BERT_SHAPE, "model_type": "new", "architectures": ["NewModel"], "type_vocab_size": 0, "pack_qkv": True,
         "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 500000.0,
         "rope_scaling": {"type": "ntk", "factor": 2.0}, "logn_attention_scale": False}),
+    "gte": (gte, {
+        **BERT_SHAPE, "model_type": "gte", "architectures": ["GteModel"], "type_vocab_size": 1, "pack_qkv": True,
+        "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 160000.0, "rope_scaling": None,
+        "logn_attention_scale": False, "logn_attention_clip1": False, "unpad_inputs": False}),
     "jina_bert": (jina_bert, {
         **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
         "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),

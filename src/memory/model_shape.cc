@@ -29,9 +29,9 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
 
 // models/*.cc load these with FeedForward's gated form.
 bool is_gated(const ModelShape& shape, const JsonFields& fields) {
-  constexpr std::array<std::string_view, 12> kGated = {
-      "eurobert",   "gemma", "gemma2", "gemma3_text", "llama", "mistral",
-      "modernbert", "mt5",   "new",    "qwen2",       "qwen3", "umt5"};
+  constexpr std::array<std::string_view, 13> kGated = {
+      "eurobert", "gemma", "gemma2", "gemma3_text", "llama", "mistral", "modernbert",
+      "mt5",      "gte",   "new",    "qwen2",       "qwen3", "umt5"};
   if (contains(kGated, shape.model_type)) return true;
   if (shape.model_type == "t5")
     return fields.string_or("feed_forward_proj", "relu").starts_with("gated");

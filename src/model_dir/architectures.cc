@@ -37,6 +37,8 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
     {"gemma3_text", Positions::kUnbounded,
      "RMSNorm on both sides and on heads, rotary, GeGLU, windows, causal or bidirectional",
      "Gemma Team 2025", "embeddinggemma-300m"},
+    {"gte", Positions::kUnbounded, "post-norm, rotary, GeGLU; the newer name of new",
+     "Zhang et al. 2024", "snowflake-arctic-embed-m-v2.0"},
     {"jina_embeddings_v3", Positions::kUnbounded, "post-norm, rotary", "Sturua et al. 2024",
      "jina-embeddings-v3-hf"},
     {"llama", Positions::kUnbounded,

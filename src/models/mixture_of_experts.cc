@@ -46,8 +46,8 @@ MixtureOfExperts::MixtureOfExperts(const ModuleLoader& mlp, const ExpertsShape& 
     const auto own = [&](const at::Tensor& all) {
       return all.narrow(0, expert * shape.inner.size, shape.inner.size);
     };
-    up_.push_back(mlp.linear_of(own(up).clone(), shape.activation));
-    down_.push_back(mlp.linear_of(own(down).t().contiguous(), Activation::kNone));
+    up_.push_back(mlp.linear_of(own(up).clone(), {}, shape.activation));
+    down_.push_back(mlp.linear_of(own(down).t().contiguous(), {}, Activation::kNone));
   }
 }
 

@@ -48,9 +48,12 @@ class ModuleLoader {
   // side by side in its result.
   Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
                const LinearOptions& options) const;
-  // Makes a Linear without a bias from a weight [out_features, in_features] that is already on the
-  // device.
-  Linear linear_of(const at::Tensor& weight, Activation activation) const;
+  // Makes a Linear from a weight [out_features, in_features] and a bias [out_features], or an
+  // undefined bias, that are already on the device.
+  Linear linear_of(const at::Tensor& weight, const at::Tensor& bias, Activation activation) const;
+  // Makes the first product of a gated MLP without a bias, gate first, from a tensor that has `up`
+  // before the gate: <name>.weight is [2 x inner, in].
+  Linear gate_after_up(const std::string& name, const Dim& inner, const Dim& in) const;
   LayerNorm layer_norm(const std::string& name, const Dim& width, double eps,
                        bool bias = true) const;
   RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,

@@ -24,6 +24,7 @@ constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"gemma", load_gemma},
     {"gemma2", load_gemma2},
     {"gemma3_text", load_gemma3},
+    {"gte", load_gte_new},
     {"jina_embeddings_v3", load_jina_embeddings_v3},
     {"llama", load_llama},
     {"mistral", load_mistral},
