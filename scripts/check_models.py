@@ -65,6 +65,10 @@ MODELS = (
                                        "max_position_embeddings": LONGEST}, ""),
     ("albert 4x48", "Albert", shape(4, 48, layers=6, embedding_size=64, num_hidden_groups=3), ""),
     ("electra 2x128", "Electra", shape(2, 128, embedding_size=64), ""),
+    ("esm 5x32 rotary", "Esm", shape(5, 32, pad_token_id=1, mask_token_id=32, position_embedding_type="rotary",
+                                     token_dropout=True), ""),
+    ("esm 3x64 learned positions", "Esm", roberta(3, 64, mask_token_id=32, token_dropout=True,
+                                                  emb_layer_norm_before=True), ""),
     ("deberta-v2 3x64 buckets 32", "DebertaV2", shape(3, 64, position_buckets=32, **DEBERTA), ""),
     ("deberta-v2 5x32 buckets 256", "DebertaV2", shape(5, 32, **{
         **DEBERTA, "position_buckets": 256, "max_position_embeddings": 512}), ""),

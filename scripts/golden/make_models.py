@@ -109,6 +109,11 @@ MODELS = (
         "max_position_embeddings": max(LENGTHS)}),
     TinyModel("albert", "Albert", {**SMALL, "embedding_size": 24, "num_hidden_layers": 4, "num_hidden_groups": 2}),
     TinyModel("electra", "Electra", {**SMALL, "embedding_size": 24}),
+    TinyModel("esm", "Esm", {
+        **SMALL, "pad_token_id": 1, "mask_token_id": 41, "position_embedding_type": "rotary", "token_dropout": True,
+        "emb_layer_norm_before": False}),
+    TinyModel("esm_learned_positions", "Esm", {
+        **ROBERTA, "mask_token_id": 41, "position_embedding_type": "absolute", "emb_layer_norm_before": True}),
     TinyModel("deberta_v2", "DebertaV2", {**DEBERTA, "share_att_key": True}),
     TinyModel("deberta_v2_own_projections", "DebertaV2", {
         **DEBERTA, "pos_att_type": ["c2p"], "position_buckets": -1, "norm_rel_ebd": "none",

@@ -50,6 +50,11 @@ bool is_alibi(const JsonFields& fields) {
   return fields.string_or("position_embedding_type", "absolute") == "alibi";
 }
 
+bool is_rotary_esm(const ModelShape& shape, const JsonFields& fields) {
+  return shape.model_type == "esm" &&
+         fields.string_or("position_embedding_type", "absolute") == "rotary";
+}
+
 bool is_relative(const ModelShape& shape, const JsonFields& fields) {
   constexpr std::array<std::string_view, 5> kRelative = {"deberta-v2", "mpnet", "mt5", "t5",
                                                          "umt5"};
@@ -59,7 +64,7 @@ bool is_relative(const ModelShape& shape, const JsonFields& fields) {
 int64_t positions_of(const ModelShape& shape, const JsonFields& fields) {
   const Architecture* architecture = find_architecture(shape.model_type);
   const bool learned = architecture != nullptr && architecture->positions != Positions::kUnbounded;
-  if (!learned || is_alibi(fields)) return 0;
+  if (!learned || is_alibi(fields) || is_rotary_esm(shape, fields)) return 0;
   return first_of(fields, {"max_position_embeddings"}, 0);
 }
 

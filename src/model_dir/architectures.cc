@@ -27,6 +27,8 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
      "multi-qa-distilbert-cos-v1"},
     {"electra", Positions::kTable, "post-norm, narrow embeddings", "Clark et al. 2020",
      "models on electra-base-discriminator"},
+    {"esm", Positions::kTableAfterPadding, "pre-norm, rotary or learned positions; proteins",
+     "Lin et al. 2023", "esm2_t33_650M_UR50D, esm1b_t33_650M_UR50S"},
     {"eurobert", Positions::kUnbounded, "pre-RMSNorm, rotary, SwiGLU, grouped queries",
      "Boizard et al. 2025", "models on EuroBERT-210m"},
     {"gemma", Positions::kUnbounded, "pre-RMSNorm, rotary, GeGLU, causal", "Gemma Team 2024",

@@ -33,6 +33,8 @@ std::string first_key(const JsonFields& fields, const std::array<const char*, N>
 
 int64_t position_limit(const JsonFields& fields, const TransformerConfig& config) {
   if (config.max_position_embeddings == 0) return 0;
+  const std::string type = fields.string_or("position_embedding_type", "absolute");
+  if (type == "alibi" || (type == "rotary" && config.model_type == "esm")) return 0;
   const Architecture* architecture = find_architecture(config.model_type);
   const Positions positions =
       architecture != nullptr ? architecture->positions : Positions::kUnbounded;
@@ -46,7 +48,6 @@ int64_t position_limit(const JsonFields& fields, const TransformerConfig& config
     }
     return limit;
   }
-  if (fields.string_or("position_embedding_type", "absolute") == "alibi") return 0;
   if (config.model_type == "deberta-v2" && !fields.boolean_or("position_biased_input", true))
     return 0;
   return positions == Positions::kTable ? config.max_position_embeddings : 0;

@@ -40,6 +40,10 @@ class ModuleLoader {
   at::Device device() const { return device_; }
 
   at::Tensor tensor(const std::string& name, const std::vector<Dim>& shape) const;
+  // Returns a tensor in float32, on the host.
+  at::Tensor float_tensor(const std::string& name, const std::vector<Dim>& shape) const {
+    return scope_.take_float(name, shape);
+  }
   // Returns the tensor <name>.weight, [rows, width].
   at::Tensor table(const std::string& name, const Dim& rows, const Dim& width) const;
   Linear linear(const std::string& name, const Dim& out, const Dim& in,

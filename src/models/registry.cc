@@ -20,6 +20,7 @@ constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"deberta-v2", load_deberta_v2},
     {"distilbert", load_distilbert},
     {"electra", load_electra},
+    {"esm", load_esm},
     {"eurobert", load_eurobert},
     {"gemma", load_gemma},
     {"gemma2", load_gemma2},

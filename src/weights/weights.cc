@@ -87,6 +87,11 @@ at::Tensor WeightScope::take(const std::string& name, const std::vector<Dim>& sh
   return mapped.to(weights_->dtype(), /*non_blocking=*/false, /*copy=*/true);
 }
 
+at::Tensor WeightScope::take_float(const std::string& name, const std::vector<Dim>& shape) const {
+  return map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape))
+      .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+}
+
 at::Tensor WeightScope::view(const std::string& name, const std::vector<Dim>& shape) const {
   const at::Tensor mapped =
       map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape));

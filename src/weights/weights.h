@@ -44,6 +44,8 @@ class WeightScope {
   // - "model.shape" if its shape is not `shape`;
   // - "model.dtype" if it is not float32, float16 or bfloat16.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
+  // Does the same as take(), but returns float32.
+  at::Tensor take_float(const std::string& name, const std::vector<Dim>& shape) const;
   // Does the same as take(), but makes no copy if the tensor has the compute type. The result is
   // then the mapped pages of the file. The caller must repack it or copy it to the device at
   // once, and not keep it (see MappedRange).

@@ -35,6 +35,9 @@ struct RopeParameters {
   double beta_slow = 1;
   bool truncate = true;         // for kYarn: the limits are rounded to whole dimensions of a head
   double attention_factor = 1;  // for kYarn: cosines and sines are multiplied by this number
+  // Frequencies that the checkpoint stores, [head_dim / 2] float32 on the host. If they are
+  // defined, they take the place of the formula.
+  at::Tensor stored = {};
 };
 
 // Returns the frequencies for texts of `length` tokens, [head_dim / 2] float32 on the host. Only
