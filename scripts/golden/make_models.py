@@ -109,6 +109,10 @@ MODELS = (
         "max_position_embeddings": max(LENGTHS)}),
     TinyModel("albert", "Albert", {**SMALL, "embedding_size": 24, "num_hidden_layers": 4, "num_hidden_groups": 2}),
     TinyModel("electra", "Electra", {**SMALL, "embedding_size": 24}),
+    TinyModel("ernie", "Ernie", {**SMALL, "use_task_id": True}),
+    TinyModel("rembert", "RemBert", {**SMALL, "input_embedding_size": 24, "output_embedding_size": 40,
+                                    "bos_token_id": 1, "eos_token_id": 2}),
+    TinyModel("longformer", "Longformer", {**ROBERTA, "attention_window": [WINDOW, 4]}),
     TinyModel("esm", "Esm", {
         **SMALL, "pad_token_id": 1, "mask_token_id": 41, "position_embedding_type": "rotary", "token_dropout": True,
         "emb_layer_norm_before": False}),

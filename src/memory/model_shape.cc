@@ -94,11 +94,11 @@ int64_t stored_layers_of(const ModelShape& shape, const JsonFields& fields) {
 
 // The heads of pre-training and the decoders that models/*.cc leave out.
 bool is_left_out(std::string_view name) {
-  constexpr std::array<std::string_view, 13> kParts = {
+  constexpr std::array<std::string_view, 15> kParts = {
       "pooler.",          "cls.",       "lm_head",         "discriminator_predictions.",
       "generator_",       "classifier", "position_ids",    "vocab_transform.",
       "vocab_layer_norm", "vocab_proj", "sop_classifier.", "predictions.",
-      "rotary_emb."};
+      "rotary_emb.",      "_global.",   "contact_head."};
   const bool decoder = name.starts_with("decoder.");
   return decoder || std::any_of(kParts.begin(), kParts.end(), [name](std::string_view part) {
            return name.find(part) != std::string_view::npos;
@@ -131,7 +131,7 @@ void count_tensors(const ModelDirectory& directory, ModelShape& shape) {
 
 std::vector<WeightShape> ModelShape::matrices() const {
   std::vector<WeightShape> all;
-  if (embedding_size != hidden_size)  // embeddings_project of ELECTRA and ALBERT
+  if (embedding_size != hidden_size)  // the projection of ELECTRA, ALBERT and RemBERT
     all.push_back({.out_features = hidden_size, .in_features = embedding_size});
   if (stored_layers == 0) return all;
   const int64_t up = (gated ? 2 : 1) * intermediate_size;
@@ -179,7 +179,8 @@ ModelShape shape_of_config(const std::string& config_json, const std::string& wh
   shape.hidden_size =
       std::max<int64_t>(1, first_of(fields, {"hidden_size", "d_model", "dim", "n_embd"}, 1));
   shape.vocab_size = fields.integer("vocab_size", 1, kMostOfAField);
-  shape.embedding_size = first_of(fields, {"embedding_size"}, shape.hidden_size);
+  shape.embedding_size =
+      first_of(fields, {"embedding_size", "input_embedding_size"}, shape.hidden_size);
   if (shape.model_type == kStaticEmbedding) return shape;
   shape.layers = first_of(fields, {"num_hidden_layers", "num_layers", "n_layers", "n_layer"}, 1);
   shape.stored_layers = stored_layers_of(shape, fields);

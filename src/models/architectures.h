@@ -14,7 +14,10 @@ std::unique_ptr<Model> load_albert(const ModelSource& source);
 std::unique_ptr<Model> load_bert(const ModelSource& source);
 std::unique_ptr<Model> load_distilbert(const ModelSource& source);
 std::unique_ptr<Model> load_electra(const ModelSource& source);
+std::unique_ptr<Model> load_ernie(const ModelSource& source);
+std::unique_ptr<Model> load_longformer(const ModelSource& source);
 std::unique_ptr<Model> load_mpnet(const ModelSource& source);
+std::unique_ptr<Model> load_rembert(const ModelSource& source);
 std::unique_ptr<Model> load_roberta(const ModelSource& source);
 
 // llama.cc
