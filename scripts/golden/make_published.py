@@ -114,12 +114,16 @@ def gte_layers(p, x, frequencies):
     return x
 
 
+def alibi(ids):
+    place = torch.arange(len(ids))
+    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
+    return -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+
+
 def jina_bert(p, ids):
     """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
-    place = torch.arange(len(ids))
-    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
-    bias = -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+    bias = alibi(ids)
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
@@ -128,6 +132,37 @@ def jina_bert(p, ids):
         gate, up = project(p, at + "mlp.gated_layers", x, 2 * INNER).chunk(2, -1)
         x = norm(p, at + "mlp.layernorm", x + linear(p, at + "mlp.wo", F.gelu(gate) * up, HIDDEN))
     return x
+
+
+def jina_bert_code(p, ids):
+    """Is JinaBERT with norms of all heads of queries and keys, a second norm after attention, and the GELU gate in the second half."""
+    x = embed(p, ids, "embeddings.LayerNorm")
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
+        q, k = norm(p, at + "attention.self.layer_norm_q", q), norm(p, at + "attention.self.layer_norm_k", k)
+        y = linear(p, at + "attention.output.dense", attend(q, k, v, alibi(ids)), HIDDEN)
+        y = norm(p, at + "layer_norm_1", x + norm(p, at + "attention.output.LayerNorm", x + y))
+        up, gate = project(p, at + "mlp.up_gated_layer", y, 2 * INNER).chunk(2, -1)
+        x = norm(p, at + "layer_norm_2", y + linear(p, at + "mlp.down_layer", F.gelu(gate) * up, HIDDEN))
+    return x
+
+
+def conv1d(p, name, x, out):
+    """A projection of GPT-2, whose weight is [in, out]."""
+    return x @ p(name + ".weight", x.shape[1], out) + p(name + ".bias", out)
+
+
+def codesage(p, ids):
+    """Has GPT-2's pre-norm layers without causality, learned positions and the tanh form of GELU."""
+    x = p("wte.weight", VOCAB, HIDDEN)[ids] + p("wpe.weight", LONGEST, HIDDEN)[:len(ids)]
+    for i in range(LAYERS):
+        at = f"h.{i}."
+        q, k, v = conv1d(p, at + "attn.c_attn", norm(p, at + "ln_1", x, 1e-5), 3 * HIDDEN).chunk(3, -1)
+        x = x + conv1d(p, at + "attn.c_proj", attend(q, k, v, 0), HIDDEN)
+        y = F.gelu(conv1d(p, at + "mlp.c_fc", norm(p, at + "ln_2", x, 1e-5), INNER), approximate="tanh")
+        x = x + conv1d(p, at + "mlp.c_proj", y, HIDDEN)
+    return norm(p, "ln_f", x, 1e-5)
 
 
 EXPERTS = 4
@@ -173,6 +208,9 @@ MODELS = {
         **BERT_SHAPE, "model_type": "gte", "architectures": ["GteModel"], "type_vocab_size": 1, "pack_qkv": True,
         "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 160000.0, "rope_scaling": None,
         "logn_attention_scale": False, "logn_attention_clip1": False, "unpad_inputs": False}),
+    "jina_bert_code": (jina_bert_code, {
+        **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
+        "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
     "jina_bert": (jina_bert, {
         **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
         "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),

@@ -18,7 +18,7 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
      "paraphrase-albert-small-v2"},
     {"bert", Positions::kTable, "post-norm; with ALiBi and GeGLU if config.json says so",
      "Devlin et al. 2019",
-     "all-MiniLM-L6-v2, bge-base-en-v1.5, e5-base-v2, jina-embeddings-v2-base-en"},
+     "all-MiniLM-L6-v2, bge-base-en-v1.5, e5-base-v2, jina-embeddings-v2-base-en and -code"},
     {"camembert", Positions::kTableAfterPadding, "post-norm", "Martin et al. 2020",
      "sentence-camembert-base"},
     {"deberta-v2", Positions::kTable, "post-norm, disentangled attention", "He et al. 2021",

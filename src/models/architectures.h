@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "models/model.h"
+#include "models/module_loader.h"
 
 namespace encode {
 
@@ -46,6 +47,9 @@ std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
 std::unique_ptr<Model> load_esm(const ModelSource& source);
 std::unique_ptr<Model> load_gte_new(const ModelSource& source);
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // load_bert() calls it
+// load_jina_bert() calls it for checkpoints with norms of queries and keys. `root` is the scope of
+// the tensors.
+std::unique_ptr<Model> load_jina_bert_code(const ModuleLoader& root, const ModelSource& source);
 std::unique_ptr<Model> load_modernbert(const ModelSource& source);
 std::unique_ptr<Model> load_static_embedding(const ModelSource& source);
 std::unique_ptr<Model> load_xlm_roberta_xl(const ModelSource& source);
