@@ -33,19 +33,20 @@ class Parameters:
     def __call__(self, name, *shape):
         if name not in self.tensors:
             noise = torch.randn(shape, generator=self.generator)
-            if "embeddings.weight" in name:
+            if "embeddings.weight" in name or name in ("wte.weight", "wpe.weight"):
                 value = noise
             elif len(shape) == 2:
                 # The router has larger weights, so that its choice does not depend on the rounding to 16 bits.
-                value = noise * (4 if "router" in name else 1) / shape[1] ** 0.5
+                inputs = shape[0] if ".c_" in name else shape[1]
+                value = noise * (4 if "router" in name else 1) / inputs ** 0.5
             else:
                 value = 0.2 * noise + (1 if name.endswith("weight") else 0)
             self.tensors[name] = value.bfloat16()
         return self.tensors[name].float()
 
 
-def norm(p, name, x):
-    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), EPS)
+def norm(p, name, x, eps=EPS):
+    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), eps)
 
 
 def project(p, name, x, out):
@@ -211,6 +212,11 @@ MODELS = {
     "jina_bert_code": (jina_bert_code, {
         **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
         "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
+    "codesage": (codesage, {
+        "model_type": "codesage", "architectures": ["CodeSage"], "vocab_size": VOCAB, "hidden_size": HIDDEN,
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": INNER,
+        "max_position_embeddings": LONGEST, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+        "position_embedding_type": "absolute"}),
     "jina_bert": (jina_bert, {
         **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
         "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),

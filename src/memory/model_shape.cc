@@ -111,7 +111,8 @@ bool is_table(std::string_view name) {
                          name.find("project") == std::string_view::npos &&
                          name.find("mapping") == std::string_view::npos;
   return embedding || name.find("shared.weight") != std::string_view::npos ||
-         name.find("relative_attention_bias") != std::string_view::npos;
+         name.find("relative_attention_bias") != std::string_view::npos ||
+         name.ends_with("wte.weight") || name.ends_with("wpe.weight");
 }
 
 void count_tensors(const ModelDirectory& directory, ModelShape& shape) {

@@ -21,6 +21,8 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
      "all-MiniLM-L6-v2, bge-base-en-v1.5, e5-base-v2, jina-embeddings-v2-base-en and -code"},
     {"camembert", Positions::kTableAfterPadding, "post-norm", "Martin et al. 2020",
      "sentence-camembert-base"},
+    {"codesage", Positions::kTable, "pre-norm, GPT-2's without causality", "Zhang et al. 2024",
+     "codesage-small-v2, codesage-large-v2"},
     {"deberta-v2", Positions::kTable, "post-norm, disentangled attention", "He et al. 2021",
      "models on deberta-v3-base"},
     {"distilbert", Positions::kTable, "post-norm", "Sanh et al. 2019",

@@ -17,6 +17,7 @@ constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"albert", load_albert},
     {"bert", load_bert},
     {"camembert", load_roberta},
+    {"codesage", load_codesage},
     {"deberta-v2", load_deberta_v2},
     {"distilbert", load_distilbert},
     {"electra", load_electra},

@@ -34,11 +34,39 @@ TEST(ModelShape, CountsGroupedQueriesAndGatedLayers) {
 // The layers that config.json describes have the weights of the checkpoint. DeBERTa and experts
 // have more matrices than a usual layer; for them the checkpoint decides.
 TEST(ModelShape, ConfigAndCheckpointAgree) {
-  for (const char* name :
-       {"albert",   "bert",   "camembert",   "distilbert",    "electra", "eurobert", "gemma",
-        "gemma2",   "gemma3", "gte_new",     "jina_bert",     "llama",   "mistral",  "modernbert",
-        "mpnet",    "mt5",    "nomic_bert",  "qwen2",         "qwen3",   "roberta",  "t5",
-        "t5_gated", "umt5",   "xlm_roberta", "xlm_roberta_xl"}) {
+  for (const char* name : {"albert",
+                           "bert",
+                           "codesage",
+                           "ernie",
+                           "esm",
+                           "esm_learned_positions",
+                           "gte",
+                           "jina_bert_code",
+                           "longformer",
+                           "rembert",
+                           "camembert",
+                           "distilbert",
+                           "electra",
+                           "eurobert",
+                           "gemma",
+                           "gemma2",
+                           "gemma3",
+                           "gte_new",
+                           "jina_bert",
+                           "llama",
+                           "mistral",
+                           "modernbert",
+                           "mpnet",
+                           "mt5",
+                           "nomic_bert",
+                           "qwen2",
+                           "qwen3",
+                           "roberta",
+                           "t5",
+                           "t5_gated",
+                           "umt5",
+                           "xlm_roberta",
+                           "xlm_roberta_xl"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     ModelShape described = shape;
