@@ -261,7 +261,8 @@ int64_t task_types_of(const JsonFields& config) {
 }
 
 Dim embedding_size(const JsonFields& config) {
-  return {"embedding_size", config.integer("embedding_size", 1, kMaxHiddenSize)};
+  // The default of AlbertConfig and ElectraConfig in transformers.
+  return {"embedding_size", config.integer_or("embedding_size", 128, 1, kMaxHiddenSize)};
 }
 
 }  // namespace
@@ -317,7 +318,8 @@ std::unique_ptr<Model> load_electra(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_albert(const ModelSource& source) {
-  const EncoderConfig config(source.config);
+  // The default of AlbertConfig in transformers.
+  const EncoderConfig config(source.config, {.hidden_act = Activation::kGeluTanh});
   const ModuleLoader root = load_root(source, "albert.");
   const Dim width = embedding_size(source.config);
   Parts parts = {

@@ -92,6 +92,11 @@ void read_scaling(const JsonFields& rope, RopeParameters& out) {
 
 }  // namespace
 
+bool states_null(const Json& document, const std::string& key) {
+  const auto found = document.find(key);
+  return found != document.end() && found->is_null();
+}
+
 Activation parse_activation(const JsonFields& config, const std::string& key) {
   return look_up(kActivations, config, key, config.string(key));
 }
@@ -101,7 +106,7 @@ Activation parse_activation_or(const JsonFields& config, const std::string& key,
   return config.has(key) ? parse_activation(config, key) : fallback;
 }
 
-EncoderConfig::EncoderConfig(const JsonFields& json)
+EncoderConfig::EncoderConfig(const JsonFields& json, const EncoderDefaults& defaults)
     : hidden_size(
           json.integer(first_key(json, {"hidden_size", "dim", "n_embd"}), 1, kMaxHiddenSize)),
       num_hidden_layers(json.integer(first_key(json, {"num_hidden_layers", "n_layers", "n_layer"}),
@@ -112,13 +117,14 @@ EncoderConfig::EncoderConfig(const JsonFields& json)
           json.integer(first_key(json, {"intermediate_size", "hidden_dim", "n_inner"}), 1,
                        kMaxIntermediateSize)),
       vocab_size(json.integer("vocab_size", 1, kMaxVocabSize)),
-      type_vocab_size(json.integer_or("type_vocab_size", 2, 0, kMaxTokenTypes)),
+      type_vocab_size(
+          json.integer_or("type_vocab_size", defaults.type_vocab_size, 0, kMaxTokenTypes)),
       max_position_embeddings(json.integer_or("max_position_embeddings", 0, -1, kMaxPositions)),
       layer_norm_eps(
           json.number_or(first_key(json, {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}),
-                         1e-12, kMinNormEps, kMaxNormEps)),
+                         defaults.layer_norm_eps, kMinNormEps, kMaxNormEps)),
       hidden_act(parse_activation_or(json, first_key(json, {"hidden_act", "activation"}),
-                                     Activation::kGelu)) {
+                                     defaults.hidden_act)) {
   if (hidden_size % num_attention_heads != 0) {
     json.refuse("num_attention_heads", fmt::format("a divisor of hidden_size {}", hidden_size),
                 fmt::to_string(num_attention_heads));

@@ -30,14 +30,13 @@ struct DebertaConfig {
   int64_t max_distance;  // the end of the logarithmic buckets; 0: a bucket for each distance
 
   explicit DebertaConfig(const JsonFields& json)
-      : encoder(json),
+      : encoder(json, {.type_vocab_size = 0, .layer_norm_eps = 1e-7}),  // DebertaV2Config's
         content_to_position(has_attention(json, "c2p")),
         position_to_content(has_attention(json, "p2c")),
         share_att_key(json.boolean_or("share_att_key", false)),
         position_biased_input(json.boolean_or("position_biased_input", true)),
         normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
                             std::string::npos) {
-    encoder.type_vocab_size = json.integer_or("type_vocab_size", 0, 0, kMaxTokenTypes);
     int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMaxRelativePositions);
     if (positions < 1) positions = encoder.max_position_embeddings;
     const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMaxRelativePositions);

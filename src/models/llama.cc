@@ -129,14 +129,17 @@ std::unique_ptr<Model> load_llama(const ModelSource& source) {
 std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
   DecoderConfig config(source);
   config.causal = source.causal.value_or(false);  // the reference does not read is_causal
+  // 1e-5 is the default of EuroBertConfig in transformers.
+  config.rms_norm_eps = source.config.number_or("rms_norm_eps", 1e-5, kMinNormEps, kMaxNormEps);
   return load(source, config, llama_variant(config));
 }
 
 std::unique_ptr<Model> load_mistral(const ModelSource& source) {
   const DecoderConfig config(source);
-  AttentionWindow window = config.full();  // later releases have sliding_window: null
-  if (source.config.has("sliding_window"))
-    window = config.sliding(source.config.integer("sliding_window", 1, kMaxWindowTokens));
+  // Later releases have sliding_window: null. The default of MistralConfig in transformers is 4096.
+  AttentionWindow window = config.full();
+  if (!states_null(source.document, "sliding_window"))
+    window = config.sliding(source.config.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
   return load(source, config, {.windows = config.every_layer(window)});
 }
 
