@@ -73,6 +73,8 @@ MODELS = (
                                      token_dropout=True), ""),
     ("esm 3x64 learned positions", "Esm", roberta(3, 64, mask_token_id=32, token_dropout=True,
                                                   emb_layer_norm_before=True), ""),
+    ("deberta 3x64", "Deberta", shape(3, 64, relative_attention=True, pos_att_type=["c2p", "p2c"], type_vocab_size=2,
+                                      position_biased_input=False, max_relative_positions=-1), ""),
     ("deberta-v2 3x64 buckets 32", "DebertaV2", shape(3, 64, position_buckets=32, **DEBERTA), ""),
     ("deberta-v2 5x32 buckets 256", "DebertaV2", shape(5, 32, **{
         **DEBERTA, "position_buckets": 256, "max_position_embeddings": 512}), ""),

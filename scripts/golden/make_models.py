@@ -118,6 +118,9 @@ MODELS = (
         "emb_layer_norm_before": False}),
     TinyModel("esm_learned_positions", "Esm", {
         **ROBERTA, "mask_token_id": 41, "position_embedding_type": "absolute", "emb_layer_norm_before": True}),
+    TinyModel("deberta", "Deberta", {
+        **SMALL, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+        "position_biased_input": False, "max_relative_positions": 12}),
     TinyModel("deberta_v2", "DebertaV2", {**DEBERTA, "share_att_key": True}),
     TinyModel("deberta_v2_own_projections", "DebertaV2", {
         **DEBERTA, "pos_att_type": ["c2p"], "position_buckets": -1, "norm_rel_ebd": "none",

@@ -56,8 +56,8 @@ bool is_rotary_esm(const ModelShape& shape, const JsonFields& fields) {
 }
 
 bool is_relative(const ModelShape& shape, const JsonFields& fields) {
-  constexpr std::array<std::string_view, 5> kRelative = {"deberta-v2", "mpnet", "mt5", "t5",
-                                                         "umt5"};
+  constexpr std::array<std::string_view, 6> kRelative = {"deberta", "deberta-v2", "mpnet",
+                                                         "mt5",     "t5",         "umt5"};
   return contains(kRelative, shape.model_type) || is_alibi(fields);
 }
 

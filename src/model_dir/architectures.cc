@@ -23,6 +23,8 @@ constexpr auto kArchitectures = std::to_array<Architecture>({
      "sentence-camembert-base"},
     {"codesage", Positions::kTable, "pre-norm, GPT-2's without causality", "Zhang et al. 2024",
      "codesage-small-v2, codesage-large-v2"},
+    {"deberta", Positions::kTable, "post-norm, disentangled attention", "He et al. 2021",
+     "USER-base"},
     {"deberta-v2", Positions::kTable, "post-norm, disentangled attention", "He et al. 2021",
      "models on deberta-v3-base"},
     {"distilbert", Positions::kTable, "post-norm", "Sanh et al. 2019",

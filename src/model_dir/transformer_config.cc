@@ -48,7 +48,7 @@ int64_t position_limit(const JsonFields& fields, const TransformerConfig& config
     }
     return limit;
   }
-  if (config.model_type == "deberta-v2" && !fields.boolean_or("position_biased_input", true))
+  if (config.model_type.starts_with("deberta") && !fields.boolean_or("position_biased_input", true))
     return 0;
   return positions == Positions::kTable ? config.max_position_embeddings : 0;
 }

@@ -41,10 +41,13 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source);
 std::unique_ptr<Model> load_t5(const ModelSource& source);
 std::unique_ptr<Model> load_umt5(const ModelSource& source);
 
+// deberta_v2.cc
+std::unique_ptr<Model> load_deberta(const ModelSource& source);
+std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
+
 // Each of these functions is in a file with the name of the architecture: load_gte_new() is in
 // gte_new.cc.
 std::unique_ptr<Model> load_codesage(const ModelSource& source);
-std::unique_ptr<Model> load_deberta_v2(const ModelSource& source);
 std::unique_ptr<Model> load_esm(const ModelSource& source);
 std::unique_ptr<Model> load_gte_new(const ModelSource& source);
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source);  // load_bert() calls it

@@ -18,6 +18,7 @@ constexpr auto kLoaders = std::to_array<std::pair<std::string_view, Loader>>({
     {"bert", load_bert},
     {"camembert", load_roberta},
     {"codesage", load_codesage},
+    {"deberta", load_deberta},
     {"deberta-v2", load_deberta_v2},
     {"distilbert", load_distilbert},
     {"electra", load_electra},

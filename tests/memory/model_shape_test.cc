@@ -82,7 +82,7 @@ TEST(ModelShape, ConfigAndCheckpointAgree) {
 
 TEST(ModelShape, EveryReferenceModelHasOne) {
   for (const char* name :
-       {"deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3"}) {
+       {"deberta", "deberta_v2", "nomic_bert_moe", "embedding_gemma", "jina_embeddings_v3"}) {
     const ModelShape shape =
         shape_of(open_model_directory(test_data(std::string("models/") + name)));
     EXPECT_GT(shape.matrix_elements(), 0) << name;
