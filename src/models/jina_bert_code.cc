@@ -76,9 +76,9 @@ struct CodeLayer {
   LinearInput forward(const LinearInput& x, const LayerContext& context) const {
     const Attended attended = attention.attend(x, context);
     return finish_rows(context, attended, [&](const Attended& rows) {
-      const at::Tensor a = output_norm(attention.add(rows));
-      const LinearInput y =
-          mlp.input(attention_norm, ResidualSum{.sum = rows.residual.clone(), .term = a});
+      at::Tensor x_again = rows.residual.clone();  // attention.add() may overwrite the residual
+      const LinearInput y = mlp.input(
+          attention_norm, {.sum = std::move(x_again), .term = output_norm(attention.add(rows))});
       return attention.result(mlp_norm, mlp.add(y), context);
     });
   }
