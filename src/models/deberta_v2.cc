@@ -140,12 +140,12 @@ class DisentangledAttention {
   // and so on. Keys have no bias.
   Linear fused_projections(const ModuleLoader& self) const {
     const Dim width = shape_.query();
-    const at::Tensor by_head =
+    const at::Tensor interleaved =
         self.table("in_proj", shape_.query_key_value(), shape_.hidden())
             .view({shape_.num_attention_heads, 3, shape_.head_dim, shape_.hidden_size});
     const at::Tensor query_bias = self.tensor("q_bias", {width});
     return self.linear_of(
-        by_head.transpose(0, 1).reshape({3 * width.size, shape_.hidden_size}),
+        interleaved.transpose(0, 1).reshape({3 * width.size, shape_.hidden_size}),
         at::cat({query_bias, at::zeros_like(query_bias), self.tensor("v_bias", {width})}),
         Activation::kNone);
   }

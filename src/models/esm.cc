@@ -1,6 +1,7 @@
 // ESM-1b (Rives et al. 2021) and ESM-2 (Lin et al. 2023), the encoders of protein sequences: one
 // token for each amino acid. ESM-2 has rotary positions, ESM-1b has RoBERTa's learned positions.
 // Reference: modeling_esm.py of Hugging Face transformers.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <ATen/ops/embedding.h>
