@@ -46,6 +46,15 @@ def decoder(heads, kv_heads, head_dim, **other):
     return {**base, "head_dim": head_dim, **other}
 
 
+def gpt2(heads, head_dim, **other):
+    return {"vocab_size": VOCAB, "n_embd": heads * head_dim, "n_layer": 3, "n_head": heads, "n_positions": LONGEST,
+            "pad_token_id": 0, **other}
+
+
+def lfm2(heads, kv_heads, head_dim, **other):
+    return {**decoder(heads, kv_heads, head_dim), "block_multiple_of": 32, "pad_token_id": 0, **other}
+
+
 def t5(heads, head_dim, hidden, **other):
     return {"vocab_size": VOCAB, "d_model": hidden, "d_kv": head_dim, "d_ff": 2 * hidden, "num_layers": 3,
             "num_heads": heads, "pad_token_id": 0, **other}
@@ -65,6 +74,16 @@ MODELS = (
                                        "max_position_embeddings": LONGEST}, ""),
     ("albert 4x48", "Albert", shape(4, 48, layers=6, embedding_size=64, num_hidden_groups=3), ""),
     ("electra 2x128", "Electra", shape(2, 128, embedding_size=64), ""),
+    ("ernie 3x64", "Ernie", shape(3, 64, use_task_id=True), ""),
+    ("rembert 3x48", "RemBert", shape(3, 48, input_embedding_size=64, bos_token_id=1, eos_token_id=2), ""),
+    ("longformer 3x64 window 64", "Longformer", roberta(3, 64, attention_window=64), ""),
+    ("longformer 2x32 windows 16, 512, 4", "Longformer", roberta(2, 32, attention_window=[16, 512, 4]), ""),
+    ("esm 5x32 rotary", "Esm", shape(5, 32, pad_token_id=1, mask_token_id=32, position_embedding_type="rotary",
+                                     token_dropout=True), ""),
+    ("esm 3x64 learned positions", "Esm", roberta(3, 64, mask_token_id=32, token_dropout=True,
+                                                  emb_layer_norm_before=True), ""),
+    ("deberta 3x64", "Deberta", shape(3, 64, relative_attention=True, pos_att_type=["c2p", "p2c"], type_vocab_size=2,
+                                      position_biased_input=False, max_relative_positions=-1), ""),
     ("deberta-v2 3x64 buckets 32", "DebertaV2", shape(3, 64, position_buckets=32, **DEBERTA), ""),
     ("deberta-v2 5x32 buckets 256", "DebertaV2", shape(5, 32, **{
         **DEBERTA, "position_buckets": 256, "max_position_embeddings": 512}), ""),
@@ -92,6 +111,35 @@ MODELS = (
     ("embedding gemma 3:1x256 window 512", "Gemma3Text", decoder(
         3, 1, 256, hidden_size=192, sliding_window=512, rope_parameters=GEMMA_ROPE, use_bidirectional_attention=True,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"]), ""),
+    ("gpt2 3x64", "GPT2", gpt2(3, 64), ""),
+    ("gpt2 5x32 scaled by layer", "GPT2", gpt2(5, 32, n_inner=200, scale_attn_by_inverse_layer_idx=True), ""),
+    ("gpt_neo 3x64 window 256", "GPTNeo", {
+        "vocab_size": VOCAB, "hidden_size": 192, "num_layers": 4, "num_heads": 3, "max_position_embeddings": LONGEST,
+        "attention_types": [[["global", "local"], 2]], "window_size": 256}, ""),
+    ("gpt_neo 5x32 window 16", "GPTNeo", {
+        "vocab_size": VOCAB, "hidden_size": 160, "num_layers": 3, "num_heads": 5, "max_position_embeddings": LONGEST,
+        "attention_types": [[["local"], 1], [["global", "local"], 1]], "window_size": 16}, ""),
+    ("gpt_neox 3x64 a quarter rotated", "GPTNeoX", shape(3, 64, **golden.rope(10000.0, partial_rotary_factor=0.25)), ""),
+    ("gpt_neox 5x80 one after the other", "GPTNeoX", shape(
+        5, 80, use_parallel_residual=False, attention_bias=False, **golden.rope(10000.0, partial_rotary_factor=0.4)), ""),
+    ("gptj 3x64", "GPTJ", gpt2(3, 64, rotary_dim=32), ""),
+    ("gptj 2x256", "GPTJ", gpt2(2, 256, rotary_dim=64), ""),
+    ("phi 6:2x64", "Phi", shape(6, 64, num_key_value_heads=2, **golden.rope(10000.0, partial_rotary_factor=0.5)), ""),
+    ("phi 4x80", "Phi", shape(4, 80, **golden.rope(10000.0, partial_rotary_factor=0.4)), ""),
+    ("bloom 4x64", "Bloom", {"vocab_size": VOCAB, "hidden_size": 256, "n_layer": 3, "n_head": 4}, ""),
+    ("bloom 7x32", "Bloom", {"vocab_size": VOCAB, "hidden_size": 224, "n_layer": 3, "n_head": 7}, ""),
+    ("lfm2 4:2x64", "Lfm2", lfm2(4, 2, 64, layer_types=["conv", "full_attention", "conv"]), ""),
+    ("lfm2 3:1x64 filter of 5", "Lfm2", lfm2(
+        3, 1, 64, conv_L_cache=5, conv_bias=True, layer_types=["full_attention", "conv", "conv"]), ""),
+    ("ministral 6:3x64 window 32", "Ministral", decoder(
+        6, 3, 64, sliding_window=32, layer_types=["full_attention", "sliding_attention", "full_attention"]), ""),
+    ("ministral3 4:2x64", "Ministral3", decoder(4, 2, 64, hidden_size=192, **golden.rope(
+        1000000.0, rope_type="yarn", factor=16.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0,
+        beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.1)), ""),
+    ("qwen3_moe 4:2x64", "Qwen3Moe", decoder(
+        4, 2, 64, hidden_size=192, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=96), ""),
+    ("olmo 6:2x64", "Olmo", decoder(6, 2, 64, clip_qkv=2.0), ""),
+    ("olmo2 4:2x64", "Olmo2", decoder(4, 2, 64), ""),
 )
 
 

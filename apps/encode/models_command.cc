@@ -1,8 +1,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/json.h"
 #include "command.h"
 #include "model_dir/architectures.h"
 
@@ -17,7 +22,40 @@ size_t width_of(const Field& field, size_t header) {
   return width;
 }
 
-int list_models() {
+// Returns the names in Architecture::examples. "models on NAME" says that models are trained from
+// NAME, which is no embedding model itself.
+std::vector<std::string> examples(const Architecture& architecture) {
+  std::vector<std::string> names;
+  for (std::string_view rest = architecture.examples; !rest.empty();) {
+    const size_t comma = rest.find(", ");
+    names.emplace_back(rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 2);
+  }
+  return names;
+}
+
+Json models_json() {
+  static constexpr std::string_view kOn = "models on ";
+  Json list = Json::array();
+  for (const Architecture& entry : architectures()) {
+    Json json = {{"model_type", entry.model_type},
+                 {"layers", entry.block},
+                 {"paper", entry.source},
+                 {"examples", Json::array()},
+                 {"bases", Json::array()}};
+    for (const std::string& name : examples(entry)) {
+      if (name.starts_with(kOn)) {
+        json["bases"].push_back(name.substr(kOn.size()));
+      } else {
+        json["examples"].push_back(name);
+      }
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+std::string models_text() {
   const size_t type = width_of([](const Architecture& a) { return a.model_type; }, 10);
   const size_t block = width_of([](const Architecture& a) { return a.block; }, 6);
   const size_t source = width_of([](const Architecture& a) { return a.source; }, 5);
@@ -32,8 +70,7 @@ int list_models() {
         .source = "paper",
         .examples = "examples"});
   for (const Architecture& entry : architectures()) line(entry);
-  std::fputs(text.c_str(), stdout);
-  return 0;
+  return text;
 }
 
 }  // namespace
@@ -41,7 +78,15 @@ int list_models() {
 Command add_models_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "models", "List the supported architectures by the model_type of config.json");
-  return {app, [] { return list_models(); }};
+  const auto json = std::make_shared<bool>(false);
+  app->add_flag(
+      "--json", *json,
+      "Print a JSON list: model_type, layers, paper, examples and bases of each. Models are "
+      "trained from a base, which is no embedding model itself");
+  return {app, [json] {
+            std::fputs((*json ? models_json().dump() + "\n" : models_text()).c_str(), stdout);
+            return 0;
+          }};
 }
 
 }  // namespace encode

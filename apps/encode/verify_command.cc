@@ -44,7 +44,8 @@ std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
                         .rows = stream.identity.rows,
                         .dim = stream.identity.dim,
                         .fingerprint = stream.identity.fingerprint,
-                        .format = config.store.final_format});
+                        .format = config.store.final_format,
+                        .quarantine = config.store.quarantine});
   }
   for (const StreamConfig& stream : config.streams) {
     if (stream.input.path != "-") continue;
@@ -61,7 +62,8 @@ std::vector<ExpectedMatrix> expected_matrices(const RunConfig& config) {
                         .group = combine.split,
                         .rows = {},
                         .dim = {},
-                        .fingerprint = {}});
+                        .fingerprint = {},
+                        .quarantine = config.store.quarantine});
   }
   return expected;
 }

@@ -1,4 +1,5 @@
-// What a late-interaction model of PyLate does to the tokens of a document.
+// What a late-interaction model of PyLate or sentence-transformers 6 does to the tokens of a
+// document.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@ struct LateInteraction {
   // "unk_token" of the tokenizer; "" if it states none. As in PyLate, it takes the place of a skip
   // word that the vocabulary does not have.
   std::string unknown_token;
+  // True if such a word is left out of the skip list instead, as in sentence-transformers 6.
+  bool drops_unknown_words = false;
 
   // Returns the smallest limit of a document in tokens: the marker comes after a first token.
   int64_t least_length() const { return marker.empty() ? 1 : 2; }

@@ -16,7 +16,7 @@
 
 namespace encode {
 
-// One tensor of a safetensors file. Its dtype is known, its bytes lie inside the file, and their
+// One tensor of a file of weights. Its dtype is known, its bytes lie inside the file, and their
 // number fits the shape and the dtype.
 struct TensorInfo {
   std::string file;   // the path of the file
@@ -24,6 +24,9 @@ struct TensorInfo {
   std::vector<int64_t> shape;
   int64_t offset_bytes = 0;  // from the beginning of the file
   int64_t size_bytes = 0;
+  // In elements, for a tensor that is stored with its dimensions in another order, as transposed
+  // ones of torch.save() are. Empty: row-major order.
+  std::vector<int64_t> strides = {};
 
   bool operator==(const TensorInfo&) const = default;
 };
@@ -147,8 +150,9 @@ struct ModelDirectory {
   // The limit in tokens, as sentence-transformers 6 computes it: max_seq_length of
   // sentence_bert_config.json. If that is absent, it is the smaller of tokenizer_config.json's
   // model_max_length and max_position_embeddings. It is never above position_limit. For a
-  // late-interaction model it is document_length, which counts the marker.
+  // late-interaction model it is document_length, which counts the marker, if the model states it.
   std::optional<int64_t> max_seq_length;
+  bool lower_case_first = false;               // TokenizerRules::lower_case_first
   std::map<std::string, std::string> prompts;  // name -> text
   std::optional<std::string> default_prompt_name;
   std::string similarity = "cosine";    // cosine, dot, euclidean or manhattan

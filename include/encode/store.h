@@ -324,6 +324,10 @@ struct Manifest {
   int64_t vectors() const {
     return identity.token_embeddings ? stats.tokens : identity.rows - dropped_rows;
   }
+  // False if rows were set aside and the matrix treats them in another way than `policy` says.
+  bool fits(QuarantinePolicy policy) const {
+    return quarantine == QuarantinePolicy::kError || quarantine == policy;
+  }
 };
 
 // Reads the manifest beside the matrix. Returns nullopt if it does not exist. Throws Error: kData

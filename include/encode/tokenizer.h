@@ -1,5 +1,6 @@
-// Turns text into token ids. A tokenizer.json gives the same ids as Hugging Face `tokenizers`. A
-// .model file gives the same ids as the sentencepiece library.
+// Turns text into token ids. A tokenizer.json gives the same ids as Hugging Face `tokenizers`, and
+// the older files of a directory give the same ids as transformers 4.57.6. A lone .model file gives
+// the same ids as the sentencepiece library.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,20 @@ struct TokenOffset {
   bool operator==(const TokenOffset&) const = default;
 };
 
+// The token type ids of the rows of a tokenizer (`token_type_ids` of transformers).
+struct RowTypeIds {
+  std::vector<int32_t> before;  // of each special token before the text
+  int32_t text = 0;             // of every token of the text
+  std::vector<int32_t> after;   // of each special token after the text
+
+  bool all_zero() const;
+  bool operator==(const RowTypeIds&) const = default;
+};
+// Fills `row` with the type ids of a row of this many tokens, at least one. A row without special
+// tokens (TokenizeOptions::add_special_tokens) has the type of the text everywhere. Does not throw
+// Error.
+void fill_type_ids(const RowTypeIds& types, bool has_special_tokens, std::span<int32_t> row);
+
 // The `where` of the errors that Tokenizer::encode() throws for a text, because it does not know
 // which row the text is.
 inline constexpr std::string_view kUnnamedRow = "a row of the input";
@@ -85,8 +100,14 @@ class Tokenizer {
   // Returns a text for the log: "WordPiece, 30522 tokens, normalizer BertNormalizer, ..". The text
   // names the version of the sentencepiece library if that library makes the ids.
   virtual std::string description() const = 0;
+  // Returns the type ids of the rows of encode(). They are all 0 unless the post-processor of the
+  // tokenizer states others and the class of the tokenizer hands them to the model.
+  virtual RowTypeIds type_ids() const { return {}; }
   // Returns the spelling of an id in the vocabulary; "" for an id without a token.
   virtual std::string token(int32_t id) const = 0;
+  // Returns whether the id is a special token, as in all_special_ids of transformers: an added
+  // token that is marked as special, or a token that encode() puts around every row.
+  virtual bool is_special(int32_t id) const = 0;
 };
 
 // Loads a tokenizer.json, or a sentencepiece .model file. Of the truncation in a tokenizer.json
@@ -96,9 +117,11 @@ class Tokenizer {
 // the cause: "normalizer type 'Foo' is not supported".
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file);
 
-// Loads a tokenizer from files that are in memory. truncation_side of tokenizer_config.json
-// overrides the direction in tokenizer.json. For a sentencepiece model, add_bos_token and
-// add_eos_token of tokenizer_config.json apply. Throws what load_tokenizer() throws.
+// Loads a tokenizer from files that are in memory, as AutoTokenizer of transformers does: the class
+// of the tokenizer, tokenizer_config.json, special_tokens_map.json and added_tokens.json change
+// what tokenizer.json says (docs/tokenizers.md). Without a tokenizer.json, the class says
+// how the tokenizer is made from the older files. Throws what load_tokenizer() throws, and Error
+// kConfig "tokenizer.contradiction" if files contradict each other and no rule decides.
 std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source);
 
 // Reads the files of a tokenizer from a directory and loads the tokenizer from them. Throws what

@@ -13,10 +13,15 @@
 
 namespace encode {
 
-// The files that load_tokenizer_from_directory() can load, in the order of preference. All but
-// tokenizer.json are sentencepiece models. The fingerprint contains each of them that exists.
-inline constexpr std::array<const char*, 5> kTokenizerFiles = {
-    "tokenizer.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"};
+inline constexpr const char* kTokenizerJsonFile = "tokenizer.json";
+
+// The files that load_tokenizer_from_directory() can load. A directory has a tokenizer if it has
+// one of them. tokenizer.json comes first. Without it, the class of the tokenizer decides which of
+// the others is loaded. The fingerprint contains each of them that exists.
+inline constexpr std::array<const char*, 8> kTokenizerFiles = {
+    kTokenizerJsonFile, "tokenizer.model", "sentencepiece.bpe.model",
+    "spiece.model",     "spm.model",       "sentencepiece.model",
+    "vocab.txt",        "vocab.json"};
 
 // What the Python code of a repository does to a tokenizer, and encode does in its place.
 // - kAppendEos: eos_token of tokenizer_config.json comes after every text if add_eos_token is
@@ -27,19 +32,21 @@ enum class TokenizerRecipe { kNone, kAppendEos };
 struct TokenizerRules {
   SpecialTokensRule special_tokens = SpecialTokensRule::kByClass;
   TokenizerRecipe recipe = TokenizerRecipe::kNone;
+  // A text is lowercased before everything that the normalizer does, unless the normalizer has a
+  // Lowercase of its own: do_lower_case of sentence_bert_config.json.
+  bool lower_case_first = false;
 
   bool operator==(const TokenizerRules&) const = default;
 };
 
-// The file beside a tokenizer that says on which side a row is truncated and, for a sentencepiece
-// model, which special tokens are added.
+// The file beside a tokenizer that states its class, its special tokens, and on which side a row is
+// truncated.
 inline constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
 
 // The files beside a tokenizer that can change its ids or that other programs read with it. The
 // fingerprint contains each of them that exists.
-inline constexpr std::array<const char*, 6> kFilesBesideTokenizer = {
-    kTokenizerConfigFile, "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
-    "merges.txt"};
+inline constexpr std::array<const char*, 4> kFilesBesideTokenizer = {
+    kTokenizerConfigFile, "special_tokens_map.json", "added_tokens.json", "merges.txt"};
 
 // The most bytes of a tokenizer file.
 inline constexpr int64_t kMaxTokenizerBytes = int64_t{64} << 20;
@@ -66,6 +73,10 @@ struct TokenizerSource {
 TokenizerSource make_tokenizer_source(
     const std::string& folder,
     const std::function<std::optional<std::string>(const std::string& name)>& read);
+
+// Throws Error kConfig "tokenizer.format" if `content` is the pointer that Git LFS leaves in the
+// place of a large file. `where` is the name of the file for messages.
+void refuse_lfs_pointer(const std::string& content, const std::string& where);
 
 // Returns the name of the first of kTokenizerFiles that the source has; "" if it has none of them.
 std::string tokenizer_file_of(const TokenizerSource& source);

@@ -32,11 +32,14 @@ class Chunk:
                 check_hash(path, self.record[key]["xxh3_128"])
 
     def truncated(self) -> List[TruncatedRow]:
-        return read_ledger(self.path.with_name(self.path.stem + ".truncated.jsonl"), TruncatedRow)
+        return self._ledger("ledger", TruncatedRow)
 
     def set_aside(self) -> List[SetAsideRow]:
         """Returns the rows whose encoding failed; their vectors are zeros."""
-        return read_ledger(self.path.with_name(self.path.stem + ".set_aside.jsonl"), SetAsideRow)
+        return self._ledger("set_aside", SetAsideRow)
+
+    def _ledger(self, key: str, kind: type) -> List[Any]:
+        return read_ledger(self.path.with_name(self.path.stem + dict(PARTS)[key]), self.record.get(key), kind)
 
 
 class Chunks:

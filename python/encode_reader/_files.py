@@ -72,7 +72,10 @@ def check_size(path: pathlib.Path, seal: Dict[str, Any]) -> None:
 
 def check_hash(path: pathlib.Path, expected: str) -> None:
     """Reads the whole file. Raises ImportError without the package xxhash."""
-    import xxhash
+    try:
+        import xxhash
+    except ImportError as error:
+        raise ImportError(f"comparing the checksum of {path} needs the package xxhash (pip install xxhash)") from error
     state = xxhash.xxh3_128()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -99,11 +102,23 @@ def read_offsets(path: pathlib.Path, rows: int, vectors: int) -> np.ndarray:
     return offsets
 
 
-def read_ledger(path: pathlib.Path, kind: type) -> List[Any]:
-    """Reads a list of TruncatedRow or SetAsideRow. A file that is missing is an empty list."""
+def read_ledger(path: pathlib.Path, seal: Optional[Dict[str, Any]], kind: type) -> List[Any]:
+    """Reads a list of TruncatedRow or SetAsideRow.
+
+    `seal` is what the manifest or the record says about the file; None: there is no such list, so it is empty. Raises Damaged
+    if the file is missing, or is not the file that the seal describes.
+    """
+    if seal is None:
+        return []
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise Damaged(f"{path}: the file is missing") from None
+    checksum = hash_function()
+    if len(content) != seal["file_bytes"] or (checksum is not None and checksum(content) != seal["xxh3_128"]):
+        raise Damaged(f"{path}: its size or its checksum is not the one that is expected")
     names = [field.name for field in dataclasses.fields(kind)]
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return []
-    return [kind(**{name: json.loads(line)[name] for name in names}) for line in lines]
+        return [kind(**{name: json.loads(line)[name] for name in names}) for line in content.splitlines()]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{path}: {error!r}") from None

@@ -39,6 +39,7 @@ class Final:
             self.offsets = read_offsets(self._beside(".offsets.npy"), self.rows, vectors)
         # [2, dim]: the lowest and the highest value of each column of an int8 or uint8 matrix, else None.
         self.ranges: Optional[np.ndarray] = None
+        self._dropped: Optional[np.ndarray] = None  # what dropped_rows() has read
         if manifest.get("ranges"):
             self.ranges = np.load(path.with_name(path.name + ".ranges.npy"), allow_pickle=False)
 
@@ -54,22 +55,28 @@ class Final:
             raise IndexError(f"row {row} of {self.rows}")
         if self.offsets is not None:
             return self.floats(int(self.offsets[row]), int(self.offsets[row + 1]))
-        vector = row
-        if self.manifest.get("dropped_rows"):
-            numbers = self.row_numbers()
-            vector = int(np.searchsorted(numbers, row))
-            if vector == len(numbers) or numbers[vector] != row:
-                raise KeyError(f"row {row} was dropped")
-        return self.floats(vector, vector + 1)[0]
+        dropped = self.dropped_rows()
+        before = int(np.searchsorted(dropped, row))
+        if before < len(dropped) and dropped[before] == row:
+            raise KeyError(f"row {row} was dropped")
+        return self.floats(row - before, row - before + 1)[0]
 
     def row_numbers(self) -> np.ndarray:
         """Returns the number of the row of each vector, int64 [vectors]."""
         numbers = np.arange(self.rows)
         if self.offsets is not None:
             return np.repeat(numbers, np.diff(self.offsets))
-        if self.manifest.get("dropped_rows"):
-            return np.delete(numbers, [row.row for row in self.set_aside()])
-        return numbers
+        return np.delete(numbers, self.dropped_rows())
+
+    def dropped_rows(self) -> np.ndarray:
+        """Returns the rows without a vector, int64 [dropped], ascending.
+
+        A combined matrix has no list of its own, and the one of its first part is read, which must lie beside it. Raises
+        Damaged if the list is missing or does not fit the manifest.
+        """
+        if self._dropped is None:
+            self._dropped = self._read_dropped_rows()
+        return self._dropped
 
     def floats(self, begin: int = 0, end: Optional[int] = None) -> np.ndarray:
         """Returns vectors as float32 [n, dim].
@@ -106,12 +113,12 @@ class Final:
         return read_columns(self.path, self.manifest, [name])[name].to_pylist()
 
     def truncated(self) -> List[TruncatedRow]:
-        """Returns the rows that were cut at max_length. A combined matrix has no list: its parts have."""
-        return read_ledger(self._beside(".truncated.jsonl"), TruncatedRow)
+        """Returns the rows that were cut at max_length. Raises TypeError for a combined matrix: its parts have lists."""
+        return self._ledger("ledger", ".truncated.jsonl", TruncatedRow)
 
     def set_aside(self) -> List[SetAsideRow]:
-        """Returns the rows whose encoding failed. A combined matrix has no list: its parts have."""
-        return read_ledger(self._beside(".set_aside.jsonl"), SetAsideRow)
+        """Returns the rows whose encoding failed. Raises TypeError for a combined matrix: its parts have lists."""
+        return self._ledger("set_aside", ".set_aside.jsonl", SetAsideRow)
 
     def check(self) -> None:
         """Compares the checksums of all files. Reads the whole matrix, and needs the package xxhash. Raises Damaged."""
@@ -127,9 +134,37 @@ class Final:
         base = self.path.name if "file" in self.manifest else self.path.stem
         return self.path.with_name(base + suffix)
 
+    def _read_dropped_rows(self) -> np.ndarray:
+        count = self.manifest.get("dropped_rows", 0)
+        if not count:
+            return np.empty(0, np.int64)
+        rows = (self._first_part().dropped_rows() if self._combined() else
+                np.array([row.row for row in self.set_aside()], np.int64))
+        if len(rows) != count or np.any(np.diff(rows) <= 0) or rows[0] < 0 or rows[-1] >= self.rows:
+            raise Damaged(f"{self.path}: the list of rows that were set aside does not have its {count} dropped rows")
+        return rows
+
+    def _ledger(self, key: str, suffix: str, kind: type) -> List[Any]:
+        if self._combined():
+            raise TypeError(f"{self.path} is a combined matrix: open its parts, {', '.join(self.manifest['parts'])}")
+        return read_ledger(self._beside(suffix), self.manifest.get(key), kind)
+
+    def _combined(self) -> List[Dict[str, Any]]:
+        """Returns what the fingerprint says about each part, or [] if this is not a combined matrix."""
+        return self.manifest["fingerprint"].get("combined", [])
+
+    def _first_part(self) -> "Final":
+        path = self.path.with_name(self.manifest["parts"][0])
+        try:
+            part = open_final(path)
+        except FileNotFoundError:
+            raise Damaged(f"{path}: this part of {self.path} is missing, and it has the list of the dropped rows") from None
+        if part.manifest["xxh3_128"] != self._combined()[0]["xxh3_128"] or part.rows != self.rows:
+            raise Damaged(f"{path}: this is not the matrix that {self.path} was made from")
+        return part
+
     def _part_dims(self) -> List[int]:
-        combined = self.manifest["fingerprint"].get("combined")
-        return [part["dim"] for part in combined] if combined else [self.dim]
+        return [part["dim"] for part in self._combined()] or [self.dim]
 
 
 def open_final(path: Path) -> Final:

@@ -16,51 +16,17 @@ The vectors are the result of ColBERT.encode(texts, is_query=False). It needs Py
 import argparse
 import pathlib
 import shutil
-import string
 import tempfile
 
 import numpy as np
-import tokenizers
 import torch
-import transformers
 from pylate import models
+from tiny_bert import HIDDEN, make_base
 
-HIDDEN = 16
 WIDTH = 6
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-# The vocabulary has no "~", so this word of PyLate's skip list stands for [UNK]: "é~" has an unknown token.
-SIGNS = string.punctuation.replace("~", "")
+# "é~" has an unknown token, for which "~" of PyLate's skip list stands.
 TEXTS = ("a", "the cat, sat.", "...", "fix: the leak (in) the pool!", "one, two; three: four five six seven eight nine",
          "no sign at all", "a[D] b", "", "the cat, sat.", "e~ \u00e6 f", "abc def ghi jk")
-
-
-def make_tokenizer():
-    vocab = {name: i for i, name in enumerate(SPECIAL)}
-    for letter in string.ascii_lowercase:
-        vocab[letter] = len(vocab)
-        vocab["##" + letter] = len(vocab)
-    for sign in SIGNS:
-        vocab[sign] = len(vocab)
-    result = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab, unk_token="[UNK]"))
-    result.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
-    result.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    result.add_special_tokens(list(SPECIAL))
-    result.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=result, cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]", unk_token="[UNK]",
-        mask_token="[MASK]", model_max_length=64)
-
-
-def make_base(folder):
-    """Writes a BERT without modules.json, to which PyLate adds a Dense and its prefixes."""
-    tokenizer = make_tokenizer()
-    tokenizer.save_pretrained(folder)
-    config = transformers.BertConfig(vocab_size=len(tokenizer), hidden_size=HIDDEN, num_hidden_layers=1,
-                                     num_attention_heads=2, intermediate_size=24, max_position_embeddings=64)
-    model = transformers.BertModel(config, add_pooling_layer=False).eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
 
 
 def encode(model):

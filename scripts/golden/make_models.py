@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the tiny models of tests/data/models and the hidden states that Hugging Face transformers computes with them.
 
-    make_models.py [--output tests/data/models]
+    make_models.py [--output tests/data/models] [--only NAME ..]
 
 It needs torch 2.11, transformers 5.17, safetensors and numpy, and no network. The same versions give the same files.
 
@@ -11,6 +11,7 @@ Every model directory has config.json and its weights. A model without `same_out
   last_hidden_state.npy  float32 [sequences, longest, hidden]   eager attention, computed in float32, padding zeroed
 """
 import argparse
+import json
 import os
 import pathlib
 from dataclasses import dataclass, field
@@ -66,6 +67,10 @@ TWO_BASES = {
 GEMMA2 = {**WIDE, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": WINDOW,
           "query_pre_attn_scalar": 20}
 GEMMA3 = {**GEMMA2, "rope_parameters": TWO_BASES}
+GPT2 = {
+    "vocab_size": VOCAB, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_inner": 48, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 2,
+}
 DEBERTA = {
     **SMALL, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8,
     "position_biased_input": False, "norm_rel_ebd": "layer_norm",
@@ -86,6 +91,8 @@ class TinyModel:
     # the model that has the same output; a model with this field has no reference of its own
     same_output_as: str = ""
     model_class: str = ""  # the class if it is not <architecture>Model
+    # what config.json says instead, for code that its author publishes beside the weights; None removes a key
+    published_as: dict = field(default_factory=dict)
 
     def classes(self):
         model = self.model_class or self.architecture + "Model"
@@ -109,6 +116,18 @@ MODELS = (
         "max_position_embeddings": max(LENGTHS)}),
     TinyModel("albert", "Albert", {**SMALL, "embedding_size": 24, "num_hidden_layers": 4, "num_hidden_groups": 2}),
     TinyModel("electra", "Electra", {**SMALL, "embedding_size": 24}),
+    TinyModel("ernie", "Ernie", {**SMALL, "use_task_id": True}),
+    TinyModel("rembert", "RemBert", {**SMALL, "input_embedding_size": 24, "output_embedding_size": 40,
+                                    "bos_token_id": 1, "eos_token_id": 2}),
+    TinyModel("longformer", "Longformer", {**ROBERTA, "attention_window": [WINDOW, 4]}),
+    TinyModel("esm", "Esm", {
+        **SMALL, "pad_token_id": 1, "mask_token_id": 41, "position_embedding_type": "rotary", "token_dropout": True,
+        "emb_layer_norm_before": False}),
+    TinyModel("esm_learned_positions", "Esm", {
+        **ROBERTA, "mask_token_id": 41, "position_embedding_type": "absolute", "emb_layer_norm_before": True}),
+    TinyModel("deberta", "Deberta", {
+        **SMALL, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
+        "position_biased_input": False, "max_relative_positions": 12}),
     TinyModel("deberta_v2", "DebertaV2", {**DEBERTA, "share_att_key": True}),
     TinyModel("deberta_v2_own_projections", "DebertaV2", {
         **DEBERTA, "pos_att_type": ["c2p"], "position_buckets": -1, "norm_rel_ebd": "none",
@@ -140,6 +159,30 @@ MODELS = (
     TinyModel("gemma2", "Gemma2", {**GEMMA2, **rope(10000.0), "attn_logit_softcapping": 5.0}),
     TinyModel("gemma3", "Gemma3Text", GEMMA3),
     TinyModel("embedding_gemma", "Gemma3Text", {**GEMMA3, "use_bidirectional_attention": True}),
+    TinyModel("llama_bidirec", "Llama", {**DECODER, **rope(500000.0), "is_causal": False}, published_as={
+        "model_type": "llama_bidirec", "architectures": ["LlamaBidirectionalModel"], "is_causal": None}),
+    TinyModel("gpt2", "GPT2", {**GPT2, "n_positions": max(LENGTHS)}),
+    TinyModel("gpt_neo", "GPTNeo", {
+        "vocab_size": VOCAB, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "intermediate_size": 48,
+        "max_position_embeddings": max(LENGTHS), "attention_types": [[["global", "local"], 1]], "window_size": WINDOW,
+        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}),
+    TinyModel("gpt_neox", "GPTNeoX", {
+        **SMALL, "num_attention_heads": 2, **rope(10000.0, partial_rotary_factor=0.25)}),
+    TinyModel("gptj", "GPTJ", {**GPT2, "n_head": 2, "n_positions": max(LENGTHS), "rotary_dim": 8}),
+    TinyModel("phi", "Phi", {**SMALL, "num_key_value_heads": 2, **rope(10000.0, partial_rotary_factor=0.5)}),
+    TinyModel("bloom", "Bloom", {"vocab_size": VOCAB, "hidden_size": 36, "n_layer": 2, "n_head": 3, "pad_token_id": 0}),
+    TinyModel("lfm2", "Lfm2", {
+        **DECODER, **rope(1000000.0), "layer_types": ["conv", "full_attention"], "block_multiple_of": 8}),
+    TinyModel("ministral", "Ministral", {
+        **WIDE, **rope(10000.0), "layer_types": ["sliding_attention", "full_attention"], "sliding_window": WINDOW}),
+    TinyModel("ministral3", "Ministral3", {**WIDE, **rope(
+        10000.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=1.0,
+        llama_4_scaling_beta=0.1)}),
+    TinyModel("qwen3_moe", "Qwen3Moe", {
+        **WIDE, **rope(1000000.0), "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24,
+        "norm_topk_prob": True, "mlp_only_layers": [0]}),
+    TinyModel("olmo", "Olmo", {**DECODER, **rope(10000.0), "clip_qkv": 1.5}),
+    TinyModel("olmo2", "Olmo2", {**DECODER, **rope(500000.0)}),
 )
 
 
@@ -158,7 +201,7 @@ def draw_parameters(model, generator):
                 # T5 does not divide its scores by sqrt(d_kv), so its query weights are smaller instead.
                 scale = model.config.d_kv ** -0.5 if name.endswith("SelfAttention.q.weight") else 1.0
                 parameter.copy_(noise * (scale / parameter.shape[1] ** 0.5))
-            elif "norm" in name.lower() and name.endswith("weight"):
+            elif ("norm" in name.lower() or "ln_" in name) and name.endswith("weight"):
                 parameter.add_(0.2 * noise)
             else:
                 parameter.copy_(0.2 * noise)
@@ -196,6 +239,13 @@ def check(spec, model, ids, hidden):
     assert difference < 5e-6 * max(1, hidden.abs().max().item()), f"{spec.name}: a batch differs by {difference}"
 
 
+def publish(folder, changes):
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), **changes}
+    kept = {key: value for key, value in config.items() if changes.get(key, "") is not None}
+    path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n")
+
+
 def make(spec, output):
     folder = output / spec.name
     model_class, config_class = spec.classes()
@@ -212,15 +262,21 @@ def make(spec, output):
     np.save(folder / "input_ids.npy", ids.numpy().astype(np.int32))
     np.save(folder / "lengths.npy", np.array(LENGTHS, np.int32))
     np.save(folder / "last_hidden_state.npy", hidden.numpy())
+    if spec.published_as:
+        publish(folder, spec.published_as)
 
 
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=root / "tests/data/models")
-    output = parser.parse_args().output
+    parser.add_argument("--only", nargs="*", help="only the models of these names")
+    args = parser.parse_args()
+    output = args.output
     transformers.utils.logging.disable_progress_bar()
     for spec in MODELS:
+        if args.only and spec.name not in args.only:
+            continue
         make(spec, output)
         files = sorted((output / spec.name).iterdir())
         print(spec.name, *(f"{file.name} {file.stat().st_size}" for file in files), sep="\n  ")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Makes tiny models of architectures that Hugging Face transformers does not have, and their hidden states.
 
-    make_published.py [--output tests/data/models]
+    make_published.py [--output tests/data/models] [--only NAME ..]
 
-The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new"
-(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation) and nomic-embed-text-v2-moe (nomic-ai/nomic-bert-2048).
+The reference is the formulas below, written in plain torch from the code that the authors publish: GTE's "new" and "gte"
+(Alibaba-NLP/new-impl), JinaBERT (jinaai/jina-bert-implementation, jinaai/jina-bert-v2-qk-post-norm), nomic-embed-text-v2-moe
+(nomic-ai/nomic-bert-2048), CodeSage (amazon-science/CodeSage, modeling_codesage.py) and NV-Embed-v2 (nvidia/NV-Embed-v2).
 The names of tensors and the fields of config.json are those of their checkpoints. It needs torch 2.11, safetensors and
 numpy. A model has the same files as the models of make_models.py.
 """
@@ -32,19 +33,20 @@ class Parameters:
     def __call__(self, name, *shape):
         if name not in self.tensors:
             noise = torch.randn(shape, generator=self.generator)
-            if "embeddings.weight" in name:
+            if "embeddings.weight" in name or name in ("wte.weight", "wpe.weight"):
                 value = noise
             elif len(shape) == 2:
                 # The router has larger weights, so that its choice does not depend on the rounding to 16 bits.
-                value = noise * (4 if "router" in name else 1) / shape[1] ** 0.5
+                inputs = shape[0] if ".c_" in name else shape[1]
+                value = noise * (4 if "router" in name else 1) / inputs ** 0.5
             else:
                 value = 0.2 * noise + (1 if name.endswith("weight") else 0)
             self.tensors[name] = value.bfloat16()
         return self.tensors[name].float()
 
 
-def norm(p, name, x):
-    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), EPS)
+def norm(p, name, x, eps=EPS):
+    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN), eps)
 
 
 def project(p, name, x, out):
@@ -92,9 +94,18 @@ def exponents():
 
 
 def gte_new(p, ids):
-    """Has post-norm layers and rotary positions with fixed NTK scaling by 2. The GELU gate is the second half of up_gate_proj."""
+    """Has rotary positions with fixed NTK scaling by 2, and no segments."""
     frequencies = 1 / (500000.0 * 2) ** exponents() / 2 ** (2 / (HIDDEN // HEADS))
-    x = embed(p, ids, "embeddings.LayerNorm", segments=0)
+    return gte_layers(p, embed(p, ids, "embeddings.LayerNorm", segments=0), frequencies)
+
+
+def gte(p, ids):
+    """Has rotary positions without scaling, and one segment (arctic-embed-m-v2.0)."""
+    return gte_layers(p, embed(p, ids, "embeddings.LayerNorm", segments=1), 1 / 160000.0 ** exponents())
+
+
+def gte_layers(p, x, frequencies):
+    """Has post-norm layers. The GELU gate is the second half of up_gate_proj."""
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = linear(p, at + "attention.qkv_proj", x, 3 * HIDDEN).chunk(3, -1)
@@ -104,12 +115,16 @@ def gte_new(p, ids):
     return x
 
 
+def alibi(ids):
+    place = torch.arange(len(ids))
+    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
+    return -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+
+
 def jina_bert(p, ids):
     """Has post-norm layers and ALiBi to both sides. The GELU gate is the first half of gated_layers."""
     x = embed(p, ids, "embeddings.LayerNorm")
-    place = torch.arange(len(ids))
-    slopes = torch.tensor([2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)])
-    bias = -(place[:, None] - place[None, :]).abs() * slopes[:, None, None]
+    bias = alibi(ids)
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
         q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
@@ -118,6 +133,37 @@ def jina_bert(p, ids):
         gate, up = project(p, at + "mlp.gated_layers", x, 2 * INNER).chunk(2, -1)
         x = norm(p, at + "mlp.layernorm", x + linear(p, at + "mlp.wo", F.gelu(gate) * up, HIDDEN))
     return x
+
+
+def jina_bert_code(p, ids):
+    """Is JinaBERT with norms of all heads of queries and keys, a second norm after attention, and the GELU gate in the second half."""
+    x = embed(p, ids, "embeddings.LayerNorm")
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        q, k, v = (linear(p, f"{at}attention.self.{name}", x, HIDDEN) for name in ("query", "key", "value"))
+        q, k = norm(p, at + "attention.self.layer_norm_q", q), norm(p, at + "attention.self.layer_norm_k", k)
+        y = linear(p, at + "attention.output.dense", attend(q, k, v, alibi(ids)), HIDDEN)
+        y = norm(p, at + "layer_norm_1", x + norm(p, at + "attention.output.LayerNorm", x + y))
+        up, gate = project(p, at + "mlp.up_gated_layer", y, 2 * INNER).chunk(2, -1)
+        x = norm(p, at + "layer_norm_2", y + linear(p, at + "mlp.down_layer", F.gelu(gate) * up, HIDDEN))
+    return x
+
+
+def conv1d(p, name, x, out):
+    """A projection of GPT-2, whose weight is [in, out]."""
+    return x @ p(name + ".weight", x.shape[1], out) + p(name + ".bias", out)
+
+
+def codesage(p, ids):
+    """Has GPT-2's pre-norm layers without causality, learned positions and the tanh form of GELU."""
+    x = p("wte.weight", VOCAB, HIDDEN)[ids] + p("wpe.weight", LONGEST, HIDDEN)[:len(ids)]
+    for i in range(LAYERS):
+        at = f"h.{i}."
+        q, k, v = conv1d(p, at + "attn.c_attn", norm(p, at + "ln_1", x, 1e-5), 3 * HIDDEN).chunk(3, -1)
+        x = x + conv1d(p, at + "attn.c_proj", attend(q, k, v, 0), HIDDEN)
+        y = F.gelu(conv1d(p, at + "mlp.c_fc", norm(p, at + "ln_2", x, 1e-5), INNER), approximate="tanh")
+        x = x + conv1d(p, at + "mlp.c_proj", y, HIDDEN)
+    return norm(p, "ln_f", x, 1e-5)
 
 
 EXPERTS = 4
@@ -151,6 +197,48 @@ def nomic_moe(p, ids):
     return x
 
 
+def rms_norm(p, name, x):
+    return p(name + ".weight", HIDDEN) * x * (x.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
+
+
+def bidirectional_mistral(p, ids, prefix):
+    """MistralModel without a causal mask and without a window, with two heads of queries for each head of keys."""
+    frequencies = 1 / 10000.0 ** exponents()
+    x = p(prefix + "embed_tokens.weight", VOCAB, HIDDEN)[ids]
+    for i in range(LAYERS):
+        at = f"{prefix}layers.{i}."
+        z = rms_norm(p, at + "input_layernorm", x)
+        q = rotate(by_head(project(p, at + "self_attn.q_proj", z, HIDDEN)), frequencies)
+        k, v = (project(p, f"{at}self_attn.{name}_proj", z, HIDDEN // 2).view(len(ids), HEADS // 2, -1).transpose(0, 1)
+                for name in "kv")
+        heads = attend_heads(q, rotate(k, frequencies).repeat_interleave(2, 0), v.repeat_interleave(2, 0))
+        x = x + project(p, at + "self_attn.o_proj", heads, HIDDEN)
+        z = rms_norm(p, at + "post_attention_layernorm", x)
+        gate, up = (project(p, f"{at}mlp.{name}_proj", z, INNER) for name in ("gate", "up"))
+        x = x + project(p, at + "mlp.down_proj", F.silu(gate) * up, HIDDEN)
+    return rms_norm(p, prefix + "norm", x)
+
+
+LATENTS, LATENT_HEADS, LATENT_WIDTH = 6, 2, 20
+
+
+def layer_norm(p, name, x):
+    return F.layer_norm(x, (HIDDEN,), p(name + ".weight", HIDDEN), p(name + ".bias", HIDDEN))
+
+
+def nv_embed(p, ids):
+    x = bidirectional_mistral(p, ids, "embedding_model.")
+    at = "latent_attention_model.cross_attend_blocks."
+    latents = layer_norm(p, at + "0.norm_context", p("latent_attention_model.latents", LATENTS, HIDDEN))
+    q = project(p, at + "0.fn.to_q", layer_norm(p, at + "0.norm", x), LATENT_HEADS * LATENT_WIDTH)
+    k, v = project(p, at + "0.fn.to_kv", latents, 2 * LATENT_HEADS * LATENT_WIDTH).chunk(2, -1)
+    q, k, v = (part.view(-1, LATENT_HEADS, LATENT_WIDTH).transpose(0, 1) for part in (q, k, v))
+    heads = F.scaled_dot_product_attention(q, k, v).transpose(0, 1).reshape(len(ids), -1)
+    x = x + project(p, at + "0.fn.to_out", heads, HIDDEN)
+    up, gate = linear(p, at + "1.fn.net.0", layer_norm(p, at + "1.norm", x), 8 * HIDDEN).chunk(2, -1)
+    return x + linear(p, at + "1.fn.net.2", up * F.gelu(gate), HIDDEN)
+
+
 BERT_SHAPE = {"vocab_size": VOCAB, "hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
               "intermediate_size": INNER, "max_position_embeddings": LONGEST, "layer_norm_eps": EPS,
               "hidden_act": "gelu", "pad_token_id": 0}
@@ -159,6 +247,18 @@ MODELS = {
         **BERT_SHAPE, "model_type": "new", "architectures": ["NewModel"], "type_vocab_size": 0, "pack_qkv": True,
         "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 500000.0,
         "rope_scaling": {"type": "ntk", "factor": 2.0}, "logn_attention_scale": False}),
+    "gte": (gte, {
+        **BERT_SHAPE, "model_type": "gte", "architectures": ["GteModel"], "type_vocab_size": 1, "pack_qkv": True,
+        "position_embedding_type": "rope", "layer_norm_type": "layer_norm", "rope_theta": 160000.0, "rope_scaling": None,
+        "logn_attention_scale": False, "logn_attention_clip1": False, "unpad_inputs": False}),
+    "jina_bert_code": (jina_bert_code, {
+        **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
+        "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
+    "codesage": (codesage, {
+        "model_type": "codesage", "architectures": ["CodeSage"], "vocab_size": VOCAB, "hidden_size": HIDDEN,
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": INNER,
+        "max_position_embeddings": LONGEST, "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5,
+        "position_embedding_type": "absolute"}),
     "jina_bert": (jina_bert, {
         **BERT_SHAPE, "model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "type_vocab_size": 2,
         "position_embedding_type": "alibi", "feed_forward_type": "geglu"}),
@@ -169,6 +269,16 @@ MODELS = {
         "mlp_fc2_bias": True, "rotary_emb_base": 10000.0, "rotary_emb_fraction": 1.0, "rotary_scaling_factor": None,
         "num_experts": 4, "moe_top_k": 2, "moe_every_n_layers": 2, "moe_normalize_expert_weights": False,
         "prenorm": False, "causal": False}),
+    "nv_embed": (nv_embed, {
+        "model_type": "nvembed", "architectures": ["NVEmbedModel"], "hidden_size": HIDDEN,
+        "latent_attention_config": {
+            "model_type": "latent_attention", "hidden_dim": HIDDEN, "latent_dim": HIDDEN, "num_latents_value": LATENTS,
+            "num_cross_heads": LATENT_HEADS, "cross_dim_head": LATENT_WIDTH, "output_normalize": True},
+        "text_config": {
+            "model_type": "bidir_mistral", "vocab_size": VOCAB, "hidden_size": HIDDEN, "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS, "num_key_value_heads": HEADS // 2, "intermediate_size": INNER,
+            "max_position_embeddings": LONGEST, "rms_norm_eps": 1e-5, "hidden_act": "silu", "rope_theta": 10000.0,
+            "sliding_window": 8}}),
 }
 
 
@@ -192,8 +302,12 @@ def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path, default=root / "tests/data/models")
-    output = parser.parse_args().output
+    parser.add_argument("--only", nargs="*", help="only the models of these names")
+    args = parser.parse_args()
+    output = args.output
     for name, (forward, config) in MODELS.items():
+        if args.only and name not in args.only:
+            continue
         make(output / name, forward, config)
 
 

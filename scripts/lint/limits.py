@@ -44,6 +44,8 @@ NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"
 PROGRAM_FOLDERS = ("src/", "include/", "apps/")
 NAMESPACE = re.compile(r"\bnamespace\s*([\w:]*)\s*$")
 TYPE = re.compile(r"\b(?:struct|class|enum class)\s+(\w+)(?:\s+final)?(?:\s*:[^:()].*)?\s*$")
+# What stands before the brace of a table.
+TABLE = re.compile(r"=\s*(?:std::to_array<[\w:<>, ]+>\(\s*)?$")
 # The words before a brace that opens a scope in which functions are defined.
 SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$")
 
@@ -64,7 +66,7 @@ def cpp_functions(text):
         if token == "{":
             if opened is None and not SCOPE.search(head):
                 opened = (depth, line)
-                table = head.rstrip().endswith("=")
+                table = bool(TABLE.search(head))
             elif opened and depth == opened[0] + 1 and first_statement:
                 table = table or head.strip() == "return"
             depth += 1

@@ -9,8 +9,8 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 
 readonly WORK=${ENCODE_SOAK_DIR:-$DEPS/fuzz}
-readonly ALL=(fuzz_text fuzz_columnar fuzz_config fuzz_safetensors fuzz_model_dir_json fuzz_tokenizer_load fuzz_tokenizer_encode fuzz_store
-  fuzz_messages)
+readonly ALL=(fuzz_text fuzz_columnar fuzz_config fuzz_safetensors fuzz_torch_weights fuzz_model_dir_json fuzz_tokenizer_load
+  fuzz_tokenizer_encode fuzz_store fuzz_messages)
 
 # Fills the corpus with real files, each behind the bytes with which the fuzzer chooses.
 seed_corpus() { # NAME FOLDER

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/download_error_codes.h"
+#include "base/input_error_codes.h"
 #include "base/matrix_error_codes.h"
 #include "base/model_error_codes.h"
 
@@ -117,9 +118,6 @@ std::vector<ErrorCodes> make_table() {
       {{"fp8.parity"},
        "65",
        "with `dtype: fp8`, the vectors of fixed texts differ too much from the bfloat16 vectors"},
-      {{"gzip.corrupt", "gzip.truncated", "zstd.corrupt", "zstd.truncated"},
-       "65",
-       "a compressed input is damaged or cut off"},
       {{"host.memory"}, "75", "the worker ran out of host memory"},
       {{"host.oom_kill"},
        "75",
@@ -143,12 +141,6 @@ std::vector<ErrorCodes> make_table() {
        "different builds"},
       {{"job.read"}, "66 (77, 74, 71)", "`encode-worker` cannot read its job file"},
       {{"job.utf8"}, "78", "a path or an option is not UTF-8"},
-      {{"jsonl.blank", "jsonl.depth", "jsonl.syntax", "jsonl.type", "jsonl.input_ids"},
-       "65",
-       "a line is not a JSON object, or its field is neither a string nor a list of token ids"},
-      {{"jsonl.duplicate"}, "65", "the field appears twice in one object"},
-      {{"jsonl.missing"}, "65", "the field is missing"},
-      {{"jsonl.pointer"}, "78", "`field` is not a valid JSON pointer"},
       {{"limit.batch"},
        "78",
        "`encode plan`: a batch of the size that was asked for cannot fit into the memory of the "
@@ -277,39 +269,17 @@ std::vector<ErrorCodes> make_table() {
        "78: the quantization ranges of the user are not valid or do not fit the embeddings; 65: "
        "the values of a column are too far apart for float32"},
       {{"store.stream_name"}, "78", "a stream's name cannot be part of a file name"},
-      {{"text.changed"},
-       "74",
-       "an input changed during the run: its rows are not the ones that were read when the run "
-       "began. Committed chunks are kept, and no chunk of the changed rows is added"},
-      {{"text.empty"}, "65", "a row is empty, and the config has `empty_row: error`"},
-      {{"text.encoding"}, "65", "the input is not UTF-8 text, but UTF-16 or binary data"},
-      {{"text.field"}, "78", "a text file of lines has no fields"},
-      {{"text.files"},
-       "66, 78 (77, 74)",
-       "a pattern has no match, a folder is not one that `datasets.save_to_disk` wrote, or an "
-       "input "
-       "has too many files"},
-      {{"text.format"},
-       "78",
-       "the file name does not state the format, or a Parquet or Arrow file has the suffix .gz or "
-       ".zst"},
-      {{"text.max_row_bytes"}, "78", "`max_row_bytes` is out of range"},
-      {{"text.open"}, "66 (77)", "an input is missing or not a regular file"},
-      {{"text.prompt_and_ids"}, "78", "a prompt cannot be put before rows of token ids"},
-      {{"text.record_limit", "text.too_long"}, "65", "a row is longer than allowed"},
-      {{"text.seek", "text.stdin"}, "70", "a defect of `encode`"},
-      {{"text.utf8"}, "65", "a row is not valid UTF-8, and the config has `utf8: error`"},
       {{"tokenize.input_ids"}, "65", "`encode tokenize`: a row already holds token ids"},
+      {{"tokenizer.contradiction"},
+       "78",
+       "two files of the tokenizer, or a file and the class of the tokenizer, contradict each "
+       "other, and no rule decides; the error has both values and the way out"},
       {{"tokenizer.file"},
        "66 (77, 74, 71)",
        "the model directory has no tokenizer, or its file cannot be read"},
       {{"tokenizer.format", "tokenizer.late_interaction", "tokenizer.unsupported"},
        "78",
        "the tokenizer is malformed, is not supported, or lacks a token that its model names"},
-      {{"tokenizer.special_tokens"},
-       "78",
-       "the files of a tokenizer contradict each other about special tokens, and no rule decides; "
-       "the error names both values"},
       {{"tokenizer.growth"},
        "65",
        "the normalizers and pre-tokenizers would make a text far too long; the error names the row "
@@ -363,6 +333,7 @@ const std::vector<ErrorCodes>& error_code_table() {
   static const std::vector<ErrorCodes> kTable = [] {
     std::vector<ErrorCodes> rows = make_table();
     insert_rows(download_error_codes(), rows);
+    insert_rows(input_error_codes(), rows);
     insert_rows(matrix_error_codes(), rows);
     insert_rows(model_error_codes(), rows);
     return rows;

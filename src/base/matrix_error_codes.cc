@@ -6,7 +6,10 @@ std::vector<ErrorCodes> matrix_error_codes() {
   return {
       {{"arrow.vectors"}, "65", "a Parquet or Arrow file is no matrix that `encode` wrote"},
       {{"arrow.write"}, "70", "Arrow cannot write a table"},
-      {{"jsonl.number"}, "65", "a value of `output.columns` has an integer of more than 18 digits"},
+      {{"jsonl.number"},
+       "65",
+       "a value of `output.columns` has an integer of more than 18 digits, or a number that no "
+       "double holds"},
       {{"matrix.damaged"},
        "65",
        "a matrix does not fit its manifest, or has a value that is not a number"},
@@ -21,9 +24,10 @@ std::vector<ErrorCodes> matrix_error_codes() {
       {{"report.foreign", "report.output"},
        "73 (66)",
        "`encode report`: the output is something that is not a report"},
-      {{"report.ledger", "report.stdin"},
+      {{"report.ledger", "report.stdin", "report.texts"},
        "-",
-       "`encode report` cannot read a file of the run; the page names the file in a red box and "
+       "`encode report` cannot read a file of the run, or the input is not the one that was "
+       "encoded; the page names the file in a red box and "
        "shows the rest"},
       {{"search.empty"}, "65", "`encode search`: the matrix has no rows"},
       {{"search.kind"},

@@ -26,7 +26,7 @@ std::vector<ErrorCodes> model_error_codes() {
         "model.offsets", "model.safetensors", "model.shape", "model.tensor"},
        "78",
        "the weights are damaged or do not fit config.json"},
-      {{"model.format"}, "78", "the weights are not safetensors (pickle files are never opened)"},
+      {{"model.format"}, "78", "the weights are in a format that `encode` does not read"},
       {{"model.hash_cache"}, "-", "the cache of hashes cannot be read; the files are hashed again"},
       {{"model.missing"}, "66", "the model directory or a file in it is missing"},
       {{"model.name", "model.symlink"},
@@ -41,6 +41,10 @@ std::vector<ErrorCodes> model_error_codes() {
        "74 (77, 66, 71)",
        "the file system does not say whether a file of the model exists, or does not let `encode` "
        "read it"},
+      {{"model.pickle", "model.zip"},
+       "78",
+       "`pytorch_model.bin` is damaged, in the format of torch before 1.6, or has anything but "
+       "tensors; the error names the opcode, the global or the entry. Nothing of it is run"},
       {{"model.type", "model.unsupported"}, "78", "this architecture or module is not supported"},
   };
 }

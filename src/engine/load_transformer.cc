@@ -111,6 +111,7 @@ LoadedTransformer load_once(const ModelDirectory& directory, const EffectiveResu
   Fp8Counts fp8_counts;
   auto model =
       load_model(directory.model_type, {.config = fields,
+                                        .document = config,
                                         .weights = weights,
                                         .device = device,
                                         .products = {.format = format,

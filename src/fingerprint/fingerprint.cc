@@ -96,7 +96,7 @@ Json result_part(const EffectiveResult& result) {
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
                late_interaction, tokenizer, ignore_custom_code, recipes] = result;
   // `recipes` names the recipe of the tokenizer, too.
-  const auto& [special_tokens, tokenizer_recipe] = tokenizer;
+  const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
   Json steps = Json::array();
   for (const SentenceModule& module : modules) steps.push_back(module_json(module));
   Json json = {{"pooling", pooling_names(pooling)},
@@ -115,12 +115,14 @@ Json result_part(const EffectiveResult& result) {
   if (vector_precision != VectorPrecision::kFloat32)
     json["vector_precision"] = to_string(vector_precision);
   if (late_interaction) {
-    const auto& [marker, skip_words, unknown_token] = *late_interaction;
+    const auto& [marker, skip_words, unknown_token, drops_unknown_words] = *late_interaction;
     json["late_interaction"] = {
         {"marker", marker}, {"skip_words", skip_words}, {"unknown_token", unknown_token}};
+    if (drops_unknown_words) json["late_interaction"]["drops_unknown_words"] = true;
   }
   if (special_tokens != SpecialTokensRule::kByClass)
     json["special_tokens"] = to_string(special_tokens);
+  if (lower_case_first) json["lower_case_first"] = true;
   if (ignore_custom_code) json["ignore_custom_code"] = true;
   if (!recipes.empty()) json["recipes"] = recipes;
   return json;
@@ -152,6 +154,14 @@ std::string without_input(const std::string& text) {
   Json json = parse(text);
   json.erase("input");
   return json.dump();
+}
+
+bool has_input(const std::string& text, const InputOptions& input,
+               const std::vector<InputScan::File>& files) {
+  Fingerprint fingerprint;
+  fingerprint.input = input;
+  fingerprint.input_files = files;
+  return parse(text).value("input", Json()) == input_part(fingerprint);
 }
 
 bool says_normalized(const std::string& text) {

@@ -52,6 +52,11 @@ std::string combined_fingerprint(const std::vector<CombinedPart>& parts);
 // Throws Error kData "store.damaged" if the text is not a JSON object.
 std::string without_input(const std::string& text);
 
+// Returns true if the fingerprint `text` is of these rows: `input` reads `files` in the same way.
+// Throws as without_input() does.
+bool has_input(const std::string& text, const InputOptions& input,
+               const std::vector<InputScan::File>& files);
+
 // Returns the Fingerprint::kVersion in the text, or 0 if the text has none, for example the
 // fingerprint of a combined matrix. A text that is not JSON has none.
 int64_t version_of(std::string_view text);

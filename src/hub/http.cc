@@ -15,6 +15,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxHeaders = 200;
+// Of one request, with those of interim responses.
+constexpr size_t kMaxHeaderBytes = 1 << 20;
+// The most bytes of a body that nobody wants. Such a body is read at all only because the
+// connection can be used again after a short one.
+constexpr size_t kMaxDiscardedBytes = 64 << 10;
 // A transfer that is slower than this for a minute counts as cut.
 constexpr long kSlowBytesPerSecond = 1024;
 constexpr long kSlowSeconds = 60;
@@ -24,6 +29,9 @@ struct Transfer {
   const BodySink* sink = nullptr;
   HttpResponse response;
   std::chrono::seconds stall{0};
+  size_t header_bytes = 0;
+  size_t discarded_bytes = 0;
+  bool enough = false;  // the rest of the body is not needed
   curl_off_t bytes = -1;
   Clock::time_point last_byte = Clock::now();
   bool stalled = false;
@@ -56,6 +64,8 @@ void read_header(std::string_view line, HttpResponse& response) {
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
+  transfer.header_bytes += size * count;
+  if (transfer.header_bytes > kMaxHeaderBytes) return 0;
   try {
     read_header({data, size * count}, transfer.response);
     return size * count;
@@ -67,6 +77,11 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
 
 size_t on_body(char* data, size_t size, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
+  if (transfer.response.status != 200 && transfer.response.status != 206) {
+    transfer.discarded_bytes += size * count;
+    transfer.enough = transfer.discarded_bytes > kMaxDiscardedBytes;
+    return transfer.enough ? 0 : size * count;
+  }
   try {
     (*transfer.sink)(transfer.response, {data, size * count});
     return size * count;
@@ -153,6 +168,7 @@ struct HttpSession::State {
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_NOBODY, request.head ? 1L : 0L);
+    if (request.direct) set(CURLOPT_NOPROXY, "*");
     set(CURLOPT_ERRORBUFFER, message.data());
     set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.stall.count()));
     set(CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
@@ -187,7 +203,7 @@ HttpResult HttpSession::get(const HttpRequest& request, const BodySink& sink) {
   curl().easy_getinfo(state_->handle, CURLINFO_RETRY_AFTER, &wait);
   result.response = std::move(transfer.response);
   if (wait > 0) result.response.retry_after = std::chrono::seconds(wait);
-  if (code == CURLE_OK) return result;
+  if (code == CURLE_OK || transfer.enough) return result;
   TransferFault& fault = result.fault.emplace();
   fault.kind = transfer.stalled ? TransferFault::Kind::kCut : kind_of(code);
   const std::string message = state_->message.data();

@@ -17,6 +17,7 @@ namespace encode::hub {
 struct HttpRequest {
   std::string url;
   bool head = false;                 // HEAD instead of GET
+  bool direct = false;               // no proxy: the host is this machine
   std::vector<std::string> headers;  // "Range: bytes=5-"
   std::chrono::seconds stall{10};    // the request ends if no byte comes for this time
 };
@@ -47,7 +48,8 @@ struct HttpResult {
   std::optional<TransferFault> fault;
 };
 
-// Gets the body of a response piece by piece. An exception ends the transfer and leaves get().
+// Gets the body of a response with status 200 or 206 piece by piece. An exception ends the transfer
+// and leaves get().
 using BodySink = std::function<void(const HttpResponse& response, std::string_view bytes)>;
 
 // Keeps its connections open from one request to the next. Not thread-safe.
@@ -59,8 +61,9 @@ class HttpSession {
   HttpSession& operator=(const HttpSession&) = delete;
   ~HttpSession();
 
-  // Sends one request. Does not follow a redirect. The body is not decompressed. Throws only what
-  // `sink` throws.
+  // Sends one request. Does not follow a redirect. The body is not decompressed. The body of any
+  // other status is discarded, and it may be of any length: the response counts as complete after
+  // its first 64 KiB. Headers of more than 1 MiB are a fault. Throws only what `sink` throws.
   HttpResult get(const HttpRequest& request, const BodySink& sink);
 
  private:

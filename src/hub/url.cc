@@ -1,5 +1,7 @@
 #include "hub/url.h"
 
+#include <arpa/inet.h>
+#include <cstdint>
 #include <fmt/format.h>
 #include <memory>
 
@@ -49,8 +51,13 @@ bool is_plain(char c) {
 
 }  // namespace
 
-bool Url::is_private() const {
-  return scheme == "https" || host == "localhost" || host == "[::1]" || host.starts_with("127.");
+bool Url::is_loopback() const {
+  constexpr uint8_t kLoopbackNet = 127;
+  in_addr address = {};
+  // inet_pton() takes four decimal numbers and nothing else, so "127.0.0.1.example" is a name.
+  const bool is_ipv4 = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "[::1]" ||
+         (is_ipv4 && (ntohl(address.s_addr) >> 24) == kLoopbackNet);
 }
 
 std::optional<Url> parse_url(const std::string& text) {

@@ -20,8 +20,10 @@ struct Url {
   bool same_origin(const Url& other) const {
     return scheme == other.scheme && host == other.host && port == other.port;
   }
+  // True if the host is a loopback address or "localhost", which libcurl resolves to one.
+  bool is_loopback() const;
   // True if nobody on the way can read a request: it is encrypted, or stays on this machine.
-  bool is_private() const;
+  bool is_private() const { return scheme == "https" || is_loopback(); }
 };
 
 // Returns nullopt if the text is not an http or https URL with a host. The functions throw Error

@@ -5,6 +5,7 @@
 
 #include "base/host.h"
 #include "tokenizer/document_tokens.h"
+#include "tokenizer/prompt_tokens.h"
 
 namespace encode {
 namespace {
@@ -55,20 +56,6 @@ int64_t tokenizer_threads(const JobUnit& unit, const BatchPlan& batches) {
   if (unit.speed.tokenizer_threads > 0) return host_threads(unit, unit.speed.tokenizer_threads);
   constexpr int64_t kEnoughForAnyGpu = 8;
   return on_cpu ? 1 : std::clamp<int64_t>(host_threads(unit, 0) - 2, 1, kEnoughForAnyGpu);
-}
-
-// Counts the tokens that a prompt takes at the start of a sequence: its own tokens and the special
-// tokens before it, without the special token that ends the sequence. sentence-transformers counts
-// in the same way.
-int32_t prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
-  if (prompt.empty()) return 0;
-  TokenizedRows rows;
-  tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = true}, rows);
-  tokenizer.encode(prompt, {.max_length = 0, .add_special_tokens = false}, rows);
-  const auto with = rows.row(0);
-  const auto without = rows.row(1);
-  const bool closed = !with.empty() && (without.empty() || with.back() != without.back());
-  return static_cast<int32_t>(with.size()) - (closed ? 1 : 0);
 }
 
 }  // namespace
@@ -132,10 +119,13 @@ TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& director
   std::vector<int32_t> skip_list;
   if (effective.late_interaction && tokenizer != nullptr)
     skip_list = skip_list_ids(*effective.late_interaction, *tokenizer, directory.path);
+  const TokenizeOptions options = {.max_length = batches.longest_row_tokens,
+                                   .add_special_tokens = directory.add_special_tokens};
+  if (tokenizer != nullptr)
+    require_room_after_prompt(*tokenizer, effective.prompt, options, directory.path);
   const bool all_pooled = effective.include_prompt || tokenizer == nullptr;
   return {.tokenizer = tokenizer,
-          .options = {.max_length = batches.longest_row_tokens,
-                      .add_special_tokens = directory.add_special_tokens},
+          .options = options,
           .skip_list = std::move(skip_list),
           .prompt = effective.prompt,
           .prompt_tokens = all_pooled ? 0 : prompt_tokens(*tokenizer, effective.prompt),

@@ -53,7 +53,8 @@ int64_t host_threads(const JobUnit& unit, int64_t threads);
 BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
 // Plans the tokenizing and the windows of a unit, without a limit of the host's memory. `tokenizer`
-// may be null, and must outlive the plan. Throws what skip_list_ids() throws.
+// may be null, and must outlive the plan. Throws what skip_list_ids() and
+// require_room_after_prompt() throw.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches);
 

@@ -56,7 +56,8 @@ int64_t file_element_bytes(const MemoryRequest& request) {
 }
 
 // WeightScope::take() in weights/weights.cc maps a tensor and copies it; view() maps the tensors of
-// one product, and converts them if the file has another type.
+// one product, and converts them if the file has another type. Both first copy a tensor that the
+// file has in another order.
 int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   const int64_t element = element_bytes(request.effective.dtype);
   const int64_t in_file = file_element_bytes(request);
@@ -64,8 +65,10 @@ int64_t loading_peak(const MemoryRequest& request, int64_t packed) {
   int64_t largest_product = 0;
   for (const WeightShape& matrix : request.shape.matrices())
     largest_product = std::max(largest_product, matrix.out_features * matrix.in_features);
-  const int64_t last_product = table_bytes(request) + packed +
-                               largest_product * (in_file + (in_file == element ? 0 : element));
+  const int64_t in_order = request.shape.checkpoint_reordered ? in_file : 0;  // a copy
+  const int64_t converted = in_file == element ? 0 : element;
+  const int64_t last_product =
+      table_bytes(request) + packed + largest_product * (in_file + in_order + converted);
   return kLoadingWorkerBytes + std::max(first_table, last_product);
 }
 

@@ -44,6 +44,7 @@ struct ModelShape {
   int64_t checkpoint_matrix_elements = 0;
   int64_t checkpoint_table_elements = 0;
   int64_t checkpoint_element_bytes = 0;  // of its widest tensor
+  bool checkpoint_reordered = false;     // it has tensors that are copied into row-major order
 
   int64_t query_width() const { return heads * head_dim; }
   int64_t key_value_width() const { return key_value_heads * head_dim; }

@@ -113,7 +113,9 @@ std::vector<std::string> length_warnings(const ModelDirectory& directory,
 }
 
 TokenizerRules tokenizer_rules(const ModelDirectory& directory, const ResultOptions& options) {
-  return {.special_tokens = options.special_tokens, .recipe = directory.tokenizer_recipe};
+  return {.special_tokens = options.special_tokens,
+          .recipe = directory.tokenizer_recipe,
+          .lower_case_first = directory.lower_case_first};
 }
 
 CustomCodePolicy custom_code_policy(bool ignore_custom_code) {

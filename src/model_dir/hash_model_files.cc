@@ -16,7 +16,7 @@ namespace {
 
 // Opens the file with the checks of ModelFolder again, because the directory may have changed.
 UniqueFd reopen(const ModelFolder& root, const std::string& name) {
-  const size_t slash = name.find('/');
+  const size_t slash = name.rfind('/');
   if (slash == std::string::npos) return root.open_file(name);
   return root.subfolder(name.substr(0, slash)).open_file(name.substr(slash + 1));
 }

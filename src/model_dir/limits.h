@@ -17,6 +17,16 @@ inline constexpr int64_t kMaxRank = 8;
 inline constexpr int64_t kMaxDim = int64_t{1} << 40;
 inline constexpr int64_t kMaxShards = 1024;
 
+// A file of torch.save(): a zip archive with a pickle. Real pickles have less than 1 MiB.
+inline constexpr int64_t kMaxZipDirectoryBytes = 16 << 20;
+inline constexpr int64_t kMaxZipEntries = kMaxTensors + 100;  // a storage for each tensor, and more
+inline constexpr int64_t kMaxZipNameBytes = 512;
+inline constexpr int64_t kMaxPickleBytes = 16 << 20;
+inline constexpr int64_t kMaxPickleStack = 1 << 18;    // values, at any time
+inline constexpr int64_t kMaxPickleObjects = 1 << 19;  // tuples, lists, dicts, tensors, storages
+inline constexpr int64_t kMaxPickleItems = 1 << 21;    // values in all tuples, lists and dicts
+inline constexpr int64_t kMaxPickleMarks = 1024;       // marks on the stack at any time
+
 // Fields of config.json. model_dir checks the fields that every architecture has. models checks the
 // other fields.
 inline constexpr int64_t kMaxLayers = 256;
@@ -30,6 +40,7 @@ inline constexpr int64_t kMaxPositions = 1 << 20;          // 1,048,576
 inline constexpr int64_t kMaxWindowTokens = 1 << 24;       // may be longer than every text
 inline constexpr int64_t kMaxRelativePositions = 1 << 16;  // rows of a table of relative positions
 inline constexpr int64_t kMaxExperts = 1024;
+inline constexpr int64_t kMaxConvTaps = 64;  // conv_L_cache
 inline constexpr double kMinNormEps = 1e-30;
 inline constexpr double kMaxNormEps = 1;
 inline constexpr double kMaxRopeTheta = 1e12;

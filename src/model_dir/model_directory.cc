@@ -86,6 +86,8 @@ void describe_transformer(const ModelFolder& folder, const TransformerConfig& co
   directory.max_seq_length =
       max_seq_length(stated_length, read_model_max_length(folder), config, directory.warnings);
   directory.tensors = read_weights(folder);
+  directory.warnings.insert(directory.warnings.end(), config.warnings.begin(),
+                            config.warnings.end());
   directory.config_json = config.text;
 }
 
@@ -108,7 +110,7 @@ void describe_static(const ModelFolder& folder, ModelDirectory& directory) {
 // Fills in the fields of a directory with modules.json. As in sentence-transformers, a directory
 // without modules.json has no settings.
 void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& directory) {
-  SentenceSettings settings = read_sentence_settings(root, list.is_late_interaction);
+  SentenceSettings settings = read_sentence_settings(root, list.kind());
   directory.modules = std::move(list.modules);
   directory.warnings = std::move(list.warnings);
   directory.warnings.insert(directory.warnings.end(), settings.warnings.begin(),
@@ -118,7 +120,8 @@ void describe_modules(const ModelFolder& root, ModuleList list, ModelDirectory& 
   directory.similarity = std::move(settings.similarity);
   directory.truncate_dim = settings.truncate_dim;
   directory.late_interaction = std::move(settings.late_interaction);
-  if (directory.late_interaction) directory.max_seq_length = settings.document_length;
+  if (settings.document_length > 0) directory.max_seq_length = settings.document_length;
+  if (list.mask) directory.late_interaction->skip_words = std::move(list.mask->skip_words);
 }
 
 // Opens the folder of a path that describe() has found: the directory itself, or a folder in it.
@@ -134,6 +137,7 @@ ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
   std::optional<ModuleList> list = read_modules(root);
   const bool plain = !list;
   const bool is_static = list && list->is_static;
+  const bool is_multi_vector = list && list->mask;
   const std::string input_folder = list ? list->input_folder : "";
   const ModelFolder folder = input_folder.empty() ? root : root.subfolder(input_folder);
 
@@ -146,13 +150,17 @@ ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
   } else {
     const TransformerConfig config = read_transformer_config(folder);
     if (plain) use_default_modules(root, config, directory);
-    std::optional<int64_t> stated = plain ? std::nullopt : read_sentence_bert_config(folder);
+    SentenceBertConfig stated;
+    if (!plain) stated = read_sentence_bert_config(folder, is_multi_vector);
     if (directory.late_interaction) {
       directory.modules.front().in_features = config.hidden_size;
       directory.late_interaction->unknown_token = read_unknown_token(folder);
-      stated = directory.max_seq_length;  // document_length, which overrides max_seq_length
+      // document_length overrides max_seq_length. PyLate keeps it in another file.
+      if (directory.max_seq_length) stated.document_length = directory.max_seq_length;
+      if (stated.document_length) stated.max_seq_length = stated.document_length;
     }
-    describe_transformer(folder, config, stated, directory);
+    directory.lower_case_first = stated.do_lower_case;
+    describe_transformer(folder, config, stated.max_seq_length, directory);
   }
   directory.warnings.insert(directory.warnings.end(), code.warnings.begin(), code.warnings.end());
   directory.recipes = std::move(code.applied);

@@ -13,8 +13,10 @@
 
 #include "encode/error.h"
 
+#include "base/lfs_pointer.h"
 #include "base/path_kind.h"
 #include "base/units.h"
+#include "model_dir/hub_cache.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
 
@@ -58,7 +60,6 @@ std::string kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a FIFO";
   if (S_ISSOCK(mode)) return "a socket";
-  if (S_ISLNK(mode)) return "a symbolic link";
   return "a device";
 }
 
@@ -73,9 +74,8 @@ void require_regular(mode_t mode, const std::string& path) {
                  .exit_code = ExitCode::kNoInput});
 }
 
-void require_safe_name(const std::string& name, const std::string& where) {
-  if (is_safe_name(name)) return;
-  throw refusal(
+Error unsafe_name(const std::string& name, const std::string& where) {
+  return refusal(
       {.code = "model.name",
        .what = "a model directory may not refer to this name",
        .where = where,
@@ -84,6 +84,14 @@ void require_safe_name(const std::string& name, const std::string& where) {
        .found = fmt::format("'{}'", preview(name)),
        .hint = "model files must lie in the directory itself; do not use this model if you do not "
                "trust it"});
+}
+
+void require_safe_name(const std::string& name, const std::string& where) {
+  if (!is_safe_name(name)) throw unsafe_name(name, where);
+}
+
+void require_safe_path(const std::string& path, const std::string& where) {
+  if (!is_safe_path(path)) throw unsafe_name(path, where);
 }
 
 Error missing(const std::string& path, std::string hint) {
@@ -96,14 +104,15 @@ Error missing(const std::string& path, std::string hint) {
                   .exit_code = ExitCode::kNoInput});
 }
 
-Error bad_link(const std::string& path, const std::string& target, const std::string& allowed) {
+Error bad_link(const std::string& path, const FolderChain::Entry& entry) {
+  const bool loop = entry.kind == FolderChain::Entry::Kind::kLinkLoop;
   return refusal(
       {.code = "model.symlink",
-       .what = "a symbolic link leads out of the model directory",
+       .what = loop ? "symbolic links lead to each other"
+                    : "a symbolic link leads out of the model directory",
        .where = path,
-       .expected = allowed.empty() ? "a regular file" : fmt::format("a target below {}", allowed),
-       .found =
-           target.empty() ? "a symbolic link" : fmt::format("a link to {}", preview(target, 200)),
+       .expected = fmt::format("a target below {}", entry.folder.root()),
+       .found = fmt::format("a link to {}", preview(entry.link, 200)),
        .hint =
            "copy the file into the directory, or pass the directory that holds the real files"});
 }
@@ -117,9 +126,8 @@ bool is_safe_name(std::string_view name) {
 }
 
 ModelFolder ModelFolder::open(const std::string& path, std::shared_ptr<OpenedFiles> opened) {
-  ModelFolder folder;
-  folder.path_ = real_path(path);
-  if (folder.path_.empty()) {
+  std::string real = real_path(path);
+  if (real.empty()) {
     throw refusal({.code = "model.missing",
                    .what = "the model directory cannot be opened",
                    .where = path,
@@ -128,72 +136,80 @@ ModelFolder ModelFolder::open(const std::string& path, std::shared_ptr<OpenedFil
                    .hint = "check the path; relative paths start at the current directory",
                    .exit_code = ExitCode::kNoInput});
   }
-  folder.fd_ =
-      std::make_shared<UniqueFd>(::open(folder.path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!*folder.fd_) throw open_error("open the model directory", path, errno);
-  folder.link_root_ = cache_repository(folder.path_);
+  const std::string repository = cache_repository(real);
+  FolderChain chain(repository.empty() ? real : repository);
+  if (!repository.empty()) {
+    FolderChain::Entry snapshot = chain.resolve(real.substr(repository.size() + 1));
+    if (snapshot.kind != FolderChain::Entry::Kind::kFound || !S_ISDIR(snapshot.mode))
+      throw open_error("open the model directory", real, snapshot.error_number);
+    chain = std::move(snapshot.folder);
+  }
+  ModelFolder folder(std::move(chain), std::move(real));
   folder.opened_ = opened ? std::move(opened) : std::make_shared<OpenedFiles>(std::nullopt);
   return folder;
 }
 
-ModelFolder ModelFolder::subfolder(const std::string& name) const {
-  require_safe_name(name, path_);
-  ModelFolder folder;
-  folder.path_ = path_of(name);
-  folder.fd_ =
-      std::make_shared<UniqueFd>(::openat(fd_->get(), name.c_str(), kOpenFlags | O_DIRECTORY));
-  if (!*folder.fd_) {
-    const int error = errno;
-    struct stat info = {};
-    if (::fstatat(fd_->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISLNK(info.st_mode)) {
-      throw bad_link(folder.path_, "", "");
-    }
-    if (means_absent(error)) throw missing(folder.path_, "modules.json names this folder");
-    throw open_error("open", folder.path_, error);
+void ModelFolder::require_found(const FolderChain::Entry& entry, const std::string& name) const {
+  using Kind = FolderChain::Entry::Kind;
+  const std::string path = path_of(name);
+  switch (entry.kind) {
+    case Kind::kFound:
+      return;
+    case Kind::kOutside:
+    case Kind::kLinkLoop:
+      throw bad_link(path, entry);
+    case Kind::kFailed:
+      throw open_error("open", path, entry.error_number);
+    case Kind::kNothing:
+      break;
   }
-  folder.prefix_ = fmt::format("{}{}/", prefix_, name);
-  folder.link_root_ = link_root_;
+  if (!entry.link.empty())
+    throw missing(path, "the link points to nothing: the download is incomplete");
+  opened_->add_missing({.name = prefix_ + name, .path = path});
+  throw missing(path, "the copy or download of the model may be incomplete");
+}
+
+ModelFolder ModelFolder::subfolder(const std::string& path) const {
+  require_safe_path(path, path_);
+  FolderChain::Entry entry = chain_.resolve(path);
+  if (entry.kind == FolderChain::Entry::Kind::kNothing && entry.link.empty())
+    throw missing(path_of(path), "modules.json names this folder");
+  require_found(entry, path);
+  if (!S_ISDIR(entry.mode)) throw open_error("open", path_of(path), ENOTDIR);
+  ModelFolder folder(std::move(entry.folder), path_of(path));
+  folder.prefix_ = fmt::format("{}{}/", prefix_, path);
   folder.opened_ = opened_;
   return folder;
 }
 
-bool ModelFolder::has(const std::string& name) const {
-  require_safe_name(name, path_);
-  if (const std::optional<bool> known = opened_->has(prefix_ + name)) return *known;
-  struct stat info = {};
-  if (::fstatat(fd_->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return true;
-  if (means_absent(errno)) return false;
-  throw open_error("look for", path_of(name), errno);
+bool ModelFolder::has_folder(const std::string& path) const {
+  require_safe_path(path, path_);
+  return has_entry(path);
 }
 
-UniqueFd ModelFolder::open_link(const std::string& name) const {
-  const std::string path = path_of(name);
-  if (link_root_.empty()) throw bad_link(path, "", "");
-  const std::string target = real_path(path);
-  if (target.empty()) throw missing(path, "the link points to nothing: the download is incomplete");
-  if (target.rfind(link_root_ + "/", 0) != 0) throw bad_link(path, target, link_root_);
-  UniqueFd fd(::open(target.c_str(), kOpenFlags));
-  if (!fd) throw open_error("open", path, errno);
-  return fd;
+bool ModelFolder::has(const std::string& name) const {
+  require_safe_name(name, path_);
+  return has_entry(name);
+}
+
+bool ModelFolder::has_entry(const std::string& path) const {
+  if (const std::optional<bool> known = opened_->has(prefix_ + path)) return *known;
+  const FolderChain::Entry entry = chain_.resolve(path);
+  if (entry.kind == FolderChain::Entry::Kind::kFailed)
+    throw open_error("look for", path_of(path), entry.error_number);
+  return entry.kind != FolderChain::Entry::Kind::kNothing || !entry.link.empty();
 }
 
 UniqueFd ModelFolder::open_file(const std::string& name) const {
   require_safe_name(name, path_);
   const std::string path = path_of(name);
-  struct stat info = {};
-  if (::fstatat(fd_->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (means_absent(errno)) {
-      opened_->add_missing({.name = prefix_ + name, .path = path});
-      throw missing(path, "the copy or download of the model may be incomplete");
-    }
-    throw open_error("look for", path, errno);
-  }
-  const bool link = S_ISLNK(info.st_mode);
+  const FolderChain::Entry entry = chain_.resolve(name);
+  require_found(entry, name);
   // The check comes before open(), because opening a device can have side effects.
-  if (!link) require_regular(info.st_mode, path);
-  UniqueFd fd = link ? open_link(name) : UniqueFd(::openat(fd_->get(), name.c_str(), kOpenFlags));
+  require_regular(entry.mode, path);
+  UniqueFd fd(::openat(entry.folder.fd(), entry.name.c_str(), kOpenFlags));
   if (!fd) throw open_error("open", path, errno);
+  struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) throw open_error("look at", path, errno);
   require_regular(info.st_mode, path);
   opened_->add({.name = prefix_ + name, .path = path, .bytes = info.st_size});
@@ -219,6 +235,14 @@ std::string ModelFolder::read_text(const std::string& name, int64_t max_bytes,
   std::string text(static_cast<size_t>(size), '\0');
   pread_all(fd, text, 0, path_of(name));
   opened_->check_content(prefix_ + name, text);
+  if (is_lfs_pointer(text)) {
+    throw refusal({.code = std::string(code),
+                   .what = "the file is a Git LFS pointer",
+                   .where = path_of(name),
+                   .expected = "the content of the file",
+                   .found = std::string(kLfsFound),
+                   .hint = std::string(kLfsHint)});
+  }
   return text;
 }
 
@@ -230,7 +254,7 @@ Json ModelFolder::read_json(const std::string& name, const JsonLimits& limits,
 std::vector<std::string> ModelFolder::list() const {
   std::vector<std::string> names;
   // Opens the directory again, so that calls do not share the position of readdir().
-  const int fd = ::openat(fd_->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = ::openat(chain_.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = fd < 0 ? nullptr : ::fdopendir(fd);
   if (dir == nullptr) {
     const int error = errno;

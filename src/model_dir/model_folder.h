@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "encode/model_directory.h"
 
 #include "base/file.h"
 #include "base/json.h"
+#include "model_dir/folder_chain.h"
 #include "model_dir/opened_files.h"
 
 namespace encode {
@@ -20,9 +22,10 @@ namespace encode {
 bool is_safe_name(std::string_view name);
 
 // A directory and the module folders in it. Names that come from files must pass is_safe_name().
-// Opening a file never blocks, never follows a symbolic link, and refuses everything but regular
-// files. In a snapshot of the Hugging Face cache, <cache>/models--org--name/snapshots/<commit>, a
-// link is followed if its target is below models--org--name.
+// Opening a file never blocks, and refuses everything but regular files. A symbolic link is
+// followed if it stays inside the directory (FolderChain), as in a volume of Kubernetes, where
+// config.json is a link to ..data/config.json. In a snapshot of the Hugging Face cache,
+// <cache>/models--org--name/snapshots/<commit>, it may lead to any place below models--org--name.
 //
 // Every file that is opened is recorded in an OpenedFiles, because every file that is read can
 // change a result. If the OpenedFiles knows the content that the files must have, the folder has no
@@ -36,9 +39,12 @@ class ModelFolder {
   // no such directory, and "model.open" if it cannot be opened.
   static ModelFolder open(const std::string& path, std::shared_ptr<OpenedFiles> opened);
 
-  // Throws Error: "model.name" if the name is not safe, "model.missing" if the folder does not
-  // exist, "model.symlink" if it is a symbolic link.
-  ModelFolder subfolder(const std::string& name) const;
+  // `path` is a name such as "1_Pooling", or several: "extra/2_Dense". Throws Error: "model.name"
+  // if a name is not safe, "model.missing" if the folder does not exist, "model.symlink" if a
+  // symbolic link leads out of the directory.
+  ModelFolder subfolder(const std::string& path) const;
+  // Returns whether the folder exists. Throws as subfolder() does, but not "model.missing".
+  bool has_folder(const std::string& path) const;
 
   // Returns true also for a link without a target, so that open_file() can refuse it. Throws Error
   // "model.name", and "model.open" if the file system does not say whether the name exists.
@@ -61,13 +67,15 @@ class ModelFolder {
   const std::shared_ptr<OpenedFiles>& opened() const { return opened_; }
 
  private:
-  ModelFolder() = default;
-  UniqueFd open_link(const std::string& name) const;
+  ModelFolder(FolderChain chain, std::string path)
+      : chain_(std::move(chain)), path_(std::move(path)) {}
+  bool has_entry(const std::string& path) const;
+  // Throws Error for an entry that is not kFound.
+  void require_found(const FolderChain::Entry& entry, const std::string& name) const;
 
+  FolderChain chain_;
   std::string path_;
-  std::string prefix_;     // "" or "1_Pooling/"
-  std::string link_root_;  // targets of links must be below this directory; empty: no links
-  std::shared_ptr<UniqueFd> fd_;
+  std::string prefix_;  // "" or "1_Pooling/"
   std::shared_ptr<OpenedFiles> opened_;
 };
 

@@ -58,15 +58,33 @@ class Selection {
   }
 
   bool has(const std::string& file) const {
-    const size_t slash = file.find('/');
+    const size_t slash = file.rfind('/');
     if (slash == std::string::npos) return root_.has(file);
     const std::string folder = file.substr(0, slash);
-    return root_.has(folder) && root_.subfolder(folder).has(file.substr(slash + 1));
+    return root_.has_folder(folder) && root_.subfolder(folder).has(file.substr(slash + 1));
   }
 
   bool complete() const {
     return std::all_of(needed_.begin(), needed_.end(),
                        [this](const std::string& file) { return has(file); });
+  }
+
+  // Returns the file with all weights of a folder, or "". The order is that of read_weights().
+  std::string weights_of(const std::string& prefix) const {
+    for (const WeightFormat& format : kWeightFormats) {
+      if (available_.contains(prefix + format.file)) return prefix + format.file;
+    }
+    return "";
+  }
+
+  // Returns the format of the index with the transformer's shards. Returns nullptr if there is a
+  // file that comes before an index, or no index.
+  const WeightFormat* index_format() const {
+    for (const WeightFormat& format : kWeightFormats) {
+      if (available_.contains(prefix_ + format.file)) return nullptr;
+      if (available_.contains(prefix_ + format.index)) return &format;
+    }
+    return nullptr;
   }
 
   // Returns the names in a folder of the repository.
@@ -85,7 +103,7 @@ class Selection {
 
   void add_modules() {
     for (const ModuleEntry& module : read_module_entries(root_)) {
-      if (!module.path.empty()) root_.has(module.path);  // refuses an unsafe name
+      if (!module.path.empty()) root_.has_folder(module.path);  // refuses an unsafe name
       const std::string prefix = module.path.empty() ? "" : module.path + "/";
       if (is_input(module.type)) {
         prefix_ = prefix;
@@ -95,8 +113,7 @@ class Selection {
       if (module.path.empty() || module.type == ModuleType::kUnknown) continue;
       add(prefix, kModuleConfigFile);
       if (!has_weights(module.type)) continue;
-      if (!available_.contains(prefix + kWeightsFile))
-        refuse_no_weights(where(prefix), names(prefix));
+      if (weights_of(prefix).empty()) refuse_no_weights(where(prefix), names(prefix));
       modules_with_weights_.push_back(prefix);
     }
   }
@@ -115,9 +132,10 @@ class Selection {
                              "the name without a suffix such as -GGUF or -onnx",
                      .exit_code = ExitCode::kNoInput});
     }
-    if (!available_.contains(prefix_ + kWeightsFile) &&
-        !available_.contains(prefix_ + kWeightsIndexFile))
+    if (weights_of(prefix_).empty() && (is_static_ || index_format() == nullptr))
       refuse_no_weights(where(prefix_), names(prefix_));
+    if (const WeightFormat* index = index_format(); index != nullptr && !is_static_)
+      add(prefix_, index->index);
     add("", kSettingsFile);
     add(prefix_, kConfigFile);
     add(prefix_, kAdapterFile);  // read_transformer_config() refuses the model because of it
@@ -130,19 +148,18 @@ class Selection {
     const ModelFolder folder =
         prefix_.empty() ? root_ : root_.subfolder(prefix_.substr(0, prefix_.size() - 1));
     if (!is_static_) require_architecture(folder);
-    for (const std::string& prefix : modules_with_weights_) add(prefix, kWeightsFile);
-    if (available_.contains(prefix_ + kWeightsFile)) {
-      add(prefix_, kWeightsFile);
+    for (const std::string& prefix : modules_with_weights_) needed_.insert(weights_of(prefix));
+    const WeightFormat* index = index_format();
+    if (is_static_ || index == nullptr) {
+      needed_.insert(weights_of(prefix_));
       return;
     }
-    add(prefix_, kWeightsIndexFile);
-    if (!complete()) return;
-    for (const std::string& shard : read_shard_names(folder)) {
+    for (const std::string& shard : read_shard_names(folder, *index)) {
       folder.has(shard);  // refuses an unsafe name
       if (!available_.contains(prefix_ + shard)) {
         throw refusal({.code = "model.missing",
                        .what = "the repository does not have a shard that its index names",
-                       .where = folder.path_of(kWeightsIndexFile),
+                       .where = folder.path_of(index->index),
                        .expected = preview(shard),
                        .found = "no such file in the repository",
                        .hint = "choose another revision of the model",

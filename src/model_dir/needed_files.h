@@ -15,9 +15,9 @@ namespace encode {
 // so a caller downloads a model in rounds: while the result names a file that `folder` does not
 // have, download it into `folder` and call again. Three rounds are enough.
 //
-// Never returns weights in another format than safetensors, and returns the weights only when
-// the small files show that encode has the architecture and knows the code that they name, unless
-// `code` is kIgnore. Throws Error:
+// Returns pickled weights only if there are none in safetensors, and no copies in other formats.
+// Returns the weights only when the small files show that encode has the architecture and knows the
+// code that they name, unless `code` is kIgnore. Throws Error:
 //   "model.custom_code" kConfig  there is no recipe for the code of the repository
 //   "model.format"     kConfig   the weights are in another format
 //   "model.missing"    kNoInput  there is no config.json, no weights or not all shards

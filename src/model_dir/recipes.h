@@ -20,7 +20,7 @@ struct CodeRecipe {
   // The model_type of config.json; "" for a tokenizer, which may belong to any model. The recipe
   // applies only if encode has the architecture.
   std::string_view model_type = {};
-  std::string_view name;  // of the recipe: in the log, the manifest and the fingerprint
+  std::string_view name = {};  // of the recipe: in the log, the manifest and the fingerprint
   // True: a token sees the whole text where config.json has no is_causal.
   bool bidirectional = false;
   TokenizerRecipe tokenizer = TokenizerRecipe::kNone;

@@ -19,23 +19,6 @@ namespace {
 
 constexpr int64_t kLengthBytes = 8;
 
-// The dtypes of the format that have whole bytes. Models need F32, F16 and BF16. Tensors that no
-// model reads may have the other dtypes: buffers such as `position_ids` are I64.
-constexpr std::array<std::pair<std::string_view, int64_t>, 14> kDtypes = {{{"F32", 4},
-                                                                           {"F16", 2},
-                                                                           {"BF16", 2},
-                                                                           {"I64", 8},
-                                                                           {"BOOL", 1},
-                                                                           {"U8", 1},
-                                                                           {"I8", 1},
-                                                                           {"F8_E4M3", 1},
-                                                                           {"F8_E5M2", 1},
-                                                                           {"I16", 2},
-                                                                           {"U16", 2},
-                                                                           {"I32", 4},
-                                                                           {"U32", 4},
-                                                                           {"F64", 8}}};
-
 struct HeaderTensor {
   std::string dtype;
   std::vector<int64_t> shape;
@@ -54,6 +37,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   HeaderReader(const std::string& file, std::string_view header) : file_(file), header_(header) {}
 
   std::map<std::string, HeaderTensor> take() { return std::move(tensors_); }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   bool null() override { return unexpected("null"); }
   bool boolean(bool /*value*/) override { return unexpected("a boolean"); }
@@ -75,6 +59,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool string(std::string& value) override {
     if (state_ == State::kMetadata) {
       count_metadata(value.size());
+      metadata_[metadata_key_] = value;
       return true;
     }
     if (state_ != State::kTensor || field_ != "dtype")
@@ -108,6 +93,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     if (state_ == State::kMetadata) {
       count_metadata(key.size());
       if (!fields_.insert(key).second) return duplicate(key);
+      metadata_key_ = key;
       return true;
     }
     if (key != "dtype" && key != "shape" && key != "data_offsets")
@@ -200,6 +186,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::set<std::string> fields_;
   bool seen_metadata_ = false;
   int64_t metadata_bytes_ = 0;
+  std::string metadata_key_;
+  std::map<std::string, std::string> metadata_;
   HeaderTensor* tensor_ = nullptr;
   std::map<std::string, HeaderTensor> tensors_;
 };
@@ -250,6 +238,20 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
                  .hint = "the file is damaged or was made to hide data: download it again"});
 }
 
+// Adds the tensors that share their bytes with another one. save_model() of safetensors leaves them
+// out, and notes in the metadata under which name the bytes are: the word embeddings of a language
+// model can be under the name of its head alone.
+void add_shared_tensors(const std::map<std::string, std::string>& metadata, TensorMap& tensors) {
+  TensorMap shared;
+  for (const auto& [name, kept] : metadata) {
+    const auto found = tensors.find(kept);
+    if (found != tensors.end() && !name.empty() &&
+        static_cast<int64_t>(name.size()) <= kMaxTensorNameBytes)
+      shared.emplace(name, found->second);
+  }
+  tensors.merge(shared);  // a tensor of the file keeps its own bytes
+}
+
 [[noreturn]] void refuse_length(uint64_t length, const std::string& start,
                                 const std::string& file) {
   const bool pointer = start == "version ";  // a Git LFS pointer begins with this word
@@ -264,40 +266,6 @@ void require_tiling(const TensorMap& tensors, int64_t data_begin, int64_t file_b
 }
 
 }  // namespace
-
-int64_t dtype_bytes(std::string_view dtype) {
-  for (const auto& [name, bytes] : kDtypes) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
-}
-
-int64_t checked_bytes(std::span<const int64_t> shape, std::string_view dtype,
-                      const std::string& where) {
-  int64_t bytes = dtype_bytes(dtype);
-  if (bytes == 0) {
-    throw refusal(
-        {.code = "model.dtype",
-         .what = "a tensor has an unknown dtype",
-         .where = where,
-         .expected = "F32, F16 or BF16 (F64, I8 to I64, U8 to U32, BOOL and F8_* only in tensors "
-                     "that the model does not need)",
-         .found = fmt::format("'{}'", preview(dtype)),
-         .hint =
-             "quantized checkpoints are not supported: use one in float32, float16 or bfloat16"});
-  }
-  bool valid = static_cast<int64_t>(shape.size()) <= kMaxRank;
-  for (const int64_t dim : shape) {
-    valid = valid && dim >= 1 && dim <= kMaxDim && !__builtin_mul_overflow(bytes, dim, &bytes);
-  }
-  if (valid) return bytes;
-  throw refusal({.code = "model.shape",
-                 .what = "a tensor has an impossible shape",
-                 .where = where,
-                 .expected = "at most 8 dimensions of 1 to 2^40, together less than 2^63 bytes",
-                 .found = shape_text(shape),
-                 .hint = "the file is damaged or was made to attack its reader: do not use it"});
-}
 
 TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
                                    const std::string& file) {
@@ -346,6 +314,7 @@ TensorMap parse_safetensors_header(std::string_view header, int64_t file_bytes,
   }
   if (tensors.empty()) throw refuse("the safetensors file has no tensor", "no tensor");
   require_tiling(tensors, data_begin, file_bytes);
+  add_shared_tensors(reader.metadata(), tensors);
   return tensors;
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model_dir/hub_cache.h"
+#include "model_dir/late_interaction_modules.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
 #include "model_dir/weighted_modules.h"
@@ -29,15 +31,17 @@ constexpr auto kModuleClasses = std::to_array<ModuleClass>({
     {"LayerNorm", "layer_norm", ModuleType::kLayerNorm},
     {"Normalize", "normalize", ModuleType::kNormalize},
     {"Dropout", "dropout", ModuleType::kDropout},
+    {"MultiVectorMask", "multi_vector_mask", ModuleType::kVectorMask},
 });
 
 // Reads the type strings of sentence-transformers 2 to 6: "<package>.<Class>" or
 // "<package>.<file>.<Class>". Before version 6 the file has the name of the class.
 std::optional<ModuleType> module_type(std::string_view type) {
   if (type == "pylate.models.Dense.Dense") return ModuleType::kTokenDense;
-  static constexpr std::array<std::string_view, 3> kPackages = {
+  static constexpr std::array<std::string_view, 4> kPackages = {
       "sentence_transformers.models.", "sentence_transformers.base.modules.",
-      "sentence_transformers.sentence_transformer.modules."};
+      "sentence_transformers.sentence_transformer.modules.",
+      "sentence_transformers.multi_vector_encoder.modules."};
   for (const std::string_view package : kPackages) {
     if (!type.starts_with(package)) continue;
     const std::string_view rest = type.substr(package.size());
@@ -50,18 +54,6 @@ std::optional<ModuleType> module_type(std::string_view type) {
     }
   }
   return std::nullopt;
-}
-
-Error bad_modules(const ModelFolder& root, std::string what, std::string found) {
-  return refusal({.code = "model.modules",
-                  .what = std::move(what),
-                  .where = root.path_of(kModulesFile),
-                  .expected = "a Transformer, then one Pooling, or a StaticEmbedding; then any "
-                              "number of Dense, LayerNorm, Normalize and Dropout; or the "
-                              "Transformer and the Dense modules of PyLate",
-                  .found = std::move(found),
-                  .hint = "encode it with sentence-transformers, or remove modules.json to use "
-                          "the transformer alone"});
 }
 
 std::vector<PoolingMode> pooling_modes(const Json& config, const JsonFields& fields,
@@ -136,7 +128,7 @@ SentenceModule read_pooling(const ModelFolder& folder) {
 SentenceModule read_normalize(const ModelFolder& root, const std::string& path) {
   // Most directories name a folder that does not exist, because the module had no files before
   // sentence-transformers 5.
-  if (!path.empty() && root.has(path)) {
+  if (!path.empty() && root.has_folder(path)) {
     const ModelFolder folder = root.subfolder(path);
     if (folder.has(kModuleConfigFile)) {
       const Json config = folder.read_json(kModuleConfigFile, kConfigJson, "model.modules");
@@ -156,50 +148,6 @@ SentenceModule mean_of_tokens() {
   module.kind = SentenceModule::Kind::kPooling;
   module.pooling = {PoolingMode::kMean};
   return module;
-}
-
-// Returns the first module of a late-interaction model, which keeps the vectors of all tokens.
-SentenceModule all_tokens() {
-  SentenceModule module;
-  module.kind = SentenceModule::Kind::kPooling;
-  module.pooling = {PoolingMode::kNone};
-  return module;
-}
-
-// True for the entries of a late-interaction model: the first module after the Transformer works on
-// the vectors of tokens, because no Pooling comes before it.
-bool is_late_interaction(const std::vector<ModuleEntry>& entries) {
-  const auto is = [&entries](size_t i, ModuleType type) { return entries[i].type == type; };
-  if (entries.size() < 2 || !is(0, ModuleType::kTransformer)) return false;
-  if (is(1, ModuleType::kTokenDense)) return true;
-  return is(1, ModuleType::kDense) &&
-         std::none_of(entries.begin(), entries.end(),
-                      [](const ModuleEntry& entry) { return entry.type == ModuleType::kPooling; });
-}
-
-// Reads the Dense modules. PyLate leaves out all other modules and scales every vector to length 1
-// at the end. So a Normalize changes nothing as the last module, and is refused in any other place.
-ModuleList read_late_interaction(const ModelFolder& root, const std::vector<ModuleEntry>& entries) {
-  ModuleList list;
-  list.input_folder = entries.front().path;
-  list.is_late_interaction = true;
-  list.modules.push_back(all_tokens());
-  for (size_t i = 1; i < entries.size(); ++i) {
-    const auto& [type, path, code] = entries[i];
-    if (type == ModuleType::kDropout || type == ModuleType::kUnknown) continue;
-    if (type == ModuleType::kNormalize && i + 1 == entries.size()) continue;
-    if (type != ModuleType::kDense && type != ModuleType::kTokenDense) {
-      throw bad_modules(root, "a late-interaction model has a module that is not a Dense",
-                        fmt::format("'{}'", preview(path)));
-    }
-    const bool pylate = type == ModuleType::kTokenDense;
-    list.modules.push_back(read_token_dense(root.subfolder(path), pylate, list.warnings));
-    list.modules.back().path = path;
-  }
-  SentenceModule normalize;
-  normalize.kind = SentenceModule::Kind::kNormalize;
-  list.modules.push_back(std::move(normalize));
-  return list;
 }
 
 void require_order(const ModelFolder& root, const ModuleList& list, bool has_input) {
@@ -258,6 +206,9 @@ class ModuleReader {
       case ModuleType::kTokenDense:
         throw bad_modules(root_, "a Dense of PyLate does not follow the Transformer",
                           fmt::format("'{}'", preview(path)));
+      case ModuleType::kVectorMask:
+        throw bad_modules(root_, "a MultiVectorMask in a model that pools",
+                          fmt::format("'{}'", preview(path)));
       case ModuleType::kLayerNorm:
         list_.modules.push_back(read_layer_norm(root_.subfolder(path)));
         break;
@@ -275,7 +226,33 @@ class ModuleReader {
   bool has_input_ = false;
 };
 
+// Returns a relative path without its empty parts and without ".", which sentence-transformers
+// accepts because it joins paths: "./2_Dense/" becomes "2_Dense". An absolute path stays as it is,
+// and so does "..". Opening such a folder is refused.
+std::string plain_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::string plain;
+  for (const std::string& part : split_path(path)) {
+    if (part.empty() || part == ".") continue;
+    plain += plain.empty() ? part : "/" + part;
+  }
+  return plain;
+}
+
 }  // namespace
+
+Error bad_modules(const ModelFolder& root, std::string what, std::string found) {
+  return refusal({.code = "model.modules",
+                  .what = std::move(what),
+                  .where = root.path_of(kModulesFile),
+                  .expected =
+                      "a Transformer, then one Pooling, or a StaticEmbedding; then any "
+                      "number of Dense, LayerNorm, Normalize and Dropout; or the "
+                      "Transformer, Dense and MultiVectorMask modules of a late-interaction model",
+                  .found = std::move(found),
+                  .hint = "encode it with sentence-transformers, or remove modules.json to use "
+                          "the transformer alone"});
+}
 
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
   const Json json = root.read_json(kModulesFile, kConfigJson, "model.modules");
@@ -294,8 +271,9 @@ std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
     if (!known)
       throw bad_modules(root, fmt::format("module type '{}' is not supported", preview(type)),
                         fmt::format("'{}'", preview(type)));
-    const std::string path = fields.string_or("path", "");
-    entries.push_back({.type = *known, .path = path == "." ? "" : path, .code = code ? type : ""});
+    entries.push_back({.type = *known,
+                       .path = plain_path(fields.string_or("path", "")),
+                       .code = code ? type : ""});
   }
   return entries;
 }

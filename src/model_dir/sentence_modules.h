@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "encode/error.h"
 #include "encode/model_directory.h"
 
 #include "model_dir/model_folder.h"
@@ -23,13 +24,14 @@ enum class ModuleType {
   kLayerNorm,
   kNormalize,
   kDropout,
-  kUnknown,  // a class that is not of sentence-transformers or PyLate; it is left out
+  kVectorMask,  // the MultiVectorMask of sentence-transformers 6
+  kUnknown,     // a class that is not of sentence-transformers or PyLate; it is left out
 };
 
 struct ModuleEntry {
   ModuleType type = ModuleType::kTransformer;
-  // A folder of the model directory that may not exist, or "" for the directory itself, for which
-  // model2vec writes ".". It is not checked.
+  // A folder of the model directory that may not exist ("1_Pooling", "extra/2_Dense"), or "" for
+  // the directory itself. The names are not checked.
   std::string path;
   std::string code;  // the type, if it is a class that the repository brings along, else ""
 };
@@ -41,19 +43,42 @@ struct ModuleEntry {
 // does not support, and what ModelFolder throws.
 std::vector<ModuleEntry> read_module_entries(const ModelFolder& root);
 
+// What a directory with modules.json is a model of.
+enum class SentenceModelKind {
+  kPooled,       // one vector for a text
+  kPyLate,       // late interaction: the documents of a ColBERT of PyLate
+  kMultiVector,  // late interaction: the documents of a MultiVectorEncoder
+};
+
+// What a MultiVectorMask does to documents.
+struct VectorMask {
+  std::vector<std::string> skip_words;
+};
+
 // The modules of a checked modules.json. The first is a Transformer followed by one Pooling, or a
 // StaticEmbedding. Any Dense, LayerNorm and Normalize modules follow, in any order. A
-// late-interaction model of PyLate has a Transformer, then one or more Dense and no Pooling.
+// late-interaction model of PyLate has a Transformer, then one or more Dense and no Pooling. A
+// MultiVectorEncoder has any number of Dense, one MultiVectorMask and perhaps a last Normalize.
 struct ModuleList {
   std::string input_folder;  // of the first module: "" or a name such as "0_Transformer"
   bool is_static = false;    // the first module is a StaticEmbedding
   bool is_late_interaction = false;
+  std::optional<VectorMask> mask;  // only of a MultiVectorEncoder
+
+  SentenceModelKind kind() const {
+    if (mask) return SentenceModelKind::kMultiVector;
+    return is_late_interaction ? SentenceModelKind::kPyLate : SentenceModelKind::kPooled;
+  }
+
   // The modules after the first one. For a StaticEmbedding the list begins with a kPooling, which
-  // takes the mean. For a late-interaction model it begins with a kPooling of the mode kNone and
-  // ends with a kNormalize. The caller fills in the width of these kPooling.
+  // takes the mean. For a late-interaction model it begins with a kPooling of the mode kNone, and
+  // for one of PyLate it ends with a kNormalize. The caller fills in the width of these kPooling.
   std::vector<SentenceModule> modules;
   std::vector<std::string> warnings;
 };
+
+// The Error kConfig "model.modules" for a list of modules that encode does not support.
+Error bad_modules(const ModelFolder& root, std::string what, std::string found);
 
 // Returns nullopt if there is no modules.json. Does not check whether the widths fit; output_dim()
 // does. Throws Error: "model.modules", "model.pooling", "model.dense", "model.layer_norm",

@@ -19,15 +19,23 @@ constexpr int64_t kDocumentLength = 180;
 constexpr std::string_view kPunctuation = R"(!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~)";
 
 void require_embedding_model(const JsonFields& fields, const std::string& where,
-                             bool late_interaction) {
-  const std::string type = fields.string_or("model_type", "SentenceTransformer");
-  if (type == "SentenceTransformer" || (late_interaction && type == "ColBERT")) return;
-  throw refusal({.code = "model.unsupported",
-                 .what = "the model is not an embedding model",
-                 .where = where,
-                 .expected = "SentenceTransformer",
-                 .found = fmt::format("'{}'", preview(type)),
-                 .hint = "encode it with sentence-transformers"});
+                             SentenceModelKind kind) {
+  static constexpr const char* kMultiVector = "MultiVectorEncoder";
+  const bool masked = kind == SentenceModelKind::kMultiVector;
+  const std::string type =
+      fields.string_or("model_type", masked ? kMultiVector : "SentenceTransformer");
+  if (masked ? type == kMultiVector : type == "SentenceTransformer") return;
+  if (kind == SentenceModelKind::kPyLate && type == "ColBERT") return;
+  throw refusal(
+      {.code = "model.unsupported",
+       .what = masked || type == kMultiVector ? "model_type and modules.json do not fit each other"
+                                              : "the model is not an embedding model",
+       .where = where,
+       .expected = masked ? "MultiVectorEncoder, because modules.json has a MultiVectorMask"
+                   : type == kMultiVector ? "a MultiVectorMask in modules.json"
+                                          : "SentenceTransformer",
+       .found = fmt::format("'{}'", preview(type)),
+       .hint = "encode it with sentence-transformers"});
 }
 
 std::map<std::string, std::string> read_prompts(const JsonFields& fields) {
@@ -61,7 +69,9 @@ void read_similarity(const JsonFields& fields, const std::string& where,
   static constexpr std::array<std::string_view, 4> kNames = {"cosine", "dot", "euclidean",
                                                              "manhattan"};
   const std::string name = fields.string_or("similarity_fn_name", settings.similarity);
-  if (settings.late_interaction && name == "MaxSim") return;  // of the cosines of tokens
+  // of the cosines of tokens
+  if (settings.late_interaction && (name == "MaxSim" || name == "maxsim" || name == "meanmaxsim"))
+    return;
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
     settings.similarity = name;
     return;
@@ -98,22 +108,37 @@ void read_pylate_settings(const Json& config, const JsonFields& fields,
   }
 }
 
+// Uses the prompt of MultiVectorEncoder.encode_document(). The settings of PyLate beside it would
+// mean something else there.
+void use_document_prompt(const JsonFields& fields, SentenceSettings& settings) {
+  for (const char* key : {"document_prefix", "query_prefix", "skiplist_words", "document_length"}) {
+    if (fields.has(key))
+      fields.refuse(key, "absent, or a model_type of PyLate (ColBERT)", "a value");
+  }
+  for (const char* name : {"corpus", "passage", "document"}) {
+    if (settings.prompts.contains(name)) settings.default_prompt_name = name;
+  }
+}
+
 }  // namespace
 
-SentenceSettings read_sentence_settings(const ModelFolder& root, bool late_interaction) {
+SentenceSettings read_sentence_settings(const ModelFolder& root, SentenceModelKind kind) {
   SentenceSettings settings;
-  if (late_interaction) use_pylate_defaults(settings);
+  if (kind == SentenceModelKind::kPyLate) use_pylate_defaults(settings);
+  if (kind == SentenceModelKind::kMultiVector)
+    settings.late_interaction.emplace().drops_unknown_words = true;
   if (!root.has(kSettingsFile)) return settings;
   const std::string where = root.path_of(kSettingsFile);
   const Json config = root.read_json(kSettingsFile, kConfigJson, "model.prompts");
   const JsonFields fields(config, where, "model.prompts");
-  require_embedding_model(fields, where, late_interaction);
+  require_embedding_model(fields, where, kind);
   settings.prompts = read_prompts(fields);
   read_default_prompt(fields, settings);
   read_similarity(fields, where, settings);
   if (fields.has("truncate_dim"))
     settings.truncate_dim = fields.integer("truncate_dim", 1, kMaxEmbeddingDim);
-  if (late_interaction) read_pylate_settings(config, fields, settings);
+  if (kind == SentenceModelKind::kPyLate) read_pylate_settings(config, fields, settings);
+  if (kind == SentenceModelKind::kMultiVector) use_document_prompt(fields, settings);
   return settings;
 }
 

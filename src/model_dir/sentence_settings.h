@@ -10,6 +10,7 @@
 #include "encode/late_interaction.h"
 
 #include "model_dir/model_folder.h"
+#include "model_dir/sentence_modules.h"
 
 namespace encode {
 
@@ -21,14 +22,16 @@ struct SentenceSettings {
   std::string similarity = "cosine";               // cosine, dot, euclidean or manhattan
   std::optional<int64_t> truncate_dim;
   std::optional<LateInteraction> late_interaction;
-  int64_t document_length = 0;  // with late_interaction: in tokens, the marker included
+  int64_t document_length =
+      0;  // with late_interaction: in tokens, the marker included; 0: not here
   std::vector<std::string> warnings;
 };
 
 // Returns the defaults if the file does not exist. Throws Error "model.prompts" if the file is
 // malformed, and "model.unsupported" for other kinds of models, such as cross-encoders and sparse
-// encoders. Both are kConfig. Also throws what ModelFolder throws. With `late_interaction`, the
-// settings of PyLate are read too, or its defaults are used.
-SentenceSettings read_sentence_settings(const ModelFolder& root, bool late_interaction);
+// encoders. Both are kConfig. Also throws what ModelFolder throws. For a model of PyLate its
+// settings are read too, or its defaults are used. The default prompt of a MultiVectorEncoder is
+// the one of encode_document().
+SentenceSettings read_sentence_settings(const ModelFolder& root, SentenceModelKind kind);
 
 }  // namespace encode

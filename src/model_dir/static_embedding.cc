@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
-#include "model_dir/weighted_modules.h"
+#include "model_dir/weight_files.h"
 
 namespace encode {
 namespace {
@@ -30,7 +30,7 @@ std::optional<int64_t> stated_truncation(const ModelFolder& folder) {
 
 StaticEmbedding read_static_embedding(const ModelFolder& folder) {
   StaticEmbedding embedding;
-  embedding.tensors = read_module_weights(folder, "StaticEmbedding");
+  embedding.tensors = read_module_weights(folder);
   const auto& tensors = embedding.tensors;
   std::vector<std::string> found;
   for (const auto& [name, info] : tensors) {
@@ -40,15 +40,14 @@ StaticEmbedding read_static_embedding(const ModelFolder& folder) {
                                                             : tensors.find("embeddings");
   const bool fits = tensors.size() == 1 && table != tensors.end() &&
                     table->second.shape.size() == 2 && table->second.shape[0] <= kMaxVocabSize &&
-                    table->second.shape[1] <= kMaxHiddenSize &&
-                    (table->second.dtype == "F32" || table->second.dtype == "F16" ||
-                     table->second.dtype == "BF16");
+                    table->second.shape[1] <= kMaxHiddenSize && is_weight_type(table->second.dtype);
   if (!fits) {
     throw refusal({.code = kCode,
                    .what = "the weights are not those of a StaticEmbedding",
-                   .where = folder.path_of("model.safetensors"),
-                   .expected = "embedding.weight (or embeddings) [tokens, dim] in F32, F16 or "
-                               "BF16, and no other tensor",
+                   .where = folder.path_of(module_weights_file(folder)),
+                   .expected = fmt::format("embedding.weight (or embeddings) [tokens, dim] in {}, "
+                                           "and no other tensor",
+                                           kWeightTypes),
                    .found = fmt::format("{}", fmt::join(found, ", ")).substr(0, 400),
                    .hint = "a model2vec model with token weights, a mapping or 8-bit numbers must "
                            "be saved with sentence-transformers first"});

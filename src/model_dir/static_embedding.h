@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "model_dir/model_folder.h"
-#include "model_dir/safetensors.h"
+#include "model_dir/tensor_types.h"
 
 namespace encode {
 
@@ -17,9 +17,8 @@ struct StaticEmbedding {
   std::optional<int64_t> max_length;
 };
 
-// `folder` has tokenizer.json and model.safetensors. Throws Error "model.static_embedding" if the
-// tensors are not those of this module, "model.format" if the weights are pickled, "model.missing",
-// and what read_safetensors() throws. Also throws what ModelFolder throws.
+// `folder` has tokenizer.json and weights. Throws Error "model.static_embedding" if the
+// tensors are not those of this module, and what read_module_weights() and ModelFolder throw.
 StaticEmbedding read_static_embedding(const ModelFolder& folder);
 
 }  // namespace encode

@@ -4,14 +4,17 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/json.h"
 #include "base/units.h"
+#include "model_dir/architecture_classes.h"
 #include "model_dir/architectures.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
+#include "model_dir/text_config.h"
 
 namespace encode {
 namespace {
@@ -31,8 +34,21 @@ std::string first_key(const JsonFields& fields, const std::array<const char*, N>
   return keys[0];
 }
 
+// The number of positions, 0 if config.json does not limit them. GPT-2 and GPT-J have a name of
+// their own for the field. The fallbacks are the defaults of their classes in transformers.
+int64_t positions_of(const JsonFields& fields, const std::string& model_type) {
+  if (model_type == "gpt2") return fields.integer_or("n_positions", 1024, 1, kMaxPositions);
+  if (model_type == "gptj") return fields.integer_or("n_positions", 2048, 1, kMaxPositions);
+  const int64_t fallback = model_type == "gpt_neo" ? 2048 : 0;
+  // XLNet writes -1 for "no limit", which is 0 here.
+  return std::max<int64_t>(
+      0, fields.integer_or("max_position_embeddings", fallback, -1, kMaxPositions));
+}
+
 int64_t position_limit(const JsonFields& fields, const TransformerConfig& config) {
   if (config.max_position_embeddings == 0) return 0;
+  const std::string type = fields.string_or("position_embedding_type", "absolute");
+  if (type == "alibi" || (type == "rotary" && config.model_type == "esm")) return 0;
   const Architecture* architecture = find_architecture(config.model_type);
   const Positions positions =
       architecture != nullptr ? architecture->positions : Positions::kUnbounded;
@@ -46,8 +62,7 @@ int64_t position_limit(const JsonFields& fields, const TransformerConfig& config
     }
     return limit;
   }
-  if (fields.string_or("position_embedding_type", "absolute") == "alibi") return 0;
-  if (config.model_type == "deberta-v2" && !fields.boolean_or("position_biased_input", true))
+  if (config.model_type.starts_with("deberta") && !fields.boolean_or("position_biased_input", true))
     return 0;
   return positions == Positions::kTable ? config.max_position_embeddings : 0;
 }
@@ -63,6 +78,21 @@ bool is_causal_lm(const JsonFields& fields) {
   return causal_lm && fields.boolean_or("is_causal", true);
 }
 
+// Returns the model_type of the classes in `architectures`, for a config.json that states none.
+std::string type_of_architectures(const JsonFields& fields) {
+  std::set<std::string_view> types;
+  if (!fields.has("architectures")) fields.string("model_type");  // throws, because it is missing
+  const Json& architectures = fields.array("architectures");
+  for (const Json& name : architectures) {
+    types.insert(name.is_string() ? model_type_of_class(name.get_ref<const std::string&>())
+                                  : std::string_view());
+  }
+  if (types.size() == 1 && !types.begin()->empty()) return std::string(*types.begin());
+  fields.refuse("architectures",
+                "classes of one architecture that encode knows, because there is no model_type",
+                preview(architectures.dump()));
+}
+
 Error unsupported(const std::string& key, const std::string& where, std::string expected,
                   const Json& found) {
   return refusal({.code = "model.unsupported",
@@ -74,33 +104,8 @@ Error unsupported(const std::string& key, const std::string& where, std::string 
                           "sentence-transformers"});
 }
 
-// Returns true if the tokenizer lowercases, as in every uncased model. With do_lower_case
-// sentence-transformers adds a Lowercase normalizer before the normalizer of the tokenizer. This
-// changes nothing if the tokenizer lowercases already.
-bool tokenizer_lowercases(const Json& normalizer, int depth = 0) {
-  if (!normalizer.is_object() || depth > 4) return false;
-  const auto type = normalizer.find("type");
-  if (type == normalizer.end() || !type->is_string()) return false;
-  if (*type == "Lowercase") return true;
-  if (*type == "BertNormalizer") return normalizer.value("lowercase", Json(true)) == Json(true);
-  const auto parts = normalizer.find("normalizers");
-  if (*type != "Sequence" || parts == normalizer.end() || !parts->is_array()) return false;
-  return std::any_of(parts->begin(), parts->end(),
-                     [depth](const Json& part) { return tokenizer_lowercases(part, depth + 1); });
-}
-
-void require_lowercase(const ModelFolder& folder, const std::string& where) {
-  if (folder.has("tokenizer.json")) {
-    const Json tokenizer = folder.read_json("tokenizer.json", kTokenizerJson, "model.tokenizer");
-    const auto normalizer = tokenizer.is_object() ? tokenizer.find("normalizer") : tokenizer.end();
-    if (normalizer != tokenizer.end() && tokenizer_lowercases(*normalizer)) return;
-  }
-  throw unsupported("do_lower_case", where,
-                    "false, or true with a tokenizer.json whose normalizer lowercases", true);
-}
-
 // Refuses settings of the Transformer module that have another value than the supported one.
-void require_plain_text_encoder(const Json& config, const std::string& where) {
+void require_plain_text_encoder(const Json& config, const std::string& where, bool multi_vector) {
   const auto require = [&](const char* key, const Json& value) {
     const auto found = config.find(key);
     if (found == config.end() || found->is_null() || *found == value) return;
@@ -110,8 +115,10 @@ void require_plain_text_encoder(const Json& config, const std::string& where) {
   require("module_output_name", "token_embeddings");
   require("processing_kwargs", Json::object());
   require("tokenizer_name_or_path", nullptr);
-  for (const char* key : {"query_length", "document_length", "query_expansion"})
-    require(key, nullptr);
+  // The lengths of queries do not matter for documents.
+  for (const char* key : {"query_length", "document_length", "query_expansion"}) {
+    if (!multi_vector) require(key, nullptr);
+  }
   const auto modalities = config.find("modality_config");
   if (modalities == config.end() || modalities->is_null()) return;
   const Json text = {{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
@@ -168,24 +175,33 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
   const std::string where = folder.path_of(kConfigFile);
   TransformerConfig config;
   config.text = folder.read_text(kConfigFile, kConfigJson.max_bytes, "model.config");
-  const Json json = parse_json(config.text, kConfigJson, where, "model.config");
-  const JsonFields fields(json, where, "model.config");
-  config.model_type = fields.string("model_type");
+  Json json = parse_json(config.text, kConfigJson, where, "model.config");
+  const JsonFields whole(json, where, "model.config");
+  if (!whole.has("model_type")) {
+    json["model_type"] = type_of_architectures(whole);
+    config.warnings.push_back(
+        fmt::format("{} has no model_type: encode takes '{}', because the first of its "
+                    "architectures is {}",
+                    where, json["model_type"].get<std::string>(), json["architectures"][0].dump()));
+    config.text = json.dump();
+  }
+  config.model_type = whole.string("model_type");
+  const JsonFields fields = text_config(whole, config.model_type);
   config.hidden_size = fields.integer(
-      first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd"}), 1, kMaxHiddenSize);
+      first_key(fields, std::array{"hidden_size", "d_model", "dim", "n_embd", "n_embed"}), 1,
+      kMaxHiddenSize);
   config.vocab_size = fields.integer("vocab_size", 1, kMaxVocabSize);
   const std::string layers =
       first_key(fields, std::array{"num_hidden_layers", "num_layers", "n_layers", "n_layer"});
   fields.integer_or(layers, 1, 1, kMaxLayers);
-  // XLNet writes -1 for "no limit", which is 0 here.
-  config.max_position_embeddings =
-      std::max<int64_t>(0, fields.integer_or("max_position_embeddings", 0, -1, kMaxPositions));
+  config.max_position_embeddings = positions_of(fields, config.model_type);
   config.position_limit = position_limit(fields, config);
-  config.causal_lm = is_causal_lm(fields);
+  config.causal_lm = is_causal_lm(whole);
   return config;
 }
 
-std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
+SentenceBertConfig read_sentence_bert_config(const ModelFolder& folder, bool multi_vector) {
+  SentenceBertConfig result;
   for (const char* name : kSentenceConfigFiles) {
     if (!folder.has(name)) continue;
     const Json config = folder.read_json(name, kConfigJson, "model.sentence_bert_config");
@@ -193,13 +209,16 @@ std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder) {
     const JsonFields fields(config, where, "model.sentence_bert_config");
     if (config.empty()) continue;
     require_known_keys(config, where);
-    require_plain_text_encoder(config, where);
+    require_plain_text_encoder(config, where, multi_vector);
     require_harmless_arguments(config, where);
-    if (fields.boolean_or("do_lower_case", false)) require_lowercase(folder, where);
-    if (!fields.has("max_seq_length")) return std::nullopt;
-    return fields.integer("max_seq_length", 1, kMaxPositions);
+    result.do_lower_case = fields.boolean_or("do_lower_case", false);
+    if (fields.has("max_seq_length"))
+      result.max_seq_length = fields.integer("max_seq_length", 1, kMaxPositions);
+    if (fields.has("document_length"))
+      result.document_length = fields.integer("document_length", 1, kMaxPositions);
+    return result;
   }
-  return std::nullopt;
+  return result;
 }
 
 std::optional<int64_t> read_model_max_length(const ModelFolder& folder) {

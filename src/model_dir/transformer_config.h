@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model_dir/model_folder.h"
 
@@ -22,8 +23,9 @@ inline constexpr std::array<const char*, 7> kSentenceConfigFiles = {
     "sentence_xlnet_config.json"};
 
 struct TransformerConfig {
-  std::string text;  // the whole config.json
+  std::string text;  // the whole config.json, to which a missing model_type was added
   std::string model_type;
+  std::vector<std::string> warnings;  // one sentence each, for the user
   int64_t hidden_size = 0;
   int64_t vocab_size = 0;
   int64_t max_position_embeddings = 0;  // 0: config.json does not state it
@@ -31,16 +33,23 @@ struct TransformerConfig {
   bool causal_lm = false;               // the class is ...ForCausalLM, and is_causal is not false
 };
 
-// Throws Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All
+// A config.json without model_type has the one of its `architectures`, if these name one. Throws
+// Error: "model.config", "model.missing", and "model.unsupported" for a PEFT adapter. All
 // are kConfig, except "model.missing" (kNoInput). Also throws what ModelFolder throws.
 TransformerConfig read_transformer_config(const ModelFolder& folder);
 
-// Returns max_seq_length of sentence_bert_config.json. Throws Error "model.unsupported" that names
-// the setting, if a setting would change the result and encode does not implement it. Such settings
-// are lengths of multi-vector models, other tasks and other modalities. Returns nullopt if there is
-// no such file or field. Throws Error "model.sentence_bert_config" if the file is malformed, and
-// what ModelFolder throws.
-std::optional<int64_t> read_sentence_bert_config(const ModelFolder& folder);
+// The settings of sentence_bert_config.json.
+struct SentenceBertConfig {
+  std::optional<int64_t> max_seq_length;
+  std::optional<int64_t> document_length;  // only of a multi-vector model
+  bool do_lower_case = false;
+};
+
+// Throws Error "model.unsupported" that names the setting, if a setting would change the result and
+// encode does not implement it. Such settings are other tasks and other modalities, and lengths of
+// multi-vector models unless `multi_vector`. Returns the defaults if there is no such file. Throws
+// Error "model.sentence_bert_config" if the file is malformed, and what ModelFolder throws.
+SentenceBertConfig read_sentence_bert_config(const ModelFolder& folder, bool multi_vector);
 
 // Returns model_max_length of tokenizer_config.json. Returns nullopt for 1e30, which stands for "no
 // limit". Also returns nullopt if there is no such file or field, or the number is above

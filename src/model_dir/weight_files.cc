@@ -10,85 +10,104 @@
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
+#include "model_dir/safetensors.h"
+#include "model_dir/torch_file/torch_weights.h"
 
 namespace encode {
 namespace {
 
-constexpr const char* kEitherFile = "model.safetensors or model.safetensors.index.json";
+constexpr const char* kAnyFile =
+    "model.safetensors or pytorch_model.bin, or an index of shards of these names";
 
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-Error bad_index(const ModelFolder& folder, std::string what, std::string expected,
-                std::string found) {
-  return refusal({.code = "model.index",
-                  .what = std::move(what),
-                  .where = folder.path_of(kWeightsIndexFile),
-                  .expected = std::move(expected),
-                  .found = std::move(found),
-                  .hint = "download the index and all shards again"});
+TensorMap read_file(const ModelFolder& folder, const std::string& name, bool pickled) {
+  const UniqueFd& fd = folder.open_weights(name);
+  return pickled ? read_torch_weights(fd, folder.path_of(name))
+                 : read_safetensors(fd, folder.path_of(name));
 }
 
-// Returns the weight_map of the index: the shard of each tensor.
-std::map<std::string, std::string> read_weight_map(const ModelFolder& folder) {
-  const Json index = folder.read_json(kWeightsIndexFile, kIndexJson, "model.index");
-  const JsonFields fields(index, folder.path_of(kWeightsIndexFile), "model.index");
-  const Json& weight_map = fields.object("weight_map");
-  std::map<std::string, std::string> shard_of;
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : weight_map.items()) {
-    if (!shard.is_string()) {
-      throw bad_index(folder, "a shard's name is not a string", "a file name",
-                      preview(shard.dump()));
-    }
-    shard_of[tensor] = shard.get<std::string>();
-    shards.insert(shard_of[tensor]);
-    if (static_cast<int64_t>(shards.size()) > kMaxShards) {
-      throw bad_index(folder, "too many shards", fmt::format("at most {}", kMaxShards),
-                      fmt::format("more than {}", kMaxShards));
-    }
-  }
-  if (shard_of.empty() || static_cast<int64_t>(shard_of.size()) > kMaxTensors) {
-    throw bad_index(folder, "too few or too many tensors", fmt::format("1 to {}", kMaxTensors),
-                    fmt::to_string(shard_of.size()));
-  }
-  return shard_of;
-}
-
-TensorMap read_shards(const ModelFolder& folder) {
-  const std::map<std::string, std::string> shard_of = read_weight_map(folder);
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : shard_of) shards.insert(shard);
-  TensorMap tensors;
-  for (const std::string& shard : shards) {
-    for (auto& [name, info] : read_safetensors(folder.open_weights(shard), folder.path_of(shard))) {
-      const auto listed = shard_of.find(name);
-      if (listed == shard_of.end() || listed->second != shard) {
-        throw bad_index(
-            folder,
-            fmt::format("shard '{}' has a tensor that the index does not place there", shard),
-            fmt::format("tensor '{}' in weight_map as '{}'", preview(name), shard),
-            listed == shard_of.end() ? "not listed" : fmt::format("'{}'", preview(listed->second)));
+// The index of the shards of a transformer.
+class ShardIndex {
+ public:
+  ShardIndex(const ModelFolder& folder, const WeightFormat& format)
+      : folder_(folder), format_(format) {
+    const std::string where = folder.path_of(format.index);
+    const Json index = folder.read_json(format.index, kIndexJson, "model.index");
+    const JsonFields fields(index, where, "model.index");
+    for (const auto& [tensor, shard] : fields.object("weight_map").items()) {
+      if (!shard.is_string())
+        throw bad("a shard's name is not a string", "a file name", preview(shard.dump()));
+      shard_of_[tensor] = shard.get<std::string>();
+      if (!is_head(tensor)) shards_.insert(shard_of_[tensor]);
+      if (static_cast<int64_t>(shards_.size()) > kMaxShards) {
+        throw bad("too many shards", fmt::format("at most {}", kMaxShards),
+                  fmt::format("more than {}", kMaxShards));
       }
-      tensors[name] = std::move(info);
+    }
+    if (shards_.empty() || static_cast<int64_t>(shard_of_.size()) > kMaxTensors) {
+      throw bad("too few or too many tensors", fmt::format("1 to {}", kMaxTensors),
+                fmt::to_string(shard_of_.size()));
     }
   }
-  for (const auto& [name, shard] : shard_of) {
-    if (tensors.count(name) == 0) {
-      throw bad_index(folder, "a tensor is not in the shard that the index names",
-                      fmt::format("tensor '{}' in '{}'", preview(name), shard), "no such tensor");
+
+  // The shards that are read: those with a tensor that is not one of a head.
+  const std::set<std::string>& shards() const { return shards_; }
+
+  TensorMap read() const {
+    TensorMap tensors;
+    for (const std::string& shard : shards_) {
+      for (auto& [name, info] : read_file(folder_, shard, format_.pickled)) {
+        require_listed(name, shard);
+        tensors[name] = std::move(info);
+      }
     }
+    for (const auto& [name, shard] : shard_of_) {
+      if (!tensors.contains(name) && shards_.contains(shard)) {
+        throw bad("a tensor is not in the shard that the index names",
+                  fmt::format("tensor '{}' in '{}'", preview(name), shard), "no such tensor");
+      }
+    }
+    return tensors;
   }
-  return tensors;
-}
+
+ private:
+  // The head of a language model, which no embedding needs. In large models it can fill a shard.
+  static bool is_head(std::string_view tensor) {
+    return tensor.starts_with("lm_head.") || tensor.find(".lm_head.") != std::string_view::npos;
+  }
+
+  void require_listed(const std::string& name, const std::string& shard) const {
+    const auto listed = shard_of_.find(name);
+    if (listed != shard_of_.end() && listed->second == shard) return;
+    throw bad(
+        fmt::format("shard '{}' has a tensor that the index does not place there", shard),
+        fmt::format("tensor '{}' in weight_map as '{}'", preview(name), shard),
+        listed == shard_of_.end() ? "not listed" : fmt::format("'{}'", preview(listed->second)));
+  }
+
+  Error bad(std::string what, std::string expected, std::string found) const {
+    return refusal({.code = "model.index",
+                    .what = std::move(what),
+                    .where = folder_.path_of(format_.index),
+                    .expected = std::move(expected),
+                    .found = std::move(found),
+                    .hint = "download the index and all shards again"});
+  }
+
+  const ModelFolder& folder_;
+  const WeightFormat& format_;
+  std::map<std::string, std::string> shard_of_;
+  std::set<std::string> shards_;
+};
 
 }  // namespace
 
 void refuse_no_weights(const std::string& where, const std::vector<std::string>& names) {
-  static constexpr std::array<std::string_view, 10> kOther = {
-      ".bin", ".pt",      ".pth",  ".pkl",  ".ckpt",
-      ".h5",  ".msgpack", ".gguf", ".onnx", ".bin.index.json"};
+  static constexpr std::array<std::string_view, 9> kOther = {
+      ".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack", ".gguf", ".onnx"};
   std::vector<std::string> others;
   for (const std::string& name : names) {
     if (std::any_of(kOther.begin(), kOther.end(), [&](auto end) { return ends_with(name, end); }))
@@ -99,13 +118,12 @@ void refuse_no_weights(const std::string& where, const std::vector<std::string>&
     const size_t more = others.size() - std::min(others.size(), kShown);
     others.resize(others.size() - more);
     throw refusal({.code = "model.format",
-                   .what = "the weights are not in the safetensors format",
+                   .what = "the weights are in a format that encode does not read",
                    .where = where,
-                   .expected = kEitherFile,
+                   .expected = kAnyFile,
                    .found = fmt::format("{}{}", fmt::join(others, ", "),
                                         more > 0 ? fmt::format(" and {} more", more) : ""),
-                   .hint = "pickle files can run code and are never opened. Convert once, with a "
-                           "copy you trust:\n"
+                   .hint = "convert once, with a copy you trust:\n"
                            "python -c \"from transformers import AutoModel; "
                            "AutoModel.from_pretrained('DIR').save_pretrained('NEW_DIR')\"\n"
                            "and copy the tokenizer files and module folders beside it"});
@@ -113,22 +131,33 @@ void refuse_no_weights(const std::string& where, const std::vector<std::string>&
   throw refusal({.code = "model.missing",
                  .what = "the model has no weights",
                  .where = where,
-                 .expected = kEitherFile,
-                 .found = "neither",
+                 .expected = kAnyFile,
+                 .found = "none of them",
                  .hint = "download or copy the model again, in full",
                  .exit_code = ExitCode::kNoInput});
 }
 
-std::set<std::string> read_shard_names(const ModelFolder& folder) {
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : read_weight_map(folder)) shards.insert(shard);
-  return shards;
+std::string module_weights_file(const ModelFolder& folder) {
+  const auto* const found =
+      std::find_if(kWeightFormats.begin(), kWeightFormats.end(),
+                   [&](const WeightFormat& format) { return folder.has(format.file); });
+  return found != kWeightFormats.end() ? found->file : kWeightsFile;
+}
+
+TensorMap read_module_weights(const ModelFolder& folder) {
+  const std::string name = module_weights_file(folder);
+  return read_file(folder, name, name == kPickledWeightsFile);
+}
+
+std::set<std::string> read_shard_names(const ModelFolder& folder, const WeightFormat& format) {
+  return ShardIndex(folder, format).shards();
 }
 
 TensorMap read_weights(const ModelFolder& folder) {
-  if (folder.has(kWeightsFile))
-    return read_safetensors(folder.open_weights(kWeightsFile), folder.path_of(kWeightsFile));
-  if (folder.has(kWeightsIndexFile)) return read_shards(folder);
+  for (const WeightFormat& format : kWeightFormats) {
+    if (folder.has(format.file)) return read_file(folder, format.file, format.pickled);
+    if (folder.has(format.index)) return ShardIndex(folder, format).read();
+  }
   refuse_no_weights(folder.path(), folder.list());
 }
 

@@ -48,17 +48,16 @@ void require_tensors(const TensorMap& tensors, const Shapes& expected, const std
   bool floating = true;
   for (const auto& [name, info] : tensors) {
     found[name] = info.shape;
-    floating = floating && (info.dtype == "F32" || info.dtype == "F16" || info.dtype == "BF16");
+    floating = floating && is_weight_type(info.dtype);
   }
   if (found == expected && floating) return;
-  throw refusal(
-      {.code = code,
-       .what = floating ? "the weights of a module do not fit its config.json"
-                        : "the weights of a module are not floating point",
-       .where = where,
-       .expected = fmt::format("{} in F32, F16 or BF16", text(expected)),
-       .found = text(found).substr(0, 400),
-       .hint = "download this folder again: its config.json and model.safetensors do not fit"});
+  throw refusal({.code = code,
+                 .what = floating ? "the weights of a module do not fit its config.json"
+                                  : "the weights of a module are not floating point",
+                 .where = where,
+                 .expected = fmt::format("{} in {}", text(expected), kWeightTypes),
+                 .found = text(found).substr(0, 400),
+                 .hint = "download this folder again: its config.json and its weights do not fit"});
 }
 
 void warn_of_unknown_keys(const Json& config, const std::string& where,
@@ -120,12 +119,13 @@ SentenceModule read_dense_with(const DenseDefaults& defaults, const ModelFolder&
   module.activation = dense_activation(fields, defaults.activation_function);
   require_features(fields, where, defaults.features);
   warn_of_unknown_keys(config, where, warnings);
-  module.tensors = read_module_weights(folder, "Dense");
+  module.tensors = read_module_weights(folder);
   Shapes expected = {{"linear.weight", {module.out_features, module.in_features}}};
   if (module.bias) expected["linear.bias"] = {module.out_features};
   if (module.residual && module.in_features != module.out_features)
     expected["residual.weight"] = {module.out_features, module.in_features};
-  require_tensors(module.tensors, expected, kDenseCode, folder.path_of(kWeightsFile));
+  require_tensors(module.tensors, expected, kDenseCode,
+                  folder.path_of(module_weights_file(folder)));
   return module;
 }
 
@@ -133,22 +133,6 @@ SentenceModule read_dense_with(const DenseDefaults& defaults, const ModelFolder&
 
 void require_sentence_embedding(const JsonFields& fields, const std::string& where) {
   require_features(fields, where, kSentenceEmbedding);
-}
-
-TensorMap read_module_weights(const ModelFolder& folder, std::string_view module) {
-  if (!folder.has(kWeightsFile) && folder.has("pytorch_model.bin")) {
-    throw refusal({.code = "model.format",
-                   .what = fmt::format(
-                       "the weights of a {} module are not in the safetensors format", module),
-                   .where = folder.path(),
-                   .expected = kWeightsFile,
-                   .found = "pytorch_model.bin",
-                   .hint = "pickle files can run code and are never opened. Convert once, with a "
-                           "copy you trust:\n"
-                           "python -c \"from sentence_transformers import SentenceTransformer; "
-                           "SentenceTransformer('DIR').save('NEW_DIR')\""});
-  }
-  return read_safetensors(folder.open_weights(kWeightsFile), folder.path_of(kWeightsFile));
 }
 
 SentenceModule read_dense(const ModelFolder& folder, std::vector<std::string>& warnings) {
@@ -167,10 +151,10 @@ SentenceModule read_layer_norm(const ModelFolder& folder) {
   SentenceModule module;
   module.kind = SentenceModule::Kind::kLayerNorm;
   module.in_features = fields.integer("dimension", 1, kMaxEmbeddingDim);
-  module.tensors = read_module_weights(folder, "LayerNorm");
+  module.tensors = read_module_weights(folder);
   require_tensors(module.tensors,
                   {{"norm.weight", {module.in_features}}, {"norm.bias", {module.in_features}}},
-                  kCode, folder.path_of(kWeightsFile));
+                  kCode, folder.path_of(module_weights_file(folder)));
   return module;
 }
 

@@ -2,19 +2,16 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "encode/model_directory.h"
 
 #include "model_dir/model_folder.h"
-#include "model_dir/safetensors.h"
 
 namespace encode {
 
 // Throws Error:
 //   "model.dense"         if config.json is malformed, or the weights do not fit it
-//   "model.format"        if the weights are pickled
 //   "model.unsupported"   if the module works on token vectors
 // All are kConfig. Also throws what read_module_weights() throws. Appends a sentence to `warnings`
 // if config.json has keys that encode does not know.
@@ -25,11 +22,6 @@ SentenceModule read_token_dense(const ModelFolder& folder, bool pylate,
                                 std::vector<std::string>& warnings);
 // Throws the errors of read_dense(), with "model.layer_norm" instead of "model.dense".
 SentenceModule read_layer_norm(const ModelFolder& folder);
-
-// Returns the tensors of a module's model.safetensors. `module` is the class, such as "Dense".
-// Throws Error "model.format" if the weights are pickled, "model.missing", and what ModelFolder and
-// read_safetensors() throw.
-TensorMap read_module_weights(const ModelFolder& folder, std::string_view module);
 
 // Throws Error "model.unsupported" if the input or the output of a module is not the pooled
 // embedding, as in multi-vector models.

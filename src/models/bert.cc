@@ -9,11 +9,20 @@
 //   ALBERT       Lan et al. 2020. The embeddings have their own width, and a few layers are used
 //                repeatedly.
 //   MPNet        Song et al. 2020. Positions as in RoBERTa, no segments, and a bias on the scores.
+//   ERNIE        Sun et al. 2021. With use_task_id, every token also gets the vector of task 0.
+//   RemBERT      Chung et al. 2021. The embeddings have their own width, as in ALBERT.
+//   Longformer   Beltagy et al. 2020. Positions as in RoBERTa. A token sees attention_window / 2
+//                tokens to either side. No token has global attention, because the reference gives
+//                it only to the tokens of a global_attention_mask, and AutoModel and
+//                sentence-transformers pass none.
 //
 // The checkpoints also differ in the names of their tensors. References: modeling_bert.py,
-// modeling_roberta.py, modeling_distilbert.py, modeling_electra.py, modeling_albert.py and
-// modeling_mpnet.py of Hugging Face transformers.
+// modeling_roberta.py, modeling_distilbert.py, modeling_electra.py, modeling_albert.py,
+// modeling_mpnet.py, modeling_ernie.py, modeling_rembert.py and modeling_longformer.py of Hugging
+// Face transformers.
 #include <fmt/format.h>
+
+#include "encode/error.h"
 
 #include "base/units.h"
 #include "model_dir/limits.h"
@@ -50,8 +59,9 @@ struct BertLayer {
 
 struct Parts {
   BertEmbeddings embeddings;
-  std::optional<Linear> project = {};              // ELECTRA, ALBERT
+  std::optional<Linear> project = {};              // ELECTRA, ALBERT, RemBERT
   std::optional<RelativePositions> relative = {};  // MPNet
+  std::vector<int64_t> reach = {};  // Longformer: the tokens that a layer sees to either side
   std::vector<BertLayer> layers;
 };
 
@@ -67,12 +77,23 @@ class Bert : public Model {
   at::Tensor forward(const PackedInput& batch) const override {
     at::Tensor x = parts_.embeddings(batch);
     if (parts_.project) x = (*parts_.project)(x);
+    if (!parts_.reach.empty()) return local_layers(x, batch);
     if (!parts_.relative) return run_layers(parts_.layers, LinearInput(x), {.batch = batch}).rows;
     const RelativePositions relative = for_batch(*parts_.relative, batch, x);
     return run_layers(parts_.layers, LinearInput(x), {.batch = batch, .relative = &relative}).rows;
   }
 
  private:
+  at::Tensor local_layers(const at::Tensor& x, const PackedInput& batch) const {
+    return run_layers(parts_.layers, LinearInput(x),
+                      [&](size_t layer) {
+                        const int64_t reach = parts_.reach[layer];
+                        return LayerContext{.batch = batch,
+                                            .window = {.left = reach, .right = reach}};
+                      })
+        .rows;
+  }
+
   Parts parts_;
 };
 
@@ -162,6 +183,42 @@ std::vector<BertLayer> load_albert_layers(const ModuleLoader& encoder, const Enc
   return layers;
 }
 
+// The window of each layer. attention_window is one number or a list with one for each layer.
+std::vector<int64_t> attention_windows(const JsonFields& json, int64_t layers) {
+  constexpr int64_t kDefault = 512;  // of LongformerConfig
+  const Json* list = nullptr;
+  try {
+    if (json.has("attention_window")) list = &json.array("attention_window");
+  } catch (const Error&) {
+    list = nullptr;
+  }
+  if (list == nullptr) {
+    const int64_t window = json.integer_or("attention_window", kDefault, 2, kMaxWindowTokens);
+    return std::vector<int64_t>(static_cast<size_t>(layers), window);
+  }
+  std::vector<int64_t> windows;
+  for (const Json& window : *list)
+    windows.push_back(window.is_number_integer() ? window.get<int64_t>() : 0);
+  if (static_cast<int64_t>(windows.size()) != layers) {
+    json.refuse("attention_window", fmt::format("{} numbers, one for each layer", layers),
+                fmt::format("{} numbers", windows.size()));
+  }
+  return windows;
+}
+
+// Half of each window. The reference refuses odd numbers, too.
+std::vector<int64_t> attention_reach(const JsonFields& json, int64_t layers) {
+  std::vector<int64_t> reach;
+  for (const int64_t window : attention_windows(json, layers)) {
+    if (window < 2 || window > kMaxWindowTokens || window % 2 != 0) {
+      json.refuse("attention_window", fmt::format("even numbers from 2 to {}", kMaxWindowTokens),
+                  fmt::to_string(window));
+    }
+    reach.push_back(window / 2);
+  }
+  return reach;
+}
+
 // The scope of the tensors. `prefix` is the prefix of checkpoints that have a head, such as
 // "bert.".
 ModuleLoader load_root(const ModelSource& source, const char* prefix) {
@@ -197,8 +254,15 @@ void require_absolute_positions(const JsonFields& config) {
     config.refuse("position_embedding_type", "absolute", fmt::format("'{}'", preview(type)));
 }
 
+// The rows of ERNIE's table of tasks, or 0 without use_task_id. The default is ErnieConfig's.
+int64_t task_types_of(const JsonFields& config) {
+  if (!config.boolean_or("use_task_id", false)) return 0;
+  return config.integer_or("task_type_vocab_size", 3, 1, kMaxTokenTypes);
+}
+
 Dim embedding_size(const JsonFields& config) {
-  return {"embedding_size", config.integer("embedding_size", 1, kMaxHiddenSize)};
+  // The default of AlbertConfig and ElectraConfig in transformers.
+  return {"embedding_size", config.integer_or("embedding_size", 128, 1, kMaxHiddenSize)};
 }
 
 }  // namespace
@@ -254,7 +318,8 @@ std::unique_ptr<Model> load_electra(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_albert(const ModelSource& source) {
-  const EncoderConfig config(source.config);
+  // The default of AlbertConfig in transformers.
+  const EncoderConfig config(source.config, {.hidden_act = Activation::kGeluTanh});
   const ModuleLoader root = load_root(source, "albert.");
   const Dim width = embedding_size(source.config);
   Parts parts = {
@@ -264,6 +329,36 @@ std::unique_ptr<Model> load_albert(const ModelSource& source) {
   return finish(
       source, std::move(parts),
       {"pooler.*", "albert.pooler.*", "predictions.*", "sop_classifier.*", "position_ids"});
+}
+
+std::unique_ptr<Model> load_ernie(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "ernie.");
+  Parts parts = {
+      .embeddings = {root.scope("embeddings"),
+                     config,
+                     {.width = config.hidden(), .task_types = task_types_of(source.config)}},
+      .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer, config,
+                            kBertNames)};
+  return finish(source, std::move(parts), pretraining_heads("ernie."));
+}
+
+std::unique_ptr<Model> load_longformer(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "longformer.");
+  const int64_t padding = padding_token_of(source.config);
+  Parts parts = {.embeddings = {root.scope("embeddings"),
+                                config,
+                                {.width = config.hidden(), .padding_token = padding}},
+                 .reach = attention_reach(source.config, config.num_hidden_layers),
+                 .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer,
+                                       config, kBertNames)};
+  std::vector<std::string> leftovers = pretraining_heads("longformer.");
+  for (const char* name : {"query", "key", "value"}) {
+    for (const char* part : {"weight", "bias"})
+      leftovers.push_back(fmt::format("attention.self.{}_global.{}", name, part));
+  }
+  return finish(source, std::move(parts), leftovers);
 }
 
 std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
@@ -285,6 +380,19 @@ std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
                             kMpNetNames)};
   return finish(source, std::move(parts),
                 {"pooler.*", "mpnet.pooler.*", "lm_head.*", "position_ids"});
+}
+
+std::unique_ptr<Model> load_rembert(const ModelSource& source) {
+  const EncoderConfig config(source.config);
+  const ModuleLoader root = load_root(source, "rembert.");
+  const Dim width = {"input_embedding_size",
+                     source.config.integer_or("input_embedding_size", 256, 1, kMaxHiddenSize)};
+  Parts parts = {
+      .embeddings = {root.scope("embeddings"), config, {.width = width}},
+      .project = root.linear("encoder.embedding_hidden_mapping_in", config.hidden(), width),
+      .layers = root.layers("encoder.layer.", config.num_hidden_layers, load_bert_layer, config,
+                            kBertNames)};
+  return finish(source, std::move(parts), pretraining_heads("rembert."));
 }
 
 }  // namespace encode

@@ -24,6 +24,12 @@ BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConf
                           options.width)
                    .select(0, 0);
   }
+  if (options.task_types > 0) {
+    segment_ = segment_.add(embeddings
+                                .table("task_type_embeddings",
+                                       {"task_type_vocab_size", options.task_types}, options.width)
+                                .select(0, 0));
+  }
   if (options.norm)
     norm_ = embeddings.layer_norm("LayerNorm", options.width, config.layer_norm_eps);
 }

@@ -17,7 +17,8 @@ struct BertEmbeddingsOptions {
   bool positions = true;                      // add a learned vector for each position
   std::optional<int64_t> padding_token = {};  // if set, see positions_after_padding()
   bool segments = true;                       // add the vector of segment 0 to every token
-  bool norm = true;                           // normalize the sum with a LayerNorm
+  int64_t task_types = 0;  // if above 0, add the vector of task 0; the rows of the table of tasks
+  bool norm = true;        // normalize the sum with a LayerNorm
 };
 
 // Immutable. Any number of threads may call it.

@@ -69,11 +69,11 @@ double yarn_attention_factor(const JsonFields& rope, double factor) {
                                           : magnitude(1);
 }
 
-void read_scaling(const JsonFields& rope, RopeParameters& out) {
+void read_scaling(const JsonFields& rope, bool partial, RopeParameters& out) {
   const std::string key = rope.has("rope_type") ? "rope_type" : "type";
   out.type = look_up(kRopeTypes, rope, key, rope.string_or(key, "default"));
   const double rotated = rope.number_or("partial_rotary_factor", 1, 0, 1);
-  if (rotated != 1)
+  if (rotated != 1 && !partial)
     rope.refuse("partial_rotary_factor", "1: whole heads are rotated", fmt::to_string(rotated));
   if (out.type == RopeType::kDefault) return;
   out.factor = rope.number("factor", kMinScaling, kMaxScaling);
@@ -92,6 +92,11 @@ void read_scaling(const JsonFields& rope, RopeParameters& out) {
 
 }  // namespace
 
+bool states_null(const Json& document, const std::string& key) {
+  const auto found = document.find(key);
+  return found != document.end() && found->is_null();
+}
+
 Activation parse_activation(const JsonFields& config, const std::string& key) {
   return look_up(kActivations, config, key, config.string(key));
 }
@@ -101,7 +106,7 @@ Activation parse_activation_or(const JsonFields& config, const std::string& key,
   return config.has(key) ? parse_activation(config, key) : fallback;
 }
 
-EncoderConfig::EncoderConfig(const JsonFields& json)
+EncoderConfig::EncoderConfig(const JsonFields& json, const EncoderDefaults& defaults)
     : hidden_size(
           json.integer(first_key(json, {"hidden_size", "dim", "n_embd"}), 1, kMaxHiddenSize)),
       num_hidden_layers(json.integer(first_key(json, {"num_hidden_layers", "n_layers", "n_layer"}),
@@ -112,13 +117,14 @@ EncoderConfig::EncoderConfig(const JsonFields& json)
           json.integer(first_key(json, {"intermediate_size", "hidden_dim", "n_inner"}), 1,
                        kMaxIntermediateSize)),
       vocab_size(json.integer("vocab_size", 1, kMaxVocabSize)),
-      type_vocab_size(json.integer_or("type_vocab_size", 2, 0, kMaxTokenTypes)),
+      type_vocab_size(
+          json.integer_or("type_vocab_size", defaults.type_vocab_size, 0, kMaxTokenTypes)),
       max_position_embeddings(json.integer_or("max_position_embeddings", 0, -1, kMaxPositions)),
       layer_norm_eps(
           json.number_or(first_key(json, {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}),
-                         1e-12, kMinNormEps, kMaxNormEps)),
+                         defaults.layer_norm_eps, kMinNormEps, kMaxNormEps)),
       hidden_act(parse_activation_or(json, first_key(json, {"hidden_act", "activation"}),
-                                     Activation::kGelu)) {
+                                     defaults.hidden_act)) {
   if (hidden_size % num_attention_heads != 0) {
     json.refuse("num_attention_heads", fmt::format("a divisor of hidden_size {}", hidden_size),
                 fmt::to_string(num_attention_heads));
@@ -142,8 +148,27 @@ RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query) {
                        nested ? fmt::format("{}.{}", where, query.layer_type) : where,
                        "model.config");
   out.theta = own.number_or("rope_theta", out.theta, 1, kMaxRopeTheta);
-  read_scaling(own, out);
+  read_scaling(own, query.partial, out);
   return out;
+}
+
+int64_t rotated_width(const JsonFields& config, int64_t head_dim, const RotatedPart& part) {
+  const auto read = [&](const JsonFields& fields, const std::string& key, double fallback) {
+    const double factor = fields.number_or(key, fallback, 0, 1);
+    const auto width = static_cast<int64_t>(static_cast<double>(head_dim) * factor);
+    if (width < 2 || width % 2 != 0) {
+      fields.refuse(key, fmt::format("an even part of head_dim {}", head_dim),
+                    fmt::format("{}, which is {} elements", factor, width));
+    }
+    return width;
+  };
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    if (!config.has(key)) continue;
+    const JsonFields rope(config.object(key), fmt::format("config.json: {}", key), "model.config");
+    if (rope.has("partial_rotary_factor"))
+      return read(rope, "partial_rotary_factor", part.fallback);
+  }
+  return read(config, part.key, part.fallback);
 }
 
 std::vector<bool> sliding_layers(const JsonFields& config, int64_t num_hidden_layers,

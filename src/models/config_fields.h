@@ -13,6 +13,10 @@
 
 namespace encode {
 
+// Returns true if the field is present and null. For a few fields this is another value than the
+// default of a missing field.
+bool states_null(const Json& document, const std::string& key);
+
 // Returns the activation that field `key` names in the spelling of Hugging Face. "gelu" and
 // "gelu_python" are the exact form with erf (kGelu). "gelu_new", "gelu_fast" and
 // "gelu_pytorch_tanh" are its tanh approximation (kGeluTanh). Throws Error "model.config" with the
@@ -21,6 +25,14 @@ Activation parse_activation(const JsonFields& config, const std::string& key);
 // Does what parse_activation() does, but returns `fallback` if config.json does not have the field.
 Activation parse_activation_or(const JsonFields& config, const std::string& key,
                                Activation fallback);
+
+// What a field of EncoderConfig is if config.json does not have it. The values are those of
+// BertConfig in transformers; an architecture with another class has other ones.
+struct EncoderDefaults {
+  int64_t type_vocab_size = 2;
+  double layer_norm_eps = 1e-12;
+  Activation hidden_act = Activation::kGelu;
+};
 
 // The fields of config.json for an encoder. Some architectures have other names for these fields:
 // "dim" and "n_embd" are read as hidden_size. Throws Error "model.config" in these cases:
@@ -33,12 +45,12 @@ struct EncoderConfig {
   int64_t num_attention_heads;
   int64_t intermediate_size;
   int64_t vocab_size;
-  int64_t type_vocab_size;          // default 2, as in BertConfig in transformers
+  int64_t type_vocab_size;
   int64_t max_position_embeddings;  // default 0
   double layer_norm_eps;
   Activation hidden_act;
 
-  explicit EncoderConfig(const JsonFields& json);
+  explicit EncoderConfig(const JsonFields& json, const EncoderDefaults& defaults = {});
 
   AttentionShape attention() const {
     return AttentionShape::multi_head(hidden_size, num_attention_heads);
@@ -49,7 +61,8 @@ struct EncoderConfig {
 
 // The arguments of parse_rope(). The defaults are those of LlamaConfig in transformers.
 struct RopeQuery {
-  int64_t head_dim;  // the width of the rotated part of a head; must be even
+  int64_t head_dim;      // the width of the rotated part of a head; must be even
+  bool partial = false;  // head_dim is the result of rotated_width()
   double default_theta = 10000;
   std::string layer_type = {};             // a key of rope_parameters, such as "full_attention"
   std::string theta_key = "rope_theta";    // the field of the base in transformers 4
@@ -61,6 +74,16 @@ struct RopeQuery {
 //   transformers 4   rope_theta and rope_scaling
 // Throws Error "model.config" if rope_type is unknown or a number is out of range.
 RopeParameters parse_rope(const JsonFields& config, const RopeQuery& query);
+
+// Returns the width of the rotated part of a head of `head_dim` elements (GPT-NeoX, Phi): head_dim
+// x partial_rotary_factor of rope_parameters (transformers 5), or head_dim x `key` of config.json
+// (transformers 4), or head_dim x `fallback`, rounded down. Throws Error "model.config" if the
+// width is odd or 0.
+struct RotatedPart {
+  std::string key;  // "rotary_pct", "partial_rotary_factor"
+  double fallback;
+};
+int64_t rotated_width(const JsonFields& config, int64_t head_dim, const RotatedPart& part);
 
 // Returns one entry for each layer: true if the attention of the layer has a sliding window. The
 // field layer_types decides. If config.json does not have this field, otherwise(layer) decides; it

@@ -1,5 +1,6 @@
-// DeBERTa-v2 and DeBERTa-v3 (He et al. 2021), which are BERT with disentangled attention.
-// Reference: modeling_deberta_v2.py of Hugging Face transformers.
+// DeBERTa, DeBERTa-v2 and DeBERTa-v3 (He et al. 2021), which are BERT with disentangled attention.
+// The first version has one tensor for queries, keys and values, and a bucket for each distance.
+// References: modeling_deberta.py and modeling_deberta_v2.py of Hugging Face transformers.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "encode/error.h"
 
@@ -26,18 +28,18 @@ struct DebertaConfig {
   bool share_att_key;        // positions use the projections of the content
   bool position_biased_input;
   bool normalize_positions;
-  int64_t span;          // half the number of rows in the table of relative positions
+  bool fused_projections = false;  // the first version: in_proj, q_bias and v_bias
+  int64_t span;                    // half the number of rows in the table of relative positions
   int64_t max_distance;  // the end of the logarithmic buckets; 0: a bucket for each distance
 
   explicit DebertaConfig(const JsonFields& json)
-      : encoder(json),
+      : encoder(json, {.type_vocab_size = 0, .layer_norm_eps = 1e-7}),  // DebertaV2Config's
         content_to_position(has_attention(json, "c2p")),
         position_to_content(has_attention(json, "p2c")),
         share_att_key(json.boolean_or("share_att_key", false)),
         position_biased_input(json.boolean_or("position_biased_input", true)),
         normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
                             std::string::npos) {
-    encoder.type_vocab_size = json.integer_or("type_vocab_size", 0, 0, kMaxTokenTypes);
     int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMaxRelativePositions);
     if (positions < 1) positions = encoder.max_position_embeddings;
     const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMaxRelativePositions);
@@ -79,10 +81,11 @@ class DisentangledAttention {
   DisentangledAttention(const ModuleLoader& self, Linear out, const DebertaConfig& config,
                         const at::Tensor& positions)
       : shape_(config.encoder.attention()),
-        qkv_(self.fused({{"query_proj", shape_.query()},
-                         {"key_proj", shape_.key_value()},
-                         {"value_proj", shape_.key_value()}},
-                        shape_.hidden(), {})),
+        qkv_(config.fused_projections ? fused_projections(self)
+                                      : self.fused({{"query_proj", shape_.query()},
+                                                    {"key_proj", shape_.key_value()},
+                                                    {"value_proj", shape_.key_value()}},
+                                                   shape_.hidden(), {})),
         out_(std::move(out)) {
     at::Tensor queries;
     at::Tensor keys;
@@ -91,11 +94,14 @@ class DisentangledAttention {
       queries = projected.narrow(1, 0, shape_.query().size);
       keys = projected.narrow(1, shape_.query().size, shape_.key_value().size);
     } else {
-      const auto project = [&](const char* name) {
-        return self.linear(name, shape_.query(), shape_.hidden()).in_blocks(positions);
+      const auto project = [&](const char* name, bool bias) {
+        return self.linear(name, shape_.query(), shape_.hidden(), {.bias = bias})
+            .in_blocks(positions);
       };
-      if (config.content_to_position) keys = project("pos_key_proj");
-      if (config.position_to_content) queries = project("pos_query_proj");
+      const bool first = config.fused_projections;
+      if (config.content_to_position) keys = project(first ? "pos_proj" : "pos_key_proj", !first);
+      if (config.position_to_content)
+        queries = project(first ? "pos_q_proj" : "pos_query_proj", true);
     }
     if (config.content_to_position) position_keys_ = by_head(keys);
     if (config.position_to_content) position_queries_ = by_head(queries);
@@ -130,6 +136,20 @@ class DisentangledAttention {
   }
 
  private:
+  // in_proj has the query, the key and the value of the first head, then those of the second one,
+  // and so on. Keys have no bias.
+  Linear fused_projections(const ModuleLoader& self) const {
+    const Dim width = shape_.query();
+    const at::Tensor interleaved =
+        self.table("in_proj", shape_.query_key_value(), shape_.hidden())
+            .view({shape_.num_attention_heads, 3, shape_.head_dim, shape_.hidden_size});
+    const at::Tensor query_bias = self.tensor("q_bias", {width});
+    return self.linear_of(
+        interleaved.transpose(0, 1).reshape({3 * width.size, shape_.hidden_size}),
+        at::cat({query_bias, at::zeros_like(query_bias), self.tensor("v_bias", {width})}),
+        Activation::kNone);
+  }
+
   // [P, heads x head_dim] -> [heads, head_dim, P].
   at::Tensor by_head(const at::Tensor& rows) const {
     return rows.contiguous()
@@ -227,10 +247,7 @@ class DebertaV2 : public Model {
   std::vector<DebertaLayer> layers_;
 };
 
-}  // namespace
-
-std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
-  const DebertaConfig config(source.config);
+std::unique_ptr<Model> load(const ModelSource& source, const DebertaConfig& config) {
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "deberta."}), source};
   auto model = std::make_unique<DebertaV2>(root, config, source);
@@ -238,6 +255,24 @@ std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
                                    "mask_predictions.*", "cls.*", "position_ids",
                                    "embeddings.position_embeddings.weight"});
   return model;
+}
+
+}  // namespace
+
+std::unique_ptr<Model> load_deberta(const ModelSource& source) {
+  for (const char* key : {"share_att_key", "talking_head"}) {
+    if (source.config.boolean_or(key, false)) source.config.refuse(key, "false", "true");
+  }
+  for (const char* key : {"position_buckets", "norm_rel_ebd"}) {
+    if (source.config.has(key)) source.config.refuse(key, "absent: DeBERTa-v2 has it", "set");
+  }
+  DebertaConfig config(source.config);
+  config.fused_projections = true;
+  return load(source, config);
+}
+
+std::unique_ptr<Model> load_deberta_v2(const ModelSource& source) {
+  return load(source, DebertaConfig(source.config));
 }
 
 }  // namespace encode

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/config_fields.h"
@@ -11,6 +12,18 @@
 #include "models/model.h"
 
 namespace encode {
+
+// How the fields of an architecture differ from those of Llama. The defaults are those of
+// LlamaConfig in transformers.
+struct DecoderFields {
+  int64_t default_head_dim = 0;         // 0: hidden_size / num_attention_heads
+  int64_t default_key_value_heads = 0;  // 0: num_attention_heads
+  std::string norm_eps = "rms_norm_eps";
+  double default_norm_eps = 1e-6;
+  double default_theta = 10000;
+  // The width of the MLP, if it is not the field intermediate_size; 0: that field.
+  int64_t intermediate_size = 0;
+};
 
 // The fields of config.json that have the same names in both families. Throws Error "model.config"
 // if a field is missing or out of the range that model_dir/limits.h states.
@@ -26,9 +39,7 @@ struct DecoderConfig {
   bool mlp_bias;        // default false
   bool causal;          // ModelSource::causal, else is_causal of config.json, else true
 
-  // `default_head_dim` is used if config.json has no head_dim. If it is 0, the default is
-  // hidden_size / num_attention_heads.
-  explicit DecoderConfig(const ModelSource& source, int64_t default_head_dim = 0);
+  explicit DecoderConfig(const ModelSource& source, const DecoderFields& fields = {});
 
   Dim hidden() const { return attention.hidden(); }
   Dim head() const { return {"head_dim", attention.head_dim}; }

@@ -16,6 +16,7 @@ namespace {
 // Defaults of GemmaConfig, Gemma2Config and Gemma3TextConfig in transformers.
 constexpr int64_t kHeadDim = 256;
 constexpr int64_t kSlidingWindow = 4096;
+constexpr double kSoftcap = 50;
 constexpr double kQueryPreAttnScalar = 256;
 constexpr int64_t kSlidingWindowPattern = 6;
 
@@ -197,7 +198,7 @@ class Gemma3 : public Model {
 // Early files have hidden_act: gelu, although the model was trained with the tanh form. So this
 // function reads hidden_activation, which is right or missing in such files.
 DecoderConfig read_config(const ModelSource& source) {
-  DecoderConfig config(source, kHeadDim);
+  DecoderConfig config(source, {.default_head_dim = kHeadDim});
   config.hidden_act =
       parse_activation_or(source.config, "hidden_activation", Activation::kGeluTanh);
   return config;
@@ -238,7 +239,10 @@ std::unique_ptr<Model> load_gemma(const ModelSource& source) {
 std::unique_ptr<Model> load_gemma2(const ModelSource& source) {
   const JsonFields& json = source.config;
   DecoderConfig config = read_scaled_config(source);
-  config.attention.softcap = json.number_or("attn_logit_softcapping", 0, 0, kMaxScaling);
+  config.attention.softcap =
+      states_null(source.document, "attn_logit_softcapping")
+          ? 0
+          : json.number_or("attn_logit_softcapping", kSoftcap, 0, kMaxScaling);
   const AttentionWindow window =
       config.sliding(json.integer_or("sliding_window", kSlidingWindow, 1, kMaxWindowTokens));
   const std::vector<bool> sliding =

@@ -1,9 +1,7 @@
-// The encoder of GTE, which has the model_type "new" (mGTE, Zhang et al. 2024). It is BERT with
-// rotary positions, a gated MLP and fused projections. Reference: the modeling code that Alibaba
-// publishes as Alibaba-NLP/new-impl.
+// The encoder of GTE (mGTE, Zhang et al. 2024). Its model_type is "new", or "gte" in the newer
+// copies of the same code (arctic-embed-m-v2.0). It is BERT with rotary positions, a gated MLP and
+// fused projections. Reference: the modeling code that Alibaba publishes as Alibaba-NLP/new-impl.
 #include <fmt/format.h>
-
-#include <ATen/ops/cat.h>
 
 #include "base/units.h"
 #include "model_dir/limits.h"
@@ -13,14 +11,6 @@
 
 namespace encode {
 namespace {
-
-// up_gate_proj has `up` before the gate, but GatedMlp needs the gate first.
-Linear load_gate_then_up(const ModuleLoader& mlp, const EncoderConfig& config) {
-  const Dim rows = {"2 x intermediate_size", 2 * config.intermediate_size};
-  const at::Tensor weight = mlp.table("up_gate_proj", rows, config.hidden());
-  const int64_t inner = config.intermediate_size;
-  return {at::cat({weight.narrow(0, inner, inner), weight.narrow(0, 0, inner)}), {}};
-}
 
 struct GteLayer {
   SelfAttention attention;
@@ -49,13 +39,14 @@ GteLayer load_gte_layer(const ModuleLoader& layer, const EncoderConfig& config) 
   const ModuleLoader attention = layer.scope("attention");
   const ModuleLoader mlp = layer.scope("mlp");
   const Dim hidden = config.hidden();
-  return {.attention = {attention.linear("qkv_proj", shape.query_key_value(), hidden),
-                        attention.linear("o_proj", hidden, shape.query()), shape},
-          .attention_norm = layer.layer_norm("attn_ln", hidden, config.layer_norm_eps),
-          .mlp = FeedForward({.gate_then_up = load_gate_then_up(mlp, config),
-                              .down = mlp.linear("down_proj", hidden, config.inner()),
-                              .gate_activation = config.hidden_act}),
-          .mlp_norm = layer.layer_norm("mlp_ln", hidden, config.layer_norm_eps)};
+  return {
+      .attention = {attention.linear("qkv_proj", shape.query_key_value(), hidden),
+                    attention.linear("o_proj", hidden, shape.query()), shape},
+      .attention_norm = layer.layer_norm("attn_ln", hidden, config.layer_norm_eps),
+      .mlp = FeedForward({.gate_then_up = mlp.gate_after_up("up_gate_proj", config.inner(), hidden),
+                          .down = mlp.linear("down_proj", hidden, config.inner()),
+                          .gate_activation = config.hidden_act}),
+      .mlp_norm = layer.layer_norm("mlp_ln", hidden, config.layer_norm_eps)};
 }
 
 class GteNew : public Model {
@@ -102,11 +93,11 @@ void refuse_variants(const JsonFields& json) {
 std::unique_ptr<Model> load_gte_new(const ModelSource& source) {
   refuse_variants(source.config);
   const EncoderConfig config(source.config);
-  const ModuleLoader root = {source.weights.root("embeddings.word_embeddings.weight", {"", "new."}),
-                             source};
+  const ModuleLoader root = {
+      source.weights.root("embeddings.word_embeddings.weight", {"", "new.", "gte."}), source};
   auto model = std::make_unique<GteNew>(root, config, source);
   source.weights.expect_all_taken(
-      {"pooler.*", "new.pooler.*", "lm_head.*", "classifier.*", "position_ids"});
+      {"pooler.*", "new.pooler.*", "gte.pooler.*", "lm_head.*", "classifier.*", "position_ids"});
   return model;
 }
 

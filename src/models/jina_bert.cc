@@ -89,6 +89,8 @@ class JinaBert : public Model {
 std::unique_ptr<Model> load_jina_bert(const ModelSource& source) {
   const ModuleLoader root = {
       source.weights.root("embeddings.word_embeddings.weight", {"", "bert."}), source};
+  if (root.has("encoder.layer.0.attention.self.layer_norm_q.weight"))
+    return load_jina_bert_code(root, source);
   auto model = std::make_unique<JinaBert>(root, EncoderConfig(source.config), source);
   source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
   return model;

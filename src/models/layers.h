@@ -22,8 +22,9 @@ struct AttentionShape {
   int64_t num_attention_heads;
   int64_t num_key_value_heads;  // fewer in grouped-query attention (Ainslie et al. 2023)
   int64_t head_dim;
-  double scale;        // of the scores, usually 1 / sqrt(head_dim)
-  double softcap = 0;  // see AttentionOptions
+  double scale;         // of the scores, usually 1 / sqrt(head_dim)
+  double softcap = 0;   // see AttentionOptions
+  double clip_qkv = 0;  // if > 0, queries, keys and values are clamped to [-clip_qkv, clip_qkv]
 
   // Multi-head attention has as many key heads as query heads. head_dim is hidden_size /
   // num_attention_heads, and the scale is 1 / sqrt(head_dim).
@@ -43,6 +44,9 @@ struct LayerContext {
   AttentionWindow window = {};
   const RotaryAngles* rotary = nullptr;         // nullptr: the model has no rotary positions
   const RelativePositions* relative = nullptr;  // nullptr: no score depends on the distance
+  // [T, 1, 1] in the compute type, a factor of the rotated queries of each token (Ministral 3);
+  // nullptr: no factor
+  const at::Tensor* query_scale = nullptr;
   const at::Tensor* rows = nullptr;  // [P] int64, the tokens to compute; nullptr: all tokens
   bool last = false;                 // the layer is the last one, so no layer reads its result
 };
@@ -117,6 +121,9 @@ class SelfAttention {
   // Makes attend() normalize each head before it is rotated: q = rotate(query_norm(q)), k =
   // rotate(key_norm(k)) (Qwen3, Gemma 3).
   void normalize_heads(RmsNorm query_norm, RmsNorm key_norm);
+  // Makes attend() normalize all heads of the queries of a token together, and all heads of its
+  // keys (OLMo 2). The weights of the norms are [heads x head_dim].
+  void normalize_projections(RmsNorm query_norm, RmsNorm key_norm);
 
   // Returns the heads softmax(scale x q k^T) v of x, and x as the residual. A caller moves a
   // ResidualSum into the call, because its term must have no other owner.
@@ -144,11 +151,13 @@ class SelfAttention {
 
  private:
   at::Tensor heads_of(const LinearInput& x, const LayerContext& context) const;
+  void normalize(const at::Tensor& x, const RmsNorm& norm) const;
 
   Linear qkv_;
   Linear out_;
   std::optional<RmsNorm> query_norm_;
   std::optional<RmsNorm> key_norm_;
+  bool norms_span_heads_ = false;
   AttentionShape shape_;
 };
 
@@ -171,6 +180,10 @@ class FeedForward {
   LinearInput input(const Norm& norm, ResidualSum x) const {
     return norm.for_product(std::move(x), up_);
   }
+  // MLP(x), [T, hidden_size]. x is a result of input(), or plain rows.
+  at::Tensor operator()(const LinearInput& x) const { return down_(inner(x)); }
+  // MLP(x) for a number of rows that varies from call to call, see Linear::in_blocks().
+  at::Tensor in_blocks(const at::Tensor& x) const;
   // y + MLP(y), [T, hidden_size]. y is a result of input().
   ResidualSum add(const LinearInput& y) const { return down_.add(inner(y), y.rows); }
   // x + MLP(norm(x)).

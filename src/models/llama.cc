@@ -1,18 +1,28 @@
 // Llama (Touvron et al. 2023; Llama 3: Grattafiori et al. 2024) and the models that kept its layer.
 // These are the differences:
 //
-//             projections with a bias           heads normalized  keys that a query sees
-//   Llama     all if attention_bias, mlp_bias   no                all up to its own
-//   Mistral   none                              no                the last sliding_window keys
-//   Qwen2     query, key and value              no                all, or a window in some layers
-//   Qwen3     attention if attention_bias       yes               all, or a window in some layers
-//   EuroBERT  all if attention_bias, mlp_bias   no                the whole text
+//               projections with a bias           heads normalized  keys that a query sees
+//   Llama       all if attention_bias, mlp_bias   no                all up to its own
+//   Mistral     none                              no                the last sliding_window keys
+//   Ministral   none                              no                all, or a window in some layers
+//   Ministral 3 none                              no                the last sliding_window keys
+//   Qwen2       query, key and value              no                all, or a window in some layers
+//   Qwen3       attention if attention_bias       yes               all, or a window in some layers
+//   EuroBERT    all if attention_bias, mlp_bias   no                the whole text
+//   NVIDIA's    all if attention_bias, mlp_bias   no                the whole text
 //
-// The first four can also be bidirectional (DecoderConfig::causal). Papers: Mistral is Jiang et al.
-// 2023, Qwen2 Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025. References:
-// modeling_llama.py, modeling_mistral.py, modeling_qwen2.py, modeling_qwen3.py and
-// modeling_eurobert.py of Hugging Face transformers.
+// Ministral 3 also scales the queries of long texts (QueryScale). The first six can also be
+// bidirectional (DecoderConfig::causal). NVIDIA's model has the model_type
+// llama_bidirec and the class LlamaBidirectionalModel (Moreira et al. 2024). Papers: Mistral is
+// Jiang et al. 2023, Qwen2 Yang et al. 2024, Qwen3 Yang et al. 2025, EuroBERT Boizard et al. 2025.
+// References: modeling_llama.py, modeling_mistral.py, modeling_ministral.py,
+// modeling_ministral3.py, modeling_qwen2.py, modeling_qwen3.py and modeling_eurobert.py of Hugging
+// Face transformers; the modeling code that NVIDIA publishes with llama-embed-nemotron-8b.
+#include <optional>
+
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/floor_divide.h>
+#include <ATen/ops/log.h>
 
 #include "model_dir/limits.h"
 #include "models/architectures.h"
@@ -42,12 +52,26 @@ struct LlamaLayer {
   }
 };
 
+// The factor 1 + beta x log(1 + floor(position / trained_length)) of the rotated queries. It is 1
+// for the first trained_length tokens of a text.
+struct QueryScale {
+  double beta;
+  int64_t trained_length;
+
+  // Returns the factors of a batch, [T, 1, 1] of `type`.
+  at::Tensor of(const PackedInput& batch, at::ScalarType type) const {
+    const at::Tensor whole = at::floor_divide(batch.position_ids, trained_length).to(at::kFloat);
+    return at::log(whole.add(1)).mul(beta).add(1).to(type).view({-1, 1, 1});
+  }
+};
+
 // A row of the table at the top of this file.
 struct Variant {
   AttentionBias attention_bias = {.qkv = false, .out = false};
   bool mlp_bias = false;
   bool normalize_heads = false;  // q = rotate(RMSNorm(q)), k = rotate(RMSNorm(k)), head by head
   std::vector<AttentionWindow> windows;  // of each layer
+  std::optional<QueryScale> query_scale = {};
 };
 
 LlamaLayer load_llama_layer(const ModuleLoader& layer, const DecoderConfig& config,
@@ -73,14 +97,20 @@ class Llama : public Model {
                  return load_llama_layer(layer, fields, variant);
                }),
         rotary_(config.rope, source.max_positions, source.device),
-        windows_(variant.windows) {}
+        windows_(variant.windows),
+        query_scale_(variant.query_scale) {}
 
   // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     ResidualSum x = {at::embedding(parts_.embed_tokens, batch.input_ids)};
+    at::Tensor scale;
+    if (query_scale_) scale = query_scale_->of(batch, x.sum.scalar_type());
     x = run_layers(parts_.layers, x, [&](size_t layer) {
-      return LayerContext{.batch = batch, .window = windows_[layer], .rotary = &angles};
+      return LayerContext{.batch = batch,
+                          .window = windows_[layer],
+                          .rotary = &angles,
+                          .query_scale = query_scale_ ? &scale : nullptr};
     });
     return parts_.norm(x);
   }
@@ -89,6 +119,7 @@ class Llama : public Model {
   DecoderParts<LlamaLayer> parts_;
   Rotary rotary_;
   std::vector<AttentionWindow> windows_;
+  std::optional<QueryScale> query_scale_;
 };
 
 std::unique_ptr<Model> load(const ModelSource& source, const DecoderConfig& config,
@@ -126,18 +157,59 @@ std::unique_ptr<Model> load_llama(const ModelSource& source) {
   return load(source, config, llama_variant(config));
 }
 
+std::unique_ptr<Model> load_bidirectional_llama(const ModelSource& source) {
+  DecoderConfig config(source);
+  config.causal = source.causal.value_or(false);  // the references do not read is_causal
+  return load(source, config, llama_variant(config));
+}
+
 std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
   DecoderConfig config(source);
   config.causal = source.causal.value_or(false);  // the reference does not read is_causal
+  // 1e-5 is the default of EuroBertConfig in transformers.
+  config.rms_norm_eps = source.config.number_or("rms_norm_eps", 1e-5, kMinNormEps, kMaxNormEps);
   return load(source, config, llama_variant(config));
 }
 
 std::unique_ptr<Model> load_mistral(const ModelSource& source) {
   const DecoderConfig config(source);
-  AttentionWindow window = config.full();  // later releases have sliding_window: null
-  if (source.config.has("sliding_window"))
-    window = config.sliding(source.config.integer("sliding_window", 1, kMaxWindowTokens));
+  // Later releases have sliding_window: null. The default of MistralConfig in transformers is 4096.
+  AttentionWindow window = config.full();
+  if (!states_null(source.document, "sliding_window"))
+    window = config.sliding(source.config.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
   return load(source, config, {.windows = config.every_layer(window)});
+}
+
+std::unique_ptr<Model> load_ministral(const ModelSource& source) {
+  const JsonFields& json = source.config;
+  // The defaults are those of MinistralConfig in transformers, apart from layer_types, which must
+  // be there: its default depends on whether sliding_window is missing or null.
+  const DecoderConfig config(source, {.default_key_value_heads = 8});
+  json.array("layer_types");
+  const AttentionWindow window =
+      config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
+  const std::vector<bool> sliding =
+      sliding_layers(json, config.num_hidden_layers, [](int64_t) { return true; });
+  return load(source, config, {.windows = layer_windows(config, sliding, window)});
+}
+
+std::unique_ptr<Model> load_ministral3(const ModelSource& source) {
+  const JsonFields& json = source.config;
+  // The defaults are those of Ministral3Config in transformers, apart from rope_parameters, which
+  // must be there.
+  const DecoderConfig config(
+      source, {.default_head_dim = 128, .default_key_value_heads = 8, .default_norm_eps = 1e-5});
+  const JsonFields rope(json.object("rope_parameters"), "config.json: rope_parameters",
+                        "model.config");
+  AttentionWindow window = config.full();
+  if (json.has("sliding_window"))
+    window = config.sliding(json.integer("sliding_window", 1, kMaxWindowTokens));
+  return load(
+      source, config,
+      {.windows = config.every_layer(window),
+       .query_scale = QueryScale{
+           .beta = rope.number("llama_4_scaling_beta", 0, kMaxScaling),
+           .trained_length = rope.integer("original_max_position_embeddings", 1, kMaxPositions)}});
 }
 
 std::unique_ptr<Model> load_qwen2(const ModelSource& source) {
@@ -149,7 +221,7 @@ std::unique_ptr<Model> load_qwen2(const ModelSource& source) {
 
 std::unique_ptr<Model> load_qwen3(const ModelSource& source) {
   constexpr int64_t kHeadDim = 128;  // the default of Qwen3Config in transformers
-  const DecoderConfig config(source, kHeadDim);
+  const DecoderConfig config(source, {.default_head_dim = kHeadDim});
   return load(source, config,
               {.attention_bias = {.qkv = config.attention_bias, .out = config.attention_bias},
                .normalize_heads = true,

@@ -43,6 +43,7 @@ struct Fp8Counts {
 // The input of load_model(). The references need to be valid only until load_model() returns.
 struct ModelSource {
   const JsonFields& config;  // config.json
+  const Json& document;      // the same; see states_null() in config_fields.h
   Weights& weights;
   at::Device device;
   // For all layers. The compute type of the format must be the compute type of `weights`.

@@ -28,8 +28,16 @@ Linear ModuleLoader::fused(const std::vector<std::pair<std::string, Dim>>& outs,
   return make(weights, options.bias ? at::cat(biases) : at::Tensor(), options.activation);
 }
 
-Linear ModuleLoader::linear_of(const at::Tensor& weight, Activation activation) const {
-  return make({weight}, at::Tensor(), activation);
+Linear ModuleLoader::linear_of(const at::Tensor& weight, const at::Tensor& bias,
+                               Activation activation) const {
+  return make({weight}, bias, activation);
+}
+
+Linear ModuleLoader::gate_after_up(const std::string& name, const Dim& inner, const Dim& in) const {
+  const at::Tensor weight = table(name, {"2 x " + inner.label, 2 * inner.size}, in);
+  const at::Tensor up = weight.narrow(0, 0, inner.size);
+  const at::Tensor gate = weight.narrow(0, inner.size, inner.size);
+  return linear_of(at::cat({gate, up}), {}, Activation::kNone);
 }
 
 Linear ModuleLoader::make(const std::vector<at::Tensor>& weights, const at::Tensor& bias,

@@ -40,6 +40,10 @@ class ModuleLoader {
   at::Device device() const { return device_; }
 
   at::Tensor tensor(const std::string& name, const std::vector<Dim>& shape) const;
+  // Returns a tensor in float32, on the host.
+  at::Tensor float_tensor(const std::string& name, const std::vector<Dim>& shape) const {
+    return scope_.take_float(name, shape);
+  }
   // Returns the tensor <name>.weight, [rows, width].
   at::Tensor table(const std::string& name, const Dim& rows, const Dim& width) const;
   Linear linear(const std::string& name, const Dim& out, const Dim& in,
@@ -48,9 +52,12 @@ class ModuleLoader {
   // side by side in its result.
   Linear fused(const std::vector<std::pair<std::string, Dim>>& outs, const Dim& in,
                const LinearOptions& options) const;
-  // Makes a Linear without a bias from a weight [out_features, in_features] that is already on the
-  // device.
-  Linear linear_of(const at::Tensor& weight, Activation activation) const;
+  // Makes a Linear from a weight [out_features, in_features] and a bias [out_features], or an
+  // undefined bias, that are already on the device.
+  Linear linear_of(const at::Tensor& weight, const at::Tensor& bias, Activation activation) const;
+  // Makes the first product of a gated MLP without a bias, gate first, from a tensor that has `up`
+  // before the gate: <name>.weight is [2 x inner, in].
+  Linear gate_after_up(const std::string& name, const Dim& inner, const Dim& in) const;
   LayerNorm layer_norm(const std::string& name, const Dim& width, double eps,
                        bool bias = true) const;
   RmsNorm rms_norm(const std::string& name, const Dim& width, double eps,

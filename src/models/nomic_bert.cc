@@ -29,7 +29,8 @@ struct RotaryBertConfig : EncoderConfig {
   int64_t num_experts = 0;  // in the layers that have a router; 0: no layer has one
   int64_t moe_top_k = 1;
 
-  explicit RotaryBertConfig(const JsonFields& json) : EncoderConfig(json) {}
+  explicit RotaryBertConfig(const JsonFields& json, const EncoderDefaults& defaults = {})
+      : EncoderConfig(json, defaults) {}
 };
 
 // Mlp is FeedForward or MixtureOfExperts.
@@ -97,7 +98,7 @@ Layer load_nomic_layer(const ModuleLoader& layer, const RotaryBertConfig& config
                                   .activation = config.hidden_act};
     return {LayerOf<MixtureOfExperts>{.attention = std::move(attention),
                                       .attention_norm = std::move(attention_norm),
-                                      .mlp = MixtureOfExperts(mlp, experts),
+                                      .mlp = load_megablocks(mlp, experts),
                                       .mlp_norm = std::move(mlp_norm)}};
   }
   return {LayerOf<FeedForward>{.attention = std::move(attention),
@@ -198,8 +199,8 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_jina_embeddings_v3(const ModelSource& source) {
-  const RotaryBertConfig config(source.config);
-  // 20000 is the default of JinaEmbeddingsV3Config in transformers.
+  // The defaults of JinaEmbeddingsV3Config in transformers.
+  const RotaryBertConfig config(source.config, {.type_vocab_size = 1, .layer_norm_eps = 1e-5});
   const RopeParameters rope =
       parse_rope(source.config, {.head_dim = config.attention().head_dim, .default_theta = 20000});
   return load(source, config, rope);

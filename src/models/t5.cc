@@ -39,7 +39,9 @@ struct T5Config {
                                                         relative_attention_num_buckets / 2,
                                                         kMaxPositions)),
         layer_norm_epsilon(json.number_or("layer_norm_epsilon", 1e-6, kMinNormEps, kMaxNormEps)) {
-    const std::string form = json.string_or("feed_forward_proj", "relu");
+    // The defaults of T5Config, and of MT5Config and UMT5Config, in transformers.
+    const char* usual = json.string("model_type") == "t5" ? "relu" : "gated-gelu";
+    const std::string form = json.string_or("feed_forward_proj", usual);
     gated = form.starts_with("gated-");
     const Json name = {{"feed_forward_proj", gated ? form.substr(6) : form}};
     // In T5 "gated-gelu" means the tanh approximation.

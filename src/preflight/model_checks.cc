@@ -9,7 +9,9 @@
 #include "encode/model_directory.h"
 
 #include "base/units.h"
+#include "model_dir/prompt_families.h"
 #include "tokenizer/document_tokens.h"
+#include "tokenizer/prompt_tokens.h"
 
 namespace encode {
 
@@ -78,6 +80,17 @@ void round_trip(const ModelDirectory& model, const Tokenizer& tokenizer,
                                           rows.row(0).size()));
 }
 
+// Says which prompt every row gets.
+void check_prompt(const StreamConfig& stream, const ModelDirectory& directory,
+                  PreflightFindings& findings) {
+  const std::string name = "prompt " + stream.name();
+  if (const std::optional<std::string> advice = prompt_advice(directory, stream.result)) {
+    findings.yellow(name, *advice, "see docs/howto/prompts.md");
+  } else {
+    findings.green(name, describe_prompt(directory, stream.result));
+  }
+}
+
 }  // namespace
 
 const CheckedModel* check_model(const ResultOptions& options, const std::string& hash_cache,
@@ -139,6 +152,14 @@ void check_streams(const RunConfig& config, const std::string& hash_cache,
         if (warned.insert(warning).second)
           findings.yellow("options " + stream.name(), warning, "set semantic.max_length");
       }
+      if (model->tokenizer != nullptr) {
+        const ModelDirectory& directory = model->opened.directory;
+        require_room_after_prompt(*model->tokenizer, added.plan.effective.prompt,
+                                  {.max_length = added.plan.effective.max_length,
+                                   .add_special_tokens = directory.add_special_tokens},
+                                  directory.path);
+      }
+      check_prompt(stream, model->opened.directory, findings);
       experiment.streams.push_back(std::move(added));
     });
   }

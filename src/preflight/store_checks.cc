@@ -22,6 +22,7 @@
 #include "base/units.h"
 #include "memory/disk_space.h"
 #include "store/audit.h"
+#include "store/layout.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/output_guard.h"
@@ -183,7 +184,8 @@ void check_stream_results(const RunConfig& config, const CheckedStream& stream,
   if (state == FinalState::kDamaged)
     findings.yellow(check, plan.final_path + " is damaged or unfinished", "the run makes it again");
   const std::string folder = chunks_dir(config.store.cache_dir, plan.config.name());
-  if (!path_exists(folder, "io.stat")) return;
+  // A run that was killed early leaves a folder without a description, which the next run writes.
+  if (!path_exists(fmt::format("{}/{}", folder, kStreamFile), "io.stat")) return;
   check_chunk_owner(folder, plan.identity);
   const ChunkProgress progress = read_chunk_progress(folder);
   for (const std::string& problem : progress.problems)

@@ -107,9 +107,9 @@ void fields(auto& archive, MaybeConst<FileHash> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<TensorInfo> auto& value) {
-  auto& [file, dtype, shape, offset_bytes, size_bytes] = value;
+  auto& [file, dtype, shape, offset_bytes, size_bytes, strides] = value;
   archive("file", file)("dtype", dtype)("shape", shape)("offset_bytes", offset_bytes);
-  archive("size_bytes", size_bytes);
+  archive("size_bytes", size_bytes)("strides", strides);
 }
 
 void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {
@@ -121,13 +121,15 @@ void fields(auto& archive, MaybeConst<SentenceModule> auto& value) {
 }
 
 void fields(auto& archive, MaybeConst<LateInteraction> auto& value) {
-  auto& [marker, skip_words, unknown_token] = value;
+  auto& [marker, skip_words, unknown_token, drops_unknown_words] = value;
   archive("marker", marker)("skip_words", skip_words)("unknown_token", unknown_token);
+  archive("drops_unknown_words", drops_unknown_words);
 }
 
 void fields(auto& archive, MaybeConst<TokenizerRules> auto& value) {
-  auto& [special_tokens, recipe] = value;
+  auto& [special_tokens, recipe, lower_case_first] = value;
   archive("special_tokens", special_tokens)("recipe", recipe);
+  archive("lower_case_first", lower_case_first);
 }
 
 void fields(auto& archive, MaybeConst<EffectiveResult> auto& value) {

@@ -156,7 +156,8 @@ class Collector {
     const Manifest& manifest = matrix.manifest();
     const bool rows_are_texts = !manifest.identity.token_embeddings && manifest.dropped_rows == 0;
     if (rows_are_texts) {
-      guarded(stream.name(), [&] { sampled.texts = read_texts(stream, sampled.rows); });
+      guarded(stream.name(),
+              [&] { sampled.texts = read_texts(stream, manifest.identity, sampled.rows); });
       if (sampled.texts.rows.size() < sampled.rows.size())
         missing_.push_back(stream.name() + ": the input does not give the text of every row");
       guarded(stream.name(), [&] { add_quantization(stream, matrix, sampled, section); });

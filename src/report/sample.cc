@@ -10,7 +10,10 @@
 #include "encode/text.h"
 #include "encode/tokenizer.h"
 
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/utf8.h"
+#include "fingerprint/fingerprint.h"
 #include "report/repeatable_random.h"
 #include "store/quantize.h"
 #include "tokenizer/document_tokens.h"
@@ -19,6 +22,7 @@ namespace encode {
 namespace {
 
 constexpr size_t kShownBytes = 240;
+constexpr const char* kTextsCode = "report.texts";
 
 // The beginning of a text of the input on one line. (Texts of an input are valid UTF-8.)
 std::string shown(const std::string& text) {
@@ -74,6 +78,24 @@ class TokenCounter {
   std::string problem_;
 };
 
+// Proves that the texts are those of the vectors. A row that was changed would stand beside a
+// vector that is not its own.
+void require_input(const StreamConfig& stream, const StreamIdentity& encoded) {
+  std::vector<InputScan::File> files;
+  for (const std::string& path : input_files(stream.input)) {
+    const UniqueFd fd = open_for_reading(path, kTextsCode);
+    files.push_back({.path = path, .bytes = file_size(fd, path), .sha256 = sha256_of(fd, path)});
+  }
+  if (has_input(encoded.fingerprint, stream.input, files)) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = kTextsCode,
+               .what = "the input is not the one that was encoded",
+               .where = stream.input.path,
+               .expected = "the files and the options of the run that made the matrix",
+               .found = "other content, other files or other options",
+               .hint = "run encode again, or report with the texts that were encoded"});
+}
+
 }  // namespace
 
 std::vector<int64_t> sample_rows(int64_t rows, int64_t count) {
@@ -111,7 +133,8 @@ std::optional<SampleMatrix> read_chunk_vectors(const std::string& cache_dir,
   return Eigen::Map<const SampleMatrix>(values->data(), std::ssize(rows), identity.dim);
 }
 
-SampleTexts read_texts(const StreamConfig& stream, const std::vector<int64_t>& rows) {
+SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded,
+                       const std::vector<int64_t>& rows) {
   SampleTexts texts;
   if (stream.input.path == "-") {
     throw Error({.exit_code = ExitCode::kUsage,
@@ -122,6 +145,7 @@ SampleTexts read_texts(const StreamConfig& stream, const std::vector<int64_t>& r
                  .found = "-",
                  .hint = "give the texts as a file if the report should show them"});
   }
+  require_input(stream, encoded);
   TokenCounter counter(stream.result);
   texts.max_length = counter.max_length();
   texts.problem = counter.problem();

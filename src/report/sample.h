@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "encode/config.h"
+#include "encode/store.h"
 
 #include "matrix/matrix.h"
 #include "report/statistics.h"
@@ -40,8 +41,11 @@ struct SampleTexts {
   std::string problem;     // why there are no token lengths, or ""
 };
 
-// Reads the input once, up to the last row of the sample, and tokenizes these rows if the model is
-// on this machine. Throws what open_texts() and TextReader throw, and Error kUsage for "-".
-SampleTexts read_texts(const StreamConfig& stream, const std::vector<int64_t>& rows);
+// Hashes the files of the input, reads them up to the last row of the sample, and tokenizes these
+// rows if the model is on this machine. `encoded` is of the matrix. Throws what open_texts() and
+// TextReader throw, and Error: kUsage "report.stdin" for "-", kData "report.texts" if the input is
+// not the one that was encoded.
+SampleTexts read_texts(const StreamConfig& stream, const StreamIdentity& encoded,
+                       const std::vector<int64_t>& rows);
 
 }  // namespace encode

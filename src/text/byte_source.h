@@ -56,8 +56,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   // Reads up to `size` bytes and returns how many it has read, 0 only at the end. From a truncated
-  // or corrupt file it reads all bytes before the damage. The next call throws Error (kData) with
-  // the offset in the file.
+  // or corrupt file it reads all bytes before the damage. The next calls throw Error (kData) with
+  // the offset in the file, until seek() goes back.
   virtual size_t read(char* data, size_t size) = 0;
   // Goes to `offset` in the decompressed bytes. A compressed source decompresses the bytes up to
   // `offset`: from its current place, or from the beginning of the file if `offset` lies before it.

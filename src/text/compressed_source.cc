@@ -13,7 +13,14 @@ constexpr size_t kInputBytes = size_t{128} << 10;
 CompressedSource::CompressedSource(DiskFile& file) : file_(file), input_(kInputBytes) {}
 
 size_t CompressedSource::read(char* data, size_t size) {
-  const size_t n = decompress(data, size);
+  if (failure_) std::rethrow_exception(failure_);
+  size_t n = 0;
+  try {
+    n = decompress(data, size);
+  } catch (const Error&) {
+    failure_ = std::current_exception();
+    throw;
+  }
   offset_ += static_cast<int64_t>(n);
   return n;
 }
@@ -23,6 +30,7 @@ void CompressedSource::seek(int64_t offset) {
     file_.seek(0);
     input_size_ = 0;
     offset_ = 0;
+    failure_ = nullptr;
     reset();
   }
   std::vector<char> skipped(

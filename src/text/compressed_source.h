@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ class CompressedSource : public ByteSource {
   bool fill();
   const std::vector<char>& input() const { return input_; }
   size_t input_size() const { return input_size_; }
+  const std::string& path() const { return file_.path(); }
   Error corrupt(const std::string& code, const std::string& problem, size_t unread_bytes) const;
   Error truncated(const std::string& code) const;
 
@@ -38,15 +40,18 @@ class CompressedSource : public ByteSource {
   DiskFile& file_;
   std::vector<char> input_;
   size_t input_size_ = 0;
-  int64_t offset_ = 0;  // the number of decompressed bytes that read() has returned
+  std::exception_ptr failure_;  // every later read() throws it again
+  int64_t offset_ = 0;          // the number of decompressed bytes that read() has returned
 };
 
 // Reads RFC 1952 with any number of members. Skips zero bytes after a member (tape padding), as
 // gzip does. `file` must outlive the source. Damage is Error kData "gzip.corrupt" or
 // "gzip.truncated".
 std::unique_ptr<ByteSource> make_gzip_source(DiskFile& file);
-// Reads RFC 8878 with any number of frames and windows of up to 128 MiB. `file` must outlive the
-// source. Damage is Error kData "zstd.corrupt" or "zstd.truncated".
+// Reads RFC 8878 with any number of frames. It takes the memory of the largest window, at most a
+// quarter of the host's memory (but 128 MiB on every host, and never more than 2 GiB). `file` must
+// outlive the source. Damage is Error kData "zstd.corrupt" or "zstd.truncated", and a larger window
+// is Error kData "zstd.window".
 std::unique_ptr<ByteSource> make_zstd_source(DiskFile& file);
 
 }  // namespace encode

@@ -1,10 +1,14 @@
 #include "text/input_file.h"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <utility>
 
 #include "encode/error.h"
 
+#include "base/file.h"
+#include "base/lfs_pointer.h"
 #include "text/byte_source.h"
 #include "text/byte_window.h"
 #include "text/columnar_file.h"
@@ -35,10 +39,30 @@ std::unique_ptr<RecordParser> make_parser(ByteWindow& window, const InputOptions
                .hint = "leave out the field, or set the format to jsonl, csv or tsv"});
 }
 
+// How much of a file is looked at to tell UTF-16 without a byte order mark from UTF-8.
+constexpr size_t kEncodingBytes = 4096;
+constexpr size_t kLeastBytes = 4;
+
+// Returns true for texts in UTF-16 whose characters are mostly of Latin-1: at least 90 % of the
+// bytes at even or at odd offsets are NUL. UTF-32 has such bytes too.
+bool looks_like_utf16(std::string_view start) {
+  start = start.substr(0, std::min(start.size(), kEncodingBytes) / 2 * 2);
+  if (start.size() < kLeastBytes) return false;
+  std::array<size_t, 2> zeros = {};
+  for (size_t i = 0; i < start.size(); ++i) zeros[i % 2] += start[i] == '\0' ? 1 : 0;
+  return 10 * std::max(zeros[0], zeros[1]) >= 9 * (start.size() / 2);
+}
+
 // Skips a byte order mark. Refuses a file that begins like gzip, zstd or UTF-16, because
-// Utf8Policy::kReplace would silently turn it into rows of U+FFFD.
+// Utf8Policy::kReplace would silently turn it into rows of U+FFFD, or into texts with NULs.
 void check_encoding(ByteWindow& window, const std::string& path) {
-  while (window.view().size() < 4 && window.extend()) {
+  while (window.view().size() < kLeastBytes && window.extend()) {
+  }
+  try {
+    while (window.view().size() < kEncodingBytes && window.extend()) {
+    }
+  } catch (const Error&) {
+    // The rows before the damage are read. The parser comes to the damage too.
   }
   const std::string_view start = window.view();
   if (start.starts_with("\xEF\xBB\xBF")) {
@@ -50,6 +74,8 @@ void check_encoding(ByteWindow& window, const std::string& path) {
   if (start.starts_with("\x28\xB5\x2F\xFD")) found = "zstd";
   if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) found = "UTF-16";
   if (start.starts_with("PAR1")) found = "Parquet";
+  if (found == nullptr && looks_like_utf16(start))
+    found = "UTF-16 or UTF-32 without a byte order mark";
   if (found == nullptr) return;
   throw Error({.exit_code = ExitCode::kData,
                .code = "text.encoding",
@@ -58,7 +84,24 @@ void check_encoding(ByteWindow& window, const std::string& path) {
                .expected = "UTF-8",
                .found = fmt::format("{}, by its first bytes", found),
                .hint = "compressed files need the suffix .gz or .zst, and Parquet files the suffix "
-                       ".parquet; convert UTF-16 with iconv"});
+                       ".parquet; convert UTF-16 with iconv -f UTF-16LE -t UTF-8"});
+}
+
+// Refuses a Git LFS pointer, which would be taken for a text of three lines.
+void refuse_lfs_pointer(const std::string& path) {
+  const UniqueFd fd = open_for_reading(path, "text.open");
+  const int64_t size = file_size(fd, path);
+  if (size >= kMaxLfsPointerBytes) return;
+  std::string start(static_cast<size_t>(size), '\0');
+  pread_all(fd, start, 0, path);
+  if (!is_lfs_pointer(start)) return;
+  throw Error({.exit_code = ExitCode::kData,
+               .code = "text.lfs_pointer",
+               .what = "the input is a Git LFS pointer",
+               .where = path,
+               .expected = "the texts",
+               .found = std::string(kLfsFound),
+               .hint = std::string(kLfsHint)});
 }
 
 // A file of lines, JSONL, CSV or TSV.
@@ -86,6 +129,7 @@ class TextFile final : public InputFile {
 std::unique_ptr<InputFile> open_input_file(const InputOptions& options,
                                            const FileReading& reading) {
   const TextFormat format = resolve_format(options).format;
+  refuse_lfs_pointer(options.path);
   if (format == TextFormat::kParquet || format == TextFormat::kArrow)
     return open_columnar_file(options, format, reading);
   return std::make_unique<TextFile>(options, reading);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path_kind.h"
+#include "base/units.h"
 
 namespace encode {
 namespace {
@@ -70,12 +71,20 @@ std::vector<std::string> saved_dataset_files(const std::string& folder) {
   }
   const Json state = read_json_file(path, {.max_bytes = kMaxStateBytes}, "text.files");
   const JsonFields fields(state, path, "text.files");
-  // Older versions of the library can save all rows and the numbers of those that count.
-  if (fields.has("_indices_data_files"))
-    fields.refuse("_indices_data_files", "null", "a list; save the data set again to drop it");
+  // Older versions of the library can save all rows and the numbers of those that count. Version
+  // 1.2.1 writes an empty list for a data set without such numbers.
+  if (fields.has("_indices_data_files") && !fields.array("_indices_data_files").empty())
+    fields.refuse("_indices_data_files", "null or an empty list",
+                  "a list; save the data set again to drop it");
   std::vector<std::string> paths;
   for (const Json& file : fields.array("_data_files")) {
-    const std::string name = JsonFields(file, path, "text.files").string("filename");
+    const JsonFields entry(file, path, "text.files");
+    // Versions before 1.2 write {"skip": 0, "take": <rows>} for a whole file. Later ones read the
+    // whole file in any case, so a part that begins later is not clear.
+    if (entry.has("skip") && file.at("skip") != 0)
+      entry.refuse("skip", "null or 0: the file from its first row",
+                   preview(file.at("skip").dump()));
+    const std::string name = entry.string("filename");
     // A name leads to a file of the folder and nowhere else.
     if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos)
       fields.refuse("filename", "the name of a file in the folder", name);

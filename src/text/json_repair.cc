@@ -1,7 +1,9 @@
 #include "text/json_repair.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
+#include <system_error>
 
 namespace encode {
 namespace {
@@ -33,6 +35,32 @@ size_t skip_string(std::string_view json, size_t at) {
     if (json[at] == '\\') ++at;
   }
   return at + 1;
+}
+
+// Returns the offset after the digits at `at`.
+size_t skip_digits(std::string_view json, size_t at) {
+  while (at < json.size() && is_digit(json[at])) ++at;
+  return at;
+}
+
+// Returns the offset after the number that begins with the digit at `at`, or `at` if it is no
+// number of JSON with a fraction or an exponent (RFC 8259, section 6). The sign is not part of it.
+size_t skip_fractional_number(std::string_view json, size_t at) {
+  const size_t begin = at;
+  size_t end = skip_digits(json, at);
+  if (json[at] == '0' && end != at + 1) return begin;
+  at = end;
+  if (at < json.size() && json[at] == '.') {
+    end = skip_digits(json, at + 1);
+    if (end == at + 1) return begin;
+  }
+  if (end < json.size() && (json[end] == 'e' || json[end] == 'E')) {
+    size_t digits = end + 1;
+    if (digits < json.size() && (json[digits] == '+' || json[digits] == '-')) ++digits;
+    end = skip_digits(json, digits);
+    if (end == digits) return begin;
+  }
+  return end == at ? begin : end;
 }
 
 }  // namespace
@@ -79,6 +107,35 @@ bool shorten_big_integers(std::string& json) {
     }
   }
   return shortened;
+}
+
+bool replace_huge_numbers(std::string& json) {
+  constexpr std::string_view kHalf = "0.5";  // is shorter than every number that is replaced
+  bool replaced = false;
+  for (size_t at = 0; at < json.size();) {
+    if (json[at] == '"') {
+      at = skip_string(json, at);
+      continue;
+    }
+    if (!is_digit(json[at])) {
+      ++at;
+      continue;
+    }
+    const size_t end = skip_fractional_number(json, at);
+    double value = 0;
+    const bool huge = end > at + kHalf.size() &&
+                      std::from_chars(json.data() + at, json.data() + end, value).ec != std::errc();
+    if (huge) {
+      std::fill(json.begin() + static_cast<std::ptrdiff_t>(at),
+                json.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+      json.replace(at, kHalf.size(), kHalf);
+      replaced = true;
+    }
+    // Anything else that begins with a digit is skipped as a whole, so that no part of it is taken
+    // for a number.
+    at = end > at ? end : skip_digits(json, at + 1);
+  }
+  return replaced;
 }
 
 }  // namespace encode

@@ -14,6 +14,10 @@ bool replace_lone_surrogate_escapes(std::string& json);
 // bits. The result is still too large for a token id, so it cannot be taken for one. Returns true
 // if it has shortened an integer. Throws no Error.
 bool shorten_big_integers(std::string& json);
+// Replaces each number with a fraction or an exponent that a double cannot hold (RFC 8259 allows
+// 1e400) by "0.5" and spaces. The result is no integer, so it cannot be taken for a token id.
+// Returns true if it has replaced a number. Throws no Error.
+bool replace_huge_numbers(std::string& json);
 // The smallest absolute value of a shortened integer.
 inline constexpr int64_t kShortenedInteger = 100'000'000'000'000'000;
 

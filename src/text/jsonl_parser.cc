@@ -99,7 +99,7 @@ class JsonlParser final : public RecordParser {
   std::string value_;  // the text of a value that is no string
   dom::parser parser_;
   std::string repaired_line_;
-  bool shortened_ = false;  // true if integers of the line were shortened
+  bool changed_numbers_ = false;  // true if the line has numbers that were shortened or replaced
   std::vector<int32_t> input_ids_;
 };
 
@@ -116,10 +116,10 @@ bool JsonlParser::next(Record& record) {
     record.problem = too_long_problem(hold_bytes_);
     record.problem.what = "the line is too long";
   } else if (is_blank(line.bytes)) {
-    if (lines_.at_end()) return false;
+    if (lines_.only_blank_left()) return false;
     record.problem = {.code = "jsonl.blank",
                       .what = "blank line",
-                      .expected = "a JSON object",
+                      .expected = "a JSON object, or nothing else up to the end of the file",
                       .found = "no text"};
   } else {
     parse(line.bytes, record);
@@ -128,7 +128,7 @@ bool JsonlParser::next(Record& record) {
 }
 
 void JsonlParser::parse(std::string_view line, Record& record) {
-  shortened_ = false;
+  changed_numbers_ = false;
   dom::element root;
   const auto error = parser_.parse(line.data(), line.size(), false).get(root);
   if (error != simdjson::SUCCESS) {
@@ -139,8 +139,9 @@ void JsonlParser::parse(std::string_view line, Record& record) {
 }
 
 // Parses a line that simdjson has refused again, after repairs. Integers of more than 64 bits are
-// always shortened. Invalid UTF-8 and lone surrogates in escapes are replaced if repair_ is true.
-// Any other fault makes the record a bad row.
+// always shortened, and numbers beyond double are always replaced. Invalid UTF-8 and lone
+// surrogates in escapes are replaced if repair_ is true. Any other fault makes the record a bad
+// row.
 void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code first_error,
                                  Record& record) {
   const bool bad_bytes = !is_valid_utf8(line);
@@ -162,10 +163,12 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
                       .found = "\\ud800 to \\udfff without its other half"};
     return;
   }
-  shortened_ = shorten_big_integers(repaired_line_);
+  const bool big = shorten_big_integers(repaired_line_);
+  const bool huge = replace_huge_numbers(repaired_line_);
+  changed_numbers_ = big || huge;
   dom::element root;
   auto error = first_error;
-  if (bad_bytes || bad_escapes || shortened_) error = parser_.parse(repaired_line_).get(root);
+  if (bad_bytes || bad_escapes || changed_numbers_) error = parser_.parse(repaired_line_).get(root);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error == simdjson::DEPTH_ERROR) {
     record.problem = {.code = "jsonl.depth",
@@ -175,7 +178,8 @@ void JsonlParser::parse_repaired(std::string_view line, simdjson::error_code fir
     return;
   }
   if (error != simdjson::SUCCESS) {
-    record.problem = syntax_problem(line, error);
+    // The repaired line has no number that is out of range, so the fault is the one that counts.
+    record.problem = syntax_problem(changed_numbers_ ? repaired_line_ : line, error);
     return;
   }
   find_row(root, record);
@@ -206,12 +210,14 @@ void JsonlParser::find_row(dom::element value, Record& record) {
 
 // Writes a value that is no string as JSON.
 void JsonlParser::take_value(dom::element value, Record& record) {
-  if (shortened_) {  // the digits would not be those of the file
+  if (changed_numbers_) {  // the digits would not be those of the file
     record.problem = {
         .code = "jsonl.number",
         .what = fmt::format("the field '{}' cannot be copied", preview(path_.spelled())),
-        .expected = "a string, or numbers of at most 18 digits on the line",
-        .found = "an integer of more than 18 digits"};
+        .expected =
+            "a string, or only numbers on the line that fit a double and have at most 18 "
+            "digits without a fraction",
+        .found = "a larger or longer number"};
     return;
   }
   value_ = simdjson::minify(value);
@@ -224,15 +230,17 @@ void JsonlParser::take_ids(dom::array array, Record& record) {
     int64_t id = -1;
     if (element.get_int64().get(id) != simdjson::SUCCESS || id < 0 ||
         id > std::numeric_limits<int32_t>::max()) {
-      // The digits of a shortened integer are not the digits of the file, so they are not shown.
-      const bool is_shortened = shortened_ && std::abs(id) >= kShortenedInteger;
+      // The digits of a changed number are not the digits of the file, so they are not shown.
+      const bool is_shortened = changed_numbers_ && std::abs(id) >= kShortenedInteger;
+      const bool is_replaced = changed_numbers_ && element.is_double();
       record.problem = {.code = "jsonl.input_ids",
                         .what = fmt::format("the field '{}' is not a list of token ids",
                                             preview(path_.spelled())),
                         .expected = "integers in [0, 2147483648)",
                         .found = fmt::format("{} as entry {}",
-                                             is_shortened ? "an integer of more than 18 digits"
-                                                          : preview(simdjson::minify(element)),
+                                             is_shortened  ? "an integer of more than 18 digits"
+                                             : is_replaced ? "a number that is no integer"
+                                                           : preview(simdjson::minify(element)),
                                              input_ids_.size())};
       return;
     }

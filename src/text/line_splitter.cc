@@ -74,14 +74,27 @@ void LineSplitter::check_limit(const Line& line, int64_t size) const {
                .hint = "check that this is a text file with line ends"});
 }
 
-bool LineSplitter::at_end() {
+bool LineSplitter::only_blank_left() {
   window_.consume(std::exchange(unread_bytes_, 0));
-  return window_.at_end();
+  if (window_.offset() < not_blank_to_) return false;
+  for (size_t scanned = 0; scanned <= kMaxBlankTailBytes;) {
+    const std::string_view view = window_.view();
+    const size_t text = view.find_first_not_of(" \t\r\n", scanned);
+    if (text != std::string_view::npos) {
+      not_blank_to_ = window_.offset() + static_cast<int64_t>(text);
+      return false;
+    }
+    scanned = view.size();
+    if (!window_.extend()) return true;
+  }
+  not_blank_to_ = window_.offset() + static_cast<int64_t>(kMaxBlankTailBytes);
+  return false;
 }
 
 void LineSplitter::seek(int64_t offset_bytes, int64_t line_number) {
   window_.consume(std::exchange(unread_bytes_, 0));
   window_.seek(offset_bytes);
+  not_blank_to_ = 0;
   next_number_ = line_number;
 }
 

@@ -30,7 +30,10 @@ class LineSplitter {
   // Returns false at the end. The bytes of a line are valid until the next call. Throws Error kData
   // "text.record_limit" for a line over kMaxRecordBytes, and what ByteWindow throws.
   bool next(Line& line);
-  bool at_end();  // true if no line follows; makes the bytes of the last line invalid
+  // Returns true if only spaces, tabs and line ends follow, at most kMaxBlankTailBytes of them.
+  // Makes the bytes of the last line invalid. The bytes that it looks at stay in memory.
+  bool only_blank_left();
+  static constexpr size_t kMaxBlankTailBytes = size_t{64} << 10;
   // Goes to the start of line `line_number` (from 1), which is at `offset_bytes` in the
   // decompressed input.
   void seek(int64_t offset_bytes, int64_t line_number);
@@ -44,7 +47,8 @@ class LineSplitter {
   size_t hold_bytes_;
   std::string path_;
   int64_t next_number_ = 1;
-  size_t unread_bytes_ = 0;  // the size of the last line, which is still in the window
+  size_t unread_bytes_ = 0;   // the size of the last line, which is still in the window
+  int64_t not_blank_to_ = 0;  // only_blank_left() is false for all lines before this offset
 };
 
 }  // namespace encode

@@ -1,8 +1,14 @@
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
 #include <memory>
 #include <new>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
+#include "base/host.h"
+#include "base/units.h"
 #include "text/compressed_source.h"
 
 namespace encode {
@@ -12,17 +18,34 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
+// The library holds one window of the decompressed bytes. Every host takes the 128 MiB that the
+// zstd tool takes without an option. A larger window (zstd --long=28 to 31) may take a quarter of
+// the host's memory, because other files and the model need room too.
+constexpr int kLeastWindowLog = 27;
+constexpr int kMostWindowLog = 31;
+constexpr int64_t kWindowShares = 4;
+
+int largest_window_log() {
+  const int64_t bytes = host_memory().limit_bytes / kWindowShares;
+  const int log = std::bit_width(static_cast<uint64_t>(bytes)) - 1;
+  return std::clamp(log, kLeastWindowLog, kMostWindowLog);
+}
+
 class ZstdSource final : public CompressedSource {
  public:
-  explicit ZstdSource(DiskFile& file) : CompressedSource(file), context_(ZSTD_createDCtx()) {
+  explicit ZstdSource(DiskFile& file)
+      : CompressedSource(file), context_(ZSTD_createDCtx()), window_log_(largest_window_log()) {
     if (!context_) throw std::bad_alloc();
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_log_);
   }
 
  private:
   size_t decompress(char* data, size_t size) override;
   void reset() override;
+  [[noreturn]] void refuse(size_t status) const;
 
   std::unique_ptr<ZSTD_DCtx, FreeContext> context_;
+  int window_log_;
   ZSTD_inBuffer in_ = {};
   bool frame_done_ = false;  // false before the first frame, so that an empty file is an error
 };
@@ -37,13 +60,30 @@ size_t ZstdSource::decompress(char* data, size_t size) {
     }
     ZSTD_outBuffer out = {data, size, 0};
     const size_t status = ZSTD_decompressStream(context_.get(), &out, &in_);
-    if (ZSTD_isError(status) != 0) {
-      throw corrupt("zstd.corrupt", ZSTD_getErrorName(status), in_.size - in_.pos);
-    }
+    if (ZSTD_isError(status) != 0) refuse(status);
     frame_done_ = status == 0;
     if (out.pos > 0) return out.pos;
     if (!more && !frame_done_) throw truncated("zstd.truncated");
   }
+}
+
+void ZstdSource::refuse(size_t status) const {
+  const ZSTD_ErrorCode error = ZSTD_getErrorCode(status);
+  if (error == ZSTD_error_memory_allocation) throw std::bad_alloc();
+  if (error != ZSTD_error_frameParameter_windowTooLarge)
+    throw corrupt("zstd.corrupt", ZSTD_getErrorName(status), in_.size - in_.pos);
+  throw Error(
+      {.exit_code = ExitCode::kData,
+       .code = "zstd.window",
+       .what = "the compressed file needs a larger window than encode takes on this host",
+       .where = path(),
+       .expected = fmt::format("a window of at most {}, a quarter of the host's memory (128 MiB to "
+                               "2 GiB)",
+                               format_bytes(int64_t{1} << window_log_)),
+       .found = "a larger window in the header of a frame",
+       .hint =
+           "the file is not damaged. Compress it again with a smaller window: zstd -dc --long=31 "
+           "FILE | zstd -o NEW_FILE"});
 }
 
 void ZstdSource::reset() {

@@ -45,6 +45,11 @@ size_t leading_space(std::string_view text) {
 
 }  // namespace
 
+bool same_token(const AddedToken& a, const AddedToken& b) {
+  return a.content == b.content && a.single_word == b.single_word && a.lstrip == b.lstrip &&
+         a.rstrip == b.rstrip && a.normalized == b.normalized && a.special == b.special;
+}
+
 AddedTokenFinder::AddedTokenFinder(std::vector<std::pair<std::string, AddedToken>> tokens)
     : tokens_(std::move(tokens)) {
   std::vector<ByteTrie::Entry> entries;
@@ -75,6 +80,12 @@ AddedTokenFinder::Found AddedTokenFinder::next(std::string_view text, size_t fro
   return {text.size(), text.size(), nullptr};
 }
 
+bool AddedTokenFinder::has_special(int32_t id) const {
+  return std::any_of(tokens_.begin(), tokens_.end(), [id](const auto& token) {
+    return token.second.id == id && token.second.special;
+  });
+}
+
 void AddedTokenFinder::split(std::string_view text, std::vector<Section>& sections) const {
   const auto push_text = [&](size_t begin, size_t end) {
     if (begin < end) sections.push_back({text.substr(begin, end - begin), -1});
@@ -85,6 +96,7 @@ void AddedTokenFinder::split(std::string_view text, std::vector<Section>& sectio
     size_t begin = found.begin;
     size_t end = found.end;
     const AddedToken& token = *found.token;
+    if (token.hidden) continue;
     if (token.single_word &&
         (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end))))
       continue;

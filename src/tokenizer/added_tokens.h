@@ -20,7 +20,12 @@ struct AddedToken {
   bool rstrip = false;       // the token includes the white space after it
   bool normalized = false;   // the normal form of the token is searched for in normalized text
   bool special = false;
+  // The token is not searched for in a text. It still hides the tokens that begin inside it.
+  bool hidden = false;
 };
+
+// Returns true if two tokens have the same content and flags. Their ids do not count.
+bool same_token(const AddedToken& a, const AddedToken& b);
 
 // Finds added tokens of one kind (raw or normalized). It finds the leftmost token first. If several
 // tokens begin at the same place, it finds the longest. Immutable. Any number of threads may use
@@ -45,6 +50,9 @@ class AddedTokenFinder {
     }
     return false;
   }
+
+  // Returns whether a special token has this id.
+  bool has_special(int32_t id) const;
 
   // Appends the sections of `text`, in order. A text without an added token is one section, and an
   // empty text has no section. The sections are views of `text`.

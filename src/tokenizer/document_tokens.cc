@@ -41,6 +41,13 @@ class MarkedTokenizer final : public Tokenizer {
     return fmt::format("{}, marker '{}'", tokenizer_->description(), preview(token(marker_)));
   }
   std::string token(int32_t id) const override { return tokenizer_->token(id); }
+  // PyLate gives the marker the type 0.
+  RowTypeIds type_ids() const override {
+    RowTypeIds types = tokenizer_->type_ids();
+    if (!types.before.empty()) types.before.insert(types.before.begin() + 1, 0);
+    return types;
+  }
+  bool is_special(int32_t id) const override { return id == marker_ || tokenizer_->is_special(id); }
 
  private:
   static TokenizeOptions with_room(TokenizeOptions options) {
@@ -133,7 +140,11 @@ std::vector<int32_t> skip_list_ids(const LateInteraction& late, const Tokenizer&
                    .found = fmt::format("'{}'", preview(word)),
                    .hint = kHint});
     }
-    ids.push_back(found == known.end() ? unknown->second : found->second);
+    if (found != known.end()) {
+      ids.push_back(found->second);
+    } else if (!late.drops_unknown_words) {
+      ids.push_back(unknown->second);
+    }
   }
   std::sort(ids.begin(), ids.end());
   return ids;

@@ -56,6 +56,10 @@ class IdBuffer {
   size_t capacity_ = 0;
 };
 
+bool are_zero(const std::vector<int32_t>& types) {
+  return std::ranges::all_of(types, [](int32_t type) { return type == 0; });
+}
+
 class Pipeline final : public Tokenizer {
  public:
   explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)), prefix_cut_(parts_) {}
@@ -93,9 +97,14 @@ class Pipeline final : public Tokenizer {
 
   int64_t vocab_size() const override { return static_cast<int64_t>(parts_.tokens.size()); }
   std::string description() const override { return parts_.description; }
+  RowTypeIds type_ids() const override { return parts_.row_form.special.types; }
   std::string token(int32_t id) const override {
     const bool exists = id >= 0 && static_cast<size_t>(id) < parts_.tokens.size();
     return exists ? std::string(parts_.tokens[static_cast<size_t>(id)]) : std::string();
+  }
+  bool is_special(int32_t id) const override {
+    return parts_.row_form.has_special(id) || parts_.raw_tokens.has_special(id) ||
+           parts_.normalized_tokens.has_special(id);
   }
 
  private:
@@ -211,6 +220,11 @@ std::string_view check_text(std::string_view utf8, size_t max_bytes, std::string
   return repaired;
 }
 
+bool RowForm::has_special(int32_t id) const {
+  return std::ranges::find(special.prefix, id) != special.prefix.end() ||
+         std::ranges::find(special.suffix, id) != special.suffix.end();
+}
+
 void append_row(std::span<const int32_t> ids, const RowForm& form, const TokenizeOptions& options,
                 TokenizedRows& rows) {
   const SpecialTokens& special = form.special;
@@ -240,6 +254,18 @@ Error naming_row(const Error& error, const std::string& place) {
 
 std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts) {
   return std::make_unique<Pipeline>(std::move(parts));
+}
+
+bool RowTypeIds::all_zero() const { return text == 0 && are_zero(before) && are_zero(after); }
+
+void fill_type_ids(const RowTypeIds& types, bool has_special_tokens, std::span<int32_t> row) {
+  std::ranges::fill(row, types.text);
+  if (!has_special_tokens) return;
+  // A row that is shorter than its special tokens has the first of them, and no text.
+  const size_t before = std::min(types.before.size(), row.size());
+  std::copy_n(types.before.begin(), before, row.begin());
+  const size_t after = std::min(types.after.size(), row.size() - before);
+  std::copy_n(types.after.begin(), after, row.end() - static_cast<std::ptrdiff_t>(after));
 }
 
 void TokenizedRows::clear() {

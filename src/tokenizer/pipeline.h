@@ -32,6 +32,7 @@ struct OffsetTrim {
 struct SpecialTokens {
   std::vector<int32_t> prefix;
   std::vector<int32_t> suffix;
+  RowTypeIds types;  // of the prefix, the text and the suffix
   std::vector<OffsetTrim> trims;
   // Only load_post_processor() uses `joined` and `split`. `joined` is true if BertProcessing or
   // RobertaProcessing has joined the row and the special tokens into one part. `split` is true if
@@ -47,6 +48,9 @@ enum class TruncationSide { kRight, kLeft };
 struct RowForm {
   SpecialTokens special;
   TruncationSide truncation = TruncationSide::kRight;
+
+  // Returns whether the token is put around every row.
+  bool has_special(int32_t id) const;
 };
 
 // Appends one row: the special tokens, and between them as many of `ids` as fit in max_length: the

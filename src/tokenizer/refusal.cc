@@ -31,6 +31,16 @@ void refuse_unsupported(std::string what, const std::string& where, Unsupported 
                .hint = std::move(part.hint)});
 }
 
+void refuse_contradiction(Contradiction contradiction) {
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "tokenizer.contradiction",
+               .what = std::move(contradiction.what),
+               .where = std::move(contradiction.where),
+               .expected = std::move(contradiction.expected),
+               .found = std::move(contradiction.found),
+               .hint = std::move(contradiction.hint)});
+}
+
 std::string quoted_token(std::string_view token) {
   constexpr size_t kShownBytes = 40;
   return fmt::format("'{}'", preview(token, kShownBytes));

@@ -36,6 +36,15 @@ struct Unsupported {
 // Throws Error (kConfig) with the code kTokenizerUnsupported. `what` is a sentence, for example
 // "normalizer type 'Foo' is not supported".
 [[noreturn]] void refuse_unsupported(std::string what, const std::string& where, Unsupported part);
+struct Contradiction {
+  std::string what;      // a sentence
+  std::string where;     // the directory or the file
+  std::string expected;  // what one source states
+  std::string found;     // what the other source states
+  std::string hint;      // how a user decides
+};
+// Throws Error (kConfig, "tokenizer.contradiction"), for files that contradict each other.
+[[noreturn]] void refuse_contradiction(Contradiction contradiction);
 // Returns the token in quotes for a message. Bytes that are not printable ASCII are escaped. A long
 // token is cut off, and its size is added.
 std::string quoted_token(std::string_view token);

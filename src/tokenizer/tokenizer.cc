@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/path_kind.h"
-#include "tokenizer/load/append_eos.h"
-#include "tokenizer/load/tokenizer_config.h"
+#include "tokenizer/load/amend_document.h"
+#include "tokenizer/load/slow_class_document.h"
 #include "tokenizer/load/tokenizer_document.h"
 #include "tokenizer/models/sentencepiece.h"
 #include "tokenizer/refusal.h"
@@ -33,7 +33,8 @@ TokenizerSource read_source(const std::string& model_dir) {
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& file) {
   std::string content = read_file(file, kMaxTokenizerBytes, kFileCode);
-  if (is_sentencepiece_file(file)) return load_sentencepiece(content, file, {});
+  refuse_lfs_pointer(content, file);
+  if (is_sentencepiece_file(file)) return load_sentencepiece(content, file);
   return build_tokenizer(read_tokenizer_json(std::move(content), file));
 }
 
@@ -45,25 +46,23 @@ std::unique_ptr<Tokenizer> load_tokenizer_from(TokenizerSource source) {
          .code = std::string(kFileCode),
          .what = "the model directory has no tokenizer",
          .where = source.folder,
-         .expected = "tokenizer.json, or a sentencepiece model (tokenizer.model, spiece.model, ..)",
-         .found = "neither",
+         .expected =
+             "tokenizer.json, or the older files of its class (spiece.model, vocab.txt, ..)",
+         .found = "none of them",
          .hint = "save the tokenizer with transformers' save_pretrained(), which writes "
                  "tokenizer.json"});
   }
-  const std::string path = source.path_of(file);
-  const bool is_sentencepiece = is_sentencepiece_file(file);
-  TokenizerConfig config;
-  if (const std::string* text = source.find(kTokenizerConfigFile)) {
-    config = read_tokenizer_config(*text, source.path_of(kTokenizerConfigFile),
-                                   is_sentencepiece ? ConfiguredTokenizer::kSentencePiece
-                                                    : ConfiguredTokenizer::kTokenizerJson);
+  TokenizerDocument document;
+  BuildOptions options;
+  if (file == kTokenizerJsonFile) {
+    document = read_tokenizer_json(std::move(source.files.at(file)), source.path_of(file));
+    options = amend_document(source, document);
+  } else {
+    document = make_slow_class_document(source);
+    options = stated_build_options(source);
   }
-  std::string content = std::move(source.files.at(file));
-  if (is_sentencepiece) return load_sentencepiece(content, path, config);
-  TokenizerDocument document = read_tokenizer_json(std::move(content), path);
-  const bool by_class = source.rules.special_tokens == SpecialTokensRule::kByClass;
-  if (by_class && source.rules.recipe == TokenizerRecipe::kAppendEos) append_eos(document, source);
-  return build_tokenizer(std::move(document), {.truncation_side = config.truncation_side});
+  options.lower_case_first = source.rules.lower_case_first;
+  return build_tokenizer(std::move(document), options);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_from_directory(const std::string& model_dir) {

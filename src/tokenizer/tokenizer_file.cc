@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "encode/error.h"
+
 #include "base/json.h"
 
 namespace encode {
@@ -23,8 +25,10 @@ TokenizerSource make_tokenizer_source(
   TokenizerSource source;
   source.folder = folder;
   const auto add = [&](const char* name) {
-    if (std::optional<std::string> content = read(name))
-      source.files.emplace(name, std::move(*content));
+    std::optional<std::string> content = read(name);
+    if (!content) return;
+    refuse_lfs_pointer(*content, source.path_of(name));
+    source.files.emplace(name, std::move(*content));
   };
   for (const char* name : kTokenizerFiles) add(name);
   for (const char* name : kFilesBesideTokenizer) add(name);
@@ -36,6 +40,17 @@ TokenizerSource make_tokenizer_source(
     source.tokenizer_class = fields.string_or("tokenizer_class", "");
   }
   return source;
+}
+
+void refuse_lfs_pointer(const std::string& content, const std::string& where) {
+  if (!content.starts_with("version https://git-lfs.github.com/spec/")) return;
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "tokenizer.format",
+               .what = "a file of the tokenizer is a Git LFS pointer",
+               .where = where,
+               .expected = "the file itself",
+               .found = "a Git LFS pointer, which stands for it",
+               .hint = "run `git lfs pull` in the repository"});
 }
 
 std::string tokenizer_file_of(const TokenizerSource& source) {

@@ -198,6 +198,13 @@ void check_expectations(const ExpectedMatrix& matrix, const MatrixSummary& summa
                                          same ? "" : ", or other ranges")},
                    "the config asks for another format or other ranges: run encode again");
   }
+  if (matrix.quarantine && manifest) {
+    findings.check("quarantine", manifest->fits(*matrix.quarantine),
+                   {.expected = fmt::format("{}, as the config says, or no row that was set aside",
+                                            to_string(*matrix.quarantine)),
+                    .found = std::string(to_string(manifest->quarantine))},
+                   "an earlier run wrote this matrix with another semantic.quarantine");
+  }
   if (!matrix.fingerprint || !manifest) return;
   findings.check_fingerprint("fingerprint", manifest->identity, *matrix.fingerprint, matrix.path);
 }

@@ -21,6 +21,7 @@ struct ExpectedMatrix {
   std::optional<int64_t> dim;
   std::optional<std::string> fingerprint;  // canonical JSON, as in StreamIdentity
   std::optional<FinalFormat> format = {};
+  std::optional<QuarantinePolicy> quarantine = {};
 };
 
 struct VerifyOptions {

@@ -1,6 +1,7 @@
 #include "weights/weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -14,9 +15,12 @@
 #include "base/file.h"
 #include "base/mapped_memory.h"
 #include "base/units.h"
+#include "model_dir/tensor_types.h"
 
 namespace encode {
 namespace {
+
+constexpr size_t kMostFoundBytes = 400;
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -36,6 +40,7 @@ std::optional<at::ScalarType> scalar_type(const std::string& dtype) {
   if (dtype == "F32") return at::kFloat;
   if (dtype == "F16") return at::kHalf;
   if (dtype == "BF16") return at::kBFloat16;
+  if (dtype == "F64") return at::kDouble;
   return std::nullopt;
 }
 
@@ -53,26 +58,53 @@ at::ScalarType scalar_type_of(const std::string& name, const TensorInfo& info) {
        .code = "model.dtype",
        .what = fmt::format("encode cannot compute with the type of tensor '{}'", name),
        .where = info.file,
-       .expected = "F32, F16 or BF16",
+       .expected = std::string(kWeightTypes),
        .found = info.dtype,
        .hint = "quantized checkpoints are not supported; save the model in float32 or bfloat16"});
 }
 
-at::Tensor map_tensor(const OpenedFiles& files, const std::string& name, const TensorInfo& info) {
-  const auto range = std::make_shared<const MappedRange>(
-      files.weights(info.file), info.offset_bytes, info.size_bytes, info.file);
-  return at::from_blob(
-      range->data(), info.shape, [range](void*) {},
-      at::TensorOptions().dtype(scalar_type_of(name, info)));
+// A file may have a tensor at any byte, but code that reads numbers needs them at a multiple of
+// their size. So a tensor at another place is copied.
+std::shared_ptr<std::byte> aligned_bytes(const std::shared_ptr<const MappedRange>& range,
+                                         const TensorInfo& info) {
+  if (info.offset_bytes % dtype_bytes(info.dtype) == 0) return {range, range->data()};
+  std::shared_ptr<std::byte> room = map_memory(static_cast<size_t>(info.size_bytes));
+  std::memcpy(room.get(), range->data(), static_cast<size_t>(info.size_bytes));
+  return room;
 }
 
-// Converts a tensor into memory that goes back to the kernel as soon as the tensor is packed.
+// Converts a tensor into row-major order and another type, in memory that goes back to the kernel
+// as soon as the tensor is packed.
 at::Tensor converted(const at::Tensor& mapped, at::ScalarType dtype) {
   const auto bytes = static_cast<size_t>(mapped.numel()) * c10::elementSize(dtype);
   const std::shared_ptr<std::byte> room = map_memory(std::max<size_t>(bytes, 1));
   at::Tensor copy = at::from_blob(
       room.get(), mapped.sizes(), [room](void*) {}, at::TensorOptions().dtype(dtype));
   return copy.copy_(mapped);
+}
+
+// Returns a tensor of a file in row-major order. It is a copy only if the file has another order.
+at::Tensor map_tensor(const OpenedFiles& files, const std::string& name, const TensorInfo& info) {
+  const at::TensorOptions options = at::TensorOptions().dtype(scalar_type_of(name, info));
+  const std::shared_ptr<std::byte> bytes =
+      aligned_bytes(std::make_shared<const MappedRange>(files.weights(info.file), info.offset_bytes,
+                                                        info.size_bytes, info.file),
+                    info);
+  if (info.strides.empty()) {
+    return at::from_blob(
+        bytes.get(), info.shape, [bytes](void*) {}, options);
+  }
+  const at::Tensor stored = at::from_blob(
+      bytes.get(), info.shape, info.strides, [bytes](void*) {}, options);
+  return converted(stored, stored.scalar_type());
+}
+
+// Returns the parts of a prefix: "", "module." and "module.bert." for "module.bert.".
+std::vector<std::string> outer_prefixes(const std::string& prefix) {
+  std::vector<std::string> all = {""};
+  for (size_t dot = prefix.find('.'); dot != std::string::npos; dot = prefix.find('.', dot + 1))
+    all.push_back(prefix.substr(0, dot + 1));
+  return all;
 }
 
 }  // namespace
@@ -85,6 +117,11 @@ at::Tensor WeightScope::take(const std::string& name, const std::vector<Dim>& sh
   const at::Tensor mapped =
       map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape));
   return mapped.to(weights_->dtype(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+at::Tensor WeightScope::take_float(const std::string& name, const std::vector<Dim>& shape) const {
+  return map_tensor(weights_->files_, prefix_ + name, weights_->find(prefix_ + name, shape))
+      .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
 }
 
 at::Tensor WeightScope::view(const std::string& name, const std::vector<Dim>& shape) const {
@@ -102,20 +139,40 @@ Weights::Weights(const std::map<std::string, TensorInfo>& tensors, const OpenedF
       alive_(std::move(options.alive)) {}
 
 WeightScope Weights::root(const std::string& probe, const std::vector<std::string>& prefixes) {
-  std::vector<std::string> tried;
-  for (const std::string& prefix : prefixes) {
-    if (tensors_.contains(prefix + probe)) return {*this, prefix};
-    tried.push_back(fmt::format("'{}{}'", prefix, probe));
+  std::vector<std::string> found_prefixes;
+  std::vector<std::string> names;
+  for (const auto& [name, info] : tensors_) {
+    if (name != probe && !name.ends_with("." + probe)) continue;
+    found_prefixes.push_back(name.substr(0, name.size() - probe.size()));
+    names.push_back(fmt::format("'{}'", preview(name)));
   }
+  if (found_prefixes.size() == 1) {
+    root_ = found_prefixes.front();
+    return {*this, root_};
+  }
+  if (found_prefixes.size() > 1) {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "model.tensor",
+                 .what = "the checkpoint has the tensors of this architecture more than once",
+                 .where = origin_,
+                 .expected = fmt::format("one tensor '{}', with or without a prefix", probe),
+                 .found = fmt::format("{}", fmt::join(names, ", ")).substr(0, kMostFoundBytes),
+                 .hint = "save the model that makes the embeddings alone, with transformers' "
+                         "save_pretrained()"});
+  }
+  std::vector<std::string> tried;
+  for (const std::string& prefix : prefixes) tried.push_back(fmt::format("'{}{}'", prefix, probe));
   std::string found = fmt::format("{} tensors", tensors_.size());
-  if (!tensors_.empty()) found += fmt::format("; the first is '{}'", tensors_.begin()->first);
+  if (!tensors_.empty())
+    found += fmt::format("; the first is '{}'", preview(tensors_.begin()->first));
   throw Error({.exit_code = ExitCode::kConfig,
                .code = "model.tensor",
                .what = "the checkpoint does not have the tensors of this architecture",
                .where = origin_,
-               .expected = fmt::format("one of the tensors {}", fmt::join(tried, ", ")),
+               .expected = fmt::format("one of the tensors {}, or one with another prefix",
+                                       fmt::join(tried, ", ")),
                .found = std::move(found),
-               .hint = "check that config.json and the .safetensors files belong together"});
+               .hint = "check that config.json and the weights belong together"});
 }
 
 const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>& shape) {
@@ -146,15 +203,22 @@ const TensorInfo& Weights::find(const std::string& name, const std::vector<Dim>&
   return found->second;
 }
 
+bool Weights::is_ignored(const std::string& name, const std::vector<std::string>& ignorable) const {
+  const std::vector<std::string> outer = outer_prefixes(root_);
+  return std::any_of(outer.begin(), outer.end(), [&](const std::string& prefix) {
+    return name.starts_with(prefix) &&
+           std::any_of(ignorable.begin(), ignorable.end(), [&](const std::string& pattern) {
+             return matches(name.substr(prefix.size()), pattern);
+           });
+  });
+}
+
 void Weights::expect_all_taken(const std::vector<std::string>& ignorable) const {
   constexpr int64_t kMostNamed = 5;
   std::vector<std::string> unknown;
   int64_t count = 0;
   for (const auto& [name, info] : tensors_) {
-    const bool ignored =
-        std::any_of(ignorable.begin(), ignorable.end(),
-                    [&n = name](const std::string& pattern) { return matches(n, pattern); });
-    if (taken_.contains(name) || ignored) continue;
+    if (taken_.contains(name) || is_ignored(name, ignorable)) continue;
     if (++count <= kMostNamed) unknown.push_back(fmt::format("'{}'", preview(name)));
   }
   if (count == 0) return;

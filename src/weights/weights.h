@@ -42,11 +42,14 @@ class WeightScope {
   // Returns a copy of a tensor in the compute type, on the CPU. Throws Error kConfig:
   // - "model.tensor" if the tensor does not exist;
   // - "model.shape" if its shape is not `shape`;
-  // - "model.dtype" if it is not float32, float16 or bfloat16.
+  // - "model.dtype" if it is not float32, float16, bfloat16 or float64, which is rounded.
   at::Tensor take(const std::string& name, const std::vector<Dim>& shape) const;
-  // Does the same as take(), but makes no copy if the tensor has the compute type. The result is
-  // then the mapped pages of the file. The caller must repack it or copy it to the device at
-  // once, and not keep it (see MappedRange).
+  // Does the same as take(), but returns float32.
+  at::Tensor take_float(const std::string& name, const std::vector<Dim>& shape) const;
+  // Does the same as take(), but makes no copy if the tensor has the compute type, row-major order
+  // and a place in the file that its numbers can be read from. The result is then the mapped pages
+  // of the file. The caller must repack it or copy it to the device at once, and not keep it (see
+  // MappedRange).
   at::Tensor view(const std::string& name, const std::vector<Dim>& shape) const;
 
  private:
@@ -70,16 +73,19 @@ class Weights {
   Weights(const std::map<std::string, TensorInfo>& tensors, const OpenedFiles& files,
           WeightOptions options);
 
-  // Returns the scope for the first of `prefixes` with which the tensor `probe` exists. Every
-  // checkpoint of the architecture must have `probe`. Many checkpoints have a prefix such as
-  // "bert." or "model.", which a checkpoint of the base model does not have. Throws Error kConfig
-  // "model.tensor" with the names that were tried if none exists.
+  // Returns the scope of the one prefix with which the tensor `probe` exists. Every checkpoint of
+  // the architecture must have `probe`. A checkpoint of the base model has no prefix. Others have
+  // the name that a class with a head or a training program gives to the model: "bert.", "model.",
+  // "0.auto_model.", "module.". `prefixes` are those of published checkpoints, for the message.
+  // Throws Error kConfig "model.tensor" with the names if no prefix has the tensor, or if several
+  // have it.
   WeightScope root(const std::string& probe, const std::vector<std::string>& prefixes);
 
   // Throws Error kConfig "model.tensor" if the checkpoint has a tensor that was not read and does
   // not match a pattern in `ignorable`. A pattern that ends in '*' is a prefix; any other pattern
   // is a suffix. A tensor that the model does not read usually means that config.json describes
-  // another model.
+  // another model. The patterns also match what follows the prefix that root() has found, or its
+  // first parts: "cls.*" matches "module.cls.bias" if the prefix is "module.bert.".
   void expect_all_taken(const std::vector<std::string>& ignorable) const;
 
   at::ScalarType dtype() const { return dtype_; }
@@ -89,11 +95,14 @@ class Weights {
   // Checks the name and the shape of a tensor, marks it as read, and calls `alive`.
   const TensorInfo& find(const std::string& name, const std::vector<Dim>& shape);
 
+  bool is_ignored(const std::string& name, const std::vector<std::string>& ignorable) const;
+
   const std::map<std::string, TensorInfo>& tensors_;
   const OpenedFiles& files_;
   at::ScalarType dtype_;
   std::string origin_;
   std::function<void()> alive_;
+  std::string root_;  // the prefix that root() has found
   std::set<std::string> taken_;
 };
 

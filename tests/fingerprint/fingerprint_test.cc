@@ -126,7 +126,8 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
   const auto& [pooling, normalize, truncate_dim, modules, max_length, prompt, include_prompt, dtype,
                float32_matmul_precision, causal, dim, launch_tokens, vector_precision,
                late_interaction, tokenizer, ignore_custom_code, recipes] = fingerprint.result;
-  const auto& [special_tokens, tokenizer_recipe] = tokenizer;
+  const auto& [special_tokens, tokenizer_recipe, lower_case_first] = tokenizer;
+  ASSERT_FALSE(lower_case_first);
   ASSERT_EQ(tokenizer_recipe, TokenizerRecipe::kNone) << "`recipes` names it";
   ASSERT_TRUE(recipes.empty());
   ASSERT_FALSE(ignore_custom_code || special_tokens != SpecialTokensRule::kByClass);
@@ -154,6 +155,7 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        change([](Result& r) { r.vector_precision = VectorPrecision::kFloat16; }),
        change(
            [](Result& r) { r.tokenizer.special_tokens = SpecialTokensRule::kAsInTokenizerJson; }),
+       change([](Result& r) { r.tokenizer.lower_case_first = true; }),
        change([](Result& r) { r.ignore_custom_code = true; }),
        change([](Result& r) { r.recipes = {"qwen2_eos"}; }),
        change([](Result& r) { r.dim = 128; }),
@@ -167,6 +169,9 @@ TEST(Fingerprint, ChangesWithEveryFieldOfTheResult) {
        }),
        change([](Result& r) {
          r.late_interaction = LateInteraction{"", {}, "[UNK]"};
+       }),
+       change([](Result& r) {
+         r.late_interaction = LateInteraction{"", {}, "", true};
        })});
 }
 

@@ -1,10 +1,10 @@
 // Reads any bytes as a safetensors file. The result must be an Error, or tensors that fill the file
 // without holes. As in the program, the bytes come from a file descriptor. The input contains the
 // length field.
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -26,13 +26,13 @@ void require(bool holds, const char* property) {
 // Checks the tensors without relying on the order of the parser: the sorted ranges must follow one
 // another up to the end of the file.
 void require_tiling(const encode::TensorMap& tensors, int64_t file_bytes) {
-  std::vector<std::pair<int64_t, int64_t>> ranges;
+  std::set<std::pair<int64_t, int64_t>> unique;  // tensors that share their bytes count once
   for (const auto& [name, info] : tensors) {
     require(encode::checked_bytes(info.shape, info.dtype, name) == info.size_bytes,
             "the size matches the shape");
-    ranges.emplace_back(info.offset_bytes, info.offset_bytes + info.size_bytes);
+    unique.emplace(info.offset_bytes, info.offset_bytes + info.size_bytes);
   }
-  std::sort(ranges.begin(), ranges.end());
+  const std::vector<std::pair<int64_t, int64_t>> ranges(unique.begin(), unique.end());
   require(!ranges.empty(), "there is at least one tensor");
   require(ranges.front().first >= 10, "the tensors begin after the header");
   for (size_t i = 1; i < ranges.size(); ++i)

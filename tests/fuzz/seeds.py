@@ -7,6 +7,7 @@ Each input begins with the bytes with which the fuzzer chooses what it reads (se
 """
 import pathlib
 import sys
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "tests" / "data"
@@ -50,6 +51,14 @@ def seeds(fuzzer):
     elif fuzzer == "fuzz_safetensors":
         for path in sorted(DATA.rglob("*.safetensors")):
             yield path.read_bytes()
+    elif fuzzer == "fuzz_torch_weights":
+        for path in sorted((DATA / "pickled").rglob("*.bin")):
+            yield b"\x00" + path.read_bytes()
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(path) as archive:
+                    for name in archive.namelist():
+                        if name.endswith("/data.pkl"):
+                            yield b"\x01" + archive.read(name)
     elif fuzzer == "fuzz_model_dir_json":
         for model in models:
             for number, name in enumerate(MODEL_FILES):

@@ -12,7 +12,7 @@ import unittest
 import layout
 import server
 from pull_case import ENCODE, EVERY_MODULE, MODEL, NEEDED, Pull
-from server import COMMIT, body, cut, headers, stall, status
+from server import COMMIT, body, cut, endless, headers, stall, status
 
 
 class Faults(Pull):
@@ -76,6 +76,17 @@ class Faults(Pull):
         self.assertIn(f"{self.SIZE} bytes", self.refused("hub.size", 65))
         self.assertIn(f"{self.SIZE - 5} bytes", self.refused("hub.size", 65))
         self.pulled()
+
+    def test_a_body_that_never_ends_is_not_read_to_its_end(self):
+        self.hub.plan("GET", "api", endless(404, x_error_code="RepoNotFound"))
+        self.refused("hub.model", 66)
+        self.hub.plan("GET", "api", endless(500), endless(302, location="/api/models/org/name/revision/main"))
+        self.hub.plan("GET", "config.json", endless(503))
+        self.pulled()
+
+    def test_requests_to_this_machine_use_no_proxy(self):
+        end = self.pull(no_proxy=None, http_proxy="http://127.0.0.1:9", all_proxy="http://127.0.0.1:9")
+        self.assertEqual(end.code, 0, end.err)
 
     def test_a_busy_server_is_asked_again(self):
         self.hub.plan("GET", "api", status(503))

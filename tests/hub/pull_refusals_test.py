@@ -62,9 +62,9 @@ class Refusals(Pull):
 
     def test_models_that_encode_cannot_use_are_refused_before_their_weights(self):
         for files, code, exit_code, found in (
-                ({"config.json": b"{}", "pytorch_model.bin": b"x", "tf_model.h5": b"x"}, "model.format", 78, "tf_model.h5"),
+                ({"config.json": b"{}", "model.onnx": b"x", "tf_model.h5": b"x"}, "model.format", 78, "tf_model.h5"),
                 ({"model.gguf": b"x"}, "model.missing", 66, "1 other files"),
-                ({"config.json": b"{}", "README.md": b"x"}, "model.missing", 66, "neither"),
+                ({"config.json": b"{}", "README.md": b"x"}, "model.missing", 66, "none of them"),
                 ({"config.json": b'{"model_type": "whisper", "hidden_size": 4, "vocab_size": 4}',
                   "model.safetensors": b"x"}, "model.type", 78, "whisper"),
                 ({**EVERY_MODULE, "config.json": OWN_CODE}, "model.custom_code", 78, "modeling_own.OwnModel"),

@@ -62,6 +62,12 @@ class Good(Pull):
         self.hub.models[MODEL] = server.Repository({**files, **NOISE, "model-00009-of-00009.safetensors": b"stray"})
         self.assertEqual(set(server.read_directory(self.pulled())), set(files))
 
+    def test_pickled_weights_if_there_are_no_others(self):
+        files = {name: content for name, content in NEEDED.items() if not name.endswith("model.safetensors")}
+        files |= server.read_directory(DATA / "pickled/every_module")
+        self.hub.models[MODEL] = server.Repository({**files, "tf_model.h5": b"x", "training_args.bin": b"x"})
+        self.assertEqual(server.read_directory(self.pulled()), files)
+
     def test_a_static_embedding(self):
         files = server.read_directory(DATA / "sentence_transformers/static_embedding")
         self.hub.models[MODEL] = server.Repository({**files, **NOISE})

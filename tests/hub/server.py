@@ -29,6 +29,11 @@ def status(code, **headers):
     return {"status": code, "headers": {key.replace("_", "-"): value for key, value in headers.items()}}
 
 
+def endless(code, **headers):
+    """Answers with a status and a body that never ends."""
+    return status(code, **headers) | {"endless": True}
+
+
 def cut(after, answer_range=True):
     """Closes the connection after some bytes of the body."""
     return {"cut": after, "answer_range": answer_range}
@@ -107,7 +112,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Takes the planned fault of a request. One that is only a status is sent at once."""
         fault = self.server.hub.next_fault(self.command, key)
         if "status" in fault:
-            self.send_head(fault["status"], {"Content-Length": "0", **fault["headers"]})
+            length = {} if fault.get("endless") else {"Content-Length": "0"}
+            self.send_head(fault["status"], length | fault["headers"])
+            while fault.get("endless") and self.command == "GET":
+                self.wfile.write(b"x" * 65536)  # until the client closes the connection
             return None
         return fault
 

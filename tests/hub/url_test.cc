@@ -45,6 +45,11 @@ TEST(HubUrl, OnlyEncryptedOrLocalRequestsArePrivate) {
   EXPECT_TRUE(url("http://localhost").is_private());
   EXPECT_FALSE(url("http://mirror.example").is_private());
   EXPECT_FALSE(url("http://localhost.evil.example").is_private());
+  EXPECT_FALSE(url("http://127.0.0.1.evil.example").is_private());
+  EXPECT_FALSE(url("http://127.evil.example").is_private());
+  EXPECT_FALSE(url("http://128.0.0.1").is_private());
+  EXPECT_TRUE(url("http://127.8.9.10").is_private());
+  EXPECT_TRUE(url("http://[::1]:80").is_private());
 }
 
 TEST(HubUrl, PathsAndRevisionsAreEscaped) {

@@ -85,6 +85,20 @@ TEST_F(ReportOfARun, StagesAreThoseOfAllWorkersAndGrowFromSampleToSample) {
   EXPECT_THAT(call({"status"}).out, HasSubstr("\nstages    encode "));
 }
 
+TEST_F(ReportOfARun, TextsThatWereNotEncodedAreNotShownBesideTheVectors) {
+  run("dtype: float32", "max_restarts: 5");
+  const Json before = report();
+  EXPECT_EQ(before["problems"], Json::array());
+  EXPECT_NE(before["streams"][0]["sample"]["queries"][0]["text"], "");
+  std::string texts = read_bytes(runs_.dir().file("texts.txt"));
+  texts[0] = texts[0] == 'x' ? 'y' : 'x';
+  write_bytes(runs_.dir().file("texts.txt"), texts);
+  const Json page = report();
+  ASSERT_EQ(page["problems"].size(), 1U);
+  EXPECT_THAT(page["problems"][0].get<std::string>(), HasSubstr("[report.texts]"));
+  for (const Json& query : page["streams"][0]["sample"]["queries"]) EXPECT_EQ(query["text"], "");
+}
+
 // The vectors that the chunks have, in the order of the rows.
 std::vector<float> chunk_values(const std::function<std::string(int64_t)>& path) {
   std::vector<float> all;

@@ -266,6 +266,7 @@ class CountingTokenizer : public Tokenizer {
   int64_t vocab_size() const override { return 8; }
   std::string description() const override { return "counting"; }
   std::string token(int32_t /*id*/) const override { return ""; }
+  bool is_special(int32_t /*id*/) const override { return false; }
 
   mutable std::atomic<int> texts = 0;
 };

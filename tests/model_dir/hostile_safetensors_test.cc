@@ -220,7 +220,7 @@ std::vector<Attack> shape_attacks() {
        {"model.header", "not in the format", "", "more than 8"}},
       {"UnknownDtype",
        [] { return one("[4]", "[0,16]", "Q4_K"); },
-       {"model.dtype", "unknown dtype", "F32, F16 or BF16", "'Q4_K'"}},
+       {"model.dtype", "unknown dtype", "F32, F16, BF16 or F64", "'Q4_K'"}},
   };
 }
 

@@ -141,7 +141,7 @@ TEST_F(LateInteractionDirectory, OtherModulesAreRefused) {
   const std::string pooling =
       R"({"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"})";
   modules({kTransformer, kTokenDense, pooling});
-  expect_open_refused({"model.modules", "not a Dense", "Dense modules of PyLate", "'1_Pooling'"});
+  expect_open_refused({"model.modules", "not a Dense", "a late-interaction model", "'1_Pooling'"});
   modules({kTransformer, pooling, kTokenDense});
   expect_open_refused({"model.modules", "does not follow the Transformer", "", "'1_Dense'"});
 }

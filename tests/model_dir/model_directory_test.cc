@@ -160,22 +160,13 @@ TEST(SentenceBertConfig, ArgumentsThatCannotChangeTheResultAreAccepted) {
   EXPECT_NO_THROW(model.open());
 }
 
-TEST(SentenceBertConfig, LowerCaseIsHonouredWhereTheTokenizerDoesItAndRefusedWhereNot) {
+TEST(SentenceBertConfig, LowerCaseIsARuleOfTheTokenizer) {
   const TinyModel model;
-  model.write("sentence_bert_config.json", R"({"do_lower_case": true})");
-  model.write("tokenizer.json", R"({"normalizer": {"type": "BertNormalizer", "lowercase": true}})");
-  EXPECT_NO_THROW(model.open());
-  model.write(
-      "tokenizer.json",
-      R"({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}})");
-  EXPECT_NO_THROW(model.open());
-  for (const char* cased : {R"({"normalizer": {"type": "BertNormalizer", "lowercase": false}})",
-                            R"({"normalizer": null})"}) {
-    model.write("tokenizer.json", cased);
-    testing::expect_refused([&model] { model.open(); },
-                            {"model.unsupported", "'do_lower_case'",
-                             "tokenizer.json whose normalizer lowercases", "true"});
-  }
+  EXPECT_FALSE(effective_result(model.open(), {}).tokenizer.lower_case_first);
+  model.write("sentence_bert_config.json", R"({"do_lower_case": true, "max_seq_length": 7})");
+  const EffectiveResult result = effective_result(model.open(), {});
+  EXPECT_TRUE(result.tokenizer.lower_case_first);
+  EXPECT_EQ(result.max_length, 7);
 }
 
 // --- Plain Hugging Face directories

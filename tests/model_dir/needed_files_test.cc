@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "tiny_model.h"
 
 namespace encode {
@@ -66,6 +67,60 @@ TEST(NeededFiles, GiveTheFingerprintOfTheWholeRepository) {
   }
 }
 
+// A repository of every_module whose weights are pickled. `more` are other files.
+std::string pickled_repository(const TempDir& dir, const std::vector<std::string>& more) {
+  std::string repository = dir.file("repository");
+  fs::copy(testing::test_data("sentence_transformers/every_module"), repository,
+           fs::copy_options::recursive);
+  for (const std::string& file : files_of(repository)) {
+    if (file.ends_with("model.safetensors")) fs::remove(repository + "/" + file);
+  }
+  fs::copy(testing::test_data("pickled/every_module"), repository, fs::copy_options::recursive);
+  for (const std::string& file : more) testing::write_bytes(repository + "/" + file, "x");
+  return repository;
+}
+
+TEST(NeededFiles, PickledWeightsAreNeededIfThereAreNoOthers) {
+  const TempDir dir;
+  const std::string repository =
+      pickled_repository(dir, {"tf_model.h5", "pytorch_model.bin.index.json", "training_args.bin"});
+  const TempDir folder;
+  EXPECT_LE(copy_needed(repository, folder.path()), 3);
+  EXPECT_EQ(hashes(folder.path()), hashes(repository));
+  const std::set<std::string> files = files_of(folder.path());
+  EXPECT_TRUE(files.contains("pytorch_model.bin"));
+  EXPECT_TRUE(files.contains("2_Dense/pytorch_model.bin"));
+  EXPECT_FALSE(files.contains("pytorch_model.bin.index.json"));
+  EXPECT_FALSE(files.contains("training_args.bin"));
+}
+
+TEST(NeededFiles, PickledShardsComeAfterTheirIndex) {
+  const TempDir dir;
+  const std::string repository = pickled_repository(dir, {});
+  fs::remove(repository + "/pytorch_model.bin");
+  fs::copy(testing::test_data("pickled/sharded"), repository);
+  const TempDir folder;
+  EXPECT_LE(copy_needed(repository, folder.path()), 3);
+  EXPECT_EQ(hashes(folder.path()), hashes(repository));
+  EXPECT_TRUE(files_of(folder.path()).contains("pytorch_model-00002-of-00002.bin"));
+}
+
+TEST(NeededFiles, AShardWithNothingButAHeadIsNotDownloaded) {
+  const std::string source = testing::test_data("models/bert_float16_sharded");
+  const TempDir dir;
+  const std::string repository = dir.file("repository");
+  fs::copy(source, repository);
+  const std::string index = repository + "/model.safetensors.index.json";
+  Json json = Json::parse(testing::read_bytes(index));
+  json["weight_map"]["lm_head.weight"] = "model-00004-of-00004.safetensors";
+  testing::write_bytes(index, json.dump());
+  testing::write_bytes(repository + "/model-00004-of-00004.safetensors", "x");
+  const TempDir folder;
+  copy_needed(repository, folder.path());
+  EXPECT_FALSE(files_of(folder.path()).contains("model-00004-of-00004.safetensors"));
+  EXPECT_EQ(hashes(folder.path()), hashes(repository));
+}
+
 TEST(NeededFiles, NothingElseIsDownloaded) {
   const TinyModel model;
   for (const char* noise : {"README.md", "pytorch_model.bin", "onnx/model.onnx", "onnx/config.json",
@@ -104,21 +159,33 @@ TEST(NeededFiles, OtherFormatsAreRefusedByName) {
   const auto refuse = [&](const std::set<std::string>& available, const testing::Expected& error) {
     expect_refused([&] { needed_files(available, empty.path()); }, error);
   };
-  refuse({"config.json", "pytorch_model.bin", "tf_model.h5"},
+  refuse({"config.json", "model.onnx", "tf_model.h5"},
          {.code = "model.format",
-          .what = "not in the safetensors format",
+          .what = "in a format that encode does not read",
           .expected = "model.safetensors",
-          .found = "pytorch_model.bin, tf_model.h5"});
+          .found = "model.onnx, tf_model.h5"});
   refuse({"config.json", "README.md"}, {.code = "model.missing",
                                         .what = "no weights",
                                         .expected = "model.safetensors",
-                                        .found = "neither",
+                                        .found = "none of them",
                                         .exit_code = ExitCode::kNoInput});
   refuse({"model.gguf"}, {.code = "model.missing",
                           .what = "no config.json",
                           .expected = "a transformers or sentence-transformers model",
                           .found = "1 other files",
                           .exit_code = ExitCode::kNoInput});
+}
+
+TEST(NeededFiles, AModuleInANestedFolderIsDownloaded) {
+  const TinyModel model;
+  fs::create_directory(model.file("extra"));
+  fs::rename(model.file("1_Pooling"), model.file("extra/1_Pooling"));
+  model.write("modules.json",
+              R"([{"type": "sentence_transformers.models.Transformer", "path": ""},
+                  {"type": "sentence_transformers.models.Pooling", "path": "./extra/1_Pooling"}])");
+  const TempDir copy;
+  copy_needed(model.path(), copy.path());
+  EXPECT_EQ(hashes(copy.path()), hashes(model.path()));
 }
 
 TEST(NeededFiles, NamesInFilesCannotLeadOut) {

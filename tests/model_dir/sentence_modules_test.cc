@@ -249,7 +249,7 @@ TEST_F(DenseModule, WeightsMustFitTheConfig) {
   expect_open_refused(model_, {"model.dense", "do not fit", "linear.bias [2]", "extra [1]"});
   weights(
       {zeros_tensor("linear.weight", {2, 4}), {"linear.bias", "I64", {2}, std::string(16, '\0')}});
-  expect_open_refused(model_, {"model.dense", "not floating point", "F32, F16 or BF16", ""});
+  expect_open_refused(model_, {"model.dense", "not floating point", "F32, F16, BF16 or F64", ""});
 }
 
 TEST_F(DenseModule, WidthMustFitThePoolingAlsoAfterAnOverride) {
@@ -286,11 +286,10 @@ TEST_F(DenseModule, UnknownKeyIsAWarning) {
   EXPECT_NE(model_.open().warnings[0].find("'novelty'"), std::string::npos);
 }
 
-TEST_F(DenseModule, PickledWeightsAreRefused) {
+TEST_F(DenseModule, PickledWeightsThatAreDamagedAreRefused) {
   model_.remove("2_Dense/model.safetensors");
   model_.write("2_Dense/pytorch_model.bin", "\x80");
-  expect_open_refused(model_,
-                      {"model.format", "Dense module", "model.safetensors", "pytorch_model.bin"});
+  expect_open_refused(model_, {"model.zip", "not one of torch.save()", "a zip archive", R"(\x80)"});
 }
 
 // --- LayerNorm, Dropout

@@ -59,6 +59,32 @@ void gemma3_of_2025(Json& c) {
   c.erase("layer_types");
 }
 
+void gpt_neox_of_2022(Json& c) {
+  c["rotary_emb_base"] = c["rope_parameters"]["rope_theta"];
+  c["rotary_pct"] = c["rope_parameters"]["partial_rotary_factor"];
+  c.erase("rope_parameters");
+}
+
+void phi_of_2023(Json& c) {
+  c["rope_theta"] = c["rope_parameters"]["rope_theta"];
+  c["partial_rotary_factor"] = c["rope_parameters"]["partial_rotary_factor"];
+  c.erase("rope_parameters");
+}
+
+void lfm2_of_2025(Json& c) {
+  c["rope_theta"] = c["rope_parameters"]["rope_theta"];
+  c["block_ff_dim"] = c["intermediate_size"];
+  c["full_attn_idxs"] = {1};
+  for (const char* key : {"rope_parameters", "intermediate_size", "layer_types"}) c.erase(key);
+}
+
+void bloom_of_2022(Json& c) {
+  c["n_embed"] = c["hidden_size"];
+  c["num_attention_heads"] = c["n_head"];
+  c["n_inner"] = nullptr;
+  for (const char* key : {"hidden_size", "n_head"}) c.erase(key);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Transformers4, ConfigGenerations,
     ::testing::Values(OlderConfig{"Llama", "llama", rope_theta_at_the_top},
@@ -69,11 +95,23 @@ INSTANTIATE_TEST_SUITE_P(
                       OlderConfig{"Qwen2", "qwen2_window", [](Json& c) { c.erase("layer_types"); }},
                       OlderConfig{"DebertaAttention", "deberta_v2",
                                   [](Json& c) { c["pos_att_type"] = "p2c|c2p"; }},
+                      OlderConfig{"GptNeox", "gpt_neox", gpt_neox_of_2022},
+                      OlderConfig{"GptNeoxDefaultPart", "gpt_neox",
+                                  [](Json& c) { c.erase("rope_parameters"); }},
+                      OlderConfig{"Phi", "phi", phi_of_2023},
+                      OlderConfig{"Lfm2", "lfm2", lfm2_of_2025},
+                      OlderConfig{"Bloom", "bloom", bloom_of_2022},
                       // These are the controls: another value of the same keys changes the result.
                       OlderConfig{"ControlOtherBase", "modernbert",
                                   [](Json& c) {
                                     modernbert_of_2024(c);
                                     c["local_rope_theta"] = 500.0;
+                                  },
+                                  false},
+                      OlderConfig{"ControlAnotherPartOfAHead", "gpt_neox",
+                                  [](Json& c) {
+                                    gpt_neox_of_2022(c);
+                                    c["rotary_pct"] = 0.5;
                                   },
                                   false},
                       OlderConfig{"ControlOneTermLess", "deberta_v2",

@@ -17,6 +17,7 @@ LoadedModel::LoadedModel(const std::string& folder, ProductFormat format)
       weights_(directory_.tensors, *directory_.opened,
                {.dtype = compute_type(format), .origin = directory_.path}),
       model_(load_model(directory_.model_type, {.config = fields_,
+                                                .document = config_,
                                                 .weights = weights_,
                                                 .device = at::kCPU,
                                                 .products = {.format = format},

@@ -37,7 +37,8 @@ TEST_P(PooledRows, HaveTheSameBitsWithoutTheOthers) {
 
 INSTANTIATE_TEST_SUITE_P(Models, PooledRows,
                          ::testing::Values("albert", "bert", "deberta_v2", "electra", "gemma2",
-                                           "gte_new", "jina_bert", "jina_embeddings_v3",
+                                           "bloom", "gpt_neo", "gpt_neox", "gptj", "gte_new",
+                                           "jina_bert", "jina_embeddings_v3", "lfm2",
                                            "llama_bidirectional", "mistral_window", "modernbert",
                                            "nomic_bert", "nomic_bert_moe", "qwen2", "qwen3",
                                            "t5_gated", "umt5", "xlm_roberta", "xlm_roberta_xl"));

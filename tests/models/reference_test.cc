@@ -85,13 +85,17 @@ TEST_P(HuggingFace, ARowAloneEqualsTheRowInABatchToTheBit) {
 INSTANTIATE_TEST_SUITE_P(
     Tiny, HuggingFace,
     ::testing::Values("bert", "roberta", "camembert", "xlm_roberta", "xlm_roberta_xl", "mpnet",
-                      "distilbert", "albert", "electra", "deberta_v2", "deberta_v2_own_projections",
-                      "nomic_bert", "modernbert", "eurobert", "jina_embeddings_v3", "t5",
-                      "t5_gated", "mt5", "umt5", "llama", "llama_bidirectional",
-                      "llama_rope_llama3", "llama_rope_linear", "llama_rope_dynamic",
-                      "llama_rope_yarn", "mistral", "mistral_window", "qwen2",
-                      "qwen2_bidirectional", "gte_qwen2", "qwen2_window", "qwen3", "gemma", "gemma2", "gemma3",
-                      "embedding_gemma", "gte_new", "jina_bert", "nomic_bert_moe"),
+                      "distilbert", "albert", "electra", "ernie", "rembert", "longformer", "esm",
+                      "esm_learned_positions", "deberta", "deberta_v2",
+                      "deberta_v2_own_projections", "nomic_bert", "modernbert", "eurobert",
+                      "jina_embeddings_v3", "t5", "t5_gated", "mt5", "umt5", "llama",
+                      "llama_bidirectional", "llama_rope_llama3", "llama_rope_linear",
+                      "llama_rope_dynamic", "llama_rope_yarn", "mistral", "mistral_window", "qwen2",
+                      "qwen2_bidirectional", "gte_qwen2", "qwen2_window", "qwen3", "gemma",
+                      "gemma2", "gemma3", "embedding_gemma", "gte_new", "gte", "jina_bert",
+                      "jina_bert_code", "nomic_bert_moe", "codesage", "llama_bidirec", "gpt2",
+                      "gpt_neo", "gpt_neox", "gptj", "phi", "bloom", "lfm2", "ministral",
+                      "ministral3", "qwen3_moe", "olmo", "olmo2", "nv_embed"),
     [](const auto& param) { return std::string(param.param); });
 
 // This is the control of the tests above: two models with the same weights that differ in one

@@ -243,5 +243,13 @@ TEST_P(PlantedProblem, IsFound) {
 INSTANTIATE_TEST_SUITE_P(, PlantedProblem, ::testing::Range(size_t{0}, problems().size()),
                          [](const auto& parameter) { return problems()[parameter.param].name; });
 
+// What a run leaves that was killed after it had made the folder of its chunks.
+TEST(HarmlessState, AFolderWithoutChunksIsNoProblem) {
+  HealthyExperiment setup;
+  std::filesystem::create_directories(setup.file("cache/train_tc_chunks"));
+  const Report report = setup.preflight();
+  EXPECT_EQ(report.exit_code, 0) << report.all();
+}
+
 }  // namespace
 }  // namespace encode::testing

@@ -54,7 +54,9 @@ class Filler {
             integer(),
             integer()};
   }
-  TensorInfo tensor() { return {text(), text(), {integer(), integer()}, integer(), integer()}; }
+  TensorInfo tensor() {
+    return {text(), text(), {integer(), integer()}, integer(), integer(), {integer(), integer()}};
+  }
   SentenceModule module() {
     return {SentenceModule::Kind::kTruncate,
             text(),
@@ -85,8 +87,8 @@ class Filler {
             integer(),
             integer(),
             VectorPrecision::kFloat16,
-            LateInteraction{text(), {text(), text()}, text()},
-            {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos},
+            LateInteraction{text(), {text(), text()}, text(), true},
+            {SpecialTokensRule::kAsInTokenizerJson, TokenizerRecipe::kAppendEos, true},
             true,
             {text(), text()}};
   }

@@ -37,6 +37,11 @@ def sealed(record):
     return f'{{"checksum":"{xxhash.xxh3_128_hexdigest(rest.encode())}",{rest}'
 
 
+def seal_of(path):
+    content = path.read_bytes()
+    return {"file_bytes": len(content), "xxh3_128": xxhash.xxh3_128_hexdigest(content)}
+
+
 class Reader(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -105,16 +110,71 @@ class Reader(unittest.TestCase):
         self.assertEqual(self.final("rows").truncated(), [TruncatedRow(7, 8, 1), TruncatedRow(8, 8, 2), TruncatedRow(9, 8, 3)])
         self.assertEqual(self.final("rows").set_aside(), [])
 
+    def publish(self, name, matrix, **facts):
+        """Writes a matrix and its manifest, which is the one of rows.npy with other facts. Returns the manifest."""
+        path = self.root / f"{name}.npy"
+        np.save(path, matrix)
+        manifest = {**json.loads((self.root / "rows.npy.manifest.json").read_text()), **facts, "ledger": None, **seal_of(path)}
+        path.with_name(path.name + ".manifest.json").write_text(sealed(manifest) + "\n")
+        return manifest
+
+    def publish_without_row_3(self, **facts):
+        """Writes the final `part.npy`, which lacks row 3, and `both.npy`, the combined matrix of this final and itself."""
+        ledger = self.root / "part.set_aside.jsonl"
+        ledger.write_text('{"code":"device.cuda","message":"it failed","row":3}\n')
+        kept = np.delete(self.exact, 3, axis=0)
+        dropped = {"dropped_rows": 1, "quarantine": "drop"}
+        part = self.publish("part", kept, set_aside=seal_of(ledger), **dropped, **facts)
+        entry = {"name": "part", "dim": part["dim"], "xxh3_128": part["xxh3_128"], "fingerprint": part["fingerprint"]}
+        self.publish("both", np.concatenate([kept, kept], axis=1), parts=["part.npy", "part.npy"], dim=2 * part["dim"],
+                     columns=2 * part["dim"], fingerprint={"combined": [entry, entry]}, **dropped)
+
     def test_dropped_rows_have_no_vector(self):
-        final = self.final("rows")
-        (self.root / "rows.set_aside.jsonl").write_text('{"code":"device.cuda","message":"it failed","row":3}\n')
-        final.manifest["dropped_rows"] = 1
-        final.matrix = np.delete(self.exact, 3, axis=0)
-        self.assertEqual(final.set_aside(), [SetAsideRow(3, "device.cuda", "it failed")])
-        np.testing.assert_array_equal(final.row_numbers(), [0, 1, 2, 4, 5, 6, 7, 8, 9])
-        np.testing.assert_array_equal(final.row(9), self.exact[9])
-        with self.assertRaises(KeyError):
-            final.row(3)
+        self.publish_without_row_3()
+        self.assertEqual(self.final("part").set_aside(), [SetAsideRow(3, "device.cuda", "it failed")])
+        for name, exact in (("part", self.exact), ("both", np.concatenate([self.exact, self.exact], axis=1))):
+            final = self.final(name)
+            np.testing.assert_array_equal(final.row_numbers(), [0, 1, 2, 4, 5, 6, 7, 8, 9])
+            for row in range(ROWS):
+                if row == 3:
+                    with self.assertRaises(KeyError):
+                        final.row(row)
+                else:
+                    np.testing.assert_array_equal(final.row(row), exact[row], name)
+
+    def test_rows_without_a_list_of_the_dropped_ones_have_no_vector(self):
+        self.publish_without_row_3()
+        ledger = self.root / "part.set_aside.jsonl"
+        content = ledger.read_text()
+        for wrong in ("", content.replace("3}", "4}"), content + content, "[]\n"):
+            ledger.write_text(wrong)
+            for name in ("part", "both"):
+                with self.assertRaises(Damaged, msg=(name, wrong)):
+                    self.final(name).row(0)
+        ledger.unlink()
+        for name in ("part", "both"):
+            with self.assertRaises(Damaged, msg=name):
+                self.final(name).row_numbers()
+        ledger.write_text(content)
+        self.publish("part", self.exact)  # another matrix than the one that was combined
+        with self.assertRaises(Damaged):
+            self.final("both").row(0)
+        (self.root / "part.npy").unlink()
+        with self.assertRaises(Damaged):
+            self.final("both").row(0)
+
+    def test_a_list_that_is_missing_is_not_an_empty_one(self):
+        (self.root / "rows.truncated.jsonl").unlink()
+        with self.assertRaises(Damaged):
+            self.final("rows").truncated()
+        self.publish_without_row_3()
+        with self.assertRaisesRegex(TypeError, "part.npy"):
+            self.final("both").set_aside()
+
+    def test_a_check_without_xxhash_says_what_to_install(self):
+        with unittest.mock.patch.dict(sys.modules, {"xxhash": None}):
+            with self.assertRaisesRegex(ImportError, "pip install xxhash"):
+                self.final("rows").check()
 
     def test_chunks_in_order_are_the_final(self):
         for name in ("rows", "tokens"):

@@ -55,6 +55,21 @@ TEST_F(Cli, ModelsListsEveryArchitecture) {
   }
 }
 
+TEST_F(Cli, ModelsInJsonTellsExamplesFromTheModelsTheyAreTrainedFrom) {
+  const ProgramEnd end = encode({"models", "--json"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  const Json list = Json::parse(end.out);
+  ASSERT_EQ(list.size(), architectures().size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].at("model_type"), architectures()[i].model_type);
+    EXPECT_GT(list[i].at("examples").size() + list[i].at("bases").size(), 0U);
+    for (const char* key : {"examples", "bases"}) {
+      for (const Json& name : list[i].at(key))
+        EXPECT_THAT(name.get<std::string>(), ::testing::Not(HasSubstr(" "))) << "one name";
+    }
+  }
+}
+
 TEST_F(Cli, VersionSaysHowTheProgramWasBuilt) {
   const ProgramEnd text = encode({"--version"});
   EXPECT_EQ(text.exit_code, 0) << text.err;

@@ -107,6 +107,8 @@ TEST_F(Fields, LargeIntegersAreRefusedAndLargeStringsAreNot) {
   const std::string digits(25, '7');
   const auto number = input("a.jsonl", "{\"text\":\"a\",\"id\":" + digits + "}\n");
   EXPECT_EQ(refused([&] { rows_of(number, {"id"}); }).code, "jsonl.number");
+  const auto huge = input("d.jsonl", "{\"text\":\"a\",\"id\":1e400}\n");
+  EXPECT_EQ(refused([&] { rows_of(huge, {"id"}); }).code, "jsonl.number");
   const auto text = input("b.jsonl", "{\"text\":\"a\",\"id\":\"" + digits + "\"}\n");
   EXPECT_THAT(rows_of(text, {"id"}), ElementsAre("a|" + digits));
   const auto twice = input("c.jsonl", "{\"text\":\"a\",\"id\":1,\"id\":2}\n");

@@ -164,8 +164,18 @@ TEST_F(Files, FolderOfASavedDataSetListsItsFiles) {
   for (const char* bad :
        {"{}", "[]", "x", R"({"_data_files":[]})", R"({"_data_files":[7]})",
         R"({"_data_files":[{"filename":"../a.arrow"}]})",
+        R"({"_data_files":[{"filename":"a.arrow","skip":5,"take":5}]})",
+        R"({"_data_files":[{"filename":"a.arrow"}],"_indices_data_files":"i"})",
         R"({"_data_files":[{"filename":"a.arrow"}],"_indices_data_files":[{"filename":"i"}]})"}) {
     EXPECT_EQ(refused([&] { state(bad); }).code, "text.files") << bad;
+  }
+  // datasets 1.2.1 and older (huggingface/datasets#571), and null as in later versions
+  for (const char* good :
+       {R"({"_data_files":[{"filename":"a.arrow"}],"_indices_data_files":[],"_split":null})",
+        R"({"_data_files":[{"filename":"a.arrow"}],"_indices_data_files":null})",
+        R"({"_data":null,"_indices":null,"_indices_data_files":[],"_inplace_history":[{}],)"
+        R"("_data_files":[{"filename":"a.arrow","skip":0,"take":87599}]})"}) {
+    EXPECT_THAT(state(good), ElementsAre(dir_.file("saved/a.arrow"))) << good;
   }
   dir_.write("dict/dataset_dict.json", R"({"splits":["train"]})");
   EXPECT_THAT(error_of(input("dict")).hint, HasSubstr("dict/train"));

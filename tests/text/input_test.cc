@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/host.h"
 #include "base/refused.h"
 #include "reading.h"
 #include "support/temp_dir.h"
@@ -109,6 +110,69 @@ TEST_F(Input, WhatIsPlainlyNoUtf8TextIsRefused) {
                                            "a")))
                 .code,
             "text.encoding");
+}
+
+// Two Latin characters in UTF-16LE are enough; Python's "utf-16-le" writes no byte order mark.
+TEST_F(Input, Utf16WithoutAByteOrderMarkIsRefused) {
+  const auto wide = [](std::string_view text, const std::string& before, const std::string& after) {
+    std::string bytes;
+    for (const char c : text) bytes += before + c + after;
+    return bytes;
+  };
+  const std::string nul(1, '\0');
+  for (const std::string& bytes :
+       {wide("a\n", "", nul), wide("hello world\n", "", nul), wide("hello world\n", nul, ""),
+        wide("hello world\n", "", nul + nul + nul), wide(std::string(9000, 'x'), "", nul)}) {
+    const ErrorDetail error = error_of(file("a.txt", bytes));
+    EXPECT_EQ(error.code, "text.encoding");
+    EXPECT_THAT(error.found, HasSubstr("UTF-16"));
+    EXPECT_THAT(error.hint, HasSubstr("iconv"));
+    EXPECT_EQ(error_of(file("a.txt.gz", gzip(bytes))).code, "text.encoding");
+  }
+  // NULs in a text are kept: here they are half and 80 % of every second byte.
+  for (const std::string& bytes : {"a" + nul + "b\n", wide("abcd", "", nul) + "e\n"})
+    EXPECT_EQ(texts_of(file("a.txt", bytes)).size(), 1U);
+}
+
+TEST_F(Input, AGitLfsPointerIsNamedAsSuch) {
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, 'a') +
+      "\nsize 12345\n";
+  for (const char* name : {"a.txt", "a.csv", "a.jsonl", "a.jsonl.zst", "a.txt.gz", "a.parquet"}) {
+    const ErrorDetail error = error_of(file(name, pointer));
+    EXPECT_EQ(error.code, "text.lfs_pointer") << name;
+    EXPECT_EQ(error.exit_code, ExitCode::kData) << name;
+    EXPECT_THAT(error.hint, HasSubstr("git lfs pull")) << name;
+  }
+  // A longer text may quote a pointer.
+  EXPECT_EQ(texts_of(file("a.txt", pointer + std::string(1024, 'x'))).size(), 4U);
+}
+
+// A frame of RFC 8878 that states a window of 2^log bytes and holds `bytes` uncompressed.
+std::string frame_with_window(int log, std::string_view bytes) {
+  const auto size = static_cast<uint32_t>(bytes.size()) << 3 | 1U;
+  std::string frame = "\x28\xB5\x2F\xFD";
+  frame += {'\0', static_cast<char>((log - 10) << 3)};
+  for (int i = 0; i < 3; ++i) frame += static_cast<char>(size >> (8 * i) & 0xFF);
+  return frame.append(bytes);
+}
+
+// zstd --long=28 and more; archives of Reddit have windows of 2 GiB (--long=31).
+TEST_F(Input, LongWindowsOfZstdAreReadOrNamed) {
+  EXPECT_THAT(texts_of(file("a.txt.zst", frame_with_window(27, "a\nb\n"))), ElementsAre("a", "b"));
+  const int64_t quarter = host_memory().limit_bytes / 4;
+  for (const int log : {28, 29, 30, 31}) {
+    const InputOptions options = file("a.txt.zst", zstd("x\n") + frame_with_window(log, "a\nb\n"));
+    if (quarter >= int64_t{1} << log) {
+      EXPECT_THAT(texts_of(options), ElementsAre("x", "a", "b")) << log;
+    } else {
+      EXPECT_EQ(error_of(options).code, "zstd.window") << log;
+    }
+  }
+  const ErrorDetail error = error_of(file("a.txt.zst", frame_with_window(32, "a\n")));
+  EXPECT_EQ(error.code, "zstd.window");
+  EXPECT_EQ(error.exit_code, ExitCode::kData);
+  EXPECT_THAT(error.what + error.found, ::testing::Not(HasSubstr("damage")));
 }
 
 TEST_F(Input, WhatIsNotAReadableFileIsAProperError) {

@@ -27,7 +27,7 @@ void write_tokenizer(const Json& item, const testing::TempDir& dir) {
   const std::string source = tokenizer_data(item["family"].get<std::string>());
   const bool has_json = std::filesystem::exists(source + "/tokenizer.json");
   const std::string file = has_json ? "tokenizer.json" : "tokenizer.model";
-  std::string content = testing::read_bytes(fmt::format("{}/{}", source, file));
+  std::string content = testing::read_bytes(source + "/" + file);
   Json config = Json::object();
   if (is_sentencepiece_file(file)) {
     config = Json::parse(testing::read_bytes(source + "/tokenizer_config.json"));

@@ -191,6 +191,28 @@ TEST_F(Verify, RowsDimAndFingerprintAreComparedWithWhatTheConfigSays) {
               HasSubstr("result.normalize: cache has true, this run has false"));
 }
 
+TEST_F(Verify, AMatrixWithZerosForRowsFitsOnlyTheConfigThatAsksForThem) {
+  ExpectedMatrix matrix = expected(tc_);
+  for (const auto policy :
+       {QuarantinePolicy::kError, QuarantinePolicy::kZeros, QuarantinePolicy::kDrop}) {
+    matrix.quarantine = policy;
+    EXPECT_THAT(failed(verify_run({matrix}, "", {})), IsEmpty()) << "no row was set aside";
+  }
+  FakeJob with_zeros;
+  with_zeros.identity.name = "train_zeros";
+  with_zeros.set_aside = {3, 7};
+  run_fake_job(dir_.path(), with_zeros);
+  matrix = expected(with_zeros);
+  matrix.quarantine = QuarantinePolicy::kZeros;
+  EXPECT_THAT(failed(verify_run({matrix}, "", {})), IsEmpty());
+  for (const auto policy : {QuarantinePolicy::kError, QuarantinePolicy::kDrop}) {
+    matrix.quarantine = policy;
+    const VerifyReport report = verify_run({matrix}, "", {});
+    EXPECT_THAT(failed(report), ElementsAre("quarantine"));
+    EXPECT_EQ(report.exit_code(), ExitCode::kData);
+  }
+}
+
 TEST_F(Verify, RowsWithinASplitMustBeEqual) {
   FakeJob shorter;
   shorter.identity = {.name = "train_note", .fingerprint = R"({"seed":3})", .rows = 29, .dim = 3};

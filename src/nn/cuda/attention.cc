@@ -150,7 +150,7 @@ at::Tensor attend(const AttentionInput& input, const PackedInput& batch,
   const AttentionWindow& window = options.window;
   const bool causal_or_all = window.left < 0 && window.right <= 0;
   if (relative == nullptr && causal_or_all) return efficient(input, batch, options, {});
-  if (relative != nullptr && relative->pairs.defined() && window.left < 0 && window.right < 0)
+  if (relative != nullptr && relative->pairs.defined())
     return efficient(input, batch, options, relative->pairs);
   const PairShape shape = {.tokens = input.query.size(0), .heads = input.query.size(1)};
   return efficient(input, batch, options, pair_bias(options, batch, shape, input.query.options()));

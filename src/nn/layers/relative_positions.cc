@@ -76,12 +76,21 @@ RelativePositions alibi_bias(int64_t heads, int64_t positions, at::Device device
   return relative;
 }
 
+RelativePositions signed_alibi_bias(int64_t heads, int64_t positions, at::Device device) {
+  const at::Tensor distance = distances(positions - 1);
+  const at::Tensor slopes = at::tensor(alibi_slopes(heads), at::kFloat);
+  RelativePositions relative = with_columns(distance.add(positions - 1), device);
+  relative.bias = at::outer(slopes, distance.to(at::kFloat)).to(device);
+  return relative;
+}
+
 RelativePositions for_batch(const RelativePositions& relative, const PackedInput& batch,
-                            const at::Tensor& x) {
+                            const at::Tensor& x, const AttentionWindow& window) {
   RelativePositions prepared = relative;
   if (x.device().is_cuda()) {
     const PairShape shape = {.tokens = x.size(0), .heads = relative.bias.size(0)};
-    prepared.pairs = pair_bias({.relative = &relative}, batch, shape, x.options());
+    prepared.pairs =
+        pair_bias({.window = window, .relative = &relative}, batch, shape, x.options());
   }
   return prepared;
 }

@@ -91,6 +91,7 @@ at::Tensor llama3_frequencies(const RopeParameters& rope) {
 }  // namespace
 
 at::Tensor rope_frequencies(const RopeParameters& rope, int64_t length) {
+  if (rope.stored.defined()) return rope.stored;
   switch (rope.type) {
     case RopeType::kLinear:
       return at::reciprocal(default_periods(rope)).div(rope.factor);

@@ -20,7 +20,7 @@ enum class RopeType {
 
 struct RopeParameters {
   RopeType type = RopeType::kDefault;
-  int64_t head_dim = 0;
+  int64_t head_dim = 0;  // the number of elements of a head that are rotated
   double theta = 10000;  // base of the frequencies
   double factor = 1;
   int64_t max_position_embeddings = 0;           // for kDynamic: the base grows above this length
@@ -35,6 +35,9 @@ struct RopeParameters {
   double beta_slow = 1;
   bool truncate = true;         // for kYarn: the limits are rounded to whole dimensions of a head
   double attention_factor = 1;  // for kYarn: cosines and sines are multiplied by this number
+  // Frequencies that the checkpoint stores, [head_dim / 2] float32 on the host. If they are
+  // defined, they take the place of the formula.
+  at::Tensor stored = {};
 };
 
 // Returns the frequencies for texts of `length` tokens, [head_dim / 2] float32 on the host. Only

@@ -13,7 +13,7 @@ namespace encode {
 namespace {
 
 void rotate_cpu(const at::Tensor& qkv, int64_t heads, const RotaryAngles& angles) {
-  const int64_t half = qkv.size(2) / 2;
+  const int64_t half = angles.cos.size(1);
   const auto* cos = angles.cos.const_data_ptr<float>();
   const auto* sin = angles.sin.const_data_ptr<float>();
   with_row_type(qkv.scalar_type(), [&](auto type) {
@@ -67,9 +67,9 @@ void rotate(at::Tensor& qkv, int64_t heads, const RotaryAngles& angles) {
     return;
   }
   if (cuda_kernels().rotate(qkv, heads, angles.cos, angles.sin)) return;
-  at::Tensor rotated = qkv.narrow(1, 0, heads);
-  const int64_t half = qkv.size(2) / 2;
-  const at::Tensor cos = angles.cos.unsqueeze(1);  // [T, 1, head_dim / 2]
+  const int64_t half = angles.cos.size(1);
+  at::Tensor rotated = qkv.narrow(1, 0, heads).narrow(2, 0, 2 * half);
+  const at::Tensor cos = angles.cos.unsqueeze(1);  // [T, 1, half]
   const at::Tensor sin = angles.sin.unsqueeze(1);
   const at::Tensor first = rotated.narrow(2, 0, half).to(at::kFloat);
   const at::Tensor second = rotated.narrow(2, half, half).to(at::kFloat);

@@ -11,8 +11,8 @@
 
 namespace encode {
 
-// The cosines and sines of the rotation angles of T tokens, [T, head_dim / 2] float32. All layers
-// with the same RopeParameters share them.
+// The cosines and sines of the rotation angles of T tokens, [T, RopeParameters::head_dim / 2]
+// float32. All layers with the same RopeParameters share them.
 struct RotaryAngles {
   at::Tensor cos;
   at::Tensor sin;
@@ -35,7 +35,8 @@ class Rotary {
 };
 
 // Rotates the first `heads` heads of every row of qkv [T, row_heads, head_dim] in place. `heads` is
-// at most row_heads.
+// at most row_heads. If RopeParameters::head_dim is smaller than the head_dim of qkv, only the
+// first elements of each head are rotated (GPT-NeoX, Phi), and on CUDA LibTorch's operations do it.
 void rotate(at::Tensor& qkv, int64_t heads, const RotaryAngles& angles);
 
 }  // namespace encode

@@ -115,10 +115,9 @@ MemoryRequest memory_request(const ModelDirectory& directory, const EffectiveRes
   request.effective = effective;
   request.batches.launch_tokens = effective.launch_tokens;
   for (const char* name : kTokenizerFiles) {
-    if (request.tokenizer_file_bytes > 0) break;
     for (const ModelFile& file : directory.files) {
       if (file.path == directory.transformer_path + "/" + name)
-        request.tokenizer_file_bytes = file.bytes;
+        request.tokenizer_file_bytes = std::max(request.tokenizer_file_bytes, file.bytes);
     }
   }
   return request;

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
+#include "model_dir/prompt_families.h"
 #include "supervisor/plan/chunk_size.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/fit_check.h"
@@ -176,6 +177,19 @@ void check_prompt(const StreamPlan& stream) {
        .hint = "put the prompt's ids into the rows and set prompt: \"\""});
 }
 
+// Says which prompt every row gets. If nobody has chosen one for a model that was trained with
+// prompts, the line is a warning with the prompts.
+void log_prompt(const StreamConfig& stream, const ModelDirectory& directory, RunLog& log) {
+  const Json fields = {{"stream", stream.name()}};
+  if (const std::optional<std::string> advice = prompt_advice(directory, stream.result)) {
+    log.warning("prompt", fmt::format("{}: {}", stream.name(), *advice), fields);
+  } else {
+    log.info("prompt",
+             fmt::format("{}: {}", stream.name(), describe_prompt(directory, stream.result)),
+             fields);
+  }
+}
+
 }  // namespace
 
 std::vector<CombinePlan> plan_combined_matrices(const RunConfig& config,
@@ -264,6 +278,7 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     guard.protect(model.directory);
     plan.streams.push_back(begin_stream_plan(config, stream, model));
     models.warn(length_warnings(model.directory, stream.result));
+    if (purpose == PlanPurpose::kRun) log_prompt(stream, model.directory, log);
   }
   if (purpose == PlanPurpose::kRun) {
     require_tables(config.store, plan.streams);

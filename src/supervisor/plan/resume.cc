@@ -61,14 +61,7 @@ bool StreamFinisher::has_final(const StreamPlan& stream) const {
   if (final_state(stream.final_path, stream.identity, /*check_hash=*/false) != FinalState::kValid)
     return false;
   const std::optional<Manifest> manifest = read_manifest(stream.final_path);
-  return fits_policy(*manifest) && has_format(*manifest, options_.final_format);
-}
-
-// A final in which zeros stand for rows, or from which rows were dropped, is no final for another
-// policy.
-bool StreamFinisher::fits_policy(const Manifest& manifest) const {
-  return manifest.quarantine == QuarantinePolicy::kError ||
-         manifest.quarantine == options_.quarantine;
+  return manifest->fits(options_.quarantine) && has_format(*manifest, options_.final_format);
 }
 
 // Converts a valid final of another format. Only a float32 final can be converted; for any other
@@ -126,7 +119,7 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
       return convert_other_file(stream);
     case FinalState::kValid:
       remove_durably(publishing_path(stream.final_path));  // is left if a kill came after the end
-      if (!fits_policy(*read_manifest(stream.final_path))) {
+      if (!read_manifest(stream.final_path)->fits(options_.quarantine)) {
         log_.info("final_other_quarantine",
                   fmt::format("{} lacks rows in another way than semantic.quarantine: {} says; it "
                               "is made again from the chunks",

@@ -90,7 +90,6 @@ class StreamFinisher {
   StreamState from_chunks(const StreamPlan& stream, ChunkStore& store) const;
   void publish(const StreamPlan& stream, ChunkStore& store,
                const std::vector<SetAsideRow>& rows) const;
-  bool fits_policy(const Manifest& manifest) const;
 
   const StoreOptions& options_;
   RunLog& log_;

@@ -59,11 +59,25 @@ TruncationSide stated_truncation_side(const Json* json, const std::string& where
   fields.refuse("direction", "\"Left\" or \"Right\"", preview(direction->dump()));
 }
 
+// Returns a text for the log: "every row: '[CLS]' text '[SEP]'".
+std::string special_tokens_text(const PipelineParts& parts) {
+  const auto append = [&](const std::vector<int32_t>& ids, std::string& text) {
+    for (const int32_t id : ids) text += " " + quoted_token(parts.tokens[static_cast<size_t>(id)]);
+  };
+  const SpecialTokens& special = parts.row_form.special;
+  if (special.prefix.empty() && special.suffix.empty()) return "no special tokens";
+  std::string text = "every row:";
+  append(special.prefix, text);
+  text += " text";
+  append(special.suffix, text);
+  return text;
+}
+
 std::string part_type(const Json* part) {
   return part == nullptr ? std::string("none") : part->value("type", "");
 }
 
-PipelineParts build_parts(const TokenizerDocument& document) {
+PipelineParts build_parts(const TokenizerDocument& document, const BuildOptions& options) {
   const std::string& where = document.where;
   PipelineParts parts;
   if (const Json* json = document.part("normalizer"); json != nullptr) {
@@ -77,7 +91,9 @@ PipelineParts build_parts(const TokenizerDocument& document) {
     byte_level = loaded.byte_level;
   }
   parts.model = build_model(document.model, byte_level, where + ": model");
-  AddedTokens added = load_added_tokens(document.part("added_tokens"), parts.normalizer.get(),
+  std::vector<AddedToken> tokens = read_added_tokens(document.part("added_tokens"), where);
+  for (AddedToken& token : tokens) token.hidden = options.split_special_tokens && token.special;
+  AddedTokens added = load_added_tokens(std::move(tokens), parts.normalizer.get(),
                                         document.model.vocabulary, where);
   parts.raw_tokens = std::move(added.raw);
   parts.normalized_tokens = std::move(added.normalized);
@@ -86,11 +102,31 @@ PipelineParts build_parts(const TokenizerDocument& document) {
     parts.row_form.special = load_post_processor({*json, where + ": post_processor"});
     check_special_ids(parts.row_form.special, parts.tokens.size(), where + ": post_processor");
   }
+  if (!options.type_ids) parts.row_form.special.types = {};
   parts.description = fmt::format(
       "{}, {} tokens, normalizer {}, pre-tokenizer {}, post-processor {}", parts.model->name(),
       parts.tokens.size(), part_type(document.part("normalizer")),
       part_type(document.part("pre_tokenizer")), part_type(document.part("post_processor")));
   return parts;
+}
+
+// Puts a Lowercase before a normalizer that has none, as the Transformer of sentence-transformers 6
+// does. It looks only at the normalizer itself and at the parts of a Sequence.
+void put_lowercase_first(Json& normalizer) {
+  const auto is = [](const Json& part, const char* type) {
+    return part.is_object() && part.value("type", Json()) == type;
+  };
+  const auto is_lowercase = [&](const Json& part) { return is(part, "Lowercase"); };
+  if (is_lowercase(normalizer)) return;
+  Json parts = Json::array({{{"type", "Lowercase"}}});
+  const auto list = is(normalizer, "Sequence") ? normalizer.find("normalizers") : normalizer.end();
+  if (list != normalizer.end() && list->is_array()) {
+    if (std::ranges::any_of(*list, is_lowercase)) return;
+    parts.insert(parts.end(), list->begin(), list->end());
+  } else if (!normalizer.is_null()) {
+    parts.push_back(normalizer);
+  }
+  normalizer = {{"type", "Sequence"}, {"normalizers", std::move(parts)}};
 }
 
 }  // namespace
@@ -104,10 +140,13 @@ std::unique_ptr<Tokenizer> build_tokenizer(TokenizerDocument document,
                                            const BuildOptions& options) {
   // The document's own side is checked even if it does not count, as in transformers.
   const TruncationSide stated = stated_truncation_side(document.part("truncation"), document.where);
-  PipelineParts parts = build_parts(document);
+  if (options.lower_case_first) put_lowercase_first(document.parts["normalizer"]);
+  PipelineParts parts = build_parts(document, options);
   parts.row_form.truncation = options.truncation_side.value_or(stated);
+  parts.description += ", " + special_tokens_text(parts);
   if (parts.row_form.truncation == TruncationSide::kLeft)
     parts.description += ", truncation on the left";
+  if (!parts.row_form.special.types.all_zero()) parts.description += ", token type ids";
   return make_pipeline(std::move(parts));
 }
 

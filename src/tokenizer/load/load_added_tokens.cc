@@ -15,6 +15,10 @@
 namespace encode {
 namespace {
 
+std::string entry_name(const std::string& where, size_t index) {
+  return fmt::format("{}: added_tokens[{}]", where, index);
+}
+
 AddedToken load_added_token(const Json& json, const std::string& where) {
   const JsonFields fields(json, where, std::string(kTokenizerFormat));
   static const std::set<std::string, std::less<>> kFlags = {"single_word", "lstrip", "rstrip",
@@ -74,20 +78,26 @@ std::string normal_form(const AddedToken& token, const Normalizer& normalizer,
 
 }  // namespace
 
-AddedTokens load_added_tokens(const Json* json, const Normalizer* normalizer,
-                              const Vocabulary& vocabulary, const std::string& where) {
-  AddedTokens result;
-  if (json == nullptr) return result;
+std::vector<AddedToken> read_added_tokens(const Json* json, const std::string& where) {
+  std::vector<AddedToken> tokens;
+  if (json == nullptr) return tokens;
   if (!json->is_array())
     refuse_format("bad value for 'added_tokens'", where, "an array", json->type_name());
+  for (const Json& entry : *json)
+    tokens.push_back(load_added_token(entry, entry_name(where, tokens.size())));
+  return tokens;
+}
+
+AddedTokens load_added_tokens(std::vector<AddedToken> tokens, const Normalizer* normalizer,
+                              const Vocabulary& vocabulary, const std::string& where) {
+  AddedTokens result;
   std::vector<std::pair<std::string, AddedToken>> raw;
   std::vector<std::pair<std::string, AddedToken>> normalized;
   std::set<std::string> raw_patterns;
   std::set<std::string> normalized_patterns;
   auto next_id = static_cast<int32_t>(vocabulary.size());
-  for (const Json& entry : *json) {
-    const std::string entry_where = fmt::format("{}: added_tokens[{}]", where, result.list.size());
-    AddedToken token = load_added_token(entry, entry_where);
+  for (AddedToken& token : tokens) {
+    const std::string entry_where = entry_name(where, result.list.size());
     check_id(token, vocabulary, next_id, entry_where);
     std::string pattern = token.content;
     if (token.normalized && normalizer != nullptr)

@@ -1,5 +1,6 @@
 #include "tokenizer/load/load_post_processor.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -29,6 +30,7 @@ int32_t load_token_and_id(const Component& component, const std::string& key) {
 SpecialTokens load_cls_and_sep(const Component& component) {
   return {.prefix = {load_token_and_id(component, "cls")},
           .suffix = {load_token_and_id(component, "sep")},
+          .types = {.before = {0}, .text = 0, .after = {0}},
           .trims = {},
           .joined = true,
           .split = false};
@@ -76,13 +78,17 @@ SpecialTokens load_template(const Component& component) {
     const JsonFields fields(piece.begin().value(), component.where() + ".single",
                             std::string(kTokenizerFormat));
     const std::string id = fields.string("id");
+    const auto type = static_cast<int32_t>(fields.integer_or("type_id", 0, 0, kMaxTokens - 1));
     if (kind == "SpecialToken") {
       std::vector<int32_t>& side = seen_text ? special.suffix : special.prefix;
+      std::vector<int32_t>& types = seen_text ? special.types.after : special.types.before;
       const std::vector<int32_t> ids = load_special_token(component, id);
       side.insert(side.end(), ids.begin(), ids.end());
+      types.insert(types.end(), ids.size(), type);
       check_count(special, component);
     } else if (kind == "Sequence" && id == "A" && !seen_text) {
       seen_text = true;
+      special.types.text = type;
     } else {
       component.fields().refuse("single", "the text (Sequence A) once, and SpecialTokens",
                                 preview(piece.dump()));
@@ -92,6 +98,18 @@ SpecialTokens load_template(const Component& component) {
     component.fields().refuse("single", "the text (Sequence A) once", "a template without it");
   special.split = special.prefix.size() + special.suffix.size() > 0;
   return special;
+}
+
+// Adds the types of the special tokens that a later post-processor puts around a row. A template
+// gives its type of the text to the whole row before it.
+void add_outer_types(const SpecialTokens& outer, bool is_template, RowTypeIds& types) {
+  if (is_template) {
+    types.text = outer.types.text;
+    std::ranges::fill(types.before, types.text);
+    std::ranges::fill(types.after, types.text);
+  }
+  types.before.insert(types.before.begin(), outer.types.before.begin(), outer.types.before.end());
+  types.after.insert(types.after.end(), outer.types.after.begin(), outer.types.after.end());
 }
 
 SpecialTokens load_processor_sequence(const Component& component) {
@@ -110,6 +128,7 @@ SpecialTokens load_processor_sequence(const Component& component) {
     }
     all.prefix.insert(all.prefix.begin(), outer.prefix.begin(), outer.prefix.end());
     all.suffix.insert(all.suffix.end(), outer.suffix.begin(), outer.suffix.end());
+    add_outer_types(outer, child.type() == "TemplateProcessing", all.types);
     check_count(all, component);
     for (OffsetTrim trim : outer.trims) {
       trim.after_prefix = trim.after_prefix || all.joined;

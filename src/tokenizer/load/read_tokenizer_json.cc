@@ -17,6 +17,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr JsonLimits kLimits{.max_bytes = 64 << 20, .max_depth = 64};
 
 // Reads a tokenizer.json. The model becomes a ModelJson, and each other field becomes a JSON
@@ -95,8 +96,26 @@ class DocumentReader {
         model_.options[key] = parse_small(value, "model." + key);
       }
     }
+    if (!model_.options.contains("type")) add_model_type();
     place_ = "model.merges";
     if (model_.has_merges) read_merges(merges);  // read last, because it uses the other fields
+  }
+
+  // Files of `tokenizers` before 0.9 state no type. The other keys show it, as in `tokenizers`.
+  void add_model_type() {
+    const auto has = [this](const char* key) { return model_.options.contains(key); };
+    const char* type = nullptr;
+    if (model_.has_vocabulary && model_.has_merges) {
+      type = "BPE";
+    } else if (has("continuing_subword_prefix") && has("max_input_chars_per_word") &&
+               has("unk_token")) {
+      type = "WordPiece";
+    } else if (has("unk_token")) {
+      type = "WordLevel";
+    } else if (has("unk_id")) {
+      type = "Unigram";
+    }
+    if (type != nullptr) model_.options["type"] = type;
   }
 
   void add_token(std::string_view token, int64_t id) {
@@ -214,7 +233,9 @@ TokenizerDocument read_tokenizer_json(std::string text, const std::string& where
   std::string padded = std::move(text);  // freed when this function returns
   padded.reserve(padded.size() + simdjson::SIMDJSON_PADDING);
   DocumentReader reader(where);
-  reader.read(padded);
+  std::string_view json = padded;
+  if (json.starts_with(kByteOrderMark)) json.remove_prefix(kByteOrderMark.size());
+  reader.read(json);
   TokenizerDocument document = reader.take();
   check_keys(document);
   return document;

@@ -10,6 +10,7 @@ const std::vector<TokenizerClassRow>& table() {
   using enum TokenizerClass;
   static const std::vector<TokenizerClassRow> rows = {
       {kAlbert, "AlbertTokenizer", {"albert", "nystromformer", "yoso"}},
+      {kBackend, "TokenizersBackend", {}},
       {kBart, "BartTokenizer", {"bart"}},
       {kBert, "BertTokenizer", {"bert", "ernie", "megatron-bert", "qdqbert", "nezha"}},
       {kBigBird, "BigBirdTokenizer", {"big_bird"}},
@@ -48,7 +49,6 @@ const std::vector<TokenizerClassRow>& table() {
       {kPreTrained,
        "PreTrainedTokenizer",
        {"modernbert", "nemotron", "helium", "smollm3", "bitnet", "glm", "glm4"}},
-      {kPreTrained, "TokenizersBackend", {}},
       {kQwen2, "Qwen2Tokenizer", {"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}},
       {kRemBert, "RemBertTokenizer", {"rembert"}},
       {kRoberta,
@@ -61,10 +61,77 @@ const std::vector<TokenizerClassRow>& table() {
   return rows;
 }
 
+// Classes of transformers 4.57.6 that have no fast version, and fast ones with rules of their own.
+constexpr std::string_view kSlowOnlyNames[] = {"BartphoTokenizer",
+                                               "BertGenerationTokenizer",
+                                               "BertJapaneseTokenizer",
+                                               "BertweetTokenizer",
+                                               "BioGptTokenizer",
+                                               "ByT5Tokenizer",
+                                               "CTRLTokenizer",
+                                               "CanineTokenizer",
+                                               "CpmAntTokenizer",
+                                               "ErnieMTokenizer",
+                                               "FSMTTokenizer",
+                                               "FlaubertTokenizer",
+                                               "GPTNeoXJapaneseTokenizer",
+                                               "GPTSanJapaneseTokenizer",
+                                               "GPTSw3Tokenizer",
+                                               "LukeTokenizer",
+                                               "M2M100Tokenizer",
+                                               "MLukeTokenizer",
+                                               "MarianTokenizer",
+                                               "MyT5Tokenizer",
+                                               "PLBartTokenizer",
+                                               "PerceiverTokenizer",
+                                               "PhobertTokenizer",
+                                               "ProphetNetTokenizer",
+                                               "RoCBertTokenizer",
+                                               "SiglipTokenizer",
+                                               "TapasTokenizer",
+                                               "TapexTokenizer",
+                                               "TransfoXLTokenizer",
+                                               "XLMProphetNetTokenizer"};
+constexpr std::string_view kNotBuiltNames[] = {"BarthezTokenizer",
+                                               "BlenderbotSmallTokenizer",
+                                               "BlenderbotTokenizer",
+                                               "CLIPTokenizer",
+                                               "CpmTokenizer",
+                                               "DPRContextEncoderTokenizer",
+                                               "DPRQuestionEncoderTokenizer",
+                                               "DPRReaderTokenizer",
+                                               "FNetTokenizer",
+                                               "HerbertTokenizer",
+                                               "LEDTokenizer",
+                                               "LayoutLMv2Tokenizer",
+                                               "LayoutLMv3Tokenizer",
+                                               "LayoutXLMTokenizer",
+                                               "LxmertTokenizer",
+                                               "MarkupLMTokenizer",
+                                               "MvpTokenizer",
+                                               "NougatTokenizer",
+                                               "OpenAIGPTTokenizer",
+                                               "PegasusTokenizer",
+                                               "RealmTokenizer",
+                                               "ReformerTokenizer",
+                                               "RetriBertTokenizer",
+                                               "RoFormerTokenizer",
+                                               "SeamlessM4TTokenizer",
+                                               "SplinterTokenizer",
+                                               "UdopTokenizer",
+                                               "WhisperTokenizer",
+                                               "XGLMTokenizer",
+                                               "XLNetTokenizer"};
+
 TokenizerClass class_named(std::string_view name) {
   if (name.ends_with("Fast")) name.remove_suffix(4);
   const auto row = std::ranges::find(table(), name, &TokenizerClassRow::name);
-  return row == table().end() ? TokenizerClass::kUnknown : row->value;
+  if (row != table().end()) return row->value;
+  if (std::ranges::find(kSlowOnlyNames, name) != std::end(kSlowOnlyNames))
+    return TokenizerClass::kSlowOnly;
+  if (std::ranges::find(kNotBuiltNames, name) != std::end(kNotBuiltNames))
+    return TokenizerClass::kNotBuilt;
+  return TokenizerClass::kUnknown;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace encode {
 enum class TokenizerClass : uint8_t {
   kUnknown,  // a class that is not in the table, or none
   kAlbert,
+  kBackend,  // TokenizersBackend, the name of transformers 5 for tokenizer.json as it is
   kBart,
   kBert,
   kBigBird,
@@ -43,10 +44,12 @@ enum class TokenizerClass : uint8_t {
   kMpnet,
   kMt5,
   kNllb,
-  kPreTrained,  // PreTrainedTokenizerFast, TokenizersBackend: tokenizer.json as it is
+  kNotBuilt,    // a class of transformers with rules that encode does not know
+  kPreTrained,  // PreTrainedTokenizerFast: tokenizer.json as it is
   kQwen2,
   kRemBert,
   kRoberta,
+  kSlowOnly,  // a class of transformers that does not read tokenizer.json
   kSqueezeBert,
   kT5,
   kXlm,

@@ -36,6 +36,11 @@ TokenizerDocument read_tokenizer_json(std::string text, const std::string& where
 struct BuildOptions {
   // Overrides the "direction" of the document's truncation.
   std::optional<TruncationSide> truncation_side;
+  // True: special tokens in a text are text.
+  bool split_special_tokens = false;
+  // True: Tokenizer::type_ids() has the type ids of the post-processor; otherwise all are 0.
+  bool type_ids = false;
+  bool lower_case_first = false;  // TokenizerRules::lower_case_first
 };
 
 // Builds the tokenizer that the document describes. Throws Error (kConfig) if a part is malformed

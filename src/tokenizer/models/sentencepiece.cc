@@ -72,6 +72,11 @@ class SentencePiece final : public Tokenizer {
   std::string token(int32_t id) const override {
     return id >= 0 && id < processor_->GetPieceSize() ? processor_->IdToPiece(id) : std::string();
   }
+  bool is_special(int32_t id) const override {
+    const bool exists = id >= 0 && id < processor_->GetPieceSize();
+    return form_.has_special(id) ||
+           (exists && (processor_->IsControl(id) || processor_->IsUnknown(id)));
+  }
   std::string description() const override {
     if (own_ != nullptr) return own_->description();
     return fmt::format("sentencepiece {}, {} tokens", sentencepiece_version(),
@@ -113,13 +118,6 @@ class SentencePiece final : public Tokenizer {
   std::unique_ptr<Tokenizer> own_;
 };
 
-int32_t require_id(int id, const char* name, const std::string& where) {
-  if (id < 0)
-    refuse_format(fmt::format("the model has no {} token to add", name), where,
-                  fmt::format("a {} piece", name), "no such piece");
-  return id;
-}
-
 // Refuses a model with a piece that is too long. The sentencepiece library has no limit.
 void check_pieces(std::string_view model, const std::string& where) {
   const std::optional<PieceBytes> bytes = measure_pieces(model);
@@ -139,17 +137,13 @@ void check_pieces(std::string_view model, const std::string& where) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
-                                              const TokenizerConfig& config) {
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where) {
   check_pieces(model, where);
   auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
   const auto status = processor->LoadFromSerializedProto({model.data(), model.size()});
   if (!status.ok())
     refuse_format("not a sentencepiece model", where, "a .model file", status.ToString());
   RowForm form;
-  form.truncation = config.truncation_side.value_or(TruncationSide::kRight);
-  if (config.add_bos) form.special.prefix.push_back(require_id(processor->bos_id(), "BOS", where));
-  if (config.add_eos) form.special.suffix.push_back(require_id(processor->eos_id(), "EOS", where));
   const auto parsed = parse_sentencepiece_model(model);
   std::unique_ptr<Tokenizer> own;
   if (parsed.has_value()) own = make_sentencepiece_bpe(*parsed, form);

@@ -7,14 +7,11 @@
 
 #include "encode/tokenizer.h"
 
-#include "tokenizer/load/tokenizer_config.h"
-
 namespace encode {
 
-// `model` is the content of the file, and `where` is its name for messages. Without a
-// tokenizer_config.json, `config` has its default values, so no special tokens are added. Throws
-// Error (kConfig). The code is "tokenizer.format". The tokenizer keeps no reference to `model`.
-std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where,
-                                              const TokenizerConfig& config);
+// `model` is the content of the file, and `where` is its name for messages. No special
+// tokens are added. Throws Error (kConfig). The code is "tokenizer.format". The tokenizer keeps no
+// reference to `model`.
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& model, const std::string& where);
 
 }  // namespace encode

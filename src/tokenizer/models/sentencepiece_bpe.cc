@@ -160,7 +160,7 @@ class Builder {
 
 std::unique_ptr<Tokenizer> make_sentencepiece_bpe(const SentencePieceModel& model,
                                                   const RowForm& form) {
-  const bool spaces_only = !model.has_charsmap && !model.remove_extra_whitespaces &&
+  const bool spaces_only = model.charsmap.empty() && !model.remove_extra_whitespaces &&
                            model.escape_whitespaces && !model.whitespace_as_suffix;
   if (model.kind != SentencePieceModel::Kind::kBpe || !spaces_only) return nullptr;
   Builder builder(model);

@@ -45,6 +45,11 @@ class Fields {
     value = std::bit_cast<float>(bits);
     return std::isfinite(value);
   }
+  // An int32 that is negative takes ten bytes.
+  bool read(int32_t& value) const {
+    value = static_cast<int32_t>(varint_);
+    return wire_ == kVarint && static_cast<uint64_t>(int64_t{value}) == varint_;
+  }
   template <typename Enum>
   bool read_enum(Enum& value, uint64_t last) const {
     value = static_cast<Enum>(varint_);
@@ -112,6 +117,8 @@ bool parse_trainer(std::string_view message, SentencePieceModel& model) {
     if (fields.number() == 3) known = fields.read_enum(model.kind, 4);
     if (fields.number() == 24) known = fields.read(model.whitespace_as_suffix);
     if (fields.number() == 35) known = fields.read(model.byte_fallback);
+    if (fields.number() == 40) known = fields.read(model.unk_id);
+    if (fields.number() == 45) known = fields.read(model.unk_piece);
   }
   return known && fields.ok();
 }
@@ -120,11 +127,7 @@ bool parse_normalizer(std::string_view message, SentencePieceModel& model) {
   Fields fields(message);
   bool known = true;
   while (known && fields.next()) {
-    std::string_view charsmap;
-    if (fields.number() == 2) {
-      known = fields.read(charsmap);
-      model.has_charsmap = !charsmap.empty();
-    }
+    if (fields.number() == 2) known = fields.read(model.charsmap);
     if (fields.number() == 3) known = fields.read(model.add_dummy_prefix);
     if (fields.number() == 4) known = fields.read(model.remove_extra_whitespaces);
     if (fields.number() == 5) known = fields.read(model.escape_whitespaces);

@@ -2,6 +2,7 @@
 // library.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,9 @@ struct SentencePieceModel {
   Kind kind = Kind::kUnigram;
   bool byte_fallback = false;
   bool whitespace_as_suffix = false;
-  bool has_charsmap = false;
+  std::string_view charsmap;  // "precompiled_charsmap"; empty: none
+  int32_t unk_id = 0;
+  std::string_view unk_piece = "<unk>";
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;

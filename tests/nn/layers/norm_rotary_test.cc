@@ -55,5 +55,19 @@ TEST(Rotary, TurnsEachPairByItsAngle) {
       << "the third head is a value and is not turned";
 }
 
+TEST(Rotary, TurnsOnlyTheFirstElementsOfAHead) {
+  const Rotary rotary({.head_dim = 4}, 10, at::kCPU);
+  const at::Tensor before = at::randn({5, 3, 12});
+  at::Tensor after = before.clone();
+  at::Tensor first = before.narrow(2, 0, 4).contiguous();
+  PackedInput batch;
+  batch.position_ids = at::arange(3, 8, at::kLong);
+  rotate(after, 2, rotary.angles(batch));
+  rotate(first, 2, rotary.angles(batch));
+  EXPECT_EQ(max_difference(after.narrow(2, 0, 4), first), 0);
+  EXPECT_EQ(max_difference(after.narrow(2, 4, 8), before.narrow(2, 4, 8)), 0);
+  EXPECT_GT(max_difference(first.narrow(1, 0, 2), before.narrow(1, 0, 2).narrow(2, 0, 4)), 0.1);
+}
+
 }  // namespace
 }  // namespace encode

@@ -50,6 +50,18 @@ TEST(AlibiBias, HasTheAuthorsSlopes) {
   }
 }
 
+TEST(SignedAlibiBias, IsAlibiBeforeTheQueryAndItsNegativeAfterIt) {
+  const RelativePositions both = alibi_bias(6, 10, at::kCPU);
+  const RelativePositions with_sign = signed_alibi_bias(6, 10, at::kCPU);
+  for (int64_t head = 0; head < 6; ++head) {
+    for (const int64_t distance : {-9, -1, 0, 1, 9}) {
+      const float lowered = both.bias[head][column(both.column, distance)].item<float>();
+      EXPECT_EQ(with_sign.bias[head][column(with_sign.column, distance)].item<float>(),
+                distance <= 0 ? lowered : -lowered);
+    }
+  }
+}
+
 TEST(DisentangledColumns, AreExactNearbyAndLogarithmicFarAway) {
   const std::vector<int32_t> columns = disentangled_positions(8, 40, 40, at::kCPU).column;
   for (int64_t distance = -4; distance <= 4; ++distance)

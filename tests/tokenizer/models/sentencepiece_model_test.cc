@@ -58,7 +58,7 @@ TEST(SentencePieceModelTest, ReadsWhatATrainerWrites) {
   EXPECT_TRUE(model->byte_fallback);
   EXPECT_TRUE(model->add_dummy_prefix);
   EXPECT_FALSE(model->remove_extra_whitespaces);
-  EXPECT_FALSE(model->has_charsmap);
+  EXPECT_EQ(model->charsmap, "");
 }
 
 TEST(SentencePieceModelTest, APieceOfAFileOrADamagedOneIsSafe) {

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Compares `encode run` with AutoModel of Hugging Face transformers when config.json lacks keys.
+
+  scripts/check_config_defaults.py [--encode build/bin/encode] [--only NAME ..]
+
+For each architecture that transformers has, the program makes a tiny model with random weights (those of
+scripts/golden/make_models.py). Then it removes each key of config.json that is not a size, one at a time, and at last all of
+them. A missing key has the default of the architecture's config class, so AutoModel and `encode run` must give the same vectors
+(float32, 1e-5 relative to the largest value if that is above 1), or `encode` must refuse the directory with exit code 78. If
+AutoModel itself fails, or leaves a tensor of the checkpoint out or at random, there is nothing to compare: `encode` must then
+refuse too, or give the vectors that AutoModel gives with the key. Exit code 1: a key for which this is not so.
+
+It needs torch 2.11, transformers 5.17, numpy, and no network.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts/golden"))
+import make_models as golden  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+# Without one of these keys no model is of the right size.
+SIZES = {"model_type", "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "dim",
+         "n_layers", "n_heads", "hidden_dim", "d_model", "d_ff", "num_layers", "num_heads"}
+LENGTHS = (1, 3, 17)
+LONGEST = 40  # the positions of the models with a table of positions
+REFUSED = 78
+
+
+def longest_row(config_class, removed):
+    """Longer than a window that is the default of a removed key, so that the window has an effect."""
+    windows = [getattr(config_class(), key, None) for key in removed if "window" in key or key == "local_attention"]
+    return max([window + 8 for window in windows if type(window) is int and window < 8192], default=LONGEST)
+
+
+def write_rows(folder, longest):
+    numbers = np.random.default_rng(41)
+    rows = [numbers.integers(3, golden.VOCAB, length).tolist() for length in (*LENGTHS, longest)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"ids": row}) + "\n" for row in rows))
+    return rows
+
+
+def reference(model_class, folder, rows):
+    """The means of the rows' hidden states, or None if the model does not load whole."""
+    try:
+        model, info = model_class.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32,
+                                                  output_loading_info=True)
+        parts = [*info["missing_keys"], *info["unexpected_keys"], *info["mismatched_keys"]]
+        if any("pooler" not in str(part) and "contact_head" not in str(part) for part in parts):
+            return None
+        with torch.no_grad():
+            return torch.cat([model.eval()(input_ids=torch.tensor([row])).last_hidden_state.mean(1) for row in rows]).numpy()
+    except Exception:  # noqa: BLE001 any failure of the reference means that there is nothing to compare
+        return None
+
+
+def encode(program, folder, longest):
+    output = folder / "out.npy"
+    output.unlink(missing_ok=True)
+    command = [program, "run", "--model", folder, "--input", folder / "rows.jsonl", "--field", "ids", "--device", "cpu",
+               "--pooling", "mean", "--max-length", str(longest), "--cache-dir", folder / "cache", "--output", output,
+               "--quiet"]
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    return (np.load(output), "") if result.returncode == 0 else (None, f"exit {result.returncode}: {result.stderr.strip()}")
+
+
+def verdict(expected, usual, found, message):
+    """A word and whether it is right."""
+    if found is None:
+        refused = message.startswith(f"exit {REFUSED}:")
+        return ("refused" if refused else message), refused
+    if expected is None:
+        same = bool(np.abs(found - usual).max() <= 1e-5 * max(1.0, np.abs(usual).max()))
+        return ("the reference fails; the same vectors as with the key", True) if same else ("the reference fails", False)
+    difference = float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))
+    return f"{difference:.1e}", difference <= 1e-5
+
+
+def check(spec, program, folder):
+    model_class, config_class = spec.classes()
+    model = model_class(config_class(**spec.config))
+    golden.draw_parameters(model, torch.Generator().manual_seed(40))
+    model.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    has_table = any("position_embeddings" in name for name, _ in model.named_parameters())
+    optional = [key for key in config if key not in SIZES]
+    wrong, refused = [], []
+    for removed in [[], *([key] for key in optional), optional]:
+        longest = longest_row(config_class, removed) if not has_table else LONGEST
+        rows = write_rows(folder, longest)
+        (folder / "config.json").write_text(json.dumps(config))
+        usual = reference(model_class, folder, rows)
+        (folder / "config.json").write_text(json.dumps({key: value for key, value in config.items() if key not in removed}))
+        found, message = encode(program, folder, longest)
+        word, right = verdict(reference(model_class, folder, rows), usual, found, message)
+        name = "all" if removed == optional else ", ".join(removed) or "none"
+        if not right:
+            wrong.append(f"{name}: {word}")
+        elif word == "refused":
+            refused.append(name)
+    return len(optional), wrong, refused
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encode", type=pathlib.Path, default=ROOT / "build/bin/encode")
+    parser.add_argument("--only", nargs="*", default=[], help="only models with one of these names")
+    args = parser.parse_args()
+    transformers.utils.logging.set_verbosity(50)
+    transformers.utils.logging.disable_progress_bar()
+    failed = 0
+    for spec in golden.MODELS:
+        if spec.same_output_as or (args.only and spec.name not in args.only):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            count, wrong, refused = check(spec, args.encode, pathlib.Path(folder))
+        failed += len(wrong)
+        print(f"{spec.name:28} {count:3} keys, {len(wrong)} wrong; refused without: {', '.join(refused) or 'none'}", flush=True)
+        for line in wrong:
+            print(f"    without {line}", flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

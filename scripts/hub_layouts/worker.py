@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Makes tokenizers, random weights and reference vectors in one Python environment.
+
+    worker.py < JOBS > ANSWERS        both are lines of JSON; check_hub_layouts.py starts it
+
+A job has "do" and the folder of a model; make_tokenizer, write_code, make_weights and encode below say what else. The answer has the key
+"error" if a job fails. The environment has torch, transformers and sentence-transformers; the jobs on tokenizers need version 4
+of transformers.
+"""
+import importlib
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+
+def make_tokenizer(job):
+    import tokenizer_files
+    tokenizer_files.make(job["folder"], job["kind"], job["settings"])
+    return {}
+
+
+def draw(parameters, generator):
+    """Random values of a size at which every part of a network shows in its output."""
+    with torch.no_grad():
+        for name, value in parameters:
+            noise = torch.randn(value.shape, generator=generator)
+            if value.dim() < 2:
+                value.copy_(0.2 * noise + (1 if name.endswith("weight") else 0))
+            else:
+                value.copy_(noise if "embed" in name and "project" not in name else noise / value.shape[-1] ** 0.5)
+
+
+def published_names(model, renames):
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        tensors = {}
+        for file in sorted(pathlib.Path(folder).glob("*.safetensors")):
+            tensors.update(load_file(file))
+    for pattern, replacement in renames:
+        tensors = {re.sub(pattern, replacement, name): value for name, value in tensors.items()}
+    return tensors
+
+
+def write(tensors, path):
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix == ".bin":
+        torch.save(tensors, path)
+    elif "-of-" in path.name:
+        write_shards(tensors, path)
+    else:
+        save_file(tensors, path, {"format": "pt"})
+
+
+def write_shards(tensors, path):
+    names = sorted(tensors)
+    halves = [names[::2], names[1::2]]
+    where = {}
+    for number, half in enumerate(halves, 1):
+        file = path.with_name(f"model-{number:05}-of-{len(halves):05}.safetensors")
+        save_file({name: tensors[name] for name in half}, file, {"format": "pt"})
+        where.update({name: file.name for name in half})
+    (path.parent / "model.safetensors.index.json").write_text(json.dumps(
+        {"metadata": {"total_size": sum(t.nbytes for t in tensors.values())}, "weight_map": where}))
+
+
+def make_weights(job):
+    """Weights of the model that config.json describes, and of the Dense modules.
+
+    "class" is the class of transformers, "renames" are pairs of a pattern and its replacement for the names of tensors, "extra" are
+    tensors of a head {name: shape}, "dtype" is the type, "file" is the name of the file, "dense" are the folders of Dense modules,
+    "static" is {name: shape} of a repository without a transformer, "first" is the folder of the first module, "published" is the
+    name of an architecture that transformers does not have (published.py), "reference_config" are fields of config.json by the names that
+    the class of transformers has for them, where the repository has other names.
+    """
+    folder = pathlib.Path(job["folder"])
+    generator = torch.Generator().manual_seed(job["seed"])
+    suffix = ".bin" if job["file"].endswith(".bin") else ".safetensors"
+    for dense in job["dense"]:
+        config = json.loads((folder / dense / "config.json").read_text())
+        tensors = {"linear.weight": torch.empty(config["out_features"], config["in_features"])}
+        if config["bias"]:
+            tensors["linear.bias"] = torch.empty(config["out_features"])
+        draw(tensors.items(), generator)
+        write(tensors, folder / dense / ("pytorch_model.bin" if suffix == ".bin" else "model.safetensors"))
+    if job["published"]:
+        import published
+        tensors = published.tensors(folder, job["published"])
+    elif job["static"]:
+        tensors = {name: torch.randn(shape, generator=generator) for name, shape in job["static"].items()}
+    else:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=job["remote"], **job["reference_config"])
+        made = getattr(transformers, job["class"])
+        options = {"trust_remote_code": job["remote"]} if job["class"].startswith("Auto") else {}
+        model = made.from_config(config, **options) if job["class"].startswith("Auto") else made(config)
+        draw(model.named_parameters(), generator)
+        tensors = published_names(model, job["renames"])
+        heads = {name: torch.empty(shape) for name, shape in job["extra"].items()}
+        draw(heads.items(), generator)
+        tensors.update(heads)
+    tensors = {name: value.to(getattr(torch, job["dtype"])).contiguous() for name, value in tensors.items()}
+    write(tensors, pathlib.Path(job["first"]) / job["file"])
+    return {"tensors": len(tensors)}
+
+
+def write_code(job):
+    """Writes stand-ins of the code that the directory names: the texts that a script of scripts/golden has."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
+    source = importlib.import_module(job["script"])
+    for file, text in (("tokenization_qwen.py", source.TOKENIZATION), ("modeling_qwen.py", source.MODELING)):
+        (pathlib.Path(job["folder"]) / file).write_text(text)
+    return {}
+
+
+class Unstripped(str):
+    """A text that keeps its spaces: sentence-transformers 5 strips both ends of a text, version 6 and encode do not."""
+
+    def __str__(self):
+        return self
+
+    def __radd__(self, prompt):
+        return Unstripped(str.__add__(prompt, self))
+
+    def strip(self, chars=None):
+        return self
+
+
+def encode(job):
+    """Token ids of the texts (none of a late-interaction model), and vectors for each of "prompts" (null or a name), written to "output" as prompt-I.npy."""
+    if job["published"]:
+        import published
+        model = published.Model(job["folder"], job["published"])
+        for number, prompt in enumerate(job["prompts"]):
+            np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", model.encode(job["texts"], prompt))
+        return {"ids": [model.ids(text) for text in job["texts"]]}
+    import sentence_transformers
+    kind = sentence_transformers.MultiVectorEncoder if job["late"] else sentence_transformers.SentenceTransformer
+    width = {"torch_dtype" if int(transformers.__version__[0]) < 5 else "dtype": torch.float32}
+    options = {"model_kwargs": {**width, "attn_implementation": "eager"}} if job["eager"] else {"model_kwargs": width}
+    if job["static"]:
+        options = {}
+    options["config_kwargs"] = job["reference_config"]
+    model = kind(job["folder"], device="cpu", trust_remote_code=job["remote"], **options).float()
+    rows = [Unstripped(text) for text in job["texts"]]
+    ids = None if job["late"] else [row_ids(model, row) for row in rows]
+    for number, prompt in enumerate(job["prompts"]):
+        if job["late"]:
+            vectors = np.concatenate([np.asarray(v) for v in model.encode_document(rows, batch_size=4)])
+        else:
+            vectors = model.encode(rows, batch_size=4, prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
+        np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", vectors)
+    return {"ids": ids}
+
+
+def row_ids(model, text):
+    features = model.tokenize([text]) if hasattr(model, "tokenize") else model.preprocess([text])
+    ids = features["input_ids"]
+    if "attention_mask" in features:
+        ids = ids[features["attention_mask"].bool()]
+    return ids.reshape(-1).tolist()
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print does not belong to the answers
+    torch.set_num_threads(1)
+    transformers.utils.logging.set_verbosity_error()
+    jobs = {"tokenizer": make_tokenizer, "code": write_code, "weights": make_weights, "encode": encode}
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            answer = jobs[job["do"]](job)
+        except Exception as error:  # an answer for every job, whatever a library raises
+            answer = {"error": f"{type(error).__name__}: {str(error)[:400]}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

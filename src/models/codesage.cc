@@ -1,0 +1,98 @@
+// CodeSage (Zhang et al. 2024), an encoder of source code. It has the layer and the tensor names of
+// GPT-2, but every token sees all tokens. Reference: the modeling code that Amazon publishes with
+// the weights (modeling_codesage.py).
+#include <fmt/format.h>
+
+#include <ATen/ops/embedding.h>
+
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "models/architectures.h"
+#include "models/config_fields.h"
+#include "models/layers.h"
+
+namespace encode {
+namespace {
+
+// The defaults are those of CodeSageConfig.
+struct CodeSageConfig : EncoderConfig {
+  explicit CodeSageConfig(const JsonFields& json) : EncoderConfig(json) {
+    hidden_act = parse_activation_or(json, "activation_function", Activation::kGeluTanh);
+    layer_norm_eps = json.number_or("layer_norm_epsilon", 1e-5, kMinNormEps, kMaxNormEps);
+    max_position_embeddings = json.integer_or("max_position_embeddings", 1024, 1, kMaxPositions);
+    if (json.string_or("position_embedding_type", "absolute") != "absolute")
+      json.refuse("position_embedding_type", "absolute",
+                  fmt::format("'{}'", preview(json.string("position_embedding_type"))));
+  }
+};
+
+struct CodeSageLayer {
+  LayerNorm attention_norm;
+  SelfAttention attention;
+  LayerNorm mlp_norm;
+  FeedForward mlp;
+
+  //   y = x + Attention(ln_1(x))
+  //   x = y + c_proj(act(c_fc(ln_2(y))))
+  //   Attention(z) = c_proj softmax(q k^T / sqrt(head_dim)) v,  (q, k, v) = c_attn z
+  // Every projection has a bias. act is activation_function, which is gelu_new.
+  // In the code, attention.add(rows) is y, and mlp.add(mlp_norm, y) is the new x.
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return mlp.add(mlp_norm, attention.add(rows));
+    });
+  }
+};
+
+CodeSageLayer load_codesage_layer(const ModuleLoader& block, const CodeSageConfig& config) {
+  const AttentionShape shape = config.attention();
+  const Dim hidden = config.hidden();
+  const auto project = [&block](const char* name, const Dim& out, const Dim& in,
+                                Activation activation = Activation::kNone) {
+    // GPT-2 stores the weight of a projection as [in, out].
+    return block.linear_of(block.table(name, in, out).t().contiguous(),
+                           block.tensor(std::string(name) + ".bias", {out}), activation);
+  };
+  return {.attention_norm = block.layer_norm("ln_1", hidden, config.layer_norm_eps),
+          .attention = {project("attn.c_attn", shape.query_key_value(), hidden),
+                        project("attn.c_proj", hidden, shape.query()), shape},
+          .mlp_norm = block.layer_norm("ln_2", hidden, config.layer_norm_eps),
+          .mlp = {project("mlp.c_fc", config.inner(), hidden, config.hidden_act),
+                  project("mlp.c_proj", hidden, config.inner())}};
+}
+
+class CodeSage : public Model {
+ public:
+  CodeSage(const ModuleLoader& root, const CodeSageConfig& config)
+      : words_(root.table("wte", {"vocab_size", config.vocab_size}, config.hidden())),
+        positions_(root.table("wpe", {"max_position_embeddings", config.max_position_embeddings},
+                              config.hidden())),
+        layers_(root.layers("h.", config.num_hidden_layers, load_codesage_layer, config)),
+        final_norm_(root.layer_norm("ln_f", config.hidden(), config.layer_norm_eps)) {}
+
+  // x = words + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
+  at::Tensor forward(const PackedInput& batch) const override {
+    at::Tensor x = at::embedding(words_, batch.input_ids);
+    x.add_(at::embedding(positions_, batch.position_ids));
+    return final_norm_(run_layers(layers_, ResidualSum{x}, {.batch = batch}));
+  }
+
+ private:
+  at::Tensor words_;
+  at::Tensor positions_;
+  std::vector<CodeSageLayer> layers_;
+  LayerNorm final_norm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_codesage(const ModelSource& source) {
+  const CodeSageConfig config(source.config);
+  const ModuleLoader root = {source.weights.root("wte.weight", {"", "transformer."}), source};
+  auto model = std::make_unique<CodeSage>(root, config);
+  source.weights.expect_all_taken({"lm_head.*", "classifier.*"});
+  return model;
+}
+
+}  // namespace encode

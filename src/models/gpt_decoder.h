@@ -1,0 +1,77 @@
+// The parts that the decoders with LayerNorm share: the fields of config.json, the layouts of their
+// weights, and the MLP. gpt2.cc and gpt_neox.cc have the layers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/config_fields.h"
+#include "models/layers.h"
+#include "models/model.h"
+
+namespace encode {
+
+// The names of the fields of config.json, which differ from family to family.
+struct GptKeys {
+  const char* hidden_size;
+  const char* layers;
+  const char* heads;
+  const char* inner;  // the width of the MLP; 4 x hidden_size if config.json has no such field
+  const char* norm_eps;
+  const char* activation;
+};
+// GPT-2 and GPT-J.
+inline constexpr GptKeys kGpt2Keys = {.hidden_size = "n_embd",
+                                      .layers = "n_layer",
+                                      .heads = "n_head",
+                                      .inner = "n_inner",
+                                      .norm_eps = "layer_norm_epsilon",
+                                      .activation = "activation_function"};
+
+// The fields that all these architectures have. Throws Error "model.config" if a field is missing
+// or out of the range that model_dir/limits.h states, or if hidden_size is not a multiple of the
+// number of heads.
+struct GptConfig {
+  AttentionShape attention;
+  int64_t num_hidden_layers;
+  int64_t intermediate_size;
+  int64_t vocab_size;
+  double layer_norm_eps;  // default 1e-5, as in all their classes in transformers
+  Activation hidden_act;
+  bool causal;  // ModelSource::causal, else is_causal of config.json, else true
+
+  GptConfig(const ModelSource& source, const GptKeys& keys, Activation default_act);
+
+  Dim hidden() const { return attention.hidden(); }
+  Dim inner() const { return {"intermediate_size", intermediate_size}; }
+  // Returns the window of a layer without a sliding window.
+  AttentionWindow full() const { return causal ? AttentionWindow::causal() : AttentionWindow{}; }
+};
+
+// Loads a layer that the checkpoint stores as Conv1D of GPT-2: its weight is [in, out], the
+// transpose of a usual weight.
+Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Dim& out,
+                   const Dim& in, Activation activation = Activation::kNone);
+
+// Loads the layer `name` that makes queries, keys and values head by head: its outputs are [heads,
+// 3, head_dim] (BLOOM, GPT-NeoX). SelfAttention needs [3, heads, head_dim]. Multi-head attention
+// only: there are as many heads of keys as of queries.
+Linear load_qkv_by_head(const ModuleLoader& scope, const std::string& name,
+                        const AttentionShape& shape, bool bias);
+
+// Loads q_proj, k_proj and v_proj without biases for a model whose rotation pairs neighbouring
+// elements of a head, 2i and 2i + 1, among the first `rotated` elements (GPT-J). The rows of
+// queries and keys are put into the order that rotate() expects. It pairs elements i and rotated /
+// 2 + i, and a common order of the elements of queries and keys does not change the scores.
+Linear load_qkv_of_neighbours(const ModuleLoader& scope, const AttentionShape& shape,
+                              int64_t rotated);
+
+// The names of the tensors of MLP(x) = down(hidden_act(up(x))), both with a bias.
+struct MlpNames {
+  const char* up;
+  const char* down;
+};
+FeedForward load_mlp(const ModuleLoader& mlp, const MlpNames& names, const GptConfig& config);
+
+}  // namespace encode

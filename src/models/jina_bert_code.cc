@@ -1,0 +1,131 @@
+// The model of jina-embeddings-v2-base-code, which its authors call jina-bert-v2-qk-post-norm. It
+// is JinaBERT (jina_bert.cc) with norms of queries and keys, one more norm in each layer, and other
+// names of tensors. References: the modeling code that Jina AI publishes with the weights, and
+// jina_code.rs of Hugging Face text-embeddings-inference.
+#include "models/architectures.h"
+#include "models/bert_embeddings.h"
+#include "models/layers.h"
+#include "nn/layers/relative_positions.h"
+
+namespace encode {
+namespace {
+
+// Attention(x) = Wo softmax(LayerNorm(q) LayerNorm(k)^T / sqrt(head_dim) - slope x |distance|) v.
+// The norms run over all heads of a token together, and not over each head.
+class NormedAttention {
+ public:
+  NormedAttention(const ModuleLoader& attention, const EncoderConfig& config)
+      : shape_(config.attention()),
+        qkv_(attention.fused({{"self.query", shape_.query()},
+                              {"self.key", shape_.key_value()},
+                              {"self.value", shape_.key_value()}},
+                             config.hidden(), {})),
+        query_norm_(
+            attention.layer_norm("self.layer_norm_q", shape_.query(), config.layer_norm_eps)),
+        key_norm_(
+            attention.layer_norm("self.layer_norm_k", shape_.key_value(), config.layer_norm_eps)),
+        out_(attention.linear("output.dense", config.hidden(), shape_.query())) {}
+
+  Attended attend(const LinearInput& x, const LayerContext& context) const {
+    const int64_t width = shape_.query().size;
+    const at::Tensor product = qkv_(x);
+    const AttentionInput input = {.query = by_head(query_norm_(part(product, 0, width))),
+                                  .key = by_head(key_norm_(part(product, width, width))),
+                                  .value = by_head(part(product, 2 * width, width))};
+    return {.heads = varlen_attention(input, context.batch,
+                                      {.scale = shape_.scale, .relative = context.relative}),
+            .residual = x.rows};
+  }
+  // residual + Wo heads.
+  ResidualSum add(const Attended& attended) const {
+    return out_.add(attended.heads, attended.residual);
+  }
+  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
+    return layer_result(norm, std::move(x), qkv_, context);
+  }
+
+ private:
+  static at::Tensor part(const at::Tensor& product, int64_t begin, int64_t width) {
+    return product.narrow(1, begin, width).contiguous();
+  }
+  at::Tensor by_head(const at::Tensor& rows) const {
+    return rows.view({rows.size(0), shape_.num_attention_heads, shape_.head_dim});
+  }
+
+  AttentionShape shape_;
+  Linear qkv_;
+  LayerNorm query_norm_;
+  LayerNorm key_norm_;
+  Linear out_;
+};
+
+struct CodeLayer {
+  NormedAttention attention;
+  LayerNorm output_norm;
+  LayerNorm attention_norm;
+  FeedForward mlp;
+  LayerNorm mlp_norm;
+
+  //   a = LayerNorm(x + Attention(x))
+  //   y = LayerNorm(x + a)
+  //   x = LayerNorm(y + down_layer(up * act(gate))),  (up, gate) = up_gated_layer(y)
+  // act is hidden_act, which is gelu in the published model.
+  // In the code, attention.add(rows) is x + Attention(x), mlp.add(z) is z + MLP(z), and
+  // attention.result(norm, z) is norm(z) for the attention of the next layer.
+  LinearInput forward(const LinearInput& x, const LayerContext& context) const {
+    const Attended attended = attention.attend(x, context);
+    return finish_rows(context, attended, [&](const Attended& rows) {
+      at::Tensor x_again = rows.residual.clone();  // attention.add() may overwrite the residual
+      const LinearInput y = mlp.input(
+          attention_norm, {.sum = std::move(x_again), .term = output_norm(attention.add(rows))});
+      return attention.result(mlp_norm, mlp.add(y), context);
+    });
+  }
+};
+
+CodeLayer load_code_layer(const ModuleLoader& layer, const EncoderConfig& config) {
+  const ModuleLoader mlp = layer.scope("mlp");
+  const auto norm = [&](const char* name) {
+    return layer.layer_norm(name, config.hidden(), config.layer_norm_eps);
+  };
+  return {.attention = {layer.scope("attention"), config},
+          .output_norm = norm("attention.output.LayerNorm"),
+          .attention_norm = norm("layer_norm_1"),
+          .mlp = FeedForward(
+              {.gate_then_up = mlp.gate_after_up("up_gated_layer", config.inner(), config.hidden()),
+               .down = mlp.linear("down_layer", config.hidden(), config.inner()),
+               .gate_activation = config.hidden_act}),
+          .mlp_norm = norm("layer_norm_2")};
+}
+
+class JinaBertCode : public Model {
+ public:
+  JinaBertCode(const ModuleLoader& root, const EncoderConfig& config, const ModelSource& source)
+      : embeddings_(root.scope("embeddings"), config,
+                    {.width = config.hidden(), .positions = false}),
+        alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
+        layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_code_layer, config)) {}
+
+  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
+  at::Tensor forward(const PackedInput& batch) const override {
+    const at::Tensor x = embeddings_(batch);
+    const RelativePositions alibi = for_batch(alibi_, batch, x);
+    return run_layers(layers_, LinearInput(x), {.batch = batch, .relative = &alibi}).rows;
+  }
+
+ private:
+  BertEmbeddings embeddings_;
+  RelativePositions alibi_;
+  std::vector<CodeLayer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_jina_bert_code(const ModuleLoader& root, const ModelSource& source) {
+  auto model = std::make_unique<JinaBertCode>(root, EncoderConfig(source.config), source);
+  source.weights.expect_all_taken({"pooler.*", "bert.pooler.*", "cls.*", "position_ids"});
+  return model;
+}
+
+}  // namespace encode

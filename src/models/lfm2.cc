@@ -1,0 +1,200 @@
+// LFM2 (Liquid AI 2025): most layers mix the tokens with a short convolution in place of attention.
+// Reference: modeling_lfm2.py of Hugging Face transformers.
+#include <algorithm>
+#include <fmt/format.h>
+#include <variant>
+
+#include <ATen/ops/embedding.h>
+
+#include "base/units.h"
+#include "model_dir/intermediate_size.h"
+#include "model_dir/limits.h"
+#include "models/architectures.h"
+#include "models/decoder.h"
+
+namespace encode {
+namespace {
+
+// A causal convolution over the last few tokens, one filter for each channel, between two gates:
+//   ShortConv(z) = Wo (c * (filter over (b * v))),  (b, c, v) = Win z
+//   (filter over y)[t] = bias + sum of tap_j * y[t - j] over the distances j = 0 .. conv_L_cache -
+//   1
+// A token before the start of the text counts as zero. The sum is computed in float32.
+class ShortConv {
+ public:
+  ShortConv(const ModuleLoader& conv, const DecoderConfig& config, const JsonFields& json)
+      : in_(conv.linear("in_proj", {"3 x hidden_size", 3 * config.hidden().size}, config.hidden(),
+                        {.bias = json.boolean_or("conv_bias", false)})),
+        out_(conv.linear("out_proj", config.hidden(), config.hidden(),
+                         {.bias = json.boolean_or("conv_bias", false)})) {
+    const Dim length = {"conv_L_cache", json.integer_or("conv_L_cache", 3, 1, kMaxConvTaps)};
+    const at::Tensor filter = conv.tensor("conv.weight", {config.hidden(), {"1", 1}, length});
+    // The checkpoint has the tap of the oldest token first.
+    for (int64_t j = length.size - 1; j >= 0; --j)
+      taps_.push_back(filter.select(2, j).select(1, 0).to(at::kFloat).contiguous());
+    if (json.boolean_or("conv_bias", false))
+      bias_ = conv.tensor("conv.bias", {config.hidden()}).to(at::kFloat);
+  }
+
+  // Returns c * (filter over (b * v)) of norm(x) in `heads`, and x as the residual.
+  Attended attend(const Norm& norm, ResidualSum x, const LayerContext& context) const {
+    const at::Tensor bcv = in_(norm.settle_for_product(x, in_));
+    const int64_t width = bcv.size(1) / 3;
+    const auto part = [&](int64_t i) { return bcv.narrow(1, i * width, width); };
+    at::Tensor mixed = filter(part(0).mul(part(2)), context.batch.position_ids);
+    return {.heads = mixed.mul_(part(1)), .residual = std::move(x.sum)};
+  }
+  // residual + Wo heads.
+  ResidualSum add(const Attended& attended) const {
+    return out_.add(attended.heads, attended.residual);
+  }
+
+ private:
+  // Applies the filter to y [T, hidden_size]. The token at distance j belongs to the same text if
+  // the position of the token is at least j.
+  at::Tensor filter(const at::Tensor& y, const at::Tensor& positions) const {
+    const at::Tensor wide = y.to(at::kFloat);
+    at::Tensor sum = wide.mul(taps_.front());
+    const auto distances = static_cast<int64_t>(taps_.size());
+    for (int64_t j = 1; j < std::min(distances, y.size(0)); ++j) {
+      const int64_t rest = y.size(0) - j;
+      const at::Tensor outside = positions.narrow(0, j, rest).lt(j).unsqueeze(1);
+      sum.narrow(0, j, rest)
+          .add_(
+              wide.narrow(0, 0, rest).mul(taps_[static_cast<size_t>(j)]).masked_fill_(outside, 0));
+    }
+    if (bias_.defined()) sum.add_(bias_);
+    return sum.to(y.scalar_type());
+  }
+
+  Linear in_;
+  Linear out_;
+  std::vector<at::Tensor> taps_;  // by distance, [hidden_size] float32
+  at::Tensor bias_;               // [hidden_size] float32 or undefined
+};
+
+struct Lfm2Layer {
+  RmsNorm operator_norm;
+  std::variant<SelfAttention, ShortConv> mixer;
+  RmsNorm mlp_norm;
+  FeedForward mlp;
+
+  //   y = x + Mixer(RMSNorm(x)),  Mixer is ShortConv or Attention
+  //   x = y + MLP(RMSNorm(y)),    MLP(z) = w2(silu(w1(z)) * w3(z))
+  //   Attention(z) = Wo softmax(q k^T / sqrt(head_dim)) v,  q = rotate(RMSNorm(Wq z)), k likewise
+  // Several heads of q share a head of k and v (grouped-query attention). In the code, the result
+  // of attended.add() is y, and mlp.add(mlp_norm, y) is the new x.
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    return std::visit(
+        [&](const auto& mix) {
+          const Attended attended = mix.attend(operator_norm, std::move(x), context);
+          return finish_rows(context, attended, [&](const Attended& rows) {
+            return mlp.add(mlp_norm, mix.add(rows));
+          });
+        },
+        mixer);
+  }
+};
+
+SelfAttention load_lfm2_attention(const ModuleLoader& self_attn, const DecoderConfig& config) {
+  const AttentionShape& shape = config.attention;
+  SelfAttention attention = {
+      self_attn.fused(
+          {{"q_proj", shape.query()}, {"k_proj", shape.key_value()}, {"v_proj", shape.key_value()}},
+          shape.hidden(), {.bias = false}),
+      self_attn.linear("out_proj", shape.hidden(), shape.query(), {.bias = false}), shape};
+  attention.normalize_heads(self_attn.rms_norm("q_layernorm", config.head(), config.rms_norm_eps),
+                            self_attn.rms_norm("k_layernorm", config.head(), config.rms_norm_eps));
+  return attention;
+}
+
+// Returns for each layer whether it has attention. layer_types decides, else full_attn_idxs;
+// without both all layers have it, as in Lfm2Config in transformers.
+std::vector<bool> layers_with_attention(const JsonFields& json, int64_t layers) {
+  if (!json.has("layer_types")) {
+    const Json all = Json::array();
+    const Json& indexes = json.has("full_attn_idxs") ? json.array("full_attn_idxs") : all;
+    std::vector<bool> attends(static_cast<size_t>(layers), !json.has("full_attn_idxs"));
+    for (const Json& index : indexes) {
+      if (!index.is_number_integer() || index < 0 || index >= layers) {
+        json.refuse("full_attn_idxs", fmt::format("indexes of {} layers", layers),
+                    preview(index.dump()));
+      }
+      attends[index.get<size_t>()] = true;
+    }
+    return attends;
+  }
+  std::vector<bool> attends;
+  for (const Json& type : json.array("layer_types")) {
+    if (type != "full_attention" && type != "conv")
+      json.refuse("layer_types", "full_attention or conv", preview(type.dump()));
+    attends.push_back(type == "full_attention");
+  }
+  if (attends.size() != static_cast<size_t>(layers)) {
+    json.refuse("layer_types", fmt::format("an entry for each of {} layers", layers),
+                fmt::format("{} entries", attends.size()));
+  }
+  return attends;
+}
+
+Lfm2Layer load_lfm2_layer(const ModuleLoader& layer, const DecoderConfig& config,
+                          const JsonFields& json, bool attends) {
+  const auto norm = [&](const char* name) {
+    return layer.rms_norm(name, config.hidden(), config.rms_norm_eps);
+  };
+  using Mixer = std::variant<SelfAttention, ShortConv>;
+  return {.operator_norm = norm("operator_norm"),
+          .mixer = attends ? Mixer(load_lfm2_attention(layer.scope("self_attn"), config))
+                           : Mixer(ShortConv(layer.scope("conv"), config, json)),
+          .mlp_norm = norm("ffn_norm"),
+          .mlp = load_gated_mlp(layer.scope("feed_forward"),
+                                {.gate = "w1", .up = "w3", .down = "w2"}, config, /*bias=*/false)};
+}
+
+class Lfm2 : public Model {
+ public:
+  Lfm2(const ModuleLoader& root, const DecoderConfig& config, const ModelSource& source)
+      : words_(root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
+        norm_(root.rms_norm("embedding_norm", config.hidden(), config.rms_norm_eps)),
+        rotary_(config.rope, source.max_positions, source.device),
+        window_(config.full()) {
+    const std::vector<bool> attends =
+        layers_with_attention(source.config, config.num_hidden_layers);
+    for (size_t i = 0; i < attends.size(); ++i) {
+      layers_.push_back(load_lfm2_layer(root.scope(fmt::format("layers.{}", i)), config,
+                                        source.config, attends[i]));
+    }
+  }
+
+  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles angles = rotary_.angles(batch);
+    ResidualSum x = {at::embedding(words_, batch.input_ids)};
+    x = run_layers(layers_, x, {.batch = batch, .window = window_, .rotary = &angles});
+    return norm_(x);
+  }
+
+ private:
+  at::Tensor words_;
+  std::vector<Lfm2Layer> layers_;
+  RmsNorm norm_;
+  Rotary rotary_;
+  AttentionWindow window_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_lfm2(const ModelSource& source) {
+  // The defaults are those of Lfm2Config in transformers.
+  DecoderConfig config(source, {.default_key_value_heads = 8,
+                                .norm_eps = "norm_eps",
+                                .default_norm_eps = 1e-5,
+                                .default_theta = 1e6,
+                                .intermediate_size = lfm2_intermediate_size(source.config)});
+  config.hidden_act = Activation::kSilu;  // the reference reads no hidden_act
+  auto model = std::make_unique<Lfm2>(decoder_root(source), config, source);
+  expect_decoder_taken(source.weights);
+  return model;
+}
+
+}  // namespace encode

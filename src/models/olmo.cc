@@ -1,0 +1,144 @@
+// OLMo and OLMo 2 (Groeneveld et al. 2024; OLMo Team 2025). References: modeling_olmo.py and
+// modeling_olmo2.py of Hugging Face transformers.
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/ones.h>
+
+#include "model_dir/limits.h"
+#include "models/architectures.h"
+#include "models/decoder.h"
+
+namespace encode {
+namespace {
+
+// The layer of OLMo. Its norms have no weights, so they multiply by one.
+struct OlmoLayer {
+  LayerNorm norm;
+  SelfAttention attention;
+  FeedForward mlp;
+
+  //   y = x + Attention(LayerNorm(x))
+  //   x = y + MLP(LayerNorm(y)),  MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
+  // Attention is grouped-query attention with rotated queries and keys. Queries, keys and values
+  // are clamped to [-clip_qkv, clip_qkv] first. In the code, attention.add(rows) is y, and
+  // mlp.add(norm, y) is the new x.
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const Attended attended = attention.attend(norm, std::move(x), context);
+    return finish_rows(context, attended,
+                       [this](const Attended& rows) { return mlp.add(norm, attention.add(rows)); });
+  }
+};
+
+// The layer of OLMo 2, with norms after the two halves instead of before them.
+struct Olmo2Layer {
+  SelfAttention attention;
+  RmsNorm after_attention_norm;
+  FeedForward mlp;
+  RmsNorm after_mlp_norm;
+
+  //   y = x + RMSNorm(Attention(x))
+  //   x = y + RMSNorm(MLP(y)),  MLP is the function of OlmoLayer
+  // Attention is the function of OlmoLayer, with q = rotate(RMSNorm(Wq x)) over all heads of a
+  // token together, k likewise, and without the clamp.
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const Attended attended = attention.attend(std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) -> ResidualSum {
+      ResidualSum y = {rows.residual, after_attention_norm(attention.project(rows))};
+      const at::Tensor sum = y.total();
+      return {.sum = sum, .term = after_mlp_norm(mlp(sum))};
+    });
+  }
+};
+
+LayerNorm norm_without_weights(const ModuleLoader& scope, const ModelSource& source,
+                               const DecoderConfig& config) {
+  constexpr double kEps = 1e-5;  // a constant in the reference
+  const auto options = at::TensorOptions().dtype(source.weights.dtype()).device(scope.device());
+  return {at::ones({config.hidden().size}, options), {}, kEps};
+}
+
+template <typename Layer, typename FinalNorm>
+class Olmo : public Model {
+ public:
+  Olmo(at::Tensor words, std::vector<Layer> layers, FinalNorm norm, Rotary rotary,
+       AttentionWindow window)
+      : words_(std::move(words)),
+        layers_(std::move(layers)),
+        norm_(std::move(norm)),
+        rotary_(std::move(rotary)),
+        window_(window) {}
+
+  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is the norm of x.
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles angles = rotary_.angles(batch);
+    ResidualSum x = {at::embedding(words_, batch.input_ids)};
+    x = run_layers(layers_, x, {.batch = batch, .window = window_, .rotary = &angles});
+    return norm_(x);
+  }
+
+ private:
+  at::Tensor words_;
+  std::vector<Layer> layers_;
+  FinalNorm norm_;
+  Rotary rotary_;
+  AttentionWindow window_;
+};
+
+SelfAttention load_olmo_attention(const ModuleLoader& layer, const DecoderConfig& config) {
+  return load_attention(layer.scope("self_attn"), config,
+                        {.qkv = config.attention_bias, .out = config.attention_bias});
+}
+
+Olmo2Layer load_olmo2_layer(const ModuleLoader& layer, const DecoderConfig& config) {
+  const ModuleLoader self_attn = layer.scope("self_attn");
+  SelfAttention attention = load_olmo_attention(layer, config);
+  attention.normalize_projections(
+      self_attn.rms_norm("q_norm", config.attention.query(), config.rms_norm_eps),
+      self_attn.rms_norm("k_norm", config.attention.key_value(), config.rms_norm_eps));
+  const auto norm = [&](const char* name) {
+    return layer.rms_norm(name, config.hidden(), config.rms_norm_eps);
+  };
+  return {.attention = std::move(attention),
+          .after_attention_norm = norm("post_attention_layernorm"),
+          .mlp = load_gated_mlp(layer.scope("mlp"), kUsualMlpNames, config, /*bias=*/false),
+          .after_mlp_norm = norm("post_feedforward_layernorm")};
+}
+
+template <typename Layer, typename FinalNorm>
+std::unique_ptr<Model> make(const ModelSource& source, const DecoderConfig& config,
+                            std::vector<Layer> layers, FinalNorm norm) {
+  const ModuleLoader root = decoder_root(source);
+  auto model = std::make_unique<Olmo<Layer, FinalNorm>>(
+      root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
+      std::move(layers), std::move(norm), Rotary(config.rope, source.max_positions, source.device),
+      config.full());
+  expect_decoder_taken(source.weights);
+  return model;
+}
+
+}  // namespace
+
+std::unique_ptr<Model> load_olmo(const ModelSource& source) {
+  DecoderConfig config(source);
+  config.attention.clip_qkv = source.config.number_or("clip_qkv", 0, kMinScaling, kMaxScaling);
+  const ModuleLoader root = decoder_root(source);
+  const LayerNorm norm = norm_without_weights(root, source, config);
+  const auto load_layer = [&norm](const ModuleLoader& layer, const DecoderConfig& fields) {
+    return OlmoLayer{
+        .norm = norm,
+        .attention = load_olmo_attention(layer, fields),
+        .mlp = load_gated_mlp(layer.scope("mlp"), kUsualMlpNames, fields, /*bias=*/false)};
+  };
+  return make(source, config, root.layers("layers.", config.num_hidden_layers, load_layer, config),
+              norm);
+}
+
+std::unique_ptr<Model> load_olmo2(const ModelSource& source) {
+  // 1e-5 is the default of Olmo2Config in transformers.
+  const DecoderConfig config(source, {.default_norm_eps = 1e-5});
+  const ModuleLoader root = decoder_root(source);
+  return make(source, config,
+              root.layers("layers.", config.num_hidden_layers, load_olmo2_layer, config),
+              root.rms_norm("norm", config.hidden(), config.rms_norm_eps));
+}
+
+}  // namespace encode

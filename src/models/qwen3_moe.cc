@@ -1,0 +1,152 @@
+// Qwen3 with a mixture of experts (Yang et al. 2025): the MLP of most layers is replaced by several
+// MLPs, of which a router chooses a few for each token. Reference: modeling_qwen3_moe.py of Hugging
+// Face transformers.
+#include <algorithm>
+#include <fmt/format.h>
+#include <variant>
+
+#include <ATen/ops/embedding.h>
+
+#include "base/units.h"
+#include "model_dir/limits.h"
+#include "models/architectures.h"
+#include "models/decoder.h"
+#include "models/mixture_of_experts.h"
+
+namespace encode {
+namespace {
+
+struct Qwen3MoeLayer {
+  RmsNorm attention_norm;
+  SelfAttention attention;
+  RmsNorm mlp_norm;
+  std::variant<MixtureOfExperts, FeedForward> mlp;
+
+  //   y = x + Attention(RMSNorm(x)),  Attention is that of Qwen3
+  //   x = y + MoE(RMSNorm(y)),        MoE(z) = sum of p_e(z) * MLP_e(z) over the chosen experts
+  //   MLP(z) = down_proj(silu(gate_proj(z)) * up_proj(z))
+  // A layer without experts has an MLP in place of MoE. In the code, attention.add(rows) is y, and
+  // part.add(mlp_norm, y) is the new x.
+  ResidualSum forward(ResidualSum x, const LayerContext& context) const {
+    const Attended attended = attention.attend(attention_norm, std::move(x), context);
+    return finish_rows(context, attended, [this](const Attended& rows) {
+      return std::visit([&](const auto& part) { return part.add(mlp_norm, attention.add(rows)); },
+                        mlp);
+    });
+  }
+};
+
+// Which layers have experts, and how they are chosen. The defaults are those of Qwen3MoeConfig in
+// transformers, which calls num_experts num_local_experts since version 5.
+struct Experts {
+  int64_t count;
+  int64_t top_k;
+  Dim inner;
+  bool normalize;
+  std::vector<bool> in_layer;  // for each layer
+
+  Experts(const JsonFields& json, int64_t layers)
+      : count(json.integer_or(json.has("num_local_experts") ? "num_local_experts" : "num_experts",
+                              128, 0, kMaxExperts)),
+        top_k(json.integer_or("num_experts_per_tok", 8, 1, std::max<int64_t>(1, count))),
+        inner{"moe_intermediate_size",
+              json.integer_or("moe_intermediate_size", 768, 1, kMaxIntermediateSize)},
+        normalize(json.boolean_or("norm_topk_prob", false)) {
+    const int64_t step = json.integer_or("decoder_sparse_step", 1, 1, kMaxLayers);
+    for (int64_t layer = 0; layer < layers; ++layer)
+      in_layer.push_back(count > 0 && (layer + 1) % step == 0);
+    if (!json.has("mlp_only_layers")) return;
+    for (const Json& layer : json.array("mlp_only_layers")) {
+      if (!layer.is_number_integer() || layer < 0 || layer >= layers) {
+        json.refuse("mlp_only_layers", fmt::format("indexes of {} layers", layers),
+                    preview(layer.dump()));
+      }
+      in_layer[layer.get<size_t>()] = false;
+    }
+  }
+};
+
+FeedForward load_expert(const ModuleLoader& expert, const DecoderConfig& config, const Dim& inner) {
+  return FeedForward({.gate_then_up = expert.fused({{"gate_proj", inner}, {"up_proj", inner}},
+                                                   config.hidden(), {.bias = false}),
+                      .down = expert.linear("down_proj", config.hidden(), inner, {.bias = false}),
+                      .gate_activation = config.hidden_act});
+}
+
+MixtureOfExperts load_experts(const ModuleLoader& mlp, const DecoderConfig& config,
+                              const Experts& experts) {
+  return MixtureOfExperts(
+      {.router =
+           mlp.linear("gate", {"num_experts", experts.count}, config.hidden(), {.bias = false}),
+       .experts = mlp.layers("experts.", experts.count, load_expert, config, experts.inner),
+       .top_k = experts.top_k,
+       .normalize = experts.normalize});
+}
+
+Qwen3MoeLayer load_qwen3_moe_layer(const ModuleLoader& layer, const DecoderConfig& config,
+                                   const Experts& experts, bool mixture) {
+  const ModuleLoader self_attn = layer.scope("self_attn");
+  const ModuleLoader mlp = layer.scope("mlp");
+  SelfAttention attention = load_attention(
+      self_attn, config, {.qkv = config.attention_bias, .out = config.attention_bias});
+  attention.normalize_heads(self_attn.rms_norm("q_norm", config.head(), config.rms_norm_eps),
+                            self_attn.rms_norm("k_norm", config.head(), config.rms_norm_eps));
+  const auto norm = [&](const char* name) {
+    return layer.rms_norm(name, config.hidden(), config.rms_norm_eps);
+  };
+  using Mlp = std::variant<MixtureOfExperts, FeedForward>;
+  return {.attention_norm = norm("input_layernorm"),
+          .attention = std::move(attention),
+          .mlp_norm = norm("post_attention_layernorm"),
+          .mlp = mixture ? Mlp(load_experts(mlp, config, experts))
+                         : Mlp(load_gated_mlp(mlp, kUsualMlpNames, config, /*bias=*/false))};
+}
+
+class Qwen3Moe : public Model {
+ public:
+  Qwen3Moe(const ModuleLoader& root, const DecoderConfig& config, const ModelSource& source)
+      : words_(root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden())),
+        norm_(root.rms_norm("norm", config.hidden(), config.rms_norm_eps)),
+        rotary_(config.rope, source.max_positions, source.device),
+        window_(window_of(source.config, config)) {
+    const Experts experts(source.config, config.num_hidden_layers);
+    for (size_t i = 0; i < experts.in_layer.size(); ++i) {
+      layers_.push_back(load_qwen3_moe_layer(root.scope(fmt::format("layers.{}", i)), config,
+                                             experts, experts.in_layer[i]));
+    }
+  }
+
+  // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is RMSNorm(x).
+  at::Tensor forward(const PackedInput& batch) const override {
+    const RotaryAngles angles = rotary_.angles(batch);
+    ResidualSum x = {at::embedding(words_, batch.input_ids)};
+    x = run_layers(layers_, x, {.batch = batch, .window = window_, .rotary = &angles});
+    return norm_(x);
+  }
+
+ private:
+  // All layers have the same window. The default 4,096 is that of Qwen3MoeConfig.
+  static AttentionWindow window_of(const JsonFields& json, const DecoderConfig& config) {
+    return json.boolean_or("use_sliding_window", false)
+               ? config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens))
+               : config.full();
+  }
+
+  at::Tensor words_;
+  std::vector<Qwen3MoeLayer> layers_;
+  RmsNorm norm_;
+  Rotary rotary_;
+  AttentionWindow window_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_qwen3_moe(const ModelSource& source) {
+  // The default is that of Qwen3MoeConfig in transformers.
+  const DecoderConfig config(source, {.default_key_value_heads = 4});
+  auto model = std::make_unique<Qwen3Moe>(decoder_root(source), config, source);
+  expect_decoder_taken(source.weights);
+  return model;
+}
+
+}  // namespace encode

@@ -1,0 +1,57 @@
+// The added tokens of a tokenizer while it is made, and the ids that new ones get.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/models/vocabulary.h"
+
+namespace encode {
+
+// Follows AddedVocabulary of Hugging Face `tokenizers` 0.22. `vocabulary` must outlive it. Not
+// thread-safe.
+class AddedVocabulary {
+ public:
+  explicit AddedVocabulary(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  // Adds a token that has an id.
+  void add_with_id(const AddedToken& token);
+  // Adds a token and ignores its id. If the tokenizer has a token with this content, that token
+  // gets the new flags, but keeps its `normalized`. A new token has the id of the vocabulary, else
+  // the next free one.
+  void add(AddedToken token);
+
+  bool has(const std::string& content) const { return index_.contains(content); }
+  // Returns true if there is an added token with this content and these flags.
+  bool has_same(const AddedToken& token) const;
+  // Returns the id of a token, of the vocabulary or added; -1 if there is none.
+  int32_t find(const std::string& content) const;
+  // Returns the "added_tokens" of a tokenizer.json. Throws Error kConfig "tokenizer.contradiction"
+  // if a token was added once to be searched for in raw text, and once in normalized text. `where`
+  // names the file for messages.
+  Json to_json(const std::string& where) const;
+  // Returns the same, but a token that is searched for in both texts stands in the list twice.
+  Json to_json_of_both_texts() const;
+
+ private:
+  struct Entry {
+    AddedToken token;
+    bool was_special = false;
+    // Where the token is searched for. A later addition does not end an earlier search.
+    bool in_raw_text = false;
+    bool in_normalized_text = false;
+  };
+  // Returns the entry of the token, with the flags of the token.
+  Entry& put(const AddedToken& token);
+  int32_t next_id() const;
+
+  const Vocabulary& vocabulary_;
+  std::vector<Entry> entries_;           // in the order of their first addition
+  std::map<std::string, size_t> index_;  // the index in entries_ of a content
+};
+
+}  // namespace encode

@@ -1,0 +1,355 @@
+#include "tokenizer/load/amend_document.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "tokenizer/load/amend_tokens.h"
+#include "tokenizer/load/class_rules.h"
+#include "tokenizer/load/component.h"
+#include "tokenizer/load/load_added_tokens.h"
+#include "tokenizer/load/load_post_processor.h"
+#include "tokenizer/load/special_token_files.h"
+#include "tokenizer/load/tokenizer_class.h"
+#include "tokenizer/refusal.h"
+
+namespace encode {
+namespace {
+
+constexpr const char* kNormalizer = "normalizer";
+constexpr const char* kPreTokenizer = "pre_tokenizer";
+constexpr const char* kPostProcessor = "post_processor";
+constexpr const char* kPrefixSpace = "add_prefix_space";
+constexpr const char* kMetaspace = "\xE2\x96\x81";
+
+// Amends one document. The steps are in the order of transformers.
+class Amendment {
+ public:
+  Amendment(const Json& config, const ClassRules& rules, const std::string& where,
+            TokenizerDocument& document)
+      : config_(config),
+        fields_(config, where, std::string(kTokenizerFormat)),
+        rules_(rules),
+        document_(document) {}
+
+  const JsonFields& fields() const { return fields_; }
+
+  void amend_normalizer() {
+    if (rules_.normalizer == NormalizerRule::kFile) return;
+    const auto found = document_.parts.find(kNormalizer);
+    if (found == document_.parts.end() || !found->second.is_object()) {
+      refuse_unsupported("the class of the tokenizer needs a normalizer", document_.where,
+                         {.expected = "a normalizer, for example BertNormalizer", .found = "none"});
+    }
+    Json& normalizer = found->second;
+    if (normalizer.value("type", "") != "BertNormalizer") return;
+    normalizer["lowercase"] = flag("do_lower_case", true);
+    normalizer["strip_accents"] = strip_accents();
+    if (rules_.normalizer == NormalizerRule::kBert)
+      normalizer["handle_chinese_chars"] = flag("tokenize_chinese_chars", true);
+  }
+
+  void amend_prefix_space() {
+    switch (rules_.prefix_space) {
+      case PrefixSpaceRule::kFile:
+        return;
+      case PrefixSpaceRule::kLlama:
+      case PrefixSpaceRule::kT5:
+        return check_rebuilt_parts();
+      case PrefixSpaceRule::kPreTokenizer:
+      case PrefixSpaceRule::kEverywhere:
+        break;
+    }
+    const auto found = document_.parts.find(kPreTokenizer);
+    if (found == document_.parts.end() || !found->second.is_object()) return;
+    Json& pre_tokenizer = found->second;
+    // null is a value that the pre-tokenizer refuses, and transformers then keeps the old one.
+    const bool is_null = config_.contains(kPrefixSpace) && !fields_.has(kPrefixSpace);
+    if (pre_tokenizer.value("type", "") == "ByteLevel" && !is_null)
+      pre_tokenizer[kPrefixSpace] = stated_prefix_space(pre_tokenizer);
+    if (rules_.prefix_space == PrefixSpaceRule::kEverywhere &&
+        fields_.boolean_or(kPrefixSpace, false)) {
+      set_everywhere(pre_tokenizer);
+    }
+  }
+
+ private:
+  // Returns the value of a flag. null is refused, as by transformers.
+  bool flag(const char* key, bool fallback) const {
+    const auto found = config_.find(key);
+    if (found == config_.end()) return fallback;
+    if (!found->is_boolean()) fields_.refuse(key, "true or false", preview(found->dump()));
+    return found->get<bool>();
+  }
+
+  Json strip_accents() const {
+    if (!fields_.has("strip_accents")) return nullptr;
+    return fields_.boolean_or("strip_accents", false);
+  }
+
+  bool stated_prefix_space(const Json& pre_tokenizer) const {
+    const bool stated = fields_.boolean_or(kPrefixSpace, false);
+    const bool in_file = pre_tokenizer.value(kPrefixSpace, Json(true)) == true;
+    // Only a class without rules of its own reached transformers 5 with the value of the file.
+    if (in_file && !fields_.has(kPrefixSpace) && rules_.tokens.empty()) {
+      refuse_contradiction(
+          {.what = "the versions of transformers do not agree on the space before a text",
+           .where = document_.where,
+           .expected = "add_prefix_space true: tokenizer.json, which transformers 5.17 follows",
+           .found = "false: the default in tokenizer_config.json, which transformers 4.57 follows",
+           .hint = "state add_prefix_space in tokenizer_config.json as the model was trained"});
+    }
+    return stated;
+  }
+
+  static void set_everywhere(Json& json) {
+    for (auto& item : json.items()) {
+      if (item.key() == kPrefixSpace && item.value() == false) item.value() = true;
+      if (item.value().is_structured()) set_everywhere(item.value());
+    }
+  }
+
+  // With add_prefix_space, transformers makes the tokenizer anew from its sentencepiece model. The
+  // parts of tokenizer.json must be those that it makes.
+  void check_rebuilt_parts() {
+    if (!fields_.has(kPrefixSpace)) return;
+    const bool prefix = fields_.boolean_or(kPrefixSpace, true);
+    const bool is_llama = rules_.prefix_space == PrefixSpaceRule::kLlama;
+    const bool legacy = fields_.boolean_or("legacy", true);
+    Json normalizer;
+    Json pre_tokenizer;
+    if (is_llama && legacy) {
+      Json steps = Json::array();
+      if (prefix) steps.push_back({{"type", "Prepend"}, {"prepend", kMetaspace}});
+      steps.push_back(
+          {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kMetaspace}});
+      normalizer = {{"type", "Sequence"}, {"normalizers", steps}};
+    } else {
+      const char* scheme = !prefix ? "never" : is_llama ? "first" : "always";
+      pre_tokenizer = {{"type", "Metaspace"},
+                       {"replacement", kMetaspace},
+                       {"prepend_scheme", scheme},
+                       {"split", !is_llama}};
+    }
+    if (is_llama) require_part(kNormalizer, normalizer);
+    require_part(kPreTokenizer, pre_tokenizer);
+  }
+
+  void require_part(const char* key, const Json& expected) const {
+    const Json* part = document_.part(key);
+    if ((part == nullptr ? Json() : *part) == expected) return;
+    refuse_contradiction(
+        {.what = fmt::format("tokenizer_config.json states add_prefix_space, and tokenizer.json "
+                             "has another {}",
+                             key),
+         .where = document_.where,
+         .expected = fmt::format("{}, which transformers 4.57 makes", preview(expected.dump())),
+         .found = part == nullptr ? "none" : preview(part->dump()),
+         .hint = "set add_prefix_space to null in tokenizer_config.json to keep tokenizer.json"});
+  }
+
+  const Json& config_;
+  JsonFields fields_;
+  const ClassRules& rules_;
+  TokenizerDocument& document_;
+};
+
+// The special tokens that a class puts around a text, by add_bos_token and add_eos_token.
+class BosEosTemplate {
+ public:
+  BosEosTemplate(const JsonFields& fields, const Json& config, TemplateRule rule)
+      : is_stated_(config.contains("add_eos_token") ||
+                   (rule != TemplateRule::kEos && config.contains("add_bos_token"))),
+        bos_(rule != TemplateRule::kEos &&
+             value(fields, config, "add_bos_token", rule == TemplateRule::kBosEos)),
+        eos_(value(fields, config, "add_eos_token", false)) {}
+
+  bool is_stated() const { return is_stated_; }
+
+  // Returns the ids before or after a text. Throws Error kConfig if the tokenizer has no such
+  // token.
+  struct Side {
+    std::string token;
+    int32_t id;
+  };
+  std::optional<Side> before(const std::map<std::string, std::string>& named,
+                             const TokenizerDocument& document) const {
+    return bos_ ? side("bos_token", named, document) : std::nullopt;
+  }
+  std::optional<Side> after(const std::map<std::string, std::string>& named,
+                            const TokenizerDocument& document) const {
+    return eos_ ? side("eos_token", named, document) : std::nullopt;
+  }
+
+ private:
+  // null counts as false, as in transformers.
+  static bool value(const JsonFields& fields, const Json& config, const char* key, bool fallback) {
+    return config.contains(key) ? fields.boolean_or(key, false) : fallback;
+  }
+
+  static std::optional<Side> side(const char* key, const std::map<std::string, std::string>& named,
+                                  const TokenizerDocument& document) {
+    const auto token = named.find(key);
+    if (token == named.end()) {
+      refuse_format(fmt::format("add_{} is true, but the tokenizer has no {}", key, key),
+                    document.where, fmt::format("a {}", key), "none");
+    }
+    return Side{token->second, id_of(token->second, document)};
+  }
+
+  static int32_t id_of(const std::string& content, const TokenizerDocument& document) {
+    if (const Json* added = document.part("added_tokens")) {
+      for (const Json& token : *added) {
+        if (token.at("content") == content) return token.at("id").get<int32_t>();
+      }
+    }
+    return document.model.vocabulary.find(content);
+  }
+
+  bool is_stated_;
+  bool bos_;
+  bool eos_;
+};
+
+std::string shown(const std::vector<int32_t>& before, const std::vector<int32_t>& after) {
+  return fmt::format("ids [{}] before a text, [{}] after it", fmt::join(before, ", "),
+                     fmt::join(after, ", "));
+}
+
+Json template_processing(const std::optional<BosEosTemplate::Side>& before,
+                         const std::optional<BosEosTemplate::Side>& after) {
+  Json single = Json::array();
+  Json special = Json::object();
+  const auto add = [&](const std::optional<BosEosTemplate::Side>& side) {
+    if (!side) return;
+    single.push_back({{"SpecialToken", {{"id", side->token}, {"type_id", 0}}}});
+    special[side->token] = {{"id", side->token}, {"ids", {side->id}}, {"tokens", {side->token}}};
+  };
+  add(before);
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  add(after);
+  return {{"type", "TemplateProcessing"},
+          {"single", single},
+          {"pair", Json::array()},
+          {"special_tokens", special}};
+}
+
+// Whether transformers 5 wrote tokenizer_config.json.
+bool saved_by_transformers_5(const Json& config) { return config.contains("backend"); }
+
+void amend_template(const BosEosTemplate& rule, const std::map<std::string, std::string>& named,
+                    bool keeps_file, TokenizerDocument& document) {
+  const auto before = rule.before(named, document);
+  const auto after = rule.after(named, document);
+  if (!rule.is_stated()) {
+    if (keeps_file) return;
+    SpecialTokens file;
+    if (const Json* part = document.part(kPostProcessor))
+      file = load_post_processor({*part, document.where + ": post_processor"});
+    std::vector<int32_t> class_before;
+    std::vector<int32_t> class_after;
+    if (before) class_before.push_back(before->id);
+    if (after) class_after.push_back(after->id);
+    if (file.prefix == class_before && file.suffix == class_after) return;
+    refuse_contradiction(
+        {.what = "tokenizer.json and the class of the tokenizer add different special tokens",
+         .where = document.where,
+         .expected = shown(class_before, class_after) + " (the default of the class)",
+         .found = shown(file.prefix, file.suffix) + " (the post-processor of tokenizer.json)",
+         .hint = "state add_bos_token and add_eos_token in tokenizer_config.json, or set "
+                 "special_tokens: as_in_tokenizer_json"});
+  }
+  document.parts[kPostProcessor] = template_processing(before, after);
+}
+
+TemplateRule template_rule(const TokenizerRules& rules, const ClassRules& own) {
+  if (rules.special_tokens == SpecialTokensRule::kAsInTokenizerJson) return TemplateRule::kFile;
+  return rules.recipe == TokenizerRecipe::kAppendEos ? TemplateRule::kEos : own.special;
+}
+
+void require_known_class(const ChosenClass& chosen, const ClassRules& rules,
+                         const TokenizerSource& source) {
+  if (rules.support == ClassSupport::kBuilt) return;
+  const bool slow = rules.support == ClassSupport::kSlowOnly;
+  refuse_unsupported(
+      fmt::format("tokenizer class {} is not supported", quoted_token(chosen.name)),
+      source.folder + "/" + chosen.where,
+      {.expected = "a class of the table in docs/tokenizers.md",
+       .found = quoted_token(chosen.name) +
+                (slow ? ", for which transformers does not read tokenizer.json"
+                      : ", which changes the ids of tokenizer.json in a way of its own"),
+       .hint = "state tokenizer_class PreTrainedTokenizerFast in tokenizer_config.json if "
+               "tokenizer.json alone gives the ids of the training"});
+}
+
+bool hands_over_type_ids(const Json& config, const ClassRules& rules) {
+  const auto stated = config.find("model_input_names");
+  if (stated == config.end() || !stated->is_array()) return rules.type_ids;
+  return std::find(stated->begin(), stated->end(), "token_type_ids") != stated->end();
+}
+
+BuildOptions build_options(const JsonFields& fields, const Json& config, const ClassRules& rules) {
+  BuildOptions options;
+  // null is a value like any other: transformers refuses it.
+  if (const auto side = config.find("truncation_side"); side != config.end()) {
+    if (*side != "left" && *side != "right")
+      fields.refuse("truncation_side", "\"left\" or \"right\"", preview(side->dump()));
+    options.truncation_side = *side == "left" ? TruncationSide::kLeft : TruncationSide::kRight;
+  }
+  options.split_special_tokens = fields.boolean_or("split_special_tokens", false);
+  options.type_ids = hands_over_type_ids(config, rules);
+  return options;
+}
+
+}  // namespace
+
+Json read_tokenizer_config(const TokenizerSource& source) {
+  const std::string* text = source.find(kTokenizerConfigFile);
+  if (text == nullptr) return Json::object();
+  return parse_json(*text, {.max_bytes = 16 << 20, .max_depth = 32},
+                    source.path_of(kTokenizerConfigFile), kTokenizerFormat);
+}
+
+BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& document) {
+  const Json config = read_tokenizer_config(source);
+  const std::string where = source.path_of(kTokenizerConfigFile);
+  const JsonFields fields(config, where, std::string(kTokenizerFormat));
+  const ChosenClass chosen =
+      choose_tokenizer_class(source, fields.string_or("tokenizer_class", ""));
+  const ClassRules rules = class_rules(chosen.value);
+  require_known_class(chosen, rules, source);
+  const std::vector<AddedToken> own =
+      read_added_tokens(document.part("added_tokens"), document.where);
+  const StatedTokens stated = read_stated_tokens(source, config, own);
+  const int64_t extra_ids =
+      rules.extra_ids ? fields.integer_or("extra_ids", 100, 0, kMaxTokens) : 0;
+  const std::map<std::string, std::string> named =
+      amend_tokens({.stated = stated, .rules = rules, .extra_ids = extra_ids}, own, document);
+  Amendment amendment(config, rules, where, document);
+  amendment.amend_prefix_space();
+  amendment.amend_normalizer();
+  const TemplateRule rule = template_rule(source.rules, rules);
+  if (rule != TemplateRule::kFile) {
+    amend_template(BosEosTemplate(fields, config, rule), named, saved_by_transformers_5(config),
+                   document);
+  }
+  return build_options(fields, config, rules);
+}
+
+BuildOptions stated_build_options(const TokenizerSource& source) {
+  const Json config = read_tokenizer_config(source);
+  const JsonFields fields(config, source.path_of(kTokenizerConfigFile),
+                          std::string(kTokenizerFormat));
+  const ChosenClass chosen =
+      choose_tokenizer_class(source, fields.string_or("tokenizer_class", ""));
+  return build_options(fields, config, class_rules(chosen.value));
+}
+
+}  // namespace encode

@@ -1,0 +1,156 @@
+#include "tokenizer/load/amend_tokens.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tokenizer/load/added_vocabulary.h"
+#include "tokenizer/refusal.h"
+
+namespace encode {
+namespace {
+
+// Returns the token as the constructor of the class has it: a text, or an AddedToken.
+StatedToken formed(StatedToken token, const std::string& key, TokenForm form) {
+  if (token.has_flags || form == TokenForm::kText) return token;
+  const bool is_mask = key == "mask_token";
+  const bool wraps_all = form == TokenForm::kAll || form == TokenForm::kAllPlain;
+  if (!is_mask && !wraps_all) return token;
+  if (form == TokenForm::kAllPlain && (is_mask || key == "sep_token" || key == "cls_token"))
+    return token;
+  token.has_flags = true;
+  token.token.lstrip = is_mask;
+  if (form == TokenForm::kMaskNormalized) {
+    token.has_normalized = true;
+    token.token.normalized = true;
+  }
+  return token;
+}
+
+StatedToken text_token(std::string_view content) {
+  StatedToken token;
+  token.token.content = content;
+  return token;
+}
+
+// All special tokens of the tokenizer, each content once.
+class SpecialTokenList {
+ public:
+  explicit SpecialTokenList(const TokenRules& rules) {
+    for (const std::string key : kSpecialTokenKeys) add_named(key, rules.stated, rules.rules);
+    for (StatedToken& token : additional_tokens(rules)) add(std::move(token));
+    for (const StatedToken& token : rules.stated.extra) add(token);
+  }
+
+  const std::vector<StatedToken>& tokens() const { return tokens_; }
+  bool has(const std::string& content) const { return contents_.contains(content); }
+  std::map<std::string, std::string> take_named() { return std::move(named_); }
+
+ private:
+  void add_named(const std::string& key, const StatedTokens& stated, const ClassRules& rules) {
+    StatedToken token;
+    if (const auto found = stated.named.find(key); found != stated.named.end()) {
+      if (!found->second) return;
+      token = *found->second;
+    } else {
+      const auto own = std::ranges::find(rules.tokens, key, &ClassToken::key);
+      if (own == rules.tokens.end()) return;
+      token = text_token(own->content);
+    }
+    named_[key] = token.token.content;
+    add(formed(std::move(token), key, rules.form));
+  }
+
+  static std::vector<StatedToken> additional_tokens(const TokenRules& rules) {
+    const ClassRules& own = rules.rules;
+    const int64_t extra_ids = rules.extra_ids;
+    std::vector<StatedToken> tokens = rules.stated.additional.value_or(std::vector<StatedToken>());
+    if (!own.extra_ids) {
+      // CodeLlama adds its tokens to the stated ones, Camembert has its own instead of none.
+      const bool adds = own.special == TemplateRule::kBosEos || !rules.stated.additional;
+      for (const std::string& content : own.additional) {
+        if (adds) tokens.push_back(text_token(content));
+      }
+      return tokens;
+    }
+    const int64_t found = std::ranges::count_if(tokens, [](const StatedToken& token) {
+      return token.token.content.find("<extra_id_") != std::string::npos;
+    });
+    if (found > 0 && extra_ids > 0 && extra_ids != found) {
+      refuse_format("additional_special_tokens has another number of <extra_id_> than extra_ids",
+                    kTokenizerConfigFile, fmt::to_string(extra_ids), fmt::to_string(found));
+    }
+    for (int64_t i = 0; found == 0 && i < extra_ids; ++i)
+      tokens.push_back(text_token(fmt::format("<extra_id_{}>", i)));
+    return tokens;
+  }
+
+  void add(StatedToken token) {
+    if (token.token.content.empty() || !contents_.insert(token.token.content).second) return;
+    tokens_.push_back(std::move(token));
+  }
+
+  std::vector<StatedToken> tokens_;
+  std::set<std::string> contents_;
+  std::map<std::string, std::string> named_;
+};
+
+// Returns the tokens that the constructor of PreTrainedTokenizerFast adds, in its order.
+std::vector<StatedToken> tokens_to_add(const TokenRules& rules, const SpecialTokenList& special,
+                                       const AddedVocabulary& vocabulary) {
+  std::map<std::string, AddedToken> stated;
+  std::vector<StatedToken> tokens;
+  for (const auto& [id, token] : rules.stated.added) {
+    if (vocabulary.has_same(token)) continue;
+    tokens.push_back({.token = token, .has_flags = true, .has_normalized = true});
+    stated[token.content] = token;
+  }
+  for (const StatedToken& token : special.tokens()) {
+    const auto known = stated.find(token.token.content);
+    const bool is_known = known != stated.end() || vocabulary.has(token.token.content);
+    const bool is_same = known != stated.end() && same_token(known->second, token.token);
+    if (token.has_flags && rules.rules.adds_again ? !is_same : !is_known) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+void check_stated_ids(const StatedTokens& stated, const AddedVocabulary& vocabulary,
+                      const std::string& where) {
+  for (const auto& [id, token] : stated.added) {
+    const int32_t actual = vocabulary.find(token.content);
+    if (token.content.empty() || actual == id) continue;
+    refuse_contradiction(
+        {.what = fmt::format("the added token {} cannot have the id that is stated for it",
+                             quoted_token(token.content)),
+         .where = where,
+         .expected =
+             fmt::format("id {}, which the vocabulary and the tokens before it give", actual),
+         .found = fmt::format("id {} in {}", id, kTokenizerConfigFile),
+         .hint = "save the tokenizer with save_pretrained() of the transformers version that the "
+                 "model was trained with"});
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> amend_tokens(const TokenRules& rules,
+                                                const std::vector<AddedToken>& own,
+                                                TokenizerDocument& document) {
+  AddedVocabulary vocabulary(document.model.vocabulary);
+  for (const AddedToken& token : own) vocabulary.add_with_id(token);
+  SpecialTokenList special(rules);
+  const std::vector<StatedToken> added = tokens_to_add(rules, special, vocabulary);
+  for (StatedToken token : added) {
+    token.token.special = token.token.special || special.has(token.token.content);
+    if (!token.has_normalized) token.token.normalized = !token.token.special;
+    vocabulary.add(token.token);
+  }
+  check_stated_ids(rules.stated, vocabulary, document.where);
+  if (!added.empty()) document.parts["added_tokens"] = vocabulary.to_json(document.where);
+  return special.take_named();
+}
+
+}  // namespace encode

@@ -1,0 +1,76 @@
+// What the class of a tokenizer changes in transformers 4.57.6, beyond its files: the special
+// tokens that it has if no file states others, and the parts that its constructor makes anew.
+// docs/tokenizers.md has the table and its sources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/load/tokenizer_class.h"
+
+namespace encode {
+
+// A special token of a class.
+struct ClassToken {
+  std::string_view key;  // "mask_token"
+  std::string_view content;
+};
+
+// Which keys of special tokens a class turns from a text into an AddedToken. transformers adds an
+// AddedToken again even if the tokenizer has the token already, and so changes its flags.
+enum class TokenForm : uint8_t {
+  kText,            // none
+  kMask,            // the mask, with lstrip
+  kMaskNormalized,  // the same, but searched for in normalized text
+  kAll,             // all, the mask with lstrip
+  kAllPlain,        // all, none with lstrip
+};
+
+enum class NormalizerRule : uint8_t {
+  kFile,   // the one of the file
+  kBert,   // do_lower_case, strip_accents and tokenize_chinese_chars decide
+  kMpnet,  // do_lower_case and strip_accents decide
+};
+
+enum class TemplateRule : uint8_t {
+  kFile,      // the post-processor of the file
+  kBosEos,    // add_bos_token (default true) and add_eos_token (default false) decide
+  kNoBosEos,  // the same, with the default false for both
+  kEos,       // add_eos_token (default false) decides, and no token comes before a text
+};
+
+enum class PrefixSpaceRule : uint8_t {
+  kFile,          // the pre-tokenizer of the file
+  kPreTokenizer,  // add_prefix_space (default false) decides for the outermost pre-tokenizer
+  kEverywhere,    // as kPreTokenizer, and true also for pre-tokenizers inside a Sequence
+  kLlama,         // if the key is stated, the normalizer and the pre-tokenizer are made anew
+  kT5,            // if the key is stated, the pre-tokenizer is made anew
+};
+
+// Whether a tokenizer.json can be loaded as the class does.
+enum class ClassSupport : uint8_t {
+  kBuilt,
+  kSlowOnly,  // transformers does not read tokenizer.json for this class
+  kNotBuilt,  // the class has rules that encode does not know
+};
+
+struct ClassRules {
+  ClassSupport support = ClassSupport::kBuilt;
+  std::vector<ClassToken> tokens = {};
+  TokenForm form = TokenForm::kText;
+  std::vector<std::string> additional = {};  // additional special tokens, if no file states others
+  bool extra_ids = false;                    // T5's <extra_id_0> to <extra_id_99>
+  NormalizerRule normalizer = NormalizerRule::kFile;
+  TemplateRule special = TemplateRule::kFile;
+  PrefixSpaceRule prefix_space = PrefixSpaceRule::kPreTokenizer;
+  // False: a special token that is there already keeps its flags, as in transformers 5.
+  bool adds_again = true;
+  bool type_ids = false;  // the class hands token_type_ids to the model
+};
+
+// Returns the rules of a class. Does not throw Error.
+ClassRules class_rules(TokenizerClass value);
+
+}  // namespace encode

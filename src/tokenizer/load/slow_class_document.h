@@ -1,0 +1,38 @@
+// Makes a tokenizer from files that are older than tokenizer.json.
+#pragma once
+
+#include "encode/tokenizer_file.h"
+
+#include "base/json.h"
+#include "tokenizer/load/slow_class_options.h"
+#include "tokenizer/load/slow_class_rules.h"
+#include "tokenizer/load/slow_class_tokens.h"
+#include "tokenizer/load/tokenizer_class.h"
+#include "tokenizer/load/tokenizer_document.h"
+
+namespace encode {
+
+// Makes the document that transformers 4.57.6 makes for a directory without tokenizer.json: from a
+// sentencepiece model, vocab.txt, or vocab.json and merges.txt. transformers makes the slow
+// (Python) tokenizer of the class and converts it. Throws Error (kConfig): "tokenizer.unsupported"
+// if the class has no rules or its file is missing, or for a file that is not supported, and
+// "tokenizer.format" for one that is malformed.
+TokenizerDocument make_slow_class_document(const TokenizerSource& source);
+
+// What the makers of the parts of a document get.
+struct SlowClassParts {
+  const TokenizerSource& source;
+  const SlowClassRules& rules;
+  const SlowClassOptions& options;
+  const SlowClassTokens& tokens;
+};
+
+// A sentencepiece model: the model, the normalizer, the pre-tokenizer. It also returns the added
+// tokens that the model states. The message of an Error names `document.where`. Throws Error
+// (kConfig).
+std::vector<AddedToken> fill_from_sentencepiece(const SlowClassParts& parts,
+                                                TokenizerDocument& document);
+// The same for vocab.txt, and for vocab.json with merges.txt.
+void fill_from_vocabulary(const SlowClassParts& parts, TokenizerDocument& document);
+
+}  // namespace encode

@@ -1,0 +1,232 @@
+#include "tokenizer/load/special_token_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+#include <string_view>
+
+#include "base/units.h"
+#include "tokenizer/refusal.h"
+
+namespace encode {
+namespace {
+
+constexpr JsonLimits kLimits{.max_bytes = 16 << 20, .max_depth = 32};
+constexpr const char* kSpecialTokensMap = "special_tokens_map.json";
+constexpr const char* kAddedTokens = "added_tokens.json";
+constexpr const char* kDecoder = "added_tokens_decoder";
+constexpr const char* kAdditional = "additional_special_tokens";
+constexpr const char* kExtra = "extra_special_tokens";
+
+bool is_named(std::string_view key) {
+  return std::ranges::find(kSpecialTokenKeys, key) != std::end(kSpecialTokenKeys);
+}
+
+// Reads the object of an AddedToken. `always_special`: "special" is true, whatever it states.
+StatedToken read_flags(const Json& json, const std::string& where, bool always_special = false) {
+  const JsonFields fields(json, where, std::string(kTokenizerFormat));
+  static const std::set<std::string, std::less<>> kFlags = {"single_word", "lstrip", "rstrip",
+                                                            "normalized", "special"};
+  for (const auto& [key, value] : json.items()) {
+    const bool known = key == "content" || key == "id" || key == "__type" || kFlags.contains(key);
+    if (!known || (kFlags.contains(key) && !value.is_boolean())) {
+      refuse_format("malformed token", where, "content and the flags of an AddedToken",
+                    fmt::format("{}: {}", quoted_token(key), preview(value.dump())));
+    }
+  }
+  StatedToken stated;
+  stated.has_flags = true;
+  stated.token.content = fields.string("content");
+  stated.token.single_word = fields.boolean_or("single_word", false);
+  stated.token.lstrip = fields.boolean_or("lstrip", false);
+  stated.token.rstrip = fields.boolean_or("rstrip", false);
+  stated.token.special = always_special || fields.boolean_or("special", false);
+  stated.has_normalized = fields.has("normalized");
+  stated.token.normalized = fields.boolean_or("normalized", !stated.token.special);
+  return stated;
+}
+
+StatedToken plain(std::string content) {
+  StatedToken stated;
+  stated.token.content = std::move(content);
+  return stated;
+}
+
+// Reads a token of tokenizer_config.json: a text, or an object that is marked as AddedToken.
+StatedToken read_config_token(const Json& json, const std::string& where) {
+  if (json.is_string()) return plain(json.get<std::string>());
+  if (json.is_object() && json.value("__type", Json()) == "AddedToken")
+    return read_flags(json, where);
+  refuse_format("malformed special token", where, "a text or an AddedToken", preview(json.dump()));
+}
+
+int32_t read_id(const std::string& text, const std::string& where) {
+  int32_t id = -1;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, id);
+  if (read.ec != std::errc() || read.ptr != end || id < 0 || id >= kMaxTokens)
+    refuse_format("bad id of an added token", where, "an id", quoted_token(text));
+  return id;
+}
+
+class StatedTokenReader {
+ public:
+  StatedTokenReader(const TokenizerSource& source, const Json& config)
+      : source_(source), config_(config), where_(source.path_of(kTokenizerConfigFile)) {}
+
+  StatedTokens read(const std::vector<AddedToken>& added) {
+    read_config();
+    if (const auto decoder = config_.find(kDecoder); decoder != config_.end()) {
+      read_decoder(*decoder);
+    } else {
+      read_special_tokens_map();
+      read_added_tokens_file();
+      for (const AddedToken& token : added) add(token.id, token);
+    }
+    use_flags_of_added_tokens();
+    return std::move(result_);
+  }
+
+ private:
+  void read_config() {
+    for (const auto& [key, value] : config_.items()) {
+      const std::string where = fmt::format("{}: {}", where_, preview(key));
+      if (is_named(key)) {
+        result_.named[key] = std::nullopt;
+        if (!value.is_null()) result_.named[key] = read_config_token(value, where);
+      } else if (key == kAdditional && !value.is_null()) {
+        result_.additional = read_list(value, where);
+      } else if (key == kExtra && !value.is_null()) {
+        read_extra(value, where);
+      }
+    }
+  }
+
+  static std::vector<StatedToken> read_list(const Json& list, const std::string& where) {
+    if (!list.is_array())
+      refuse_format("malformed special tokens", where, "a list of tokens", preview(list.dump()));
+    std::vector<StatedToken> tokens;
+    for (const Json& token : list) tokens.push_back(read_config_token(token, where));
+    return tokens;
+  }
+
+  // transformers 4 has an object of named tokens here, and transformers 5 a list.
+  void read_extra(const Json& value, const std::string& where) {
+    if (value.is_array()) {
+      result_.extra = read_list(value, where);
+      return;
+    }
+    if (!value.is_object())
+      refuse_format("malformed special tokens", where, "an object or a list",
+                    preview(value.dump()));
+    // `config_` has its keys sorted, but the order of the file decides the ids of new tokens.
+    const auto ordered = nlohmann::ordered_json::parse(*source_.find(kTokenizerConfigFile));
+    for (const auto& [name, token] : ordered.at(kExtra).items())
+      result_.extra.push_back(read_config_token(value.at(name), where));
+  }
+
+  void read_decoder(const Json& decoder) {
+    const std::string where = fmt::format("{}: {}", where_, kDecoder);
+    if (!decoder.is_object())
+      refuse_format("malformed added tokens", where, "an object", preview(decoder.dump()));
+    for (const auto& [id, token] : decoder.items())
+      add(read_id(id, where), read_flags(token, where).token);
+  }
+
+  void add(int32_t id, AddedToken token) {
+    flags_[token.content] = token;
+    result_.added[id] = std::move(token);
+  }
+
+  void read_special_tokens_map() {
+    const std::string* text = source_.find(kSpecialTokensMap);
+    if (text == nullptr) return;
+    const std::string file = source_.path_of(kSpecialTokensMap);
+    const Json map = parse_json(*text, kLimits, file, kTokenizerFormat);
+    const JsonFields fields(map, file, std::string(kTokenizerFormat));
+    for (const auto& [key, value] : map.items()) {
+      const std::string where = fmt::format("{}: {}", file, preview(key));
+      if (is_named(key)) {
+        result_.named[key] = std::nullopt;
+        if (!value.is_null()) result_.named[key] = read_map_token(value, where);
+      } else if (key == kAdditional) {
+        merge_additional(value, where);
+      }
+    }
+  }
+
+  static StatedToken read_map_token(const Json& value, const std::string& where) {
+    if (value.is_string()) return plain(value.get<std::string>());
+    return read_flags(value, where, true);
+  }
+
+  void merge_additional(const Json& value, const std::string& where) {
+    if (value.is_null()) {
+      result_.additional.reset();
+      return;
+    }
+    if (!value.is_array())
+      refuse_format("malformed special tokens", where, "a list of tokens", preview(value.dump()));
+    std::vector<StatedToken> tokens = result_.additional.value_or(std::vector<StatedToken>());
+    for (const Json& item : value) {
+      StatedToken token = read_map_token(item, where);
+      const bool known = std::ranges::any_of(tokens, [&](const StatedToken& other) {
+        return other.has_flags == token.has_flags && same_token(other.token, token.token);
+      });
+      if (!known) tokens.push_back(std::move(token));
+    }
+    result_.additional = std::move(tokens);
+  }
+
+  bool is_special(const std::string& content) const {
+    const auto has_content = [&](const StatedToken& token) {
+      return token.token.content == content;
+    };
+    return std::ranges::any_of(
+               result_.named,
+               [&](const auto& item) { return item.second && has_content(*item.second); }) ||
+           (result_.additional && std::ranges::any_of(*result_.additional, has_content));
+  }
+
+  void read_added_tokens_file() {
+    const std::string* text = source_.find(kAddedTokens);
+    if (text == nullptr) return;
+    const std::string where = source_.path_of(kAddedTokens);
+    const Json map = parse_json(*text, kLimits, where, kTokenizerFormat);
+    const JsonFields fields(map, where, std::string(kTokenizerFormat));
+    for (const auto& [content, id] : map.items()) {
+      AddedToken token;
+      token.content = content;
+      token.special = is_special(content);
+      token.normalized = !token.special;
+      const auto number = static_cast<int32_t>(fields.integer(content, 0, kMaxTokens - 1));
+      result_.added[number] = std::move(token);
+    }
+  }
+
+  // A special token that is also an added token has the flags of the added token.
+  void use_flags_of_added_tokens() {
+    for (auto& [key, stated] : result_.named) {
+      if (!stated) continue;
+      const auto found = flags_.find(stated->token.content);
+      if (found != flags_.end())
+        *stated = {.token = found->second, .has_flags = true, .has_normalized = true};
+    }
+  }
+
+  const TokenizerSource& source_;
+  const Json& config_;
+  std::string where_;
+  StatedTokens result_;
+  std::map<std::string, AddedToken> flags_;
+};
+
+}  // namespace
+
+StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,
+                                const std::vector<AddedToken>& added) {
+  return StatedTokenReader(source, config).read(added);
+}
+
+}  // namespace encode

@@ -1,0 +1,47 @@
+// What the files beside tokenizer.json state about special and added tokens: tokenizer_config.json,
+// special_tokens_map.json and added_tokens.json, merged as from_pretrained() of transformers does.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encode/tokenizer_file.h"
+
+#include "base/json.h"
+#include "tokenizer/added_tokens.h"
+
+namespace encode {
+
+// A token that a file states: its text alone, or with flags.
+struct StatedToken {
+  AddedToken token;  // `id` is not set
+  bool has_flags = false;
+  bool has_normalized = false;  // false: `normalized` is the opposite of `special`
+};
+
+// The special tokens in the order in which transformers adds them.
+inline constexpr const char* kSpecialTokenKeys[] = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+
+struct StatedTokens {
+  // By key, one of kSpecialTokenKeys. nullopt stands for null: the tokenizer has no such token.
+  std::map<std::string, std::optional<StatedToken>> named;
+  // "additional_special_tokens"; nullopt if it is absent or null.
+  std::optional<std::vector<StatedToken>> additional;
+  // "extra_special_tokens" of either form, in the order of the file.
+  std::vector<StatedToken> extra;
+  // The added tokens by the id that is stated for them.
+  std::map<int32_t, AddedToken> added;
+};
+
+// `config` is the content of tokenizer_config.json, an empty object if there is none, and `added`
+// the added tokens of the document. Throws Error kConfig "tokenizer.format" if a file is malformed
+// or has a value that transformers does not accept.
+StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,
+                                const std::vector<AddedToken>& added);
+
+}  // namespace encode
