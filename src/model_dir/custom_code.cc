@@ -16,6 +16,7 @@ namespace encode {
 namespace {
 
 constexpr const char* kAutoMap = "auto_map";
+constexpr size_t kMaxNameBytes = 256;  // of a class in a message
 
 // A class that a file names.
 struct NamedCode {
@@ -141,7 +142,7 @@ class CodeFinder {
 };
 
 std::string described(const NamedCode& code) {
-  return fmt::format("{}: '{}'", code.place, preview(code.reference));
+  return fmt::format("{}: '{}'", code.place, preview(code.reference, kMaxNameBytes));
 }
 
 // Throws if there is code without a recipe.

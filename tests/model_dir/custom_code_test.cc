@@ -200,7 +200,10 @@ std::vector<Unknown> unknown_code() {
        "config.json: auto_map.AutoTokenizer: 't.Own'", "the token ids"},
       {"config.json", config_of("xlm-roberta", R"("auto_map": {"AutoModel":
            "jinaai/xlm-roberta-flash-implementation--modeling_lora.XLMRobertaLoRA"})"),
-       "modeling_lora.XLMRobertaLoRA", "the layers and the attention"},
+       "--modeling_lora.XLMRobertaLoRA'", "the layers and the attention"},
+      {"config.json", config_of("xlm-roberta", R"("auto_map": {"AutoConfig":
+           "jinaai/xlm-roberta-flash-implementation--configuration_xlm_roberta.XLMRobertaFlashConfig"})"),
+       "--configuration_xlm_roberta.XLMRobertaFlashConfig'", "the settings"},
       // The class of another architecture.
       {"config.json", config_of("bert", R"("auto_map": {"AutoModel": "modeling.NewModel"})"),
        "config.json: auto_map.AutoModel: 'modeling.NewModel'", "the layers and the attention"},
