@@ -42,7 +42,7 @@ OTHER_TOKENS = ("<|im_start|>", "<|im_end|>")
 WORDS = ("def", "return", "self", "assert", "the", "test", "fix", "in", "of", "er")
 TEXTS = (
     "a", "def test_that(self): assert self.x", "fix the leak in the pool of threads", "return",
-    "the end<|endoftext|>", "   two  blanks", "x" * 22, "x" * 23, "x" * 24, "x" * 60,
+    "the end<|endoftext|>", "two  blanks", "x" * 22, "x" * 23, "x" * 24, "x" * 60,
     "to be or not to be that is the question of the test in the pool of threads")
 
 TOKENIZATION = '''
@@ -144,9 +144,7 @@ def write_modules(folder):
         "word_embedding_dimension": 32, **{f"pooling_mode_{mode}": mode == "lasttoken" for mode in modes},
         "include_prompt": True})
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": MAX_LENGTH, "do_lower_case": False})
-    write_json(folder / "config_sentence_transformers.json", {
-        "prompts": {"query": "Instruct: Given a web search query, retrieve relevant passages.\nQuery: "},
-        "default_prompt_name": None})
+    write_json(folder / "config_sentence_transformers.json", {"prompts": {}, "default_prompt_name": None})
 
 
 def encode(folder, mode):
