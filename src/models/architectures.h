@@ -23,6 +23,7 @@ std::unique_ptr<Model> load_roberta(const ModelSource& source);
 
 // llama.cc
 std::unique_ptr<Model> load_bidirectional_llama(const ModelSource& source);
+std::unique_ptr<Model> load_eurobert(const ModelSource& source);
 std::unique_ptr<Model> load_llama(const ModelSource& source);
 std::unique_ptr<Model> load_ministral(const ModelSource& source);
 std::unique_ptr<Model> load_ministral3(const ModelSource& source);

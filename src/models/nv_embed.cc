@@ -174,6 +174,7 @@ std::unique_ptr<Model> load_nv_embed(const ModelSource& source) {
   auto parts = std::make_unique<LatentParts>(latent_model, config);
   const JsonFields text = text_config(source.config, "nvembed");
   const ModelSource decoder = {.config = text,
+                               .document = source.document.at("text_config"),
                                .weights = source.weights,
                                .device = source.device,
                                .products = source.products,
