@@ -9,7 +9,7 @@
 #include "model_dir/limits.h"
 #include "models/architectures.h"
 #include "models/config_fields.h"
-#include "models/layers.h"
+#include "models/gpt_decoder.h"
 
 namespace encode {
 namespace {
@@ -48,18 +48,12 @@ struct CodeSageLayer {
 CodeSageLayer load_codesage_layer(const ModuleLoader& block, const CodeSageConfig& config) {
   const AttentionShape shape = config.attention();
   const Dim hidden = config.hidden();
-  const auto project = [&block](const char* name, const Dim& out, const Dim& in,
-                                Activation activation = Activation::kNone) {
-    // GPT-2 stores the weight of a projection as [in, out].
-    return block.linear_of(block.table(name, in, out).t().contiguous(),
-                           block.tensor(std::string(name) + ".bias", {out}), activation);
-  };
   return {.attention_norm = block.layer_norm("ln_1", hidden, config.layer_norm_eps),
-          .attention = {project("attn.c_attn", shape.query_key_value(), hidden),
-                        project("attn.c_proj", hidden, shape.query()), shape},
+          .attention = {load_conv1d(block, "attn.c_attn", shape.query_key_value(), hidden),
+                        load_conv1d(block, "attn.c_proj", hidden, shape.query()), shape},
           .mlp_norm = block.layer_norm("ln_2", hidden, config.layer_norm_eps),
-          .mlp = {project("mlp.c_fc", config.inner(), hidden, config.hidden_act),
-                  project("mlp.c_proj", hidden, config.inner())}};
+          .mlp = {load_conv1d(block, "mlp.c_fc", config.inner(), hidden, config.hidden_act),
+                  load_conv1d(block, "mlp.c_proj", hidden, config.inner())}};
 }
 
 class CodeSage : public Model {

@@ -150,6 +150,11 @@ std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderC
   return layer_windows(config, sliding, window);
 }
 
+std::unique_ptr<Model> load_bidirectional(const ModelSource& source, DecoderConfig config) {
+  config.causal = source.causal.value_or(false);  // the references do not read is_causal
+  return load(source, config, llama_variant(config));
+}
+
 }  // namespace
 
 std::unique_ptr<Model> load_llama(const ModelSource& source) {
@@ -158,17 +163,12 @@ std::unique_ptr<Model> load_llama(const ModelSource& source) {
 }
 
 std::unique_ptr<Model> load_bidirectional_llama(const ModelSource& source) {
-  DecoderConfig config(source);
-  config.causal = source.causal.value_or(false);  // the references do not read is_causal
-  return load(source, config, llama_variant(config));
+  return load_bidirectional(source, DecoderConfig(source));
 }
 
 std::unique_ptr<Model> load_eurobert(const ModelSource& source) {
-  DecoderConfig config(source);
-  config.causal = source.causal.value_or(false);  // the reference does not read is_causal
   // 1e-5 is the default of EuroBertConfig in transformers.
-  config.rms_norm_eps = source.config.number_or("rms_norm_eps", 1e-5, kMinNormEps, kMaxNormEps);
-  return load(source, config, llama_variant(config));
+  return load_bidirectional(source, DecoderConfig(source, {.default_norm_eps = 1e-5}));
 }
 
 std::unique_ptr<Model> load_mistral(const ModelSource& source) {
@@ -182,14 +182,14 @@ std::unique_ptr<Model> load_mistral(const ModelSource& source) {
 
 std::unique_ptr<Model> load_ministral(const ModelSource& source) {
   const JsonFields& json = source.config;
-  // The defaults are those of MinistralConfig in transformers, apart from layer_types, which must
-  // be there: its default depends on whether sliding_window is missing or null.
+  // The defaults are those of MinistralConfig in transformers. Without layer_types all layers have
+  // a window, unless sliding_window is null.
   const DecoderConfig config(source, {.default_key_value_heads = 8});
-  json.array("layer_types");
   const AttentionWindow window =
       config.sliding(json.integer_or("sliding_window", 4096, 1, kMaxWindowTokens));
+  const bool slides = !states_null(source.document, "sliding_window");
   const std::vector<bool> sliding =
-      sliding_layers(json, config.num_hidden_layers, [](int64_t) { return true; });
+      sliding_layers(json, config.num_hidden_layers, [slides](int64_t) { return slides; });
   return load(source, config, {.windows = layer_windows(config, sliding, window)});
 }
 

@@ -130,8 +130,6 @@ INSTANTIATE_TEST_SUITE_P(
                "conv_L_cache"},
         Defect{"NormedHeads", "phi", [](Json& c) { c["qk_layernorm"] = true; }, "model.config",
                "qk_layernorm"},
-        Defect{"NoLayerTypes", "ministral", [](Json& c) { c.erase("layer_types"); }, "model.config",
-               "layer_types"},
         Defect{"MoreExperts", "qwen3_moe", [](Json& c) { c["num_local_experts"] = 5; },
                "model.shape", "num_experts"},
         Defect{"NoTextConfig", "nv_embed", [](Json& c) { c.erase("text_config"); }, "model.config",
