@@ -104,7 +104,8 @@ TEST_F(GteQwen2, ASearchEncodesItsQueriesInTheSameWay) {
                             "--device", "cpu", "--json", "return"})
           .wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr(R"({"hits":[{"input_row":3,)")) << "the text itself is the nearest";
+  EXPECT_THAT(end.out, HasSubstr(R"({"hits":[{"input_row":3,)"))
+      << "the text itself is the nearest";
 }
 
 TEST_F(GteQwen2, PreflightNamesTheRecipes) {
