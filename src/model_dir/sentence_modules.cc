@@ -266,7 +266,8 @@ std::vector<ModuleEntry> read_module_entries(const ModelFolder& root) {
     const JsonFields fields(entry, root.path_of(kModulesFile), "model.modules");
     const std::string type = fields.string("type");
     std::optional<ModuleType> known = module_type(type);
-    const bool code = !known && !type.starts_with("sentence_transformers.");
+    const bool is_class = type.find('.') != std::string::npos;  // of a package or of a file
+    const bool code = !known && is_class && !type.starts_with("sentence_transformers.");
     if (code) known = entries.empty() ? ModuleType::kTransformer : ModuleType::kUnknown;
     if (!known)
       throw bad_modules(root, fmt::format("module type '{}' is not supported", preview(type)),

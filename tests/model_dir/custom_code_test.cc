@@ -267,7 +267,7 @@ TEST(UnknownCode, AllOfItIsNamedAndEscaped) {
   } catch (const Error& error) {
     EXPECT_EQ(error.detail().found,
               R"(config.json: auto_map.AutoConfig: 'c.Own'; tokenizer_config.json: )"
-              R"(auto_map.AutoTokenizer: 't\x1B.Own')");
+              R"(auto_map.AutoTokenizer: 't\x1b.Own')");
     EXPECT_THAT(error.detail().hint, HasSubstr("ignore_custom_code: true"));
   }
 }

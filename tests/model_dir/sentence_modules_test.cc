@@ -142,10 +142,9 @@ TEST(Modules, EveryGenerationOfTypeNamesIsRead) {
 }
 
 TEST(Modules, UnknownTypesAreRefusedByName) {
-  for (const std::string type :
-       {"sentence_transformers.models.WordWeights",
-        "sentence_transformers.sparse_encoder.modules.SpladePooling", "modeling_custom.Pooling",
-        "sentence_transformers.models.PoolingX", "Pooling"}) {
+  for (const std::string type : {"sentence_transformers.models.WordWeights",
+                                 "sentence_transformers.sparse_encoder.modules.SpladePooling",
+                                 "sentence_transformers.models.PoolingX", "Pooling"}) {
     const TinyModel model;
     model.write("modules.json", modules_json({{kTransformer, ""}, {type, "1_Pooling"}}));
     expect_open_refused(model, {"model.modules", "module type '" + type + "' is not supported",
