@@ -79,7 +79,7 @@ class Check:
             self.write_unread_weights()
             return
         if self.entry.get("code"):
-            self.workers[4]({"do": "code", "folder": str(self.model), "script": self.entry["code"]})
+            self.workers[4]({"do": "code", "folder": str(self.model), "name": self.entry["code"]})
         weights = self.entry.get("weights", {})
         static = {name: [len(made.vocabulary()), width] for name, width in self.entry.get("static", {}).items()}
         self.workers[weights.get("transformers", 4)]({

@@ -7,7 +7,6 @@ A job has "do" and the folder of a model; make_tokenizer, write_code, make_weigh
 "error" if a job fails. The environment has torch, transformers and sentence-transformers; the jobs on tokenizers need version 4
 of transformers.
 """
-import importlib
 import json
 import os
 import pathlib
@@ -113,10 +112,10 @@ def make_weights(job):
 
 
 def write_code(job):
-    """Writes stand-ins of the code that the directory names: the texts that a script of scripts/golden has."""
+    """Writes stand-ins of the code that the directory names (stand_ins.py)."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
-    source = importlib.import_module(job["script"])
-    for file, text in (("tokenization_qwen.py", source.TOKENIZATION), ("modeling_qwen.py", source.MODELING)):
+    import stand_ins
+    for file, text in stand_ins.files(job["name"]).items():
         (pathlib.Path(job["folder"]) / file).write_text(text)
     return {}
 
