@@ -153,9 +153,9 @@ def encode(job):
     ids = None if job["late"] else [row_ids(model, row) for row in rows]
     for number, prompt in enumerate(job["prompts"]):
         if job["late"]:
-            vectors = np.concatenate([np.asarray(v) for v in model.encode_document(rows, batch_size=4)])
+            vectors = np.concatenate([np.asarray(v) for v in model.encode_document(rows, batch_size=job["batch"])])
         else:
-            vectors = model.encode(rows, batch_size=4, prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
+            vectors = model.encode(rows, batch_size=job["batch"], prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
         np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", vectors)
     return {"ids": ids}
 
