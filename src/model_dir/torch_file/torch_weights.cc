@@ -199,10 +199,14 @@ TensorInfo place(const TorchFile& archive, const std::string& file, const std::s
   }
   std::optional<std::vector<int64_t>> strides = dense_strides(tensor);
   if (!strides) {
-    throw refuse(
-        "a tensor is a view with gaps or repeated elements, which encode does not read",
-        "a tensor in row-major order, or a transposed one",
-        fmt::format("the shape {} with the strides {}", list(tensor.shape), list(tensor.strides)));
+    throw refusal({.code = "model.offsets",
+                   .what = "a tensor is a view with gaps or repeated elements",
+                   .where = where,
+                   .expected = "a tensor in row-major order, or a transposed one",
+                   .found = fmt::format("the shape {} with the strides {}", list(tensor.shape),
+                                        list(tensor.strides)),
+                   .hint = "if you trust the file, load it with torch, call contiguous() of each "
+                           "tensor, and save it as safetensors"});
   }
   return {.file = file,
           .dtype = std::string(storage.dtype),
