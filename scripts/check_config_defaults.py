@@ -15,6 +15,7 @@ It needs torch 2.11, transformers 5.17, numpy, and no network.
 import argparse
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,7 @@ def reference(model_class, folder, rows):
 def encode(program, folder, longest):
     output = folder / "out.npy"
     output.unlink(missing_ok=True)
+    shutil.rmtree(folder / "cache", ignore_errors=True)  # a cache belongs to one config.json
     command = [program, "run", "--model", folder, "--input", folder / "rows.jsonl", "--field", "ids", "--device", "cpu",
                "--pooling", "mean", "--max-length", str(longest), "--cache-dir", folder / "cache", "--output", output,
                "--quiet"]

@@ -79,7 +79,7 @@ class Check:
             self.write_unread_weights()
             return
         if self.entry.get("code"):
-            self.workers[4]({"do": "code", "folder": str(self.model), "script": self.entry["code"]})
+            self.workers[4]({"do": "code", "folder": str(self.model), "name": self.entry["code"]})
         weights = self.entry.get("weights", {})
         static = {name: [len(made.vocabulary()), width] for name, width in self.entry.get("static", {}).items()}
         self.workers[weights.get("transformers", 4)]({
@@ -89,9 +89,9 @@ class Check:
             "reference_config": self.entry.get("reference_config", {})})
 
     def write_unread_weights(self):
-        """Weights without a tensor: the refusal must come from the other files."""
-        header = b"{}"
-        (self.model / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+        """One tensor that no model has: the refusal must come from the other files."""
+        header = b'{"unread": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+        (self.model / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
 
     def remote(self):
         return self.entry["state"] == "works by recipe" and bool(self.entry.get("code"))
@@ -106,7 +106,7 @@ class Check:
         answer = self.workers[version]({
             "do": "encode", "folder": str(self.model), "output": str(output), "texts": TEXTS, "prompts": self.prompts(),
             "remote": self.remote(), "late": bool(self.entry.get("late")), "static": bool(self.entry.get("static")), "reference_config": self.entry.get("reference_config", {}),
-            "eager": self.entry.get("eager", True), "published": self.entry.get("weights", {}).get("published")})
+            "batch": self.entry.get("batch", 4), "eager": self.entry.get("eager", True), "published": self.entry.get("weights", {}).get("published")})
         return answer["ids"], [np.load(output / f"prompt-{number}.npy") for number in range(len(self.prompts()))]
 
     def encode(self, *words):

@@ -151,6 +151,8 @@ def write_tokenizer(folder):
         "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": None, "decoder": None,
         "model": {"type": "WordPiece", "unk_token": "w0", "continuing_subword_prefix": "##",
                   "max_input_chars_per_word": 100, "vocab": vocab}}))
+    # The class of some model types would add special tokens.
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
 
 
 def write_modules(folder, hidden):

@@ -13,6 +13,7 @@ are merged, and null removes a key). These keys say what a repository has:
   weights            {file, class, renames, extra, dtype, published}: see worker.make_weights
   static             {name of the tensor: width} of a repository without a transformer
   first_path         the folder of the first module, where it is not the directory itself
+  batch              rows in a batch of the reference
   sizes              sizes that shrink() sets in place of its own
 A text in place of a token id in config.json stands for the id of that token.
 """

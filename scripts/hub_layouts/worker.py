@@ -7,7 +7,6 @@ A job has "do" and the folder of a model; make_tokenizer, write_code, make_weigh
 "error" if a job fails. The environment has torch, transformers and sentence-transformers; the jobs on tokenizers need version 4
 of transformers.
 """
-import importlib
 import json
 import os
 import pathlib
@@ -113,10 +112,10 @@ def make_weights(job):
 
 
 def write_code(job):
-    """Writes stand-ins of the code that the directory names: the texts that a script of scripts/golden has."""
+    """Writes stand-ins of the code that the directory names (stand_ins.py)."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
-    source = importlib.import_module(job["script"])
-    for file, text in (("tokenization_qwen.py", source.TOKENIZATION), ("modeling_qwen.py", source.MODELING)):
+    import stand_ins
+    for file, text in stand_ins.files(job["name"]).items():
         (pathlib.Path(job["folder"]) / file).write_text(text)
     return {}
 
@@ -154,9 +153,9 @@ def encode(job):
     ids = None if job["late"] else [row_ids(model, row) for row in rows]
     for number, prompt in enumerate(job["prompts"]):
         if job["late"]:
-            vectors = np.concatenate([np.asarray(v) for v in model.encode_document(rows, batch_size=4)])
+            vectors = np.concatenate([np.asarray(v) for v in model.encode_document(rows, batch_size=job["batch"])])
         else:
-            vectors = model.encode(rows, batch_size=4, prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
+            vectors = model.encode(rows, batch_size=job["batch"], prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
         np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", vectors)
     return {"ids": ids}
 

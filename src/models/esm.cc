@@ -44,14 +44,16 @@ struct EsmConfig {
   }
 };
 
-// The frequencies of the rotation. A checkpoint of transformers 4 stores them in every layer. The
-// reference takes the stored ones, because some were rounded to 16 bits before training.
+// The frequencies of the rotation. A checkpoint of transformers 4 stores them in every layer, and
+// transformers 5.17 saves them once, with a star in place of the layer. The reference takes the
+// stored ones, because some were rounded to 16 bits before training.
 RopeParameters rope_of(const ModuleLoader& root, const EsmConfig& config, const JsonFields& json) {
   RopeParameters rope;
   rope.head_dim = config.encoder.attention().head_dim;
   rope.theta = json.number_or("rope_theta", 10000, 1, kMaxRopeTheta);
-  for (const char* name : {"rotary_embeddings.inv_freq",
-                           "encoder.layer.0.attention.self.rotary_embeddings.inv_freq"}) {
+  for (const char* name :
+       {"rotary_embeddings.inv_freq", "encoder.layer.*.attention.self.rotary_embeddings.inv_freq",
+        "encoder.layer.0.attention.self.rotary_embeddings.inv_freq"}) {
     if (!root.has(name)) continue;
     rope.stored = root.float_tensor(name, {{"head_dim / 2", rope.head_dim / 2}});
     break;

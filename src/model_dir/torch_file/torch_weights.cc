@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lfs_pointer.h"
 #include "base/units.h"
 #include "model_dir/limits.h"
 #include "model_dir/refusal.h"
@@ -43,20 +44,20 @@ Error bad_file(const std::string& file, std::string what, std::string found, std
 
 // Throws if the first bytes are not those of a zip archive.
 void require_zip(const UniqueFd& fd, const std::string& file) {
-  constexpr int64_t kStartBytes = 16;
+  constexpr int64_t kStartBytes = 64;
   std::string start(static_cast<size_t>(std::min(file_size(fd, file), kStartBytes)), '\0');
   pread_all(fd, start, 0, file);
   if (start.starts_with(kZipStart)) return;
-  if (start.starts_with("version ")) {
-    throw bad_file(file, "the file is not a file of weights", "a Git LFS pointer",
-                   "this is a Git LFS pointer, not the weights: run `git lfs pull`");
+  if (is_lfs_pointer(start)) {
+    throw bad_file(file, "the file is not a file of weights", std::string(kLfsFound),
+                   std::string(kLfsHint));
   }
   if (start.size() > 2 && std::string_view(start).substr(2).starts_with(kOldFormat)) {
     throw bad_file(file, "the weights are in the format of torch before 1.6",
                    "a pickle without a zip archive", kSaveAgain);
   }
   throw bad_file(file, "the file is not one of torch.save()",
-                 fmt::format("'{}' at its beginning", preview(start)),
+                 fmt::format("'{}' at its beginning", preview(start.substr(0, 16))),
                  "download the model again, or save it in the safetensors format");
 }
 
@@ -199,10 +200,14 @@ TensorInfo place(const TorchFile& archive, const std::string& file, const std::s
   }
   std::optional<std::vector<int64_t>> strides = dense_strides(tensor);
   if (!strides) {
-    throw refuse(
-        "a tensor is a view with gaps or repeated elements, which encode does not read",
-        "a tensor in row-major order, or a transposed one",
-        fmt::format("the shape {} with the strides {}", list(tensor.shape), list(tensor.strides)));
+    throw refusal({.code = "model.offsets",
+                   .what = "a tensor is a view with gaps or repeated elements",
+                   .where = where,
+                   .expected = "a tensor in row-major order, or a transposed one",
+                   .found = fmt::format("the shape {} with the strides {}", list(tensor.shape),
+                                        list(tensor.strides)),
+                   .hint = "if you trust the file, load it with torch, call contiguous() of each "
+                           "tensor, and save it as safetensors"});
   }
   return {.file = file,
           .dtype = std::string(storage.dtype),
