@@ -354,7 +354,7 @@ TEST(Devices, AreAListOrAllAndExcludeAnotherDevice) {
 TEST(Print, ShowsEveryValueWithItsOrigin) {
   const std::string printed =
       print_config(load_config(configs_dir + "experiment.yaml", {{"log.json", "true", "--json"}}));
-  EXPECT_NE(printed.find("experiment.yaml:21:10\n"), std::string::npos);
+  EXPECT_NE(printed.find("experiment.yaml:23:10\n"), std::string::npos);
   EXPECT_NE(printed.find("# --json\n"), std::string::npos);
   EXPECT_NE(printed.find("# default\n"), std::string::npos);
 }
