@@ -43,6 +43,6 @@ struct StatedTokens {
 // the added tokens of the document. `as_version_5` as in ClassRules. Throws Error kConfig
 // "tokenizer.format" if a file is malformed or has a value that transformers does not accept.
 StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,
-                                const std::vector<AddedToken>& added, bool as_version_5);
+                                const std::vector<AddedToken>& added, bool as_version_5 = false);
 
 }  // namespace encode
