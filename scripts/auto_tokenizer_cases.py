@@ -20,6 +20,8 @@ class Case:
     family: str
     files: dict  # name -> JSON value, str or bytes
     tokens: list  # special and added tokens, which the texts use
+    base: str = ""  # the folder of tests/data/tokenizer whose tokenizer.json it changes; "" if it has none
+    renames: dict = dataclasses.field(default_factory=dict)  # tokens that have another name than in this file
 
     def texts(self, random, count):
         pieces = WORDS + 2 * (self.tokens + [token.lower() for token in self.tokens] + NEW_TOKENS[:3])
@@ -114,7 +116,8 @@ def state_added(random, files, tokenizer):
         config["additional_special_tokens"] = random.sample(NEW_TOKENS + [t["content"] for t in tokenizer["added_tokens"]],
                                                             random.randint(0, 2))
     if maybe(random, 0.12):
-        config["extra_special_tokens"] = random.choice([{}, {"image_token": "<img>"}, {"b_token": "<b>", "a_token": "<a>"}, ["<x>"], []])
+        forms = [{}, {"image_token": "<img>"}, {"b_token": "<b>", "a_token": "<a>"}, ["<x>"], []]
+        config["extra_special_tokens"] = random.choice(forms)
 
 
 def common(random, files):
@@ -138,14 +141,14 @@ def drop_added(random, tokenizer):
         tokenizer["added_tokens"] = [token for token in tokenizer["added_tokens"] if maybe(random, 0.6) or token["content"] not in vocab]
 
 
-def finish(random, family, tokenizer, files, named):
+def finish(random, family, data, tokenizer, files, named):
     tokens = sorted({token["content"] for token in tokenizer["added_tokens"]} | {t for t in named.values() if t})
     drop_added(random, tokenizer)
     state_named(random, files, named)
     state_added(random, files, tokenizer)
     common(random, files)
     files["tokenizer.json"] = tokenizer
-    return Case(family, files, tokens)
+    return Case(family, files, tokens, data)
 
 
 BERT_NAMED = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}
@@ -172,22 +175,27 @@ def bert_flags(random, tokenizer, config):
 
 
 def bert(random):
-    tokenizer, files = base(random.choice(["wordpiece", "wordpiece_cased"])), {"tokenizer_config.json": {}}
+    data = random.choice(["wordpiece", "wordpiece_cased"])
+    tokenizer, files = base(data), {"tokenizer_config.json": {}}
     bert_flags(random, tokenizer, files["tokenizer_config.json"])
     name, model_type = random.choice([("BertTokenizer", "bert"), ("BertTokenizer", "bert"), ("DistilBertTokenizer", "distilbert"),
                                       ("ElectraTokenizer", "electra"), ("MobileBertTokenizer", "mobilebert"),
                                       ("ConvBertTokenizer", "convbert"), ("SqueezeBertTokenizer", "squeezebert"),
                                       ("LayoutLMTokenizer", "layoutlm"), ("FunnelTokenizer", "funnel")])
     state_class(random, files, name, model_type)
-    return finish(random, name, tokenizer, files, BERT_NAMED)
+    return finish(random, name, data, tokenizer, files, BERT_NAMED)
 
 
 def mpnet(random):
-    text = json.dumps(base("wordpiece")).replace("[PAD]", "<pad>").replace("[CLS]", "<s>").replace("[SEP]", "</s>").replace("[MASK]", "<mask>")
+    renames = {"[PAD]": "<pad>", "[CLS]": "<s>", "[SEP]": "</s>", "[MASK]": "<mask>"}
+    text = json.dumps(base("wordpiece"))
+    for old, new in renames.items():
+        text = text.replace(old, new)
     tokenizer, files = json.loads(text), {"tokenizer_config.json": {}}
     bert_flags(random, tokenizer, files["tokenizer_config.json"])
     state_class(random, files, "MPNetTokenizer", "mpnet")
-    return finish(random, "MPNetTokenizer", tokenizer, files, {**ROBERTA_NAMED, "unk_token": "[UNK]"})
+    case = finish(random, "MPNetTokenizer", "wordpiece", tokenizer, files, {**ROBERTA_NAMED, "unk_token": "[UNK]"})
+    return dataclasses.replace(case, renames=renames)
 
 
 def byte_level(random):
@@ -205,7 +213,7 @@ def byte_level(random):
         files["tokenizer_config.json"]["add_bos_token"] = maybe(random, 0.5)
     state_class(random, files, name, model_type)
     named = ROBERTA_NAMED if data == "roberta" else {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
-    return finish(random, name, tokenizer, files, named)
+    return finish(random, name, data, tokenizer, files, named)
 
 
 def unigram(random):
@@ -223,7 +231,7 @@ def unigram(random):
     elif maybe(random, 0.2):
         config["do_lower_case"] = maybe(random, 0.5)
     state_class(random, files, name, model_type)
-    return finish(random, name, tokenizer, files, ROBERTA_NAMED if maybe(random, 0.8) else {**ROBERTA_NAMED, **BERT_NAMED})
+    return finish(random, name, "unigram", tokenizer, files, ROBERTA_NAMED if maybe(random, 0.8) else {**ROBERTA_NAMED, **BERT_NAMED})
 
 
 def bos_eos(random):
@@ -245,7 +253,7 @@ def bos_eos(random):
         tokenizer["post_processor"] = random.choice([None, {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}])
     named = LLAMA_NAMED if data != "gpt2" else {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
     state_class(random, files, name, model_type)
-    return finish(random, name, tokenizer, files, named)
+    return finish(random, name, data, tokenizer, files, named)
 
 
 def plain(random):
@@ -265,7 +273,7 @@ def plain(random):
         config["do_lower_case"] = maybe(random, 0.5)
     state_class(random, files, name, random.choice([None, "modernbert"]))
     named = BERT_NAMED if data == "wordpiece" else ROBERTA_NAMED if data in ("roberta", "unigram") else {}
-    return finish(random, name, tokenizer, files, named)
+    return finish(random, name, data, tokenizer, files, named)
 
 
 FAMILIES = {"bert": bert, "mpnet": mpnet, "byte_level": byte_level, "unigram": unigram, "bos_eos": bos_eos, "plain": plain}

@@ -10,10 +10,9 @@ version cannot load the directory, encode must refuse it too, or give the ids of
 
 The program prints a Markdown table of the classes. The exit code is 1 if any ids differ; --keep FOLDER keeps these directories.
 --record writes the directories as JSON lines, as differences from the tokenizers in tests/data/tokenizer, with the ids of the
-followed version.
+followed version, or null if encode refuses the directory.
 """
 import argparse
-import base64
 import collections
 import json
 import os
@@ -24,7 +23,6 @@ import sys
 import tempfile
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-ROWS = 12
 
 
 def serve():
@@ -82,9 +80,34 @@ def followed_version(files):
     """Returns 5 for the directories in which encode follows transformers 5, else 4."""
     config = files.get("tokenizer_config.json", {})
     name = config.get("tokenizer_class") or files["config.json"].get("tokenizer_class") or ""
-    if name in ("TokenizersBackend", "MadeUpTokenizer", "MadeUpTokenizerFast"):
-        return 5
-    return 5 if "backend" in config or isinstance(config.get("extra_special_tokens"), list) else 4
+    return 5 if name in ("TokenizersBackend", "MadeUpTokenizer", "MadeUpTokenizerFast") else 4
+
+
+def in_form_of_4(files):
+    """Changes what only transformers 5 writes into the form of transformers 4.
+
+    A list of extra_special_tokens becomes additional_special_tokens. The special tokens around a text, which transformers 5
+    leaves to tokenizer.json, become add_bos_token and add_eos_token.
+    """
+    config = dict(files.get("tokenizer_config.json", {}))
+    if isinstance(config.get("extra_special_tokens"), list):
+        extra = config.pop("extra_special_tokens")
+        if extra:
+            config["additional_special_tokens"] = (config.get("additional_special_tokens") or []) + extra
+    keys = ("add_bos_token", "add_eos_token")
+    if "backend" in config and takes_bos_eos(files) and not any(key in config for key in keys):
+        single = (files["tokenizer.json"]["post_processor"] or {}).get("single", [{"Sequence": {}}])
+        text = next(index for index, piece in enumerate(single) if "Sequence" in piece)
+        config.update(zip(keys, (text > 0, text < len(single) - 1)))
+    return {**files, "tokenizer_config.json": config} if config else files
+
+
+def takes_bos_eos(files):
+    config = files["config.json"]
+    name = files.get("tokenizer_config.json", {}).get("tokenizer_class") or config.get("tokenizer_class")
+    classes = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer", "GPTNeoXTokenizer")
+    types = ("llama", "mistral", "gemma", "gemma3_text", "code_llama", "cohere", "gpt_neox")
+    return name.removesuffix("Fast") in classes if name else config["model_type"] in types
 
 
 def write_files(folder, files):
@@ -113,11 +136,12 @@ def judge(ours, references, followed):
 BAD = ("crash", "DIFFERENT", "equal to none")
 
 
-def recorded(case, texts, length, references, followed):
-    files = {name: ({"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value)
-             for name, value in case.files.items()}
-    return {"family": case.family, "files": files, "texts": texts, "length": length, "followed": followed,
-            "ids": references[followed].get("ids")}
+def recorded(case, texts, length, ids):
+    """Of tokenizer.json the record has all but the model, which is the one of the base."""
+    files = dict(case.files)
+    files["tokenizer.json"] = {key: value for key, value in files["tokenizer.json"].items() if key != "model"}
+    return {"class": case.family, "base": case.base, "renames": case.renames, "files": files, "texts": texts, "length": length,
+            "ids": ids}
 
 
 def check(arguments):
@@ -129,11 +153,13 @@ def check(arguments):
     for number in range(arguments.count):
         name = (arguments.family or list(FAMILIES))[number % len(arguments.family or FAMILIES)]
         case = FAMILIES[name](source)
-        texts, length = case.texts(source, ROWS), source.randint(3, 12)
-        with tempfile.TemporaryDirectory() as folder:
+        texts, length = case.texts(source, arguments.rows), source.randint(3, 12)
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as folder4:
             write_files(folder, case.files)
-            request = {"folder": folder, "texts": texts, "length": length}
-            found = {version: reference.ask(request) for version, reference in references.items()}
+            write_files(folder4, in_form_of_4(case.files))
+            request = {"texts": texts, "length": length}
+            found = {version: reference.ask({"folder": folder4 if version == 4 else folder, **request})
+                     for version, reference in references.items()}
             ours = encode_ids(arguments.tool, folder, texts, length)
         followed = followed_version(case.files)
         verdict = judge(ours, found, followed)
@@ -141,9 +167,10 @@ def check(arguments):
         counts[case.family]["4 and 5 differ"] += found[4].get("ids") != found[5].get("ids")
         if verdict == "refused":
             refusals[ours["error"].split("\n")[0][:110]] += 1
-        if verdict in BAD:
+        if verdict in BAD or (verdict == "accepted alone" and arguments.verbose):
             report(arguments, number, case, texts, found, ours, verdict)
-        records.append(recorded(case, texts, length, found, followed))
+        if case.base and verdict in ("equal", "refused", "refused by both"):
+            records.append(recorded(case, texts, length, found[followed]["ids"] if verdict == "equal" else None))
     for reference in references.values():
         reference.close()
     if arguments.record:
@@ -189,10 +216,12 @@ def main():
     parser.add_argument("--python5", required=True)
     parser.add_argument("--tool", default="build/bin/tokenize_lines")
     parser.add_argument("--count", type=int, default=3000)
+    parser.add_argument("--rows", type=int, default=12)
     parser.add_argument("--family", nargs="+")
     parser.add_argument("--seed", type=int, default=30)
     parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--verbose", action="store_true", help="also show the directories that only encode loads")
     return 1 if check(parser.parse_args()) else 0
 
 

@@ -136,8 +136,10 @@ MODELS = (
     ("ministral3 4:2x64", "Ministral3", decoder(4, 2, 64, hidden_size=192, **golden.rope(
         1000000.0, rope_type="yarn", factor=16.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0,
         beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.1)), ""),
+    # One layer: after a layer in 16 bits a token can choose other experts, and then its vector is another one.
     ("qwen3_moe 4:2x64", "Qwen3Moe", decoder(
-        4, 2, 64, hidden_size=192, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=96), ""),
+        4, 2, 64, hidden_size=192, num_hidden_layers=1, num_experts=8, num_experts_per_tok=2,
+        moe_intermediate_size=96), ""),
     ("olmo 6:2x64", "Olmo", decoder(6, 2, 64, clip_qkv=2.0), ""),
     ("olmo2 4:2x64", "Olmo2", decoder(4, 2, 64), ""),
 )

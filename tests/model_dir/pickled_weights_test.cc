@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Torch, SmallFile,
                          ::testing::Values("small.bin", "protocol_4.bin", "torch_1_6.bin"));
 
 TEST(PickledWeights, AreNotAlwaysAligned) {
-  // If they were, the test of the engine would not show that it can read them.
+  // FoundWeights.TensorsMayBeginAtAnyByte shows that such tensors can be loaded.
   const TensorMap tensors = read_pickled(test_data("pickled/torch_1_6.bin"));
   EXPECT_TRUE(std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) {
     return entry.second.dtype == "F32" && entry.second.offset_bytes % 4 != 0;

@@ -25,6 +25,7 @@ void AddedVocabulary::add_with_id(const AddedToken& token) { put(token); }
 void AddedVocabulary::add(AddedToken token) {
   if (token.content.empty() || has_same(token)) return;
   const int32_t known = find(token.content);
+  changed_ = true;
   token.id = known >= 0 ? known : next_id();
   put(token);
 }

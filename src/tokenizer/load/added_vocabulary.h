@@ -25,9 +25,9 @@ class AddedVocabulary {
   // the next free one.
   void add(AddedToken token);
 
+  // Returns true if add() has changed anything.
+  bool changed() const { return changed_; }
   bool has(const std::string& content) const { return index_.contains(content); }
-  // Returns true if there is an added token with this content and these flags.
-  bool has_same(const AddedToken& token) const;
   // Returns the id of a token, of the vocabulary or added; -1 if there is none.
   int32_t find(const std::string& content) const;
   // Returns the "added_tokens" of a tokenizer.json. Throws Error kConfig "tokenizer.contradiction"
@@ -45,6 +45,7 @@ class AddedVocabulary {
     bool in_raw_text = false;
     bool in_normalized_text = false;
   };
+  bool has_same(const AddedToken& token) const;
   // Returns the entry of the token, with the flags of the token.
   Entry& put(const AddedToken& token);
   int32_t next_id() const;
@@ -52,6 +53,7 @@ class AddedVocabulary {
   const Vocabulary& vocabulary_;
   std::vector<Entry> entries_;           // in the order of their first addition
   std::map<std::string, size_t> index_;  // the index in entries_ of a content
+  bool changed_ = false;
 };
 
 }  // namespace encode

@@ -32,28 +32,38 @@ constexpr const char* kMetaspace = "\xE2\x96\x81";
 // Amends one document. The steps are in the order of transformers.
 class Amendment {
  public:
-  Amendment(const Json& config, const ClassRules& rules, const std::string& where,
+  Amendment(const TokenizerSource& source, const Json& config, const ClassRules& rules,
             TokenizerDocument& document)
       : config_(config),
-        fields_(config, where, std::string(kTokenizerFormat)),
+        fields_(config, source.path_of(kTokenizerConfigFile), std::string(kTokenizerFormat)),
         rules_(rules),
+        has_model_(std::ranges::any_of(kTokenizerFiles,
+                                       [&](const char* name) {
+                                         return is_sentencepiece_file(name) &&
+                                                source.files.contains(name);
+                                       })),
         document_(document) {}
 
   const JsonFields& fields() const { return fields_; }
 
-  void amend_normalizer() {
-    if (rules_.normalizer == NormalizerRule::kFile) return;
+  // Returns the old normalizer if it has changed. transformers adds the tokens before it changes
+  // the normalizer, so it looks for them in the form that the old one gives.
+  std::optional<Json> amend_normalizer() {
+    if (rules_.normalizer == NormalizerRule::kFile) return std::nullopt;
     const auto found = document_.parts.find(kNormalizer);
     if (found == document_.parts.end() || !found->second.is_object()) {
       refuse_unsupported("the class of the tokenizer needs a normalizer", document_.where,
                          {.expected = "a normalizer, for example BertNormalizer", .found = "none"});
     }
     Json& normalizer = found->second;
-    if (normalizer.value("type", "") != "BertNormalizer") return;
+    if (normalizer.value("type", "") != "BertNormalizer") return std::nullopt;
+    Json old = normalizer;
     normalizer["lowercase"] = flag("do_lower_case", true);
     normalizer["strip_accents"] = strip_accents();
     if (rules_.normalizer == NormalizerRule::kBert)
       normalizer["handle_chinese_chars"] = flag("tokenize_chinese_chars", true);
+    if (old == normalizer) return std::nullopt;
+    return old;
   }
 
   void amend_prefix_space() {
@@ -120,6 +130,15 @@ class Amendment {
   // parts of tokenizer.json must be those that it makes.
   void check_rebuilt_parts() {
     if (!fields_.has(kPrefixSpace)) return;
+    if (!has_model_) {
+      refuse_contradiction(
+          {.what = "tokenizer_config.json states add_prefix_space, so transformers 4.57 does not "
+                   "read tokenizer.json",
+           .where = document_.where,
+           .expected = "a sentencepiece model in the directory",
+           .found = "none",
+           .hint = "set add_prefix_space to null in tokenizer_config.json to keep tokenizer.json"});
+    }
     const bool prefix = fields_.boolean_or(kPrefixSpace, true);
     const bool is_llama = rules_.prefix_space == PrefixSpaceRule::kLlama;
     const bool legacy = fields_.boolean_or("legacy", true);
@@ -158,6 +177,7 @@ class Amendment {
   const Json& config_;
   JsonFields fields_;
   const ClassRules& rules_;
+  bool has_model_;  // the directory has a sentencepiece model
   TokenizerDocument& document_;
 };
 
@@ -327,20 +347,22 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
   require_known_class(chosen, rules, source);
   const std::vector<AddedToken> own =
       read_added_tokens(document.part("added_tokens"), document.where);
-  const StatedTokens stated = read_stated_tokens(source, config, own);
+  const StatedTokens stated = read_stated_tokens(source, config, own, rules.as_version_5);
   const int64_t extra_ids =
       rules.extra_ids ? fields.integer_or("extra_ids", 100, 0, kMaxTokens) : 0;
   const std::map<std::string, std::string> named =
       amend_tokens({.stated = stated, .rules = rules, .extra_ids = extra_ids}, own, document);
-  Amendment amendment(config, rules, where, document);
+  Amendment amendment(source, config, rules, document);
   amendment.amend_prefix_space();
-  amendment.amend_normalizer();
+  std::optional<Json> old_normalizer = amendment.amend_normalizer();
   const TemplateRule rule = template_rule(source.rules, rules);
   if (rule != TemplateRule::kFile) {
     amend_template(BosEosTemplate(fields, config, rule), named, saved_by_transformers_5(config),
                    document);
   }
-  return build_options(fields, config, rules);
+  BuildOptions options = build_options(fields, config, rules);
+  options.added_token_normalizer = std::move(old_normalizer);
+  return options;
 }
 
 BuildOptions stated_build_options(const TokenizerSource& source) {

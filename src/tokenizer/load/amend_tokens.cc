@@ -46,7 +46,11 @@ class SpecialTokenList {
   }
 
   const std::vector<StatedToken>& tokens() const { return tokens_; }
-  bool has(const std::string& content) const { return contents_.contains(content); }
+  // Returns true if a token with this content is special, whatever its own flag says.
+  bool makes_special(const std::string& content, bool as_version_5) const {
+    if (!as_version_5) return contents_.contains(content);
+    return std::ranges::any_of(named_, [&](const auto& item) { return item.second == content; });
+  }
   std::map<std::string, std::string> take_named() { return std::move(named_); }
 
  private:
@@ -104,7 +108,6 @@ std::vector<StatedToken> tokens_to_add(const TokenRules& rules, const SpecialTok
   std::map<std::string, AddedToken> stated;
   std::vector<StatedToken> tokens;
   for (const auto& [id, token] : rules.stated.added) {
-    if (vocabulary.has_same(token)) continue;
     tokens.push_back({.token = token, .has_flags = true, .has_normalized = true});
     stated[token.content] = token;
   }
@@ -112,7 +115,8 @@ std::vector<StatedToken> tokens_to_add(const TokenRules& rules, const SpecialTok
     const auto known = stated.find(token.token.content);
     const bool is_known = known != stated.end() || vocabulary.has(token.token.content);
     const bool is_same = known != stated.end() && same_token(known->second, token.token);
-    if (token.has_flags && rules.rules.adds_again ? !is_same : !is_known) tokens.push_back(token);
+    const bool adds_again = token.has_flags && !rules.rules.as_version_5;
+    if (adds_again ? !is_same : !is_known) tokens.push_back(token);
   }
   return tokens;
 }
@@ -144,12 +148,14 @@ std::map<std::string, std::string> amend_tokens(const TokenRules& rules,
   SpecialTokenList special(rules);
   const std::vector<StatedToken> added = tokens_to_add(rules, special, vocabulary);
   for (StatedToken token : added) {
-    token.token.special = token.token.special || special.has(token.token.content);
+    // A token that only the list of special tokens has is special in both versions.
+    token.token.special = token.token.special || !token.has_flags ||
+                          special.makes_special(token.token.content, rules.rules.as_version_5);
     if (!token.has_normalized) token.token.normalized = !token.token.special;
     vocabulary.add(token.token);
   }
   check_stated_ids(rules.stated, vocabulary, document.where);
-  if (!added.empty()) document.parts["added_tokens"] = vocabulary.to_json(document.where);
+  if (vocabulary.changed()) document.parts["added_tokens"] = vocabulary.to_json(document.where);
   return special.take_named();
 }
 

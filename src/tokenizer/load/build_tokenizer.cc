@@ -93,8 +93,12 @@ PipelineParts build_parts(const TokenizerDocument& document, const BuildOptions&
   parts.model = build_model(document.model, byte_level, where + ": model");
   std::vector<AddedToken> tokens = read_added_tokens(document.part("added_tokens"), where);
   for (AddedToken& token : tokens) token.hidden = options.split_special_tokens && token.special;
-  AddedTokens added = load_added_tokens(std::move(tokens), parts.normalizer.get(),
-                                        document.model.vocabulary, where);
+  std::unique_ptr<Normalizer> other_normalizer;
+  if (const auto& json = options.added_token_normalizer)
+    other_normalizer = load_normalizer({*json, where + ": normalizer"});
+  AddedTokens added = load_added_tokens(
+      std::move(tokens), (other_normalizer ? other_normalizer : parts.normalizer).get(),
+      document.model.vocabulary, where);
   parts.raw_tokens = std::move(added.raw);
   parts.normalized_tokens = std::move(added.normalized);
   parts.tokens = list_tokens(document.model.vocabulary, added.list, where);

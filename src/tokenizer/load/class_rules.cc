@@ -181,7 +181,7 @@ ClassRules class_rules(TokenizerClass value) {
       return {.type_ids = true};
     case kBackend:
     case kUnknown:
-      return {.prefix_space = PrefixSpaceRule::kFile, .adds_again = false};
+      return {.prefix_space = PrefixSpaceRule::kFile, .as_version_5 = true};
     case kEsm:
     case kXlm:
     case kSlowOnly:

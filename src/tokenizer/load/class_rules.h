@@ -65,8 +65,9 @@ struct ClassRules {
   NormalizerRule normalizer = NormalizerRule::kFile;
   TemplateRule special = TemplateRule::kFile;
   PrefixSpaceRule prefix_space = PrefixSpaceRule::kPreTokenizer;
-  // False: a special token that is there already keeps its flags, as in transformers 5.
-  bool adds_again = true;
+  // True: only transformers 5 loads the class. There a special token that is known already keeps
+  // its flags, and extra_special_tokens takes the place of additional_special_tokens.
+  bool as_version_5 = false;
   bool type_ids = false;  // the class hands token_type_ids to the model
 };
 

@@ -72,8 +72,11 @@ int32_t read_id(const std::string& text, const std::string& where) {
 
 class StatedTokenReader {
  public:
-  StatedTokenReader(const TokenizerSource& source, const Json& config)
-      : source_(source), config_(config), where_(source.path_of(kTokenizerConfigFile)) {}
+  StatedTokenReader(const TokenizerSource& source, const Json& config, bool as_version_5)
+      : source_(source),
+        config_(config),
+        as_version_5_(as_version_5),
+        where_(source.path_of(kTokenizerConfigFile)) {}
 
   StatedTokens read(const std::vector<AddedToken>& added) {
     read_config();
@@ -113,8 +116,12 @@ class StatedTokenReader {
 
   // transformers 4 has an object of named tokens here, and transformers 5 a list.
   void read_extra(const Json& value, const std::string& where) {
+    if (as_version_5_) result_.additional.reset();
     if (value.is_array()) {
-      result_.extra = read_list(value, where);
+      const std::vector<StatedToken> tokens = read_list(value, where);
+      if (tokens.empty()) return;
+      if (!result_.additional) result_.additional.emplace();
+      result_.additional->insert(result_.additional->end(), tokens.begin(), tokens.end());
       return;
     }
     if (!value.is_object())
@@ -150,7 +157,7 @@ class StatedTokenReader {
       if (is_named(key)) {
         result_.named[key] = std::nullopt;
         if (!value.is_null()) result_.named[key] = read_map_token(value, where);
-      } else if (key == kAdditional) {
+      } else if (key == kAdditional && !as_version_5_) {
         merge_additional(value, where);
       }
     }
@@ -217,6 +224,7 @@ class StatedTokenReader {
 
   const TokenizerSource& source_;
   const Json& config_;
+  bool as_version_5_;
   std::string where_;
   StatedTokens result_;
   std::map<std::string, AddedToken> flags_;
@@ -225,8 +233,8 @@ class StatedTokenReader {
 }  // namespace
 
 StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,
-                                const std::vector<AddedToken>& added) {
-  return StatedTokenReader(source, config).read(added);
+                                const std::vector<AddedToken>& added, bool as_version_5) {
+  return StatedTokenReader(source, config, as_version_5).read(added);
 }
 
 }  // namespace encode

@@ -32,16 +32,17 @@ struct StatedTokens {
   std::map<std::string, std::optional<StatedToken>> named;
   // "additional_special_tokens"; nullopt if it is absent or null.
   std::optional<std::vector<StatedToken>> additional;
-  // "extra_special_tokens" of either form, in the order of the file.
+  // "extra_special_tokens" in the order of the file. A list of them, which transformers 5 writes,
+  // is part of `additional`.
   std::vector<StatedToken> extra;
   // The added tokens by the id that is stated for them.
   std::map<int32_t, AddedToken> added;
 };
 
 // `config` is the content of tokenizer_config.json, an empty object if there is none, and `added`
-// the added tokens of the document. Throws Error kConfig "tokenizer.format" if a file is malformed
-// or has a value that transformers does not accept.
+// the added tokens of the document. `as_version_5` as in ClassRules. Throws Error kConfig
+// "tokenizer.format" if a file is malformed or has a value that transformers does not accept.
 StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,
-                                const std::vector<AddedToken>& added);
+                                const std::vector<AddedToken>& added, bool as_version_5 = false);
 
 }  // namespace encode

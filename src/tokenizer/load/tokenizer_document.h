@@ -36,6 +36,8 @@ TokenizerDocument read_tokenizer_json(std::string text, const std::string& where
 struct BuildOptions {
   // Overrides the "direction" of the document's truncation.
   std::optional<TruncationSide> truncation_side;
+  // The normalizer that added tokens are normalized with, if it is not the one of the document.
+  std::optional<Json> added_token_normalizer;
   // True: special tokens in a text are text.
   bool split_special_tokens = false;
   // True: Tokenizer::type_ids() has the type ids of the post-processor; otherwise all are 0.

@@ -69,9 +69,9 @@ TEST(AppendEos, IsGovernedByAddEosToken) {
   EXPECT_THAT(ids({kStated}), ElementsAre(1, 2, 3));
   EXPECT_THAT(ids({R"({"add_eos_token": false, "eos_token": "[EOS]"})"}), ElementsAre(1, 2));
   EXPECT_THAT(ids({R"({"eos_token": "[EOS]"})"}), ElementsAre(1, 2)) << "the default of that code";
-  EXPECT_THAT(
-      ids({R"({"add_eos_token": true, "eos_token": {"__type": "AddedToken", "content": "[EOS]"}})"}),
-      ElementsAre(1, 2, 3));
+  EXPECT_THAT(ids({R"({"add_eos_token": true,
+               "eos_token": {"__type": "AddedToken", "content": "[EOS]", "special": true}})"}),
+              ElementsAre(1, 2, 3));
   EXPECT_THAT(ids({R"({"add_eos_token": true, "eos_token": "world"})"}), ElementsAre(1, 2, 2))
       << "a token of the vocabulary";
   EXPECT_THAT(ids({kStated, false, {}}), ElementsAre(1, 2)) << "without the recipe";
