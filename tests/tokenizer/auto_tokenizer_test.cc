@@ -167,6 +167,15 @@ TEST(AutoTokenizerTest, AnAddedTokenKeepsTheIdThatIsStatedForItOrIsRefused) {
   EXPECT_NE(error.found.find("id 7"), std::string::npos);
 }
 
+TEST(AutoTokenizerTest, ThePaddingOfTokenizerJsonNamesASpecialToken) {
+  TokenizerFiles files;
+  files.part("padding", {{"pad_token", "<s>"}});
+  files.config({{"tokenizer_class", "PreTrainedTokenizerFast"}});
+  EXPECT_EQ(files.ids("a<s>b"), (Ids{3, 1, 4}));
+  files.config({{"tokenizer_class", "PreTrainedTokenizerFast"}, {"pad_token", nullptr}});
+  EXPECT_EQ(files.ids("a<s>b"), (Ids{0}));
+}
+
 TEST(AutoTokenizerTest, AClassThatDoesNotReadTokenizerJsonIsRefused) {
   for (const char* name : {"PhobertTokenizer", "BertJapaneseTokenizer", "CLIPTokenizerFast"}) {
     TokenizerFiles files;

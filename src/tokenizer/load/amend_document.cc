@@ -309,6 +309,22 @@ void require_known_class(const ChosenClass& chosen, const ClassRules& rules,
                "tokenizer.json alone gives the ids of the training"});
 }
 
+// A class without a parameter for the padding token takes the one of tokenizer.json's padding.
+bool takes_padding_token(TokenizerClass value, const ClassRules& rules) {
+  return value != TokenizerClass::kGptNeoX &&
+         std::ranges::find(rules.tokens, "pad_token", &ClassToken::key) == rules.tokens.end();
+}
+
+void add_padding_token(const TokenizerDocument& document, StatedTokens& stated) {
+  const Json* padding = document.part("padding");
+  if (padding == nullptr || !padding->is_object() || stated.named.contains("pad_token")) return;
+  const auto token = padding->find("pad_token");
+  if (token == padding->end() || !token->is_string()) return;
+  StatedToken pad;
+  pad.token.content = token->get<std::string>();
+  stated.named["pad_token"] = std::move(pad);
+}
+
 bool hands_over_type_ids(const Json& config, const ClassRules& rules) {
   const auto stated = config.find("model_input_names");
   if (stated == config.end() || !stated->is_array()) return rules.type_ids;
@@ -347,7 +363,8 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
   require_known_class(chosen, rules, source);
   const std::vector<AddedToken> own =
       read_added_tokens(document.part("added_tokens"), document.where);
-  const StatedTokens stated = read_stated_tokens(source, config, own, rules.as_version_5);
+  StatedTokens stated = read_stated_tokens(source, config, own, rules.as_version_5);
+  if (takes_padding_token(chosen.value, rules)) add_padding_token(document, stated);
   const int64_t extra_ids =
       rules.extra_ids ? fields.integer_or("extra_ids", 100, 0, kMaxTokens) : 0;
   const std::map<std::string, std::string> named =
