@@ -218,7 +218,6 @@ def unigram(text, charsmap=None, **model):
 
 
 def write_sentencepiece(folder, text, rows, **options):
-    starts = options["model_type"] == "bpe"  # a BPE model adds BOS
     os.makedirs(folder, exist_ok=True)
     model = io.BytesIO()
     lines = [line for line in text.splitlines() if line][:20_000]
@@ -227,16 +226,11 @@ def write_sentencepiece(folder, text, rows, **options):
     with open(os.path.join(folder, "tokenizer.model"), "wb") as out:
         out.write(model.getvalue())
     assert len(model.getvalue()) < 300_000
-    with open(os.path.join(folder, "tokenizer_config.json"), "w") as out:
-        json.dump(dict(add_bos_token=starts, add_eos_token=True), out)
     sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    before = [sp.bos_id()] if starts else []
     cases = []
     for text in rows:
         ids = sp.encode(text)
-        room = 8 - len(before) - 1
-        cases.append(dict(text=text, ids=before + ids + [sp.eos_id()], plain=ids,
-                          short=before + ids[:room] + [sp.eos_id()]))
+        cases.append(dict(text=text, ids=ids, plain=ids, short=ids[:8]))
     write_lines(os.path.join(folder, "cases.jsonl"), cases)
 
 

@@ -38,14 +38,9 @@ def encodings_of(tokenizer, rows):
 
 def sentencepiece_encodings(folder, rows):
     sp = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "tokenizer.model"))
-    with open(os.path.join(folder, "tokenizer_config.json"), encoding="utf-8") as file:
-        config = json.load(file)
-    before = [sp.bos_id()] * config["add_bos_token"]
-    after = [sp.eos_id()] * config["add_eos_token"]
     encodings = [sp.encode(text, out_type="immutable_proto").pieces for text in rows]
-    return ([before + [piece.id for piece in pieces] + after for pieces in encodings],
-            [[0, 0] * len(before) + flat((piece.begin, piece.end) for piece in pieces) + [0, 0] * len(after)
-             for pieces in encodings])
+    return ([[piece.id for piece in pieces] for pieces in encodings],
+            [flat((piece.begin, piece.end) for piece in pieces) for pieces in encodings])
 
 
 def record_cases(path):

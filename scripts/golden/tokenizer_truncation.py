@@ -3,19 +3,17 @@
 that tokenizer.json ("direction") and tokenizer_config.json ("truncation_side") can state. tokenizer_golden.py must have made
 the tokenizers.
 
-  pip install transformers==5.23.0 tokenizers==0.23.3 sentencepiece==0.1.97
+  pip install transformers==5.23.0 tokenizers==0.23.3
   scripts/golden/tokenizer_truncation.py tests/data/tokenizer
 
 Each line states the family, the "direction" and the "side" (the key is absent: so is the field), and then the cases, or
-"refused": true if transformers refuses the files. transformers has no tokenizer of its own for a .model file, so the cases of
-the sentencepiece families follow the rule of its Python tokenizers: the special tokens stay, and the text loses its first ids.
+"refused": true if transformers refuses the files.
 """
 import json
 import os
 import sys
 import tempfile
 
-import sentencepiece
 import transformers
 from transformers import PreTrainedTokenizerFast
 
@@ -50,25 +48,6 @@ def of_transformers(directory, family, direction, side):
         return cases
 
 
-def of_sentencepiece(directory, family, side):
-    folder = os.path.join(directory, family)
-    sp = sentencepiece.SentencePieceProcessor(model_file=os.path.join(folder, "tokenizer.model"))
-    with open(os.path.join(folder, "tokenizer_config.json"), encoding="utf-8") as file:
-        config = json.load(file)
-    before = [sp.bos_id()] * config["add_bos_token"]
-    after = [sp.eos_id()] * config["add_eos_token"]
-    cases = []
-    for text in TEXTS:
-        pieces = sp.encode(text, out_type="immutable_proto").pieces
-        for length in LENGTHS:
-            room = length - len(before) - len(after)
-            kept = (pieces[-room:] if side == "left" else pieces[:room]) if len(pieces) > room else pieces
-            pairs = [(0, 0)] * len(before) + [(p.begin, p.end) for p in kept] + [(0, 0)] * len(after)
-            cases.append(dict(text=text, max_length=length, ids=before + [p.id for p in kept] + after,
-                              offsets=[number for pair in pairs for number in pair]))
-    return cases
-
-
 def main():
     directory = sys.argv[1]
     assert transformers.__version__ == "5.23.0", transformers.__version__
@@ -85,8 +64,6 @@ def main():
                 continue
             item.update(refused=True) if cases is None else item.update(cases=cases)
             items.append(item)
-    for family in ("mistral", "sentencepiece_unigram"):
-        items += [dict(family=family, side=side, cases=of_sentencepiece(directory, family, side)) for side in ("right", "left")]
     write_lines(os.path.join(directory, "truncation.jsonl"), items)
 
 

@@ -31,8 +31,8 @@ struct Fingerprint {
   // to_text() leaves out the paths and the tensors in `result`, because model_files has the hashes
   // of the files.
   EffectiveResult result;
-  // The external library that tokenizes, for example "sentencepiece 0.1.97", or "" if encode itself
-  // tokenizes.
+  // The external library that tokenizes. It is "", because encode itself tokenizes for every model
+  // directory. Older programs wrote "sentencepiece 0.1.97" for a directory with a .model file.
   std::string tokenizer_library;
 };
 

@@ -5,6 +5,8 @@ usage: seeds.py FUZZER FOLDER
 
 Each input begins with the bytes with which the fuzzer chooses what it reads (see the source of the fuzzer).
 """
+import base64
+import json
 import pathlib
 import sys
 import zipfile
@@ -70,6 +72,16 @@ def seeds(fuzzer):
     elif fuzzer == "fuzz_tokenizer_encode":
         for family in range(10):
             yield bytes([family, 1, 2, 33]) + "Hello, wörld! 你好\n".encode()
+    elif fuzzer == "fuzz_slow_tokenizer":
+        for line in (DATA / "tokenizer" / "slow_tokenizers.jsonl").read_text().splitlines():
+            for file, content in json.loads(line)["files"].items():
+                if file.endswith(".model"):
+                    for layout in range(7):
+                        yield bytes([layout]) + base64.b64decode(content)
+        yield b"\x07[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\n##wo\n"
+        yield b"\x08<cls>\n<pad>\n<eos>\n<unk>\nL\nA\n<mask>\n"
+        for layout in (9, 10):
+            yield bytes([layout]) + (b'{"<s>":0,"</s>":1,"<unk>":2,"H":3,"e":4,"He":5}\0\0#version: 0.2\nH e\n')
     elif fuzzer == "fuzz_store":
         for number, text in enumerate([STREAM, RECORD, SET_ASIDE, MANIFEST]):
             yield bytes([number]) + text

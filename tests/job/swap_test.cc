@@ -16,6 +16,7 @@
 #include <sys/inotify.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -275,15 +276,19 @@ TEST(OpenedByARun, OfEverySentenceTransformersDirectoryAreInTheFingerprint) {
   EXPECT_GE(directories, 5);
 }
 
-TEST(OpenedByARun, OfEverySentencepieceModelAreInTheFingerprint) {
-  for (const char* name :
-       {"tokenizer.model", "sentencepiece.bpe.model", "spiece.model", "spm.model"}) {
+TEST(OpenedByARun, OfATokenizerWithoutTokenizerJsonAreInTheFingerprint) {
+  const std::vector<std::pair<const char*, const char*>> files = {
+      {"tokenizer.model", "LlamaTokenizer"},
+      {"sentencepiece.bpe.model", "XLMRobertaTokenizer"},
+      {"spiece.model", "T5Tokenizer"}};
+  for (const auto& [name, tokenizer_class] : files) {
     SCOPED_TRACE(name);
     const RealRun runs("bert", 3);
     fs::remove(runs.dir().file("model/tokenizer.json"));
-    const std::string source = test_data("tokenizer/sentencepiece_bpe/");
-    fs::copy_file(source + "tokenizer.model", runs.dir().file("model/") + name);
-    fs::copy_file(source + "tokenizer_config.json", runs.dir().file("model/tokenizer_config.json"));
+    fs::copy_file(test_data("tokenizer/sentencepiece_bpe/tokenizer.model"),
+                  runs.dir().file("model/") + name);
+    runs.dir().write("model/tokenizer_config.json",
+                     Json{{"tokenizer_class", tokenizer_class}}.dump());
     // The tiny model has fewer tokens than this tokenizer, so the self-test ends the run after all
     // files were loaded. The job file has the hashes.
     const OpenTrace trace(runs.dir().file("model"));

@@ -35,7 +35,7 @@ Row encode_one(const Tokenizer& tokenizer, const std::string& text,
 class GoldenTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenTest, GivesTheRecordedIds) {
-  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(GetParam()));
+  const auto tokenizer = testing::load_family(GetParam());
   const std::vector<Json> cases = read_cases(GetParam() + "/cases.jsonl");
   ASSERT_GT(cases.size(), 200U);
   for (const Json& expected : cases) {
@@ -48,7 +48,7 @@ TEST_P(GoldenTest, GivesTheRecordedIds) {
 }
 
 TEST_P(GoldenTest, TruncationKeepsSpecialTokensAndCountsTheLost) {
-  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(GetParam()));
+  const auto tokenizer = testing::load_family(GetParam());
   for (const Json& expected : read_cases(GetParam() + "/cases.jsonl")) {
     SCOPED_TRACE("text " + expected["text"].dump());
     const Row row = encode_one(*tokenizer, expected["text"].get<std::string>(), {.max_length = 8});
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenTest,
 
 // A charsmap of sentencepiece replaces whole grapheme clusters, so the clusters must be right.
 TEST(GoldenClusterTest, ACharsmapSeesTheRecordedClusters) {
-  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("unigram"));
+  const auto tokenizer = testing::load_family("unigram");
   for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
     EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).ids,
               expected["ids"].get<Ids>())

@@ -12,6 +12,7 @@
 #include "encode/tokenizer.h"
 
 #include "base/json.h"
+#include "golden_cases.h"
 #include "support/error_of.h"
 #include "support/temp_dir.h"
 #include "tokenizer/rewrite_budget.h"
@@ -267,8 +268,7 @@ TEST(GrowthOfFamiliesTest, NoRowOfARealKindOfTokenizerIsRefused) {
   for (const char* family :
        {"wordpiece", "wordpiece_cased", "gpt2", "roberta", "qwen2", "llama3", "gemma", "llama2",
         "unigram", "unigram_bytes", "mistral", "sentencepiece_bpe", "sentencepiece_unigram"}) {
-    const auto tokenizer =
-        load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + family));
+    const auto tokenizer = testing::load_family(family);
     for (const std::string& text : {longest, accents, std::string(100'000, ' ')}) {
       TokenizedRows rows;
       EXPECT_NO_THROW(tokenizer->encode(text, {}, rows)) << family;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "cpu_seconds.h"
+#include "golden_cases.h"
 #include "support/error_of.h"
 #include "support/temp_dir.h"
 
@@ -112,7 +113,7 @@ TEST(LimitsTest, ATokenOfMegabytesIsNeitherSlowNorUnsafe) {
 TEST(LimitsTest, ATextOver64MiBIsRefused) {
   const std::string text((64 << 20) + 1, 'a');
   for (const std::string family : {"wordpiece", "mistral", "sentencepiece_unigram"}) {
-    const auto tokenizer = load_tokenizer_from_directory(testing::test_data("tokenizer/" + family));
+    const auto tokenizer = testing::load_family(family);
     const ErrorDetail error = error_of([&] { encode_one(*tokenizer, text); });
     EXPECT_EQ(error.code, "tokenizer.too_long") << family;
     EXPECT_EQ(error.exit_code, ExitCode::kData) << family;

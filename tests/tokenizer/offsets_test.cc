@@ -73,7 +73,7 @@ int32_t count_code_points(const std::string& text) {
 
 TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
   for (const std::string& family : kFamilies) {
-    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
+    const auto tokenizer = testing::load_family(family);
     for (const Json& expected : read_cases(family + "/cases.jsonl")) {
       const Row row = encode_one(*tokenizer, expected["text"].get<std::string>());
       ASSERT_EQ(row.ids, expected["ids"].get<Ids>()) << family << " " << expected["text"].dump();
@@ -84,7 +84,7 @@ TEST(OffsetsTest, EveryFamilyGivesTheRecordedOffsets) {
 }
 
 TEST(OffsetsTest, ACharsmapGivesTheRecordedOffsets) {
-  const auto tokenizer = load_tokenizer_from_directory(tokenizer_data("unigram"));
+  const auto tokenizer = testing::load_family("unigram");
   for (const Json& expected : read_cases("unigram/clusters.jsonl")) {
     EXPECT_EQ(encode_one(*tokenizer, expected["text"].get<std::string>()).flat(),
               expected["offsets"].get<Numbers>())
@@ -142,7 +142,7 @@ void check_row(const Tokenizer& tokenizer, const std::string& text, const Tokeni
 TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
   for (const std::string& family : kFamilies) {
     SCOPED_TRACE(family);
-    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
+    const auto tokenizer = testing::load_family(family);
     std::string all;
     for (const Json& expected : read_cases(family + "/cases.jsonl")) {
       const auto text = expected["text"].get<std::string>();
@@ -161,7 +161,7 @@ TEST(OffsetsTest, OffsetsBelongToTheSameIdsAndLieWithinTheText) {
 TEST(OffsetsTest, ATextThatIsTooLongForThemIsRefused) {
   const std::string text((size_t{8} << 20) + 1, ' ');
   for (const std::string family : {"wordpiece", "mistral", "sentencepiece_unigram"}) {
-    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
+    const auto tokenizer = testing::load_family(family);
     try {
       encode_one(*tokenizer, text);
       ADD_FAILURE() << family << " accepted the text";
@@ -193,7 +193,7 @@ std::vector<Broken> broken_texts() {
 
 TEST(OffsetsTest, TextThatIsNotUtf8GivesTheRowOfTheRepairedText) {
   for (const std::string& family : kFamilies) {
-    const auto tokenizer = load_tokenizer_from_directory(tokenizer_data(family));
+    const auto tokenizer = testing::load_family(family);
     for (const auto& [text, repaired] : broken_texts()) {
       SCOPED_TRACE(family + " " + repaired);
       std::string by_reader;

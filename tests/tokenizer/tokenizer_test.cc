@@ -13,6 +13,7 @@
 #include "encode/error.h"
 
 #include "cpu_seconds.h"
+#include "golden_cases.h"
 #include "support/temp_dir.h"
 
 namespace encode {
@@ -22,9 +23,7 @@ const std::vector<std::string> kFamilies = {
     "wordpiece", "gpt2",    "roberta",       "qwen2",   "llama3",           "gemma",
     "llama2",    "unigram", "unigram_bytes", "mistral", "sentencepiece_bpe"};
 
-std::unique_ptr<Tokenizer> load_family(const std::string& name) {
-  return load_tokenizer_from_directory(testing::test_data("tokenizer/" + name));
-}
+using testing::load_family;
 
 std::vector<std::string> sample_texts() {
   std::vector<std::string> texts = {"", "a", "Hello, world!", std::string("nul\0here", 8),

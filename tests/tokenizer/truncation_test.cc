@@ -25,21 +25,13 @@ using Ids = std::vector<int32_t>;
 // Writes the tokenizer of a recorded item into `dir`, with the sides that the item states.
 void write_tokenizer(const Json& item, const testing::TempDir& dir) {
   const std::string source = tokenizer_data(item["family"].get<std::string>());
-  const bool has_json = std::filesystem::exists(source + "/tokenizer.json");
-  const std::string file = has_json ? "tokenizer.json" : "tokenizer.model";
-  std::string content = testing::read_bytes(source + "/" + file);
+  Json tokenizer = Json::parse(testing::read_bytes(source + "/tokenizer.json"));
+  tokenizer["truncation"] = nullptr;
+  if (item.contains("direction"))
+    tokenizer["truncation"] = {{"direction", item["direction"]}, {"max_length", 16}};
   Json config = Json::object();
-  if (is_sentencepiece_file(file)) {
-    config = Json::parse(testing::read_bytes(source + "/tokenizer_config.json"));
-  } else {
-    Json tokenizer = Json::parse(content);
-    tokenizer["truncation"] = nullptr;
-    if (item.contains("direction"))
-      tokenizer["truncation"] = {{"direction", item["direction"]}, {"max_length", 16}};
-    content = tokenizer.dump();
-  }
   if (item.contains("side")) config["truncation_side"] = item["side"];
-  dir.write(file, content);
+  dir.write("tokenizer.json", tokenizer.dump());
   dir.write("tokenizer_config.json", config.dump());
 }
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "encode/error.h"
-#include "encode/tokenizer_file.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -26,19 +25,6 @@
 
 namespace encode {
 namespace {
-
-// Returns the name and version of the library that tokenizes with a .model file, because the token
-// ids may change with its version. Returns "" for other tokenizers.
-std::string tokenizer_library(const ModelDirectory& directory) {
-  for (const char* name : kTokenizerFiles) {
-    const std::string path = fmt::format("{}/{}", directory.transformer_path, name);
-    const bool exists = std::any_of(directory.files.begin(), directory.files.end(),
-                                    [&path](const ModelFile& file) { return file.path == path; });
-    if (exists)
-      return is_sentencepiece_file(path) ? "sentencepiece " + sentencepiece_version() : "";
-  }
-  return "";
-}
 
 // Opens and hashes each model directory once, because most streams share one model.
 class Models {
@@ -208,7 +194,7 @@ void finish_stream_plan(StreamPlan& stream, const OpenedModel& model) {
                                    .input_files = stream.scan.files,
                                    .model_files = model.files,
                                    .result = stream.effective,
-                                   .tokenizer_library = tokenizer_library(model.directory)};
+                                   .tokenizer_library = ""};
   stream.identity = {.name = stream.config.name(),
                      .fingerprint = to_text(fingerprint),
                      .rows = stream.scan.rows,

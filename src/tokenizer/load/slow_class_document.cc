@@ -156,7 +156,8 @@ void add_vocabulary(const Vocabulary& vocabulary, AddedVocabulary& added) {
 }  // namespace
 
 TokenizerDocument make_slow_class_document(const TokenizerSource& source) {
-  if (source.rules != TokenizerRules{}) {
+  if (source.rules.special_tokens != SpecialTokensRule::kByClass ||
+      source.rules.recipe != TokenizerRecipe::kNone) {
     refuse_unsupported("the tokenizer has no tokenizer.json", source.folder,
                        {.expected = "tokenizer.json, because of the key special_tokens or of a "
                                     "recipe for the code of the repository",
@@ -170,7 +171,7 @@ TokenizerDocument make_slow_class_document(const TokenizerSource& source) {
   options.require("vocab_file", nullptr);
   options.require("merges_file", nullptr);
   const SlowClassTokens tokens =
-      slow_class_tokens(rules, options, read_stated_tokens(source, config, {}));
+      slow_class_tokens(rules, options, read_stated_tokens(source, config, {}, false));
   const SlowClassParts parts{source, rules, options, tokens};
   TokenizerDocument document;
   document.where = source.path_of(std::string(rules.file));

@@ -43,7 +43,8 @@ Tokens gpt2_tokens(SlowTokenForm form, std::string_view bos, std::string_view pa
           {"pad_token", pad, form}};
 }
 
-std::vector<SlowClassRules> sentencepiece_rules() {
+// The classes of models from fairseq.
+std::vector<SlowClassRules> fairseq_rules() {
   using enum TokenizerClass;
   const SlowClassRules xlm_roberta = {.value = kXlmRoberta,
                                       .file = "sentencepiece.bpe.model",
@@ -66,6 +67,12 @@ std::vector<SlowClassRules> sentencepiece_rules() {
   mbart50.tokens = fairseq_tokens(kString, kNormalizedMask);
   mbart50.tail = TailPieces::kMoreLanguages;
   mbart50.row_template = RowTemplate::kLanguageFirst;
+  return {xlm_roberta, camembert, mbart, mbart50};
+}
+
+// T5, and the classes with [CLS] and [SEP].
+std::vector<SlowClassRules> unigram_rules() {
+  using enum TokenizerClass;
   const SlowClassRules t5 = {.value = kT5,
                              .file = "spiece.model",
                              .tokens = {{"eos_token", "</s>", kRaw},
@@ -98,6 +105,11 @@ std::vector<SlowClassRules> sentencepiece_rules() {
                      {"pad_token", "<pad>", kNormalized},      {"cls_token", "[CLS]", kNormalized},
                      {"mask_token", "[MASK]", kNormalizedMask}};
   big_bird.normalizer = ClassNormalizer::kNmt;
+  return {t5, mt5, albert, rembert, deberta, big_bird};
+}
+
+std::vector<SlowClassRules> byte_fallback_rules() {
+  using enum TokenizerClass;
   const SlowClassRules llama = {.value = kLlama,
                                 .file = "tokenizer.model",
                                 .tokens = {{"bos_token", "<s>", kRaw},
@@ -118,8 +130,7 @@ std::vector<SlowClassRules> sentencepiece_rules() {
   gemma.head = HeadPieces::kGemma;
   gemma.normalizer = ClassNormalizer::kGemma;
   gemma.unk_id = 3;
-  return {xlm_roberta, camembert, mbart,   mbart50,  t5,    mt5,
-          albert,      rembert,   deberta, big_bird, llama, gemma};
+  return {llama, gemma};
 }
 
 std::vector<SlowClassRules> vocabulary_rules() {
@@ -180,9 +191,10 @@ std::vector<SlowClassRules> vocabulary_rules() {
 
 const std::vector<SlowClassRules>& table() {
   static const std::vector<SlowClassRules> rules = [] {
-    std::vector<SlowClassRules> all = sentencepiece_rules();
-    const std::vector<SlowClassRules> others = vocabulary_rules();
-    all.insert(all.end(), others.begin(), others.end());
+    std::vector<SlowClassRules> all;
+    for (const auto& part :
+         {fairseq_rules(), unigram_rules(), byte_fallback_rules(), vocabulary_rules()})
+      all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
   return rules;

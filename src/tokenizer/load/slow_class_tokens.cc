@@ -131,7 +131,8 @@ void add_slow_class_tokens(const SlowClassTokens& tokens, const std::string& whe
   for (StatedToken token : tokens.special) {
     if (!token.has_flags && vocabulary.has(token.token.content)) continue;
     token.token.special = true;
-    if (!token.has_normalized) token.token.normalized = false;
+    // Without a stated "normalized", the slow class decides it before the token becomes special.
+    if (!token.has_flags) token.token.normalized = false;
     vocabulary.add(token.token);
   }
 }

@@ -303,13 +303,11 @@ size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& 
     ids[byte] = vocabulary.find(fmt::format("<0x{:02X}>", byte));
     found += ids[byte] >= 0 ? 1 : 0;
   }
-  if (found == 0) return 0;
   // Gemma's vocabulary has a tab instead of <0x09>. A character is looked up before its bytes, so
-  // the token of an ASCII character can stand for its byte.
-  for (size_t byte = 0; byte < 0x80; ++byte) {
-    if (ids[byte] >= 0) continue;
-    ids[byte] = vocabulary.find(std::string(1, static_cast<char>(byte)));
-    found += ids[byte] >= 0 ? 1 : 0;
+  // the tab can stand for its byte.
+  if (found == ids.size() - 1 && ids['\t'] < 0) {
+    ids['\t'] = vocabulary.find("\t");
+    found += ids['\t'] >= 0 ? 1 : 0;
   }
   return found;
 }

@@ -31,9 +31,8 @@ struct BpeOptions {
   std::string end_of_word_suffix;
 };
 
-// Writes the ids of the tokens <0x00> to <0xFF> to `ids`. If only some of them exist, an ASCII
-// character that is a token stands for its byte. A byte without a token gets -1. Returns the number
-// of bytes with a token.
+// Writes the ids of the tokens <0x00> to <0xFF> to `ids`. If only <0x09> is missing, a
+// tab stands for it. A byte without a token gets -1. Returns the number of bytes with a token.
 size_t find_byte_tokens(const Vocabulary& vocabulary, std::array<int32_t, 256>& ids);
 
 // The rank of a merge is its index in `merges` unless options.merge_ranks is set. If a pair occurs

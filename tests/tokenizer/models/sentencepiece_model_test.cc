@@ -106,7 +106,7 @@ TEST(SentencePieceModelTest, OnlyModelsThatAreKnownToBeTheSameGoWithoutTheLibrar
 // versions may give other ids.
 TEST(SentencePieceModelTest, TheDescriptionNamesTheVersionOfTheLibraryThatMakesTheIds) {
   const auto description = [](const char* name) {
-    return load_tokenizer_from_directory(testing::test_data(std::string("tokenizer/") + name))
+    return load_tokenizer(testing::test_data(std::string("tokenizer/") + name + "/tokenizer.model"))
         ->description();
   };
   EXPECT_THAT(sentencepiece_version(), ::testing::MatchesRegex("[0-9]+[.][0-9]+[.][0-9]+"));
