@@ -9,8 +9,9 @@ namespace encode {
 // B sequences, stored one after the other in T tokens. This is the layout of varlen attention. Each
 // sequence is a row of a window, and a window is the set of rows that are packed together.
 struct PackedBatch {
-  std::vector<int32_t> input_ids;     // [T]
-  std::vector<int32_t> position_ids;  // [T], counted from 0 within each sequence
+  std::vector<int32_t> input_ids;      // [T]
+  std::vector<int32_t> position_ids;   // [T], counted from 0 within each sequence
+  std::vector<int32_t> type_ids = {};  // [T], the token types (segments); empty if all are 0
   // [B + 1]: sequence b has the tokens [cu_seqlens[b], cu_seqlens[b + 1]). The first entry is 0 and
   // the last entry is T. Every sequence has at least one token.
   std::vector<int32_t> cu_seqlens;

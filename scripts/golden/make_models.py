@@ -9,6 +9,8 @@ Every model directory has config.json and its weights. A model without `same_out
   input_ids.npy          int32   [sequences, longest]           right-padded
   lengths.npy            int32   [sequences]                    positions after a length are padding: do not compare them
   last_hidden_state.npy  float32 [sequences, longest, hidden]   eager attention, computed in float32, padding zeroed
+The model of TYPED also has:
+  typed_hidden_state.npy                                        the same with token_type_ids 0, 1, 0, 1, ..
 """
 import argparse
 import json
@@ -25,6 +27,7 @@ import transformers
 VOCAB = 128
 LENGTHS = (1, 2, 7, 19, 40)  # 1 token, less than a tile of a kernel, odd lengths, the model's limit
 WINDOW = 8
+TYPED = "ernie"
 SHAPE = {
     "vocab_size": VOCAB,
     "hidden_size": 64,
@@ -215,10 +218,10 @@ def draw_inputs(generator, pad_token_id):
     return ids
 
 
-def run(model, ids, lengths):
+def run(model, ids, lengths, **inputs):
     mask = (torch.arange(ids.shape[1])[None, :] < torch.tensor(lengths)[:, None]).long()
     with torch.no_grad():
-        hidden = model(input_ids=ids, attention_mask=mask).last_hidden_state
+        hidden = model(input_ids=ids, attention_mask=mask, **inputs).last_hidden_state
     return hidden * mask[:, :, None]
 
 
@@ -264,6 +267,9 @@ def make(spec, output):
     np.save(folder / "last_hidden_state.npy", hidden.numpy())
     if spec.published_as:
         publish(folder, spec.published_as)
+    if spec.name == TYPED:
+        types = (torch.arange(ids.shape[1]) % 2).expand(ids.shape)
+        np.save(folder / "typed_hidden_state.npy", run(model, ids, LENGTHS, token_type_ids=types).numpy())
 
 
 def main():

@@ -69,4 +69,16 @@ std::vector<PackedBatch> pack(const TokenizedRows& rows, int64_t capacity_tokens
   return batches;
 }
 
+void set_type_ids(std::vector<PackedBatch>& batches, const TokenizedRows& rows,
+                  std::span<const int32_t> type_ids) {
+  if (type_ids.empty()) return;
+  for (PackedBatch& batch : batches) {
+    for (const int64_t row : batch.rows) {
+      const auto begin = static_cast<size_t>(rows.offsets[static_cast<size_t>(row)]);
+      const std::span<const int32_t> types = type_ids.subspan(begin, rows.row(row).size());
+      batch.type_ids.insert(batch.type_ids.end(), types.begin(), types.end());
+    }
+  }
+}
+
 }  // namespace encode

@@ -14,6 +14,7 @@ struct Sequences {
   TokenizedRows ids;
   std::vector<int64_t> rows;           // PackedBatch::rows of each sequence
   std::vector<int64_t> token_offsets;  // PackedBatch::token_offsets of each sequence
+  std::vector<int32_t> type_ids;       // of `ids`; empty if all are 0
   int32_t prompt_tokens = 0;
 };
 
@@ -26,6 +27,10 @@ Sequences gather(std::span<const PackedBatch> batches,
       if (leave_out(batch.rows[b])) continue;
       found.ids.ids.insert(found.ids.ids.end(), batch.input_ids.begin() + batch.cu_seqlens[b],
                            batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
+      if (!batch.type_ids.empty()) {
+        found.type_ids.insert(found.type_ids.end(), batch.type_ids.begin() + batch.cu_seqlens[b],
+                              batch.type_ids.begin() + batch.cu_seqlens[b + 1]);
+      }
       found.ids.offsets.push_back(static_cast<int64_t>(found.ids.ids.size()));
       found.ids.lost_tokens.push_back(0);
       found.rows.push_back(batch.rows[b]);
@@ -52,6 +57,7 @@ std::vector<PackedBatch> repack(std::span<const PackedBatch> batches, int64_t ca
                                 const std::function<bool(int64_t)>& leave_out) {
   const Sequences sequences = gather(batches, leave_out);
   std::vector<PackedBatch> packed = pack(sequences.ids, capacity_tokens, sequences.prompt_tokens);
+  set_type_ids(packed, sequences.ids, sequences.type_ids);
   renumber(packed, sequences);
   return packed;
 }

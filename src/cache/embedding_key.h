@@ -34,6 +34,8 @@ struct KeyRules {
   std::string fingerprint;
   int64_t numerics_version = 0;  // Fingerprint::kNumericsVersion
   int64_t prompt_tokens = 0;     // PackedBatch::prompt_tokens, which pooling leaves out
+  // The token types of the special tokens and of the text; empty if all are 0.
+  std::string token_types;
   // The kind of device and the algorithms of its matrix products: ChunkOrigin::same_bits().
   std::string device;
   std::string libtorch;

@@ -1,7 +1,10 @@
 #include "job/tokenize_plan.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
+
+#include "encode/error.h"
 
 #include "base/host.h"
 #include "tokenizer/document_tokens.h"
@@ -56,6 +59,24 @@ int64_t tokenizer_threads(const JobUnit& unit, const BatchPlan& batches) {
   if (unit.speed.tokenizer_threads > 0) return host_threads(unit, unit.speed.tokenizer_threads);
   constexpr int64_t kEnoughForAnyGpu = 8;
   return on_cpu ? 1 : std::clamp<int64_t>(host_threads(unit, 0) - 2, 1, kEnoughForAnyGpu);
+}
+
+// Returns the token types of the unit's rows. Rows of token ids have type 0. If texts have another
+// type, equal ids would have two vectors, so an input with both kinds of rows is refused.
+RowTypeIds unit_type_ids(const JobUnit& unit, const Tokenizer* tokenizer) {
+  const bool has_texts = unit.scan.tokenized < unit.scan.rows;
+  if (tokenizer == nullptr || !has_texts) return {};
+  RowTypeIds types = tokenizer->type_ids();
+  if (types.all_zero() || unit.scan.tokenized == 0) return types;
+  throw Error({.exit_code = ExitCode::kConfig,
+               .code = "model.unsupported",
+               .what = "the tokens of this model's texts have token types, and rows of token ids "
+                       "have none",
+               .where = unit.input.path,
+               .expected = "only texts, or only rows of token ids",
+               .found = fmt::format("{} rows of token ids among {} rows", unit.scan.tokenized,
+                                    unit.scan.rows),
+               .hint = "make two inputs, one for each kind of row"});
 }
 
 }  // namespace
@@ -126,6 +147,7 @@ TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& director
   const bool all_pooled = effective.include_prompt || tokenizer == nullptr;
   return {.tokenizer = tokenizer,
           .options = options,
+          .type_ids = unit_type_ids(unit, tokenizer),
           .skip_list = std::move(skip_list),
           .prompt = effective.prompt,
           .prompt_tokens = all_pooled ? 0 : prompt_tokens(*tokenizer, effective.prompt),

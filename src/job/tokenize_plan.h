@@ -29,6 +29,7 @@ struct WindowSize {
 struct TokenizePlan {
   const Tokenizer* tokenizer = nullptr;  // null if every row is token ids
   TokenizeOptions options;
+  RowTypeIds type_ids = {};             // Tokenizer::type_ids(); all 0 if every row is token ids
   std::vector<int32_t> skip_list = {};  // sorted ids, whose vectors are left out of the result
   std::string prompt;                   // is put before every text
   int32_t prompt_tokens = 0;            // see PackedBatch
@@ -54,7 +55,8 @@ BatchPlan batch_plan_of(const JobUnit& unit, const DeviceFacts& device);
 
 // Plans the tokenizing and the windows of a unit, without a limit of the host's memory. `tokenizer`
 // may be null, and must outlive the plan. Throws what skip_list_ids() and
-// require_room_after_prompt() throw.
+// require_room_after_prompt() throw, and Error kConfig "model.unsupported" if only a part of the
+// rows is texts and the tokens of texts have types other than 0.
 TokenizePlan plan_tokenizing(const JobUnit& unit, const ModelDirectory& directory,
                              const Tokenizer* tokenizer, const BatchPlan& batches);
 

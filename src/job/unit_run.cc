@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -48,6 +49,13 @@ std::vector<ChunkTask> probe_tasks(RowRange probe) {
   return tasks;
 }
 
+// The token types of the rows for the keys of the cache; "" if all are 0.
+std::string token_types_text(const RowTypeIds& types) {
+  if (types.all_zero()) return {};
+  return fmt::format("{}|{}|{}", fmt::join(types.before, ","), types.text,
+                     fmt::join(types.after, ","));
+}
+
 }  // namespace
 
 UnitRun::UnitRun(const WorkerContext& context, int64_t unit, LoadedModel& model,
@@ -90,7 +98,7 @@ UnitRun::End UnitRun::encode(std::unique_ptr<RowSink> sink, TaskQueue tasks,
                              Retirement& retirement) {
   TokenizePlan plan = tokenize_plan();
   std::optional<KeyMaker> keys;
-  if (cache_.on()) plan.keys = &keys.emplace(key_rules(plan.prompt_tokens));
+  if (cache_.on()) plan.keys = &keys.emplace(key_rules(plan));
   sink = caching_sink(std::move(sink), cache_);
   WindowProducer producer(unit_, std::move(tasks), plan);
   CommitThread committer(*sink, context_.events, number_, origin_);
@@ -124,10 +132,11 @@ TokenizePlan UnitRun::tokenize_plan() const {
   return plan;
 }
 
-KeyRules UnitRun::key_rules(int64_t prompt_tokens) const {
+KeyRules UnitRun::key_rules(const TokenizePlan& plan) const {
   return {.fingerprint = without_input(unit_.identity.fingerprint),
           .numerics_version = Fingerprint::kNumericsVersion,
-          .prompt_tokens = prompt_tokens,
+          .prompt_tokens = plan.prompt_tokens,
+          .token_types = token_types_text(plan.type_ids),
           .device = origin_.device,
           .libtorch = origin_.libtorch,
           .driver = origin_.driver,

@@ -47,7 +47,7 @@ class UnitRun {
   bool batch_done(const PackedBatch& batch);
   bool pressed() const;
   bool go_on();
-  KeyRules key_rules(int64_t prompt_tokens) const;
+  KeyRules key_rules(const TokenizePlan& plan) const;
   void check_origin(const ChunkStore& store) const;
 
   const WorkerContext& context_;

@@ -16,8 +16,9 @@ bool is_finite(std::span<const float> values) { return !find_non_finite(values);
 
 struct Sequences {
   TokenizedRows ids;
-  std::vector<RowSlice> slices;  // in the order of `ids`
-  std::vector<int64_t> rows;     // in the order of `ids`
+  std::vector<RowSlice> slices;   // in the order of `ids`
+  std::vector<int64_t> rows;      // in the order of `ids`
+  std::vector<int32_t> type_ids;  // of `ids`; empty if all are 0
   int32_t prompt_tokens = 0;
   size_t size = 0;  // the sum of the slices' sizes
 };
@@ -36,6 +37,10 @@ Sequences not_finite(std::span<const PackedBatch> batches, const Encoder& encode
       found.size += slice.size;
       found.ids.ids.insert(found.ids.ids.end(), batch.input_ids.begin() + batch.cu_seqlens[b],
                            batch.input_ids.begin() + batch.cu_seqlens[b + 1]);
+      if (!batch.type_ids.empty()) {
+        found.type_ids.insert(found.type_ids.end(), batch.type_ids.begin() + batch.cu_seqlens[b],
+                              batch.type_ids.begin() + batch.cu_seqlens[b + 1]);
+      }
       found.ids.offsets.push_back(static_cast<int64_t>(found.ids.ids.size()));
       found.ids.lost_tokens.push_back(0);
     }
@@ -66,8 +71,9 @@ WiderRedo::Outcome WiderRedo::run(const EncodedBatches& encoded, const Encoder& 
     outcome.notes = std::move(loaded.notes);
   }
   std::vector<float> wider(again.size);
-  outcome.finished =
-      wide_->encode(pack(again.ids, encoded.batch_tokens, again.prompt_tokens), wider, done);
+  std::vector<PackedBatch> batches = pack(again.ids, encoded.batch_tokens, again.prompt_tokens);
+  set_type_ids(batches, again.ids, again.type_ids);
+  outcome.finished = wide_->encode(batches, wider, done);
   if (!outcome.finished) return outcome;
   size_t at = 0;
   for (size_t i = 0; i < again.slices.size(); ++i) {

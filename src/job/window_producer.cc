@@ -134,6 +134,18 @@ class SliceTokenizer {
   ThreadPool pool_;
 };
 
+// Returns the token type of each id, or nothing if all are 0.
+std::vector<int32_t> type_ids_of(const TokenizePlan& plan, const TokenizedRows& rows) {
+  if (plan.type_ids.all_zero()) return {};
+  std::vector<int32_t> types(rows.ids.size());
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    const auto begin = static_cast<size_t>(rows.offsets[static_cast<size_t>(row)]);
+    const std::span<int32_t> own = std::span(types).subspan(begin, rows.row(row).size());
+    if (!own.empty()) fill_type_ids(plan.type_ids, plan.options.add_special_tokens, own);
+  }
+  return types;
+}
+
 }  // namespace
 
 WindowPart& Window::part_of(int64_t row) {
@@ -300,6 +312,7 @@ Window WindowProducer::make_window(PartSource& source) const {
   window.skipped = skipped_tokens(rows, plan_.skip_list);
   window.duplicates = find_duplicates(rows);
   window.batches = pack(rows, plan_.batch_tokens, plan_.prompt_tokens, window.duplicates);
+  set_type_ids(window.batches, rows, type_ids_of(plan_, rows));
   if (plan_.keys != nullptr) window.keys = keys_of(window, rows, *plan_.keys);
   window.seconds.pack = watch.lap();
   return window;

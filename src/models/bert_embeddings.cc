@@ -1,13 +1,33 @@
 #include "models/bert_embeddings.h"
 
+#include <fmt/format.h>
+
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
+
+#include "encode/error.h"
 
 #include "model_dir/limits.h"
 #include "nn/cuda/kernels.h"
 
 namespace encode {
+
+at::Tensor Segments::of(const PackedInput& batch) const {
+  if (!table_.defined()) return {};
+  if (!batch.type_ids.defined()) return table_.select(0, 0);
+  if (batch.max_type_id >= table_.size(0)) {
+    throw Error({.exit_code = ExitCode::kConfig,
+                 .code = "model.config",
+                 .what = "the tokenizer gives a token type that the model does not have",
+                 .where = "config.json: type_vocab_size",
+                 .expected = fmt::format("more than {}, the token type", batch.max_type_id),
+                 .found = fmt::to_string(table_.size(0)),
+                 .hint = "check the type_id of the post-processor in tokenizer.json, and "
+                         "model_input_names in tokenizer_config.json"});
+  }
+  return at::embedding(table_, batch.type_ids);
+}
 
 BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConfig& config,
                                const BertEmbeddingsOptions& options)
@@ -19,16 +39,15 @@ BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConf
                                   options.width);
   }
   if (options.segments) {
-    segment_ = embeddings
-                   .table("token_type_embeddings", {"type_vocab_size", config.type_vocab_size},
-                          options.width)
-                   .select(0, 0);
-  }
-  if (options.task_types > 0) {
-    segment_ = segment_.add(embeddings
-                                .table("task_type_embeddings",
-                                       {"task_type_vocab_size", options.task_types}, options.width)
-                                .select(0, 0));
+    at::Tensor table = embeddings.table("token_type_embeddings",
+                                        {"type_vocab_size", config.type_vocab_size}, options.width);
+    if (options.task_types > 0) {
+      table = table.add(embeddings
+                            .table("task_type_embeddings",
+                                   {"task_type_vocab_size", options.task_types}, options.width)
+                            .select(0, 0));
+    }
+    segments_ = Segments(std::move(table));
   }
   if (options.norm)
     norm_ = embeddings.layer_norm("LayerNorm", options.width, config.layer_norm_eps);
@@ -36,9 +55,9 @@ BertEmbeddings::BertEmbeddings(const ModuleLoader& embeddings, const EncoderConf
 
 at::Tensor BertEmbeddings::by_kernel(const PackedInput& batch,
                                      const at::Tensor& position_ids) const {
-  if (!words_.device().is_cuda()) return {};
+  if (!words_.device().is_cuda() || batch.type_ids.defined()) return {};
   CudaEmbedding call = {.words = words_,
-                        .segment = segment_,
+                        .segment = segments_.of(batch),
                         .positions = positions_,
                         .ids = batch.input_ids,
                         .position_ids = position_ids};
@@ -56,9 +75,9 @@ at::Tensor BertEmbeddings::operator()(const PackedInput& batch) const {
                                       ? positions_after_padding(batch, *padding_token_)
                                       : batch.position_ids;
   if (at::Tensor x = by_kernel(batch, position_ids); x.defined()) return x;
-  // Adds in the same order as the Hugging Face implementation: words + segment, then positions.
+  // Adds in the same order as the Hugging Face implementation: words + segments, then positions.
   at::Tensor x = at::embedding(words_, batch.input_ids);
-  if (segment_.defined()) x.add_(segment_);
+  if (segments_.defined()) x.add_(segments_.of(batch));
   if (positions_.defined()) x.add_(at::embedding(positions_, position_ids));
   return norm_ ? (*norm_)(x) : x;
 }

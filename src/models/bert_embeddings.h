@@ -16,9 +16,24 @@ struct BertEmbeddingsOptions {
   Dim width;                                  // width of all tables: hidden_size or embedding_size
   bool positions = true;                      // add a learned vector for each position
   std::optional<int64_t> padding_token = {};  // if set, see positions_after_padding()
-  bool segments = true;                       // add the vector of segment 0 to every token
+  bool segments = true;                       // add the vector of each token's segment
   int64_t task_types = 0;  // if above 0, add the vector of task 0; the rows of the table of tasks
   bool norm = true;        // normalize the sum with a LayerNorm
+};
+
+// The table of segments (token types). Immutable. Any number of threads may call it.
+class Segments {
+ public:
+  Segments() = default;                                              // there are no segments
+  explicit Segments(at::Tensor table) : table_(std::move(table)) {}  // [type_vocab_size, width]
+
+  bool defined() const { return table_.defined(); }
+  // Returns the vectors to add: [width] if all tokens have type 0, otherwise [T, width]. Throws
+  // Error "model.config" (kConfig) if a token has a type that the table does not have.
+  at::Tensor of(const PackedInput& batch) const;
+
+ private:
+  at::Tensor table_;
 };
 
 // Immutable. Any number of threads may call it.
@@ -28,17 +43,18 @@ class BertEmbeddings {
   BertEmbeddings(const ModuleLoader& embeddings, const EncoderConfig& config,
                  const BertEmbeddingsOptions& options);
 
-  // Returns LayerNorm(words + segment 0 + positions), [T, width], in the compute type.
+  // Returns LayerNorm(words + segments + positions), [T, width], in the compute type. Throws what
+  // Segments::of() throws.
   at::Tensor operator()(const PackedInput& batch) const;
 
  private:
   // Does what operator() does, with one kernel of the CUDA plugin. Returns an undefined tensor on
-  // CPU, and if the plugin has no kernel for it.
+  // CPU, and if the plugin has no kernel for it. The kernel knows only segment 0.
   at::Tensor by_kernel(const PackedInput& batch, const at::Tensor& position_ids) const;
 
   at::Tensor words_;      // [vocab_size, width]
   at::Tensor positions_;  // [max_position_embeddings, width]; undefined if there are no positions
-  at::Tensor segment_;    // [width], the vector of segment 0; undefined if there are no segments
+  Segments segments_;
   std::optional<int64_t> padding_token_;
   std::optional<LayerNorm> norm_;
 };

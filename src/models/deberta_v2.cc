@@ -235,7 +235,7 @@ class DebertaV2 : public Model {
                              positions);
   }
 
-  // x = LayerNorm(words + segment 0 + positions); x = layer(x), layer after layer.
+  // x = LayerNorm(words + segments + positions); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const LinearInput x = embeddings_(batch);
     return run_layers(layers_, x, {.batch = batch, .relative = &relative_}).rows;

@@ -61,7 +61,7 @@ class GteNew : public Model {
                 source.max_positions, source.device),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_gte_layer, config)) {}
 
-  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
+  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     const LinearInput x = embeddings_(batch);

@@ -71,7 +71,7 @@ class JinaBert : public Model {
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_jina_layer, config,
                             gate_of(source.config))) {}
 
-  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
+  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const at::Tensor x = embeddings_(batch);
     const RelativePositions alibi = for_batch(alibi_, batch, x);

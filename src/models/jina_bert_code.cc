@@ -107,7 +107,7 @@ class JinaBertCode : public Model {
         alibi_(alibi_bias(config.num_attention_heads, source.max_positions, source.device)),
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_code_layer, config)) {}
 
-  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
+  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const at::Tensor x = embeddings_(batch);
     const RelativePositions alibi = for_batch(alibi_, batch, x);

@@ -14,6 +14,7 @@
 
 #include "model_dir/limits.h"
 #include "models/architectures.h"
+#include "models/bert_embeddings.h"
 #include "models/config_fields.h"
 #include "models/layers.h"
 #include "models/mixture_of_experts.h"
@@ -117,22 +118,21 @@ class RotaryBert : public Model {
         layers_(
             root.layers("encoder.layers.", config.num_hidden_layers, load_nomic_layer, config)) {
     if (config.type_vocab_size == 0) return;
-    segment_ = root.table("embeddings.token_type_embeddings",
-                          {"type_vocab_size", config.type_vocab_size}, config.hidden())
-                   .select(0, 0);
+    segments_ = Segments(root.table("embeddings.token_type_embeddings",
+                                    {"type_vocab_size", config.type_vocab_size}, config.hidden()));
   }
 
-  // x = LayerNorm(words + segment 0); x = layer(x), layer after layer.
+  // x = LayerNorm(words + segments); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const RotaryAngles angles = rotary_.angles(batch);
     at::Tensor x = at::embedding(words_, batch.input_ids);
-    if (segment_.defined()) x.add_(segment_);
+    if (segments_.defined()) x.add_(segments_.of(batch));
     return run_layers(layers_, LinearInput(norm_(x)), {.batch = batch, .rotary = &angles}).rows;
   }
 
  private:
-  at::Tensor words_;    // [vocab_size, hidden_size]
-  at::Tensor segment_;  // [hidden_size], the vector of segment 0; undefined if there are none
+  at::Tensor words_;  // [vocab_size, hidden_size]
+  Segments segments_;
   LayerNorm norm_;
   Rotary rotary_;
   std::vector<Layer> layers_;

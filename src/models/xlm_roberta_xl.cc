@@ -52,7 +52,7 @@ class XlmRobertaXl : public Model {
         layers_(root.layers("encoder.layer.", config.num_hidden_layers, load_xl_layer, config)),
         norm_(root.layer_norm("encoder.LayerNorm", config.hidden(), config.layer_norm_eps)) {}
 
-  // x = words + segment 0 + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
+  // x = words + segments + positions; x = layer(x), layer after layer; the result is LayerNorm(x).
   at::Tensor forward(const PackedInput& batch) const override {
     ResidualSum x = run_layers(layers_, ResidualSum{embeddings_(batch)}, {.batch = batch});
     return norm_(x);

@@ -50,6 +50,21 @@ TEST(Pack, EveryRowWithTokensIsInExactlyOneBatchWhole) {
     EXPECT_EQ(seen[row], lengths[row] > 0 ? 1 : 0) << "row " << row;
 }
 
+TEST(SetTypeIds, GivesEveryTokenItsType) {
+  const TokenizedRows rows = rows_of_lengths(random_lengths(100, 30));
+  std::vector<PackedBatch> batches = pack(rows, 64, 0);
+  set_type_ids(batches, rows, {});
+  EXPECT_TRUE(batches.front().type_ids.empty());
+  std::vector<int32_t> types;
+  for (const int32_t id : rows.ids) types.push_back(id % 3);
+  set_type_ids(batches, rows, types);
+  for (const PackedBatch& batch : batches) {
+    ASSERT_EQ(batch.type_ids.size(), batch.input_ids.size());
+    for (size_t t = 0; t < batch.input_ids.size(); ++t)
+      EXPECT_EQ(batch.type_ids[t], batch.input_ids[t] % 3);
+  }
+}
+
 TEST(Pack, NoBatchExceedsItsCapacity) {
   for (const PackedBatch& batch : pack(rows_of_lengths(random_lengths(300, 2000)), 512, 0)) {
     const int64_t capacity = (batch.max_seqlen + 511) / 512 * 512;

@@ -44,6 +44,19 @@ std::map<int64_t, int> rows_in(const std::vector<PackedBatch>& batches, const To
   return count;
 }
 
+TEST(Repack, KeepsTheTypeOfEveryToken) {
+  const TokenizedRows rows = random_rows(100);
+  std::vector<int32_t> types;
+  for (const int32_t id : rows.ids) types.push_back(id % 2);
+  std::vector<PackedBatch> batches = pack(rows, 64, 0);
+  set_type_ids(batches, rows, types);
+  for (const PackedBatch& batch : repack(batches, 32, [](int64_t /*row*/) { return false; })) {
+    ASSERT_EQ(batch.type_ids.size(), batch.input_ids.size());
+    for (size_t t = 0; t < batch.input_ids.size(); ++t)
+      EXPECT_EQ(batch.type_ids[t], batch.input_ids[t] % 2);
+  }
+}
+
 TEST(Repack, KeepsEverySequenceInSmallerBatches) {
   const TokenizedRows rows = random_rows(100);
   const std::vector<PackedBatch> batches = pack(rows, 64, 2);

@@ -44,11 +44,12 @@ TEST(EmbeddingKey, ChangesWithEveryRule) {
     EXPECT_EQ(keys.size(), ++expected);
   };
   // A new field does not compile here until it has a line.
-  const auto& [fingerprint, numerics_version, prompt_tokens, device, libtorch, driver, products,
-               self_test] = rules();
+  const auto& [fingerprint, numerics_version, prompt_tokens, token_types, device, libtorch, driver,
+               products, self_test] = rules();
   changed([&](KeyRules& r) { r.fingerprint = fingerprint + " "; });
   changed([&](KeyRules& r) { r.numerics_version = numerics_version + 1; });
   changed([&](KeyRules& r) { r.prompt_tokens = prompt_tokens + 1; });
+  changed([&](KeyRules& r) { r.token_types = token_types + "1|1|1"; });
   changed([&](KeyRules& r) { r.device = device + "x"; });
   changed([&](KeyRules& r) { r.libtorch = libtorch + "x"; });
   changed([&](KeyRules& r) { r.driver = driver + "x"; });

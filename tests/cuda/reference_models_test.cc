@@ -27,6 +27,17 @@ TEST_P(ReferenceModel, GivesTheVectorsOfTheCpu) {
   EXPECT_GE(lowest, 0.999);
 }
 
+TEST(TokenTypes, GiveTheVectorsOfTheCpu) {
+  constexpr testing::TestRows kTyped = {
+      .count = 24, .max_tokens = 16, .launch_tokens = 256, .typed = true};
+  for (const char* model : {"bert", "nomic_bert"}) {
+    const testing::TestModelChoice choice = {model, ComputeType::kFloat32};
+    const testing::Vectors expected = testing::encode_on("cpu", choice, kTyped);
+    EXPECT_LE(testing::encode_on("cuda", choice, kTyped).largest_difference(expected), 1e-5);
+    EXPECT_GT(testing::encode_on("cuda", choice, kRows).largest_difference(expected), 1e-3);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ReferenceModel, ::testing::ValuesIn(testing::reference_models()),
                          [](const auto& model) { return model.param; });
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/error_of.h"
+
 namespace encode::testing {
 namespace {
 
@@ -38,6 +40,35 @@ TEST(PlanTokenizing, AWorkerGetsItsShareOfTheHost) {
   EXPECT_EQ(half.threads, 3);
   EXPECT_EQ(host_threads(unit, 8), 4);
   EXPECT_EQ(host_threads(unit, 1), 1) << "a worker has at least one thread";
+}
+
+// Gives every token the type 1.
+class TypedTokenizer : public Tokenizer {
+ public:
+  void encode(std::string_view /*utf8*/, const TokenizeOptions& /*options*/,
+              TokenizedRows& /*rows*/) const override {}
+  void encode_with_offsets(std::string_view /*utf8*/, const TokenizeOptions& /*options*/,
+                           TokenizedRows& /*rows*/,
+                           std::vector<TokenOffset>& /*offsets*/) const override {}
+  int64_t vocab_size() const override { return 1; }
+  std::string description() const override { return {}; }
+  RowTypeIds type_ids() const override { return {.before = {1}, .text = 1, .after = {1}}; }
+  std::string token(int32_t /*id*/) const override { return {}; }
+  bool is_special(int32_t /*id*/) const override { return false; }
+};
+
+// Equal ids must have one vector, so types are only for inputs in which every row is a text.
+TEST(PlanTokenizing, TypesAreForTextsAlone) {
+  const TypedTokenizer tokenizer;
+  const BatchPlan batches{.budget_tokens = 512, .batches_at_once = 1};
+  JobUnit unit;
+  unit.scan.rows = 4;
+  EXPECT_EQ(plan_tokenizing(unit, {}, &tokenizer, batches).type_ids, tokenizer.type_ids());
+  unit.scan.tokenized = 4;
+  EXPECT_TRUE(plan_tokenizing(unit, {}, &tokenizer, batches).type_ids.all_zero());
+  unit.scan.tokenized = 1;
+  EXPECT_EQ(error_of([&] { plan_tokenizing(unit, {}, &tokenizer, batches); }).code,
+            "model.unsupported");
 }
 
 }  // namespace

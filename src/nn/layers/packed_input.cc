@@ -41,6 +41,10 @@ PackedInput to_device(const PackedBatch& batch, int64_t slots, at::Device device
   PackedInput input;
   input.input_ids = upload<int64_t>(batch.input_ids, slots, device);
   input.position_ids = upload<int64_t>(batch.position_ids, slots, device);
+  if (!batch.type_ids.empty()) {
+    input.type_ids = upload<int64_t>(batch.type_ids, slots, device);
+    input.max_type_id = *std::max_element(batch.type_ids.begin(), batch.type_ids.end());
+  }
   input.cu_seqlens = batch.cu_seqlens;
   // If the longest sequence has one token, FlashAttention takes another path and gives other bits.
   // Therefore it is told that the longest sequence has at least two tokens.

@@ -16,6 +16,8 @@ namespace encode {
 struct PackedInput {
   at::Tensor input_ids;             // [T] int64, on the device
   at::Tensor position_ids;          // [T] int64, on the device
+  at::Tensor type_ids;              // [T] int64, on the device; undefined if all are 0
+  int64_t max_type_id = 0;          // the largest of type_ids
   at::Tensor cu_seqlens_device;     // [B + 1] int32, CUDA only
   std::vector<int32_t> cu_seqlens;  // [B + 1], on the host
   int64_t max_seqlen = 0;
