@@ -1,5 +1,6 @@
 #include "tokenizer/load/class_rules.h"
 
+#include <map>
 #include <utility>
 
 namespace encode {
@@ -123,76 +124,57 @@ ClassRules qwen2_rules() {
 
 }  // namespace
 
+// A class that the table does not have is refused.
 ClassRules class_rules(TokenizerClass value) {
   using enum TokenizerClass;
-  switch (value) {
-    case kBert:
-    case kConvBert:
-    case kElectra:
-    case kLayoutLM:
-    case kMobileBert:
-    case kSqueezeBert:
-      return bert_rules(true);
-    case kDistilBert:
-      return bert_rules(false);
-    case kFunnel:
-      return funnel_rules();
-    case kMpnet:
-      return mpnet_rules();
-    case kRoberta:
-    case kLongformer:
-    case kXlmRoberta:
-      return {.tokens = roberta_tokens(), .form = TokenForm::kMask};
-    case kBart:
-      return {.tokens = roberta_tokens(), .form = TokenForm::kMaskNormalized};
-    case kCamembert:
-      return {.tokens = roberta_tokens(),
-              .form = TokenForm::kMask,
-              .additional = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}};
-    case kAlbert:
-    case kRemBert:
-      return {.tokens = albert_tokens(), .form = TokenForm::kMask, .type_ids = true};
-    case kBigBird:
-      return big_bird_rules();
-    case kDeberta:
-    case kDebertaV2:
-      return {.tokens = deberta_tokens(), .type_ids = true};
-    case kBloom:
-      return bloom_rules();
-    case kCodeGen:
-    case kGpt2:
-      return {.tokens = gpt2_tokens()};
-    case kGptNeoX:
-      return {.tokens = gpt2_tokens(), .special = TemplateRule::kNoBosEos};
-    case kLlama:
-      return llama_rules();
-    case kCodeLlama:
-      return code_llama_rules();
-    case kGemma:
-      return gemma_rules();
-    case kCohere:
-      return cohere_rules();
-    case kQwen2:
-      return qwen2_rules();
-    case kT5:
-    case kMt5:
-      return t5_rules();
-    case kPreTrained:
-      return {.type_ids = true};
-    case kBackend:
-    case kUnknown:
-      return {.prefix_space = PrefixSpaceRule::kFile, .as_version_5 = true};
-    case kEsm:
-    case kXlm:
-    case kSlowOnly:
-      return {.support = ClassSupport::kSlowOnly};
-    case kMBart:
-    case kMBart50:
-    case kNllb:
-    case kNotBuilt:
-      return {.support = ClassSupport::kNotBuilt};
-  }
-  return {};
+  const ClassRules roberta = {.tokens = roberta_tokens(), .form = TokenForm::kMask};
+  const ClassRules albert = {.tokens = albert_tokens(), .form = TokenForm::kMask, .type_ids = true};
+  const ClassRules deberta = {.tokens = deberta_tokens(), .type_ids = true};
+  const ClassRules of_file = {.prefix_space = PrefixSpaceRule::kFile, .adds_again = false};
+  const ClassRules slow_only = {.support = ClassSupport::kSlowOnly};
+  const ClassRules camembert = {.tokens = roberta_tokens(),
+                                .form = TokenForm::kMask,
+                                .additional = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}};
+  const std::map<TokenizerClass, ClassRules> rules = {
+      {kBert, bert_rules(true)},
+      {kConvBert, bert_rules(true)},
+      {kElectra, bert_rules(true)},
+      {kLayoutLM, bert_rules(true)},
+      {kMobileBert, bert_rules(true)},
+      {kSqueezeBert, bert_rules(true)},
+      {kDistilBert, bert_rules(false)},
+      {kFunnel, funnel_rules()},
+      {kMpnet, mpnet_rules()},
+      {kRoberta, roberta},
+      {kLongformer, roberta},
+      {kXlmRoberta, roberta},
+      {kBart, {.tokens = roberta_tokens(), .form = TokenForm::kMaskNormalized}},
+      {kCamembert, camembert},
+      {kAlbert, albert},
+      {kRemBert, albert},
+      {kBigBird, big_bird_rules()},
+      {kDeberta, deberta},
+      {kDebertaV2, deberta},
+      {kBloom, bloom_rules()},
+      {kCodeGen, {.tokens = gpt2_tokens()}},
+      {kGpt2, {.tokens = gpt2_tokens()}},
+      {kGptNeoX, {.tokens = gpt2_tokens(), .special = TemplateRule::kNoBosEos}},
+      {kLlama, llama_rules()},
+      {kCodeLlama, code_llama_rules()},
+      {kGemma, gemma_rules()},
+      {kCohere, cohere_rules()},
+      {kQwen2, qwen2_rules()},
+      {kT5, t5_rules()},
+      {kMt5, t5_rules()},
+      {kPreTrained, {.type_ids = true}},
+      {kBackend, of_file},
+      {kUnknown, of_file},
+      {kEsm, slow_only},
+      {kXlm, slow_only},
+      {kSlowOnly, slow_only},
+  };
+  const auto found = rules.find(value);
+  return found != rules.end() ? found->second : ClassRules{.support = ClassSupport::kNotBuilt};
 }
 
 }  // namespace encode
