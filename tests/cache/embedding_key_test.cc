@@ -17,6 +17,7 @@ KeyRules rules() {
   return {.fingerprint = R"({"model":1})",
           .numerics_version = 1,
           .prompt_tokens = 2,
+          .token_types = "",
           .device = "cpu (amx)",
           .libtorch = "2.11.0",
           .driver = "580.65",
