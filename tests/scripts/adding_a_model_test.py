@@ -17,7 +17,8 @@ def sources(*folders):
 
 
 # Tests and scripts that try a few architectures. A new one does not have to be added there.
-SAMPLES = {"tests/models/config_defaults_test.cc", "tests/models/found_weights_test.cc", "tests/models/pooled_rows_test.cc"}
+SAMPLES = {"tests/models/config_defaults_test.cc", "tests/models/found_weights_test.cc", "tests/models/pooled_rows_test.cc",
+           "tests/models/token_types_test.cc"}
 
 
 def files_that_name(model):
