@@ -130,7 +130,7 @@ ClassRules class_rules(TokenizerClass value) {
   const ClassRules roberta = {.tokens = roberta_tokens(), .form = TokenForm::kMask};
   const ClassRules albert = {.tokens = albert_tokens(), .form = TokenForm::kMask, .type_ids = true};
   const ClassRules deberta = {.tokens = deberta_tokens(), .type_ids = true};
-  const ClassRules of_file = {.prefix_space = PrefixSpaceRule::kFile, .adds_again = false};
+  const ClassRules of_file = {.prefix_space = PrefixSpaceRule::kFile, .as_version_5 = true};
   const ClassRules slow_only = {.support = ClassSupport::kSlowOnly};
   const ClassRules camembert = {.tokens = roberta_tokens(),
                                 .form = TokenForm::kMask,
