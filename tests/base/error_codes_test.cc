@@ -143,7 +143,6 @@ std::map<std::string, std::string> not_named() {
       {"io.statvfs", kCall},
       {"job.read", kDefect},
       {"model.hash_cache", kIgnored},
-      {"model.open", "tests/model_dir checks the exit code"},
       {"model.sentence_bert_config", "tests/model_dir checks the message"},
       {"os.memory",
        "SystemLimits.AddressSpace checks the exit code; which allocation fails is not fixed"},

@@ -9,7 +9,9 @@
 #include "encode/store.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/npy.h"
+#include "fingerprint/fingerprint.h"
 #include "report/page.h"
 #include "support/temp_dir.h"
 
@@ -33,11 +35,23 @@ class Report : public ::testing::Test {
   // Four vectors of two numbers; rows 0 and 1 are equal.
   void write_final() {
     const CacheLock lock = CacheLock::acquire(directory_.path());
-    const StreamIdentity identity{.name = "demo_tc", .fingerprint = "{}", .rows = 4, .dim = 2};
+    const StreamIdentity identity{
+        .name = "demo_tc", .fingerprint = fingerprint(), .rows = 4, .dim = 2};
     const auto writer = begin_final(matrix(), identity);
     writer->append(std::vector<float>{1, 0, 1, 0, 0, 1, -1, 0});
     writer->append_truncated(std::vector<TruncatedRow>{{.row = 2, .tokens = 8, .lost_tokens = 3}});
     writer->publish({.tokens = 20, .truncated_rows = 1, .lost_tokens = 3}, {.device = "cpu"});
+  }
+
+  // Of the texts as they are now.
+  std::string fingerprint() const {
+    const std::string texts = directory_.path() + "/texts.txt";
+    const UniqueFd fd = open_for_reading(texts, "test.read");
+    Fingerprint fingerprint;
+    fingerprint.input = config_.run.streams.front().input;
+    fingerprint.input_files = {
+        {.path = texts, .bytes = file_size(fd, texts), .sha256 = sha256_of(fd, texts)}};
+    return to_text(fingerprint);
   }
 
   std::string matrix() const { return final_path(directory_.path(), "demo_tc"); }
@@ -60,6 +74,15 @@ TEST_F(Report, ShowsAFinishedStream) {
   EXPECT_EQ(report["map"]["streams"][0]["points"][1]["text"], "\xEF\xBF\xBD invalid");
   EXPECT_THAT(report["missing"].dump(), HasSubstr("token lengths"));
   EXPECT_EQ(html_page(report).find("</script><b>"), std::string::npos);
+}
+
+TEST_F(Report, ShowsNoTextsThatAreNotTheEncodedOnes) {
+  write_final();
+  write_file_without_sync(directory_.path() + "/texts.txt", "first\nsecond\nthird\nfourth\n");
+  const Json report = collect_report(config_);
+  ASSERT_EQ(report["problems"].size(), 1U);
+  EXPECT_THAT(report["problems"][0].get<std::string>(), HasSubstr("report.texts"));
+  EXPECT_EQ(report["map"]["streams"][0]["points"][0]["text"], "");
 }
 
 TEST_F(Report, SaysWhatAnUnfinishedRunHasNotMade) {
