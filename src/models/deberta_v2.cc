@@ -41,7 +41,8 @@ struct DebertaConfig {
         normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
                             std::string::npos) {
     int64_t positions = json.integer_or("max_relative_positions", -1, -1, kMaxRelativePositions);
-    if (positions < 1) positions = encoder.max_position_embeddings;
+    if (positions < 1)  // 512 is the default of DebertaConfig and DebertaV2Config in transformers
+      positions = json.integer_or("max_position_embeddings", 512, 0, kMaxPositions);
     const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMaxRelativePositions);
     span = buckets > 0 ? buckets : positions;
     max_distance = buckets > 0 ? positions : 0;
