@@ -61,8 +61,8 @@ void check_encoding(ByteWindow& window, const std::string& path) {
   try {
     while (window.view().size() < kEncodingBytes && window.extend()) {
     }
-  } catch (const Error&) {
-    // The rows before the damage are read. The parser comes to the damage too.
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the parser comes to the damage too
+    // The rows before the damage are read.
   }
   const std::string_view start = window.view();
   if (start.starts_with("\xEF\xBB\xBF")) {

@@ -157,10 +157,17 @@ class StatedTokenReader {
       if (is_named(key)) {
         result_.named[key] = std::nullopt;
         if (!value.is_null()) result_.named[key] = read_map_token(value, where);
-      } else if (key == kAdditional && !as_version_5_) {
+      } else if (key == kAdditional && takes_additional_of_map()) {
         merge_additional(value, where);
       }
     }
+  }
+
+  // transformers 5 takes them only if tokenizer_config.json states no list under either name.
+  bool takes_additional_of_map() const {
+    if (!as_version_5_) return true;
+    const auto extra = config_.find(kExtra);
+    return !config_.contains(kAdditional) && (extra == config_.end() || extra->is_object());
   }
 
   static StatedToken read_map_token(const Json& value, const std::string& where) {
