@@ -8,12 +8,14 @@ namespace {
 using enum SlowTokenForm;
 using Tokens = std::vector<SlowToken>;
 
-// The names of the tokens of BERT's relatives.
-const Tokens kBertTokens = {{"unk_token", "[UNK]"},
-                            {"sep_token", "[SEP]"},
-                            {"pad_token", "[PAD]"},
-                            {"cls_token", "[CLS]"},
-                            {"mask_token", "[MASK]"}};
+// The tokens of BERT's relatives.
+Tokens bert_tokens() {
+  return {{"unk_token", "[UNK]"},
+          {"sep_token", "[SEP]"},
+          {"pad_token", "[PAD]"},
+          {"cls_token", "[CLS]"},
+          {"mask_token", "[MASK]"}};
+}
 
 // The tokens of classes that come from fairseq: <s>, <pad>, </s>, <unk>, <mask>.
 Tokens fairseq_tokens(SlowTokenForm form, SlowTokenForm mask) {
@@ -138,7 +140,7 @@ std::vector<SlowClassRules> vocabulary_rules() {
   std::vector<SlowClassRules> rules;
   const SlowClassRules word_piece = {.files = ClassFiles::kWordPiece,
                                      .file = "vocab.txt",
-                                     .tokens = kBertTokens,
+                                     .tokens = bert_tokens(),
                                      .row_template = RowTemplate::kClsSep};
   for (const TokenizerClass value :
        {kBert, kDistilBert, kElectra, kMobileBert, kConvBert, kSqueezeBert, kLayoutLM}) {
