@@ -49,11 +49,11 @@ CodeSageLayer load_codesage_layer(const ModuleLoader& block, const CodeSageConfi
   const AttentionShape shape = config.attention();
   const Dim hidden = config.hidden();
   return {.attention_norm = block.layer_norm("ln_1", hidden, config.layer_norm_eps),
-          .attention = {load_conv1d(block, "attn.c_attn", shape.query_key_value(), hidden),
-                        load_conv1d(block, "attn.c_proj", hidden, shape.query()), shape},
+          .attention = {load_conv1d(block, "attn.c_attn", {shape.query_key_value(), hidden}),
+                        load_conv1d(block, "attn.c_proj", {hidden, shape.query()}), shape},
           .mlp_norm = block.layer_norm("ln_2", hidden, config.layer_norm_eps),
-          .mlp = {load_conv1d(block, "mlp.c_fc", config.inner(), hidden, config.hidden_act),
-                  load_conv1d(block, "mlp.c_proj", hidden, config.inner())}};
+          .mlp = {load_conv1d(block, "mlp.c_fc", {config.inner(), hidden}, config.hidden_act),
+                  load_conv1d(block, "mlp.c_proj", {hidden, config.inner()})}};
 }
 
 class CodeSage : public Model {

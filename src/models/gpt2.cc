@@ -90,11 +90,11 @@ GptLayer load_gpt2_layer(const ModuleLoader& layer, const GptConfig& config) {
     return layer.layer_norm(name, config.hidden(), config.layer_norm_eps);
   };
   return {.attention_norm = norm("ln_1"),
-          .attention = {load_conv1d(attn, "c_attn", shape.query_key_value(), shape.hidden()),
-                        load_conv1d(attn, "c_proj", shape.hidden(), shape.query()), shape},
+          .attention = {load_conv1d(attn, "c_attn", {shape.query_key_value(), shape.hidden()}),
+                        load_conv1d(attn, "c_proj", {shape.hidden(), shape.query()}), shape},
           .mlp_norm = norm("ln_2"),
-          .mlp = {load_conv1d(mlp, "c_fc", config.inner(), config.hidden(), config.hidden_act),
-                  load_conv1d(mlp, "c_proj", config.hidden(), config.inner())}};
+          .mlp = {load_conv1d(mlp, "c_fc", {config.inner(), config.hidden()}, config.hidden_act),
+                  load_conv1d(mlp, "c_proj", {config.hidden(), config.inner()})}};
 }
 
 // GPT-2's scale of the scores in a layer. With reorder_and_upcast_attn the reference only computes

@@ -43,10 +43,10 @@ GptConfig::GptConfig(const ModelSource& source, const GptKeys& keys, Activation 
       hidden_act(parse_activation_or(source.config, keys.activation, default_act)),
       causal(source.causal.value_or(source.config.boolean_or("is_causal", true))) {}
 
-Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Dim& out,
-                   const Dim& in, Activation activation) {
-  return scope.linear_of(scope.table(name, in, out).t().contiguous(),
-                         scope.tensor(name + ".bias", {out}), activation);
+Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Conv1dShape& shape,
+                   Activation activation) {
+  return scope.linear_of(scope.table(name, shape.in, shape.out).t().contiguous(),
+                         scope.tensor(name + ".bias", {shape.out}), activation);
 }
 
 Linear load_qkv_by_head(const ModuleLoader& scope, const std::string& name,

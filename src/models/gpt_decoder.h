@@ -49,10 +49,16 @@ struct GptConfig {
   AttentionWindow full() const { return causal ? AttentionWindow::causal() : AttentionWindow{}; }
 };
 
+// The widths of a Conv1D.
+struct Conv1dShape {
+  Dim out;
+  Dim in;
+};
+
 // Loads a layer that the checkpoint stores as Conv1D of GPT-2: its weight is [in, out], the
 // transpose of a usual weight.
-Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Dim& out,
-                   const Dim& in, Activation activation = Activation::kNone);
+Linear load_conv1d(const ModuleLoader& scope, const std::string& name, const Conv1dShape& shape,
+                   Activation activation = Activation::kNone);
 
 // Loads the layer `name` that makes queries, keys and values head by head: its outputs are [heads,
 // 3, head_dim] (BLOOM, GPT-NeoX). SelfAttention needs [3, heads, head_dim]. Multi-head attention

@@ -59,28 +59,25 @@ LayerNorm norm_without_weights(const ModuleLoader& scope, const ModelSource& sou
 template <typename Layer, typename FinalNorm>
 class Olmo : public Model {
  public:
-  Olmo(at::Tensor words, std::vector<Layer> layers, FinalNorm norm, Rotary rotary,
-       AttentionWindow window)
-      : words_(std::move(words)),
-        layers_(std::move(layers)),
-        norm_(std::move(norm)),
-        rotary_(std::move(rotary)),
-        window_(window) {}
+  struct Parts {
+    at::Tensor words;
+    std::vector<Layer> layers;
+    FinalNorm norm;
+    Rotary rotary;
+    AttentionWindow window;
+  };
+  explicit Olmo(Parts parts) : parts_(std::move(parts)) {}
 
   // x = embed_tokens[ids]; x = layer(x), layer after layer; the result is the norm of x.
   at::Tensor forward(const PackedInput& batch) const override {
-    const RotaryAngles angles = rotary_.angles(batch);
-    ResidualSum x = {at::embedding(words_, batch.input_ids)};
-    x = run_layers(layers_, x, {.batch = batch, .window = window_, .rotary = &angles});
-    return norm_(x);
+    const RotaryAngles angles = parts_.rotary.angles(batch);
+    ResidualSum x = {at::embedding(parts_.words, batch.input_ids)};
+    x = run_layers(parts_.layers, x, {.batch = batch, .window = parts_.window, .rotary = &angles});
+    return parts_.norm(x);
   }
 
  private:
-  at::Tensor words_;
-  std::vector<Layer> layers_;
-  FinalNorm norm_;
-  Rotary rotary_;
-  AttentionWindow window_;
+  Parts parts_;
 };
 
 SelfAttention load_olmo_attention(const ModuleLoader& layer, const DecoderConfig& config) {
@@ -107,10 +104,13 @@ template <typename Layer, typename FinalNorm>
 std::unique_ptr<Model> make(const ModelSource& source, const DecoderConfig& config,
                             std::vector<Layer> layers, FinalNorm norm) {
   const ModuleLoader root = decoder_root(source);
+  using Parts = typename Olmo<Layer, FinalNorm>::Parts;
   auto model = std::make_unique<Olmo<Layer, FinalNorm>>(
-      root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
-      std::move(layers), std::move(norm), Rotary(config.rope, source.max_positions, source.device),
-      config.full());
+      Parts{.words = root.table("embed_tokens", {"vocab_size", config.vocab_size}, config.hidden()),
+            .layers = std::move(layers),
+            .norm = std::move(norm),
+            .rotary = Rotary(config.rope, source.max_positions, source.device),
+            .window = config.full()});
   expect_decoder_taken(source.weights);
   return model;
 }

@@ -248,8 +248,6 @@ TEST_F(LateInteraction, TokensThatTheModelDoesNotHaveAreRefused) {
   for (const auto& [name, from, to, found] :
        std::vector<Case>{{kSettings, R"("document_prefix": "[D] ")",
                           R"("document_prefix": "[none]")", "'[none]'"},
-                         {"model/tokenizer_config.json", R"("unk_token": "[UNK]")",
-                          R"("unk_token": "?!")", "'~'"},
                          {"model/config.json", R"("vocab_size": 90)", R"("vocab_size": 89)",
                           "id 89 for '[D] '"}}) {
     const std::string before = read_bytes(file(name));

@@ -34,7 +34,7 @@ TEST(Prompt, OneThatFillsMaxLengthIsRefusedBeforeAnythingIsEncoded) {
   EXPECT_EQ(end.exit_code, 78) << end.err;
   EXPECT_THAT(end.err, AllOf(HasSubstr("model.max_length"), HasSubstr("no room for a text")));
   EXPECT_FALSE(fs::exists(runs.matrix("out")));
-  EXPECT_EQ(runs.run("out", {"--prompt", "a long prompt", "--max-length", "30"}).exit_code, 0);
+  EXPECT_EQ(runs.run("fits", {"--prompt", "a long prompt", "--max-length", "30"}).exit_code, 0);
 
   const ProgramEnd check = preflight(runs, "prompt: a long prompt\n  max_length: 8");
   EXPECT_EQ(check.exit_code, 78) << check.out;

@@ -58,7 +58,8 @@ std::string random_texts(int64_t rows) {
 }  // namespace
 
 RealRun::RealRun(const std::string& model, int64_t rows) {
-  std::filesystem::copy(test_data("models/" + model), dir_.file("model"));
+  std::filesystem::copy(test_data("models/" + model), dir_.file("model"),
+                        std::filesystem::copy_options::recursive);
   dir_.write("model/tokenizer.json", character_tokenizer(model == "bert").dump());
   // Without it, the class follows from the model, and has special tokens and a normalizer.
   dir_.write("model/tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
@@ -67,11 +68,11 @@ RealRun::RealRun(const std::string& model, int64_t rows) {
 
 std::vector<std::string> RealRun::arguments(const std::string& name,
                                             const std::vector<std::string>& extra) const {
-  std::vector<std::string> words = {"run",      "--model",    dir_.file("model"),
-                                    "--output", matrix(name), "--no-progress"};
+  std::vector<std::string> words = {"run", "--output", matrix(name), "--no-progress"};
   const auto gives = [&](const char* flag) {
     return std::find(extra.begin(), extra.end(), flag) != extra.end();
   };
+  if (!gives("--model")) words.insert(words.end(), {"--model", dir_.file("model")});
   if (!gives("--device")) words.insert(words.end(), {"--device", "cpu"});
   if (!gives("--input")) words.insert(words.end(), {"--input", dir_.file("texts.txt")});
   words.insert(words.end(), extra.begin(), extra.end());
