@@ -10,15 +10,15 @@ namespace {
 
 using enum CodeRole;
 
-constexpr std::string_view kGteQwen = "Alibaba-NLP/gte-Qwen2-1.5B-instruct";
-constexpr std::string_view kNomic = "nomic-ai/nomic-bert-2048";
-constexpr std::string_view kNew = "Alibaba-NLP/new-impl";
-constexpr std::string_view kGte = "Snowflake/snowflake-arctic-embed-m-v2.0";
-constexpr std::string_view kJina = "jinaai/jina-bert-implementation";
-constexpr std::string_view kEuroBert = "EuroBERT/EuroBERT-210m";
-constexpr std::string_view kNemotron = "nvidia/llama-nemotron-embed-1b-v2";
-constexpr std::string_view kCodeSage = "codesage/codesage-small";
-constexpr std::string_view kNvEmbed = "nvidia/NV-Embed-v2";
+constexpr std::string_view kFromGteQwen = "Alibaba-NLP/gte-Qwen2-1.5B-instruct";
+constexpr std::string_view kFromNomic = "nomic-ai/nomic-bert-2048";
+constexpr std::string_view kFromNew = "Alibaba-NLP/new-impl";
+constexpr std::string_view kFromGte = "Snowflake/snowflake-arctic-embed-m-v2.0";
+constexpr std::string_view kFromJina = "jinaai/jina-bert-implementation";
+constexpr std::string_view kFromEuroBert = "EuroBERT/EuroBERT-210m";
+constexpr std::string_view kFromNemotron = "nvidia/llama-nemotron-embed-1b-v2";
+constexpr std::string_view kFromCodeSage = "codesage/codesage-small";
+constexpr std::string_view kFromNvEmbed = "nvidia/NV-Embed-v2";
 
 // Shortens a row whose recipe is the architecture of the model_type.
 constexpr CodeRecipe native(CodeRole role, std::string_view file, std::string_view class_name,
@@ -41,7 +41,7 @@ constexpr CodeRecipe appends_eos(std::string_view class_name) {
           .class_name = class_name,
           .name = "qwen2_eos",
           .tokenizer = TokenizerRecipe::kAppendEos,
-          .source = kGteQwen};
+          .source = kFromGteQwen};
 }
 
 constexpr auto kRecipes = std::to_array<CodeRecipe>({
@@ -51,27 +51,28 @@ constexpr auto kRecipes = std::to_array<CodeRecipe>({
      .model_type = "qwen2",
      .name = "qwen2_bidirectional",
      .bidirectional = true,
-     .source = kGteQwen},
+     .source = kFromGteQwen},
     appends_eos("Qwen2Tokenizer"),
     appends_eos("Qwen2TokenizerFast"),
-    from(kNomic, native(kConfig, "configuration_hf_nomic_bert", "NomicBertConfig", "nomic_bert")),
-    from(kNomic, native(kModel, "modeling_hf_nomic_bert", "NomicBertModel", "nomic_bert")),
-    from(kNew, native(kConfig, "configuration", "NewConfig", "new")),
-    from(kNew, native(kModel, "modeling", "NewModel", "new")),
-    from(kGte, native(kConfig, "configuration_hf_alibaba_nlp_gte", "GteConfig", "gte")),
-    from(kGte, native(kModel, "modeling_hf_alibaba_nlp_gte", "GteModel", "gte")),
-    from(kJina, native(kConfig, "configuration_bert", "JinaBertConfig", "bert")),
-    from(kJina, native(kModel, "modeling_bert", "JinaBertModel", "bert")),
-    from(kEuroBert, native(kConfig, "configuration_eurobert", "EuroBertConfig", "eurobert")),
-    from(kEuroBert, native(kModel, "modeling_eurobert", "EuroBertModel", "eurobert")),
-    from(kNemotron,
+    from(kFromNomic,
+         native(kConfig, "configuration_hf_nomic_bert", "NomicBertConfig", "nomic_bert")),
+    from(kFromNomic, native(kModel, "modeling_hf_nomic_bert", "NomicBertModel", "nomic_bert")),
+    from(kFromNew, native(kConfig, "configuration", "NewConfig", "new")),
+    from(kFromNew, native(kModel, "modeling", "NewModel", "new")),
+    from(kFromGte, native(kConfig, "configuration_hf_alibaba_nlp_gte", "GteConfig", "gte")),
+    from(kFromGte, native(kModel, "modeling_hf_alibaba_nlp_gte", "GteModel", "gte")),
+    from(kFromJina, native(kConfig, "configuration_bert", "JinaBertConfig", "bert")),
+    from(kFromJina, native(kModel, "modeling_bert", "JinaBertModel", "bert")),
+    from(kFromEuroBert, native(kConfig, "configuration_eurobert", "EuroBertConfig", "eurobert")),
+    from(kFromEuroBert, native(kModel, "modeling_eurobert", "EuroBertModel", "eurobert")),
+    from(kFromNemotron,
          native(kConfig, "llama_bidirectional_model", "LlamaBidirectionalConfig", "llama_bidirec")),
-    from(kNemotron,
+    from(kFromNemotron,
          native(kModel, "llama_bidirectional_model", "LlamaBidirectionalModel", "llama_bidirec")),
-    from(kCodeSage, native(kConfig, "config_codesage", "CodeSageConfig", "codesage")),
-    from(kCodeSage, native(kModel, "modeling_codesage", "CodeSageModel", "codesage")),
-    from(kNvEmbed, native(kConfig, "configuration_nvembed", "NVEmbedConfig", "nvembed")),
-    from(kNvEmbed, native(kModel, "modeling_nvembed", "NVEmbedModel", "nvembed")),
+    from(kFromCodeSage, native(kConfig, "config_codesage", "CodeSageConfig", "codesage")),
+    from(kFromCodeSage, native(kModel, "modeling_codesage", "CodeSageModel", "codesage")),
+    from(kFromNvEmbed, native(kConfig, "configuration_nvembed", "NVEmbedConfig", "nvembed")),
+    from(kFromNvEmbed, native(kModel, "modeling_nvembed", "NVEmbedModel", "nvembed")),
 });
 
 }  // namespace

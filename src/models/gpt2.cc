@@ -78,7 +78,7 @@ std::vector<AttentionWindow> every_layer(const GptConfig& config) {
   return std::vector(static_cast<size_t>(config.num_hidden_layers), config.full());
 }
 
-ModuleLoader load_root(const ModelSource& source, const char* words) {
+ModuleLoader gpt2_root(const ModelSource& source, const char* words) {
   return {source.weights.root(fmt::format("{}.weight", words), {"", "transformer."}), source};
 }
 
@@ -175,7 +175,7 @@ std::unique_ptr<Model> load_gpt2(const ModelSource& source) {
   const JsonFields& json = source.config;
   require_false(json, "add_cross_attention");
   const GptConfig config(source, kGpt2Keys, Activation::kGeluTanh);
-  const ModuleLoader root = load_root(source, "wte");
+  const ModuleLoader root = gpt2_root(source, "wte");
   // 1,024 is the default of GPT2Config in transformers.
   const Dim positions = {"n_positions", json.integer_or("n_positions", 1024, 1, kMaxPositions)};
   std::vector<GptLayer> layers;
@@ -208,7 +208,7 @@ std::unique_ptr<Model> load_gpt_neo(const ModelSource& source) {
   // The reference keeps a causal mask of its own, whatever is_causal says.
   if (source.causal == false) json.refuse("is_causal", "true: GPT-Neo is always causal", "false");
   config.attention.scale = 1;
-  const ModuleLoader root = load_root(source, "wte");
+  const ModuleLoader root = gpt2_root(source, "wte");
   // 2,048 is the default of GPTNeoConfig in transformers.
   const Dim positions = {"max_position_embeddings",
                          json.integer_or("max_position_embeddings", 2048, 1, kMaxPositions)};
@@ -240,7 +240,7 @@ std::unique_ptr<Model> load_bloom(const ModelSource& source) {
   // The reference reads neither n_inner nor activation_function.
   config.intermediate_size = 4 * config.attention.hidden_size;
   config.hidden_act = Activation::kGeluTanh;
-  const ModuleLoader root = load_root(source, "word_embeddings");
+  const ModuleLoader root = gpt2_root(source, "word_embeddings");
   const auto norm = [&](const char* name) {
     return root.layer_norm(name, config.hidden(), config.layer_norm_eps);
   };
