@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and in .deps/ LibTorch
-# 2.11.0 and Arrow C++ 26 (for the plugin that reads Parquet). If the system has no nvcc 13, it puts one into .deps/ too, so
+# 2.11.0, Arrow C++ 26 (for the plugin that reads Parquet) and cuobjdump (for a test). If the system has no nvcc 13, it puts one there too, so
 # that every build compiles the CUDA plugin.
 #
 # usage: scripts/setup.sh [--cuda | --cpu] [--here]
@@ -118,21 +118,31 @@ install_torch() {
   say "LibTorch: $(torch_version "$DEPS/torch/torch") ($variant), $(du -sh "$DEPS/torch" | cut -f1) on disk"
 }
 
-# Installs Arrow C++: the headers and the libraries of the pyarrow wheel. Nothing of its Python is needed.
-install_arrow() {
-  local list="$ROOT/scripts/deps/arrow.txt" folder="$DEPS/arrow" stamp fetched
+# unpack_wheels NAME LIST FOLDER [PATTERN...]: unpacks the files that match a pattern from the wheels that scripts/deps/LIST pins.
+unpack_wheels() {
+  local name=$1 list="$ROOT/scripts/deps/$2" folder=$3 stamp fetched wheel
+  shift 3
   stamp=$(sha256sum <"$list" | cut -c1-64)
   if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
-    say "Arrow: already in .deps"
+    say "$name: already in .deps"
     return
   fi
-  say "Arrow: fetching"
+  say "$name: fetching"
   fetched=$(fetch_wheels "$list")
   rm -rf "$folder" "$folder.partial"
-  unzip -q -o "$fetched" 'pyarrow/include/*' 'pyarrow/libarrow.so.*' 'pyarrow/libparquet.so.*' -d "$folder.partial"
+  mkdir -p "$folder.partial"
+  while read -r wheel; do
+    unzip -q -o "$wheel" "$@" -d "$folder.partial"
+  done <<<"$fetched"
+  find "$folder.partial" -path '*/bin/*' -type f -exec chmod +x {} +
   printf '%s\n' "$stamp" >"$folder.partial/stamp"
   mv "$folder.partial" "$folder"
-  say "Arrow: $(du -sh "$folder" | cut -f1) on disk"
+  say "$name: $(du -sh "$folder" | cut -f1) on disk"
+}
+
+# Arrow C++ is the headers and the libraries of the pyarrow wheel. Nothing of its Python is needed.
+install_arrow() {
+  unpack_wheels Arrow arrow.txt "$DEPS/arrow" 'pyarrow/include/*' 'pyarrow/libarrow.so.*' 'pyarrow/libparquet.so.*'
 }
 
 # Succeeds if CUDACXX or PATH has a CUDA compiler of major version 13 or later.
@@ -144,27 +154,17 @@ has_nvcc() {
 
 # Installs nvcc and what it needs to compile the plugin, in the layout of NVIDIA's installer.
 install_nvcc() {
-  local list="$ROOT/scripts/deps/nvcc.txt" folder="$DEPS/cuda" stamp fetched wheel
-  stamp=$(sha256sum <"$list" | cut -c1-64)
-  if [[ $(cat "$folder/stamp" 2>/dev/null) == "$stamp" ]]; then
-    say "nvcc: already in .deps"
-    return
-  fi
-  say "nvcc: fetching"
-  fetched=$(fetch_wheels "$list")
-  rm -rf "$folder" "$folder.partial"
-  mkdir -p "$folder.partial"
-  while read -r wheel; do
-    unzip -q -o "$wheel" 'nvidia/cu13/*' -d "$folder.partial"
-  done <<<"$fetched"
+  local folder="$DEPS/cuda/nvidia/cu13"
+  unpack_wheels "nvcc 13.0" nvcc.txt "$DEPS/cuda" 'nvidia/cu13/*'
   # The library libnvvm is not needed, because nvcc runs the program cicc, which contains it.
-  rm -rf "$folder.partial"/nvidia/cu13/{lib/libnvvm*,.metadata}
-  chmod +x "$folder.partial"/nvidia/cu13/{bin,nvvm/bin}/*
-  ln -s lib "$folder.partial/nvidia/cu13/lib64"
-  ln -s libcudart.so.13 "$folder.partial/nvidia/cu13/lib/libcudart.so"
-  printf '%s\n' "$stamp" >"$folder.partial/stamp"
-  mv "$folder.partial" "$folder"
-  say "nvcc: 13.0, $(du -sh "$folder" | cut -f1) on disk"
+  rm -rf "$folder"/{lib/libnvvm*,.metadata}
+  ln -sfn lib "$folder/lib64"
+  ln -sf libcudart.so.13 "$folder/lib/libcudart.so"
+}
+
+# The disassembler of kernels, for scripts/gpu/machine_code.py.
+install_cuobjdump() {
+  unpack_wheels cuobjdump cuobjdump.txt "$DEPS/cuobjdump" 'nvidia/cu13/bin/*'
 }
 
 main() {
@@ -186,6 +186,7 @@ main() {
   elif ((nvcc)); then
     install_nvcc
   fi
+  if ((nvcc)); then install_cuobjdump; fi
 }
 
 main "$@"

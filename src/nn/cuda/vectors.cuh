@@ -50,7 +50,7 @@ __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
 }
 
 template <typename T>
-__device__ Lane<T> unpack(const uint4& bits) {
+__device__ Lane<T> unpack(uint4 bits) {
   Packed<T> packed;
   memcpy(&packed, &bits, sizeof bits);
   Lane<T> lane;
