@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this machine needs to build and run encode: Debian packages (scripts/packages.txt), and in .deps/ LibTorch
-# 2.11.0, Arrow C++ 26 (for the plugin that reads Parquet) and cuobjdump (for a test). If the system has no nvcc 13, it puts one there too, so
-# that every build compiles the CUDA plugin.
+# 2.11.0, Arrow C++ 26 (for the plugin that reads Parquet) and cuobjdump (for a test). If the system has no nvcc 13, it puts one
+# there too, so that every build compiles the CUDA plugin.
 #
 # usage: scripts/setup.sh [--cuda | --cpu] [--here]
 #   --cuda   installs all of LibTorch and the NVIDIA libraries that it needs; the default if there is an NVIDIA driver

@@ -19,7 +19,8 @@ ARCHITECTURES = ["80", "90a", "100", "120"]
 WIDTHS = [16, 8, 4, 2, 1]  # the bytes that one thread moves with one instruction
 # Instructions of NVIDIA's assembly (SASS): LDG and STG move data between registers and global memory, LDL and STL between
 # registers and local memory (registers that were spilled). The tensor cores run the others.
-INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(LDG|STG|LDL|STL|HMMA|IMMA|QMMA|HGMMA|QGMMA|UTCHMMA)((?:\.\w+)*)", re.M)
+INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?"  # the address and the predicate
+                         r"(LDG|STG|LDL|STL|HMMA|IMMA|QMMA|HGMMA|QGMMA|UTCHMMA)((?:\.\w+)*)", re.M)
 USAGE = re.compile(r"Function (\w+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
 HEAD = """# The machine code of the CUDA kernels
 
