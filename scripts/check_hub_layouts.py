@@ -97,7 +97,9 @@ class Check:
         return self.entry["state"] == "works by recipe" and bool(self.entry.get("code"))
 
     def prompts(self):
-        return [None, *([self.entry["prompt"]] if self.entry.get("prompt") else [])]
+        """None, and what the table says: the option of the prompt without its dashes, and its value."""
+        options = (("prompt_name", self.entry.get("prompt")), ("prompt", self.entry.get("prompt_text")))
+        return [None, *([option, value] for option, value in options if value)]
 
     def reference(self, version):
         """Token ids and vectors of one version of transformers."""
@@ -106,7 +108,7 @@ class Check:
         answer = self.workers[version]({
             "do": "encode", "folder": str(self.model), "output": str(output), "texts": TEXTS, "prompts": self.prompts(),
             "remote": self.remote(), "late": bool(self.entry.get("late")), "static": bool(self.entry.get("static")), "reference_config": self.entry.get("reference_config", {}),
-            "batch": self.entry.get("batch", 4), "eager": self.entry.get("eager", True), "published": self.entry.get("weights", {}).get("published")})
+            "modules": self.entry.get("reference_modules"), "batch": self.entry.get("batch", 4), "eager": self.entry.get("eager", True), "published": self.entry.get("weights", {}).get("published")})
         return answer["ids"], [np.load(output / f"prompt-{number}.npy") for number in range(len(self.prompts()))]
 
     def encode(self, *words):
@@ -126,7 +128,7 @@ class Check:
         for number, prompt in enumerate(self.prompts()):
             output = self.folder / f"ours-{number}.npy"
             done = self.encode("run", "--output", output, "--cache-dir", self.folder / f"cache-{number}", "--device", "cpu", "--dtype",
-                               "float32", "--quiet", *(["--prompt-name", prompt] if prompt else []))
+                               "float32", "--quiet", *(["--" + prompt[0].replace("_", "-"), prompt[1]] if prompt else []))
             if done.returncode != 0:
                 return rows, None, done
             vectors.append(np.load(output))

@@ -131,6 +131,8 @@ MODELS = (
     TinyModel("deberta", "Deberta", {
         **SMALL, "type_vocab_size": 0, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
         "position_biased_input": False, "max_relative_positions": 12}),
+    TinyModel("deberta_absolute", "Deberta", {
+        **SMALL, "type_vocab_size": 0, "relative_attention": False, "pos_att_type": None, "position_biased_input": True}),
     TinyModel("deberta_v2", "DebertaV2", {**DEBERTA, "share_att_key": True}),
     TinyModel("deberta_v2_own_projections", "DebertaV2", {
         **DEBERTA, "pos_att_type": ["c2p"], "position_buckets": -1, "norm_rel_ebd": "none",

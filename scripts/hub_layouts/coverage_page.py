@@ -29,8 +29,9 @@ texts, and with the prompt of the column. No id may differ, and no element may d
 | refused | {refused} | `encode` ends with exit code 78 before it reads weights, and the message says why |
 
 {confirmed} rows that work have a public source for the modules and the pooling. The column "sources" names it; the
-[list of sources](#sources) says what each source shows. The keys that no source shows are those of the row's family. A row without a
-source for its modules has the note "layout unconfirmed".
+[list of sources](#sources) says what each source shows. `hub@REVISION` is the page of the repository itself on the hub, at this
+revision. The keys that no source shows are those of the row's family. A row without a source for its modules has the note "layout
+unconfirmed".
 
 ## Which version is followed
 
@@ -41,7 +42,13 @@ blanks at both ends of a text, version 6 and `encode` keep them. The check keeps
 
 
 def confirmed(entry):
-    return any("modules" in shown for name in entry.get("sources", []) for shown in SOURCES[name]["shows"])
+    shown = [text for name in entry.get("sources", []) for text in SOURCES[name]["shows"]] + list(entry.get("hub", {}).values())
+    return any("modules" in text for text in shown)
+
+
+def sources_text(entry):
+    pages = [f"hub@{revision[:12]} ({shown})" for revision, shown in entry.get("hub", {}).items()]
+    return " ".join([*entry.get("sources", []), *pages])
 
 
 def module_text(entry):
@@ -49,12 +56,17 @@ def module_text(entry):
     if entry.get("static"):
         return "StaticEmbedding"
     if not entry.get("modules"):
-        return "no modules.json: mean"
+        return "no modules.json: " + entry.get("reference_modules", "mean")
     names = []
     for text in entry["modules"][1:]:
         name, *settings = text.split(":")
         names.append(settings[0] if name == "Pooling" else name.split(".")[-1])
     return ", ".join(names)
+
+
+def prompt_text(entry):
+    text = entry.get("prompt_text")
+    return f"`{json.dumps(text)[1:-1]}`" if text else entry.get("prompt") or ""
 
 
 def notes(entry):
@@ -78,7 +90,7 @@ def row(entry):
     files = (entry.get("weights") or {}).get("file", "model.safetensors")
     kind = "pickle" if files.endswith(".bin") else "safetensors"
     cells = [entry["repository"], entry["state"], config.get("model_type", "static_embedding" if entry.get("static") else ""),
-             module_text(entry), str(length), entry.get("prompt") or "", kind, " ".join(entry.get("sources", [])), notes(entry)]
+             module_text(entry), str(length), prompt_text(entry), kind, sources_text(entry), notes(entry)]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

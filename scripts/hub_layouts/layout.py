@@ -15,6 +15,9 @@ are merged, and null removes a key). These keys say what a repository has:
   first_path         the folder of the first module, where it is not the directory itself
   batch              rows in a batch of the reference
   sizes              sizes that shrink() sets in place of its own
+  hub                {revision: what the page of the repository on the hub shows at this revision}
+  prompt_text        the text of a prompt, for a repository without names of prompts
+  reference_modules  what the authors' own package does with the tokens, where there is no modules.json: see worker.encode
 A text in place of a token id in config.json stands for the id of that token.
 """
 import copy

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 
@@ -20,6 +21,9 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+
+
+MEAN_AFTER_PROMPT = "mean of the tokens after the prompt, Normalize"
 
 
 def make_tokenizer(job):
@@ -134,12 +138,13 @@ class Unstripped(str):
 
 
 def encode(job):
-    """Token ids of the texts (none of a late-interaction model), and vectors for each of "prompts" (null or a name), written to "output" as prompt-I.npy."""
+    """Token ids of the texts (none of a late-interaction model), and vectors for each of "prompts" (null, or the argument of
+    encode() and its value), written to "output" as prompt-I.npy. "modules" is null or MEAN_AFTER_PROMPT."""
     if job["published"]:
         import published
         model = published.Model(job["folder"], job["published"])
         for number, prompt in enumerate(job["prompts"]):
-            np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", model.encode(job["texts"], prompt))
+            np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", model.encode(job["texts"], prompt and prompt[1]))
         return {"ids": [model.ids(text) for text in job["texts"]]}
     import sentence_transformers
     kind = sentence_transformers.MultiVectorEncoder if job["late"] else sentence_transformers.SentenceTransformer
@@ -148,16 +153,37 @@ def encode(job):
     if job["static"]:
         options = {}
     options["config_kwargs"] = job["reference_config"]
-    model = kind(job["folder"], device="cpu", trust_remote_code=job["remote"], **options).float()
+    model = kind(with_known_types(job), device="cpu", trust_remote_code=job["remote"], **options).float()
     rows = [Unstripped(text) for text in job["texts"]]
     ids = None if job["late"] else [row_ids(model, row) for row in rows]
     for number, prompt in enumerate(job["prompts"]):
         if job["late"]:
             vectors = np.concatenate([np.asarray(v) for v in model.encode_document(rows, batch_size=job["batch"])])
+        elif job["modules"] == MEAN_AFTER_PROMPT:
+            vectors = np.stack([mean_after_prompt(model, row, prompt[1] if prompt else "") for row in rows])
         else:
-            vectors = model.encode(rows, batch_size=job["batch"], prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
+            vectors = model.encode(rows, batch_size=job["batch"], convert_to_numpy=True, show_progress_bar=False, **dict([prompt] if prompt else []))
         np.save(pathlib.Path(job["output"]) / f"prompt-{number}.npy", vectors)
     return {"ids": ids}
+
+
+def with_known_types(job):
+    """The folder of a job. sentence-transformers 6 knows the Dense of PyLate by the name of its file only, so such a folder is a copy."""
+    modules = pathlib.Path(job["folder"]) / "modules.json"
+    if not modules.exists() or '"pylate.models.Dense"' not in modules.read_text():
+        return job["folder"]
+    copy = shutil.copytree(job["folder"], pathlib.Path(job["output"]) / "model")
+    (copy / "modules.json").write_text(modules.read_text().replace('"pylate.models.Dense"', '"pylate.models.Dense.Dense"'))
+    return str(copy)
+
+
+def mean_after_prompt(model, text, prompt):
+    """What encode() of the package gritlm does with the hidden states."""
+    features = model.tokenizer(prompt + text, truncation=True, max_length=model.max_seq_length, return_tensors="pt")
+    before = len(model.tokenizer(prompt)["input_ids"]) if prompt else 0
+    with torch.no_grad():
+        vector = model[0](dict(features))["token_embeddings"][0, before:].mean(0)
+    return (vector / vector.norm()).numpy()
 
 
 def row_ids(model, text):

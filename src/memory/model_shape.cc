@@ -63,8 +63,9 @@ bool is_rotary_esm(const ModelShape& shape, const JsonFields& fields) {
 }
 
 bool is_relative(const ModelShape& shape, const JsonFields& fields) {
-  constexpr std::array<std::string_view, 7> kRelative = {"bloom", "deberta", "deberta-v2", "mpnet",
-                                                         "mt5",   "t5",      "umt5"};
+  if (shape.model_type.starts_with("deberta"))
+    return fields.boolean_or("relative_attention", false);
+  constexpr std::array<std::string_view, 5> kRelative = {"bloom", "mpnet", "mt5", "t5", "umt5"};
   return contains(kRelative, shape.model_type) || is_alibi(fields);
 }
 

@@ -185,6 +185,8 @@ CodeRecipes applied(const std::vector<NamedCode>& found, bool states_causal) {
   for (const NamedCode& code : found) {
     recipes.applied.push_back({.name = std::string(code.recipe->name), .code = described(code)});
     if (code.recipe->bidirectional && !states_causal) recipes.causal = false;
+    if (code.recipe->pools_after_prompt) recipes.pools_after_prompt = true;
+    if (!code.recipe->unused_key.empty()) recipes.unused_keys.emplace_back(code.recipe->unused_key);
     if (code.recipe->tokenizer != TokenizerRecipe::kNone)
       recipes.tokenizer = code.recipe->tokenizer;
   }

@@ -16,7 +16,9 @@ struct CodeRecipes {
   std::vector<AppliedRecipe> applied;
   std::optional<bool> causal;  // as ModelDirectory::recipe_causal
   TokenizerRecipe tokenizer = TokenizerRecipe::kNone;
-  std::vector<std::string> warnings;  // what is ignored
+  bool pools_after_prompt = false;       // as CodeRecipe::pools_after_prompt
+  std::vector<std::string> unused_keys;  // of config.json, as CodeRecipe::unused_key
+  std::vector<std::string> warnings;     // what is ignored
 };
 
 // Reads what config.json and tokenizer_config.json say in "auto_map", and the types in

@@ -29,13 +29,28 @@ void visit_tokenizer_files(const ModelFolder& folder) {
   for (const char* name : kFilesBesideTokenizer) visit(name);
 }
 
+SentenceModule make_pooling(PoolingMode mode, int64_t hidden_size) {
+  SentenceModule pooling;
+  pooling.kind = SentenceModule::Kind::kPooling;
+  pooling.pooling = {mode};
+  pooling.in_features = hidden_size;
+  return pooling;
+}
+
+// Adds the modules of a recipe that says how a directory without modules.json is pooled.
+void use_modules_of_recipe(int64_t hidden_size, ModelDirectory& directory) {
+  SentenceModule pooling = make_pooling(PoolingMode::kMean, hidden_size);
+  pooling.include_prompt = false;
+  SentenceModule normalize;
+  normalize.kind = SentenceModule::Kind::kNormalize;
+  directory.modules = {std::move(pooling), std::move(normalize)};
+}
+
 // Adds the modules that sentence-transformers assumes for a directory without modules.json.
 void use_default_modules(const ModelFolder& root, const TransformerConfig& config,
                          ModelDirectory& directory) {
-  SentenceModule pooling;
-  pooling.kind = SentenceModule::Kind::kPooling;
-  pooling.pooling = {config.causal_lm ? PoolingMode::kLastToken : PoolingMode::kMean};
-  pooling.in_features = config.hidden_size;
+  SentenceModule pooling = make_pooling(
+      config.causal_lm ? PoolingMode::kLastToken : PoolingMode::kMean, config.hidden_size);
   directory.warnings.push_back(
       fmt::format("{} has no modules.json: encode assumes '{}' pooling without normalization, as "
                   "sentence-transformers does; set pooling and normalize if the model was trained "
@@ -131,6 +146,14 @@ ModelFolder transformer_folder(const ModelDirectory& directory) {
   return root.subfolder(directory.transformer_path.substr(directory.path.size() + 1));
 }
 
+// Returns the text of a config.json in which `keys` are null.
+std::string without_keys(const std::string& config, const std::vector<std::string>& keys) {
+  if (keys.empty()) return config;
+  Json json = parse_json(config, kConfigJson, kConfigFile, "model.config");
+  for (const std::string& key : keys) json[key] = nullptr;
+  return json.dump();
+}
+
 ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
   // Before anything else: the code of a directory explains what else is unusual in it.
   CodeRecipes code = find_custom_code(root, policy);
@@ -149,7 +172,10 @@ ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
     describe_static(folder, directory);
   } else {
     const TransformerConfig config = read_transformer_config(folder);
-    if (plain) use_default_modules(root, config, directory);
+    if (plain && code.pools_after_prompt)
+      use_modules_of_recipe(config.hidden_size, directory);
+    else if (plain)
+      use_default_modules(root, config, directory);
     SentenceBertConfig stated;
     if (!plain) stated = read_sentence_bert_config(folder, is_multi_vector);
     if (directory.late_interaction) {
@@ -161,6 +187,7 @@ ModelDirectory describe(const ModelFolder& root, CustomCodePolicy policy) {
     }
     directory.lower_case_first = stated.do_lower_case;
     describe_transformer(folder, config, stated.max_seq_length, directory);
+    directory.config_json = without_keys(directory.config_json, code.unused_keys);
   }
   directory.warnings.insert(directory.warnings.end(), code.warnings.begin(), code.warnings.end());
   directory.recipes = std::move(code.applied);

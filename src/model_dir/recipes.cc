@@ -19,6 +19,7 @@ constexpr std::string_view kFromEuroBert = "EuroBERT/EuroBERT-210m";
 constexpr std::string_view kFromNemotron = "nvidia/llama-nemotron-embed-1b-v2";
 constexpr std::string_view kFromCodeSage = "codesage/codesage-small";
 constexpr std::string_view kFromNvEmbed = "nvidia/NV-Embed-v2";
+constexpr std::string_view kFromGritLm = "GritLM/GritLM-7B";
 
 // Shortens a row whose recipe is the architecture of the model_type.
 constexpr CodeRecipe native(CodeRole role, std::string_view file, std::string_view class_name,
@@ -73,6 +74,17 @@ constexpr auto kRecipes = std::to_array<CodeRecipe>({
     from(kFromCodeSage, native(kModel, "modeling_codesage", "CodeSageModel", "codesage")),
     from(kFromNvEmbed, native(kConfig, "configuration_nvembed", "NVEmbedConfig", "nvembed")),
     from(kFromNvEmbed, native(kModel, "modeling_nvembed", "NVEmbedModel", "nvembed")),
+    // The code leaves the direction of the attention to its caller, and has a window only for
+    // causal attention. The recipe does what encode() of the authors' package gritlm does.
+    {.role = kModel,
+     .file = "modeling_gritlm7b",
+     .class_name = "MistralModel",
+     .model_type = "mistral",
+     .name = "gritlm",
+     .bidirectional = true,
+     .pools_after_prompt = true,
+     .unused_key = "sliding_window",
+     .source = kFromGritLm},
 });
 
 }  // namespace

@@ -23,6 +23,11 @@ struct CodeRecipe {
   std::string_view name = {};  // of the recipe: in the log, the manifest and the fingerprint
   // True: a token sees the whole text where config.json has no is_causal.
   bool bidirectional = false;
+  // True: without modules.json a vector is the mean of the tokens after the prompt, scaled to
+  // length 1.
+  bool pools_after_prompt = false;
+  // A key of config.json that the code does not use. It counts as null. "": none.
+  std::string_view unused_key = {};
   TokenizerRecipe tokenizer = TokenizerRecipe::kNone;
   std::string_view source = {};  // where the code is published
 };

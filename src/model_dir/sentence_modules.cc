@@ -37,7 +37,8 @@ constexpr auto kModuleClasses = std::to_array<ModuleClass>({
 // Reads the type strings of sentence-transformers 2 to 6: "<package>.<Class>" or
 // "<package>.<file>.<Class>". Before version 6 the file has the name of the class.
 std::optional<ModuleType> module_type(std::string_view type) {
-  if (type == "pylate.models.Dense.Dense") return ModuleType::kTokenDense;
+  if (type == "pylate.models.Dense.Dense" || type == "pylate.models.Dense")
+    return ModuleType::kTokenDense;
   static constexpr std::array<std::string_view, 4> kPackages = {
       "sentence_transformers.models.", "sentence_transformers.base.modules.",
       "sentence_transformers.sentence_transformer.modules.",

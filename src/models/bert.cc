@@ -368,6 +368,8 @@ std::unique_ptr<Model> load_mpnet(const ModelSource& source) {
   const EncoderConfig config(source.config);
   const ModuleLoader root = load_root(source, "mpnet.");
   const int64_t padding = padding_token_of(source.config);
+  // The positions of the reference count from token 1, whatever config.json says.
+  if (padding != 1) source.config.refuse("pad_token_id", "1", fmt::to_string(padding));
   Parts parts = {
       .embeddings = {root.scope("embeddings"),
                      config,

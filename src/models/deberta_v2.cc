@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
@@ -23,9 +27,11 @@ namespace {
 
 struct DebertaConfig {
   EncoderConfig encoder;
-  bool content_to_position;  // "c2p" in pos_att_type
-  bool position_to_content;  // "p2c"
-  bool share_att_key;        // positions use the projections of the content
+  bool relative;  // relative_attention; without it the scores are those of BERT
+  std::vector<std::string> position_terms;  // pos_att_type
+  bool content_to_position;                 // it has "c2p"
+  bool position_to_content;                 // it has "p2c"
+  bool share_att_key;                       // positions use the projections of the content
   bool position_biased_input;
   bool normalize_positions;
   bool fused_projections = false;  // the first version: in_proj, q_bias and v_bias
@@ -34,8 +40,10 @@ struct DebertaConfig {
 
   explicit DebertaConfig(const JsonFields& json)
       : encoder(json, {.type_vocab_size = 0, .layer_norm_eps = 1e-7}),  // DebertaV2Config's
-        content_to_position(has_attention(json, "c2p")),
-        position_to_content(has_attention(json, "p2c")),
+        relative(json.boolean_or("relative_attention", false)),
+        position_terms(read_position_terms(json)),
+        content_to_position(has_term("c2p")),
+        position_to_content(has_term("p2c")),
         share_att_key(json.boolean_or("share_att_key", false)),
         position_biased_input(json.boolean_or("position_biased_input", true)),
         normalize_positions(json.string_or("norm_rel_ebd", "none").find("layer_norm") !=
@@ -46,8 +54,6 @@ struct DebertaConfig {
     const int64_t buckets = json.integer_or("position_buckets", -1, -1, kMaxRelativePositions);
     span = buckets > 0 ? buckets : positions;
     max_distance = buckets > 0 ? positions : 0;
-    if (!json.boolean_or("relative_attention", false))
-      json.refuse("relative_attention", "true", "false");
     if (buckets == 1) json.refuse("position_buckets", "at least 2", "1");
     if (span < 1) json.refuse("max_position_embeddings", "at least 1", "0");
     const int64_t kernel = json.integer_or("conv_kernel_size", 0, 0, 1024);
@@ -60,14 +66,28 @@ struct DebertaConfig {
   }
 
   // pos_att_type is a list. In older files it is a string with the names separated by bars.
-  static bool has_attention(const JsonFields& json, std::string_view name) {
-    if (!json.has("pos_att_type")) return false;
+  static std::vector<std::string> read_position_terms(const JsonFields& json) {
+    std::vector<std::string> terms;
+    if (!json.has("pos_att_type")) return terms;
     try {
-      const Json& types = json.array("pos_att_type");
-      return std::find(types.begin(), types.end(), name) != types.end();
+      for (const Json& name : json.array("pos_att_type"))
+        terms.push_back(name.is_string() ? name.get<std::string>() : name.dump());
     } catch (const Error&) {
-      return json.string("pos_att_type").find(name) != std::string::npos;
+      std::istringstream names(json.string("pos_att_type"));
+      for (std::string name; std::getline(names, name, '|');) terms.push_back(name);
     }
+    return terms;
+  }
+
+  bool has_term(std::string_view name) const {
+    return std::find(position_terms.begin(), position_terms.end(), name) != position_terms.end();
+  }
+
+  // The number of products by which a score is scaled. The first version counts every entry of
+  // pos_att_type.
+  int64_t terms() const {
+    if (fused_projections) return 1 + static_cast<int64_t>(position_terms.size());
+    return 1 + (content_to_position ? 1 : 0) + (position_to_content ? 1 : 0);
   }
 
   Dim relative_rows() const { return {"2 x position_buckets", 2 * span}; }
@@ -76,9 +96,11 @@ struct DebertaConfig {
 // Disentangled attention (He et al. 2021). A score is
 //   (content x content + content x position + position x content) / sqrt(head_dim x terms),
 // and `terms` is the number of products in the sum. pos_att_type names the products with positions.
+// If relative_attention is false, the sum has the first product alone, but `terms` is the same.
 class DisentangledAttention {
  public:
-  // `positions` are the embeddings of the relative positions, [2 x span, hidden_size].
+  // `positions` are the embeddings of the relative positions, [2 x span, hidden_size]. They are
+  // undefined if relative_attention is false.
   DisentangledAttention(const ModuleLoader& self, Linear out, const DebertaConfig& config,
                         const at::Tensor& positions)
       : shape_(config.encoder.attention()),
@@ -88,6 +110,42 @@ class DisentangledAttention {
                                                     {"value_proj", shape_.key_value()}},
                                                    shape_.hidden(), {})),
         out_(std::move(out)) {
+    shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * config.terms()));
+    if (config.relative) project_positions(self, config, positions);
+  }
+
+  // Returns the heads and the residual x. context.relative has the columns. Their terms depend on
+  // the tokens, so this function computes them.
+  Attended attend(const LinearInput& x, const LayerContext& context) const {
+    const int64_t heads = shape_.num_attention_heads;
+    const at::Tensor product = qkv_(x);
+    const at::Tensor qkv = product.view({product.size(0), 3 * heads, shape_.head_dim});
+    const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
+                                  .key = qkv.narrow(1, heads, heads),
+                                  .value = qkv.narrow(1, 2 * heads, heads)};
+    if (context.relative == nullptr)
+      return {.heads = varlen_attention(input, context.batch, {.scale = shape_.scale}),
+              .residual = x.rows};
+    RelativePositions relative = *context.relative;
+    if (position_keys_.defined()) relative.of_query = products(input.query, position_keys_);
+    if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
+    return {.heads = varlen_attention(input, context.batch,
+                                      {.scale = shape_.scale, .relative = &relative}),
+            .residual = x.rows};
+  }
+  // residual + Wo heads.
+  ResidualSum add(const Attended& attended) const {
+    return out_.add(attended.heads, attended.residual);
+  }
+  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
+  LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
+    return layer_result(norm, std::move(x), qkv_, context);
+  }
+
+ private:
+  // Sets the vectors of the relative positions.
+  void project_positions(const ModuleLoader& self, const DebertaConfig& config,
+                         const at::Tensor& positions) {
     at::Tensor queries;
     at::Tensor keys;
     if (config.share_att_key) {
@@ -106,37 +164,8 @@ class DisentangledAttention {
     }
     if (config.content_to_position) position_keys_ = by_head(keys);
     if (config.position_to_content) position_queries_ = by_head(queries);
-    const int terms =
-        1 + (config.content_to_position ? 1 : 0) + (config.position_to_content ? 1 : 0);
-    shape_.scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim * terms));
   }
 
-  // Returns the heads and the residual x. context.relative has the columns. Their terms depend on
-  // the tokens, so this function computes them.
-  Attended attend(const LinearInput& x, const LayerContext& context) const {
-    const int64_t heads = shape_.num_attention_heads;
-    const at::Tensor product = qkv_(x);
-    const at::Tensor qkv = product.view({product.size(0), 3 * heads, shape_.head_dim});
-    const AttentionInput input = {.query = qkv.narrow(1, 0, heads),
-                                  .key = qkv.narrow(1, heads, heads),
-                                  .value = qkv.narrow(1, 2 * heads, heads)};
-    RelativePositions relative = *context.relative;
-    if (position_keys_.defined()) relative.of_query = products(input.query, position_keys_);
-    if (position_queries_.defined()) relative.of_key = products(input.key, position_queries_);
-    return {.heads = varlen_attention(input, context.batch,
-                                      {.scale = shape_.scale, .relative = &relative}),
-            .residual = x.rows};
-  }
-  // residual + Wo heads.
-  ResidualSum add(const Attended& attended) const {
-    return out_.add(attended.heads, attended.residual);
-  }
-  // Returns norm(x), the result of the layer that this attention belongs to: see layer_result().
-  LinearInput result(const Norm& norm, ResidualSum x, const LayerContext& context) const {
-    return layer_result(norm, std::move(x), qkv_, context);
-  }
-
- private:
   // in_proj has the query, the key and the value of the first head, then those of the second one,
   // and so on. Keys have no bias.
   Linear fused_projections(const ModuleLoader& self) const {
@@ -222,15 +251,17 @@ class DebertaV2 : public Model {
       : embeddings_(root.scope("embeddings"), config.encoder,
                     {.width = config.encoder.hidden(),
                      .positions = config.position_biased_input,
-                     .segments = config.encoder.type_vocab_size > 0}),
-        relative_(disentangled_positions(config.span, config.max_distance, source.max_positions,
-                                         source.device)) {
+                     .segments = config.encoder.type_vocab_size > 0}) {
     const ModuleLoader encoder = root.scope("encoder");
-    at::Tensor positions =
-        encoder.table("rel_embeddings", config.relative_rows(), config.encoder.hidden());
-    if (config.normalize_positions) {
-      positions = encoder.layer_norm("LayerNorm", config.encoder.hidden(),
-                                     config.encoder.layer_norm_eps)(positions);
+    at::Tensor positions;
+    if (config.relative) {
+      relative_ = disentangled_positions(config.span, config.max_distance, source.max_positions,
+                                         source.device);
+      positions = encoder.table("rel_embeddings", config.relative_rows(), config.encoder.hidden());
+      if (config.normalize_positions) {
+        positions = encoder.layer_norm("LayerNorm", config.encoder.hidden(),
+                                       config.encoder.layer_norm_eps)(positions);
+      }
     }
     layers_ = encoder.layers("layer.", config.encoder.num_hidden_layers, load_deberta_layer, config,
                              positions);
@@ -239,12 +270,13 @@ class DebertaV2 : public Model {
   // x = LayerNorm(words + segments + positions); x = layer(x), layer after layer.
   at::Tensor forward(const PackedInput& batch) const override {
     const LinearInput x = embeddings_(batch);
-    return run_layers(layers_, x, {.batch = batch, .relative = &relative_}).rows;
+    const RelativePositions* relative = relative_ ? &*relative_ : nullptr;
+    return run_layers(layers_, x, {.batch = batch, .relative = relative}).rows;
   }
 
  private:
   BertEmbeddings embeddings_;
-  RelativePositions relative_;  // the columns without terms
+  std::optional<RelativePositions> relative_;  // the columns without terms
   std::vector<DebertaLayer> layers_;
 };
 

@@ -18,6 +18,7 @@
 // References: modeling_llama.py, modeling_mistral.py, modeling_ministral.py,
 // modeling_ministral3.py, modeling_qwen2.py, modeling_qwen3.py and modeling_eurobert.py of Hugging
 // Face transformers; the modeling code that NVIDIA publishes with llama-embed-nemotron-8b.
+#include <algorithm>
 #include <optional>
 
 #include <ATen/ops/embedding.h>
@@ -140,7 +141,14 @@ Variant llama_variant(const DecoderConfig& config) {
 // use_sliding_window turns sliding_window on. It holds in the layers that layer_types names, or, if
 // config.json has no layer_types, in the layers from max_window_layers on.
 std::vector<AttentionWindow> qwen_windows(const JsonFields& json, const DecoderConfig& config) {
-  if (!json.boolean_or("use_sliding_window", false)) return config.every_layer(config.full());
+  if (!json.boolean_or("use_sliding_window", false)) {
+    const std::vector<bool> sliding =
+        sliding_layers(json, config.num_hidden_layers, [](int64_t) { return false; });
+    if (std::find(sliding.begin(), sliding.end(), true) != sliding.end())
+      json.refuse("layer_types", "full_attention alone, because use_sliding_window is false",
+                  "sliding_attention");
+    return config.every_layer(config.full());
+  }
   const AttentionWindow window =
       config.sliding(json.integer("sliding_window", 1, kMaxWindowTokens));
   // The default 28 is from Qwen2Config and Qwen3Config in transformers.

@@ -129,6 +129,14 @@ TEST(ModelShape, EveryReferenceModelHasOne) {
   }
 }
 
+TEST(ModelShape, DebertaIsRelativeIfItsConfigSaysSo) {
+  const auto shape = [](const char* name) {
+    return shape_of(open_model_directory(test_data(std::string("models/") + name)));
+  };
+  EXPECT_TRUE(shape("deberta").relative);
+  EXPECT_FALSE(shape("deberta_absolute").relative);
+}
+
 TEST(ModelShape, AConfigWithoutAModelTypeIsRefused) {
   EXPECT_THROW(shape_of_config("{}", "config.json"), Error);
 }

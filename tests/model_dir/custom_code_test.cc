@@ -84,6 +84,7 @@ TEST(Recipes, AreThoseOfThePublishedLayouts) {
                   "codesage"},
            Layout{"eurobert", "configuration_eurobert.EuroBertConfig",
                   "modeling_eurobert.EuroBertModel", "eurobert"},
+           Layout{"mistral", "", "GritLM/GritLM-7B--modeling_gritlm7b.MistralModel", "gritlm"},
        }) {
     const TinyModel model;
     write_code(model, layout.model_type, layout.config, layout.model);
@@ -142,6 +143,26 @@ TEST(Recipes, AttentionIsBidirectionalWhereTheConfigDoesNotSayIt) {
                                                stated)));
     EXPECT_EQ(effective_result(model.open(), {}).causal, std::nullopt) << stated;
   }
+}
+
+// gritlm/gritlm.py of the authors calls the model with is_causal=False, takes the mean of the
+// tokens after the instruction and normalizes it. scripts/modeling_mistral_gritlm.py has a window
+// for causal attention only.
+TEST(Recipes, GritLmIsPooledAsItsAuthorsDo) {
+  const TinyModel model;
+  model.write("config.json", config_of("mistral", R"("architectures": ["MistralForCausalLM"],
+      "sliding_window": 4096, "auto_map": {"AutoModel": "modeling_gritlm7b.MistralModel"})"));
+  model.remove("modules.json");
+  const ModelDirectory directory = model.open();
+  const EffectiveResult result = effective_result(directory, {});
+  EXPECT_EQ(result.causal, false);
+  EXPECT_THAT(result.pooling, ElementsAre(PoolingMode::kMean));
+  EXPECT_FALSE(result.include_prompt);
+  EXPECT_TRUE(result.normalize);
+  EXPECT_THAT(directory.config_json, HasSubstr(R"("sliding_window":null)"));
+  const ModelDirectory plain = open_model_directory(model.path(), kIgnore);
+  EXPECT_THAT(effective_result(plain, {}).pooling, ElementsAre(PoolingMode::kLastToken));
+  EXPECT_THAT(plain.config_json, HasSubstr("4096"));
 }
 
 // The fixtures of vLLM's tests/tokenizers_/test_hf.py have both forms of auto_map.

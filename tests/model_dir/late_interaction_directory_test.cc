@@ -55,6 +55,12 @@ class LateInteractionDirectory : public ::testing::Test {
   TinyModel model_;
 };
 
+// lightonai/colbertv2.0 has this type, which is the same class.
+TEST_F(LateInteractionDirectory, NamesItsDenseByThePackageToo) {
+  modules({kTransformer, R"({"path": "1_Dense", "type": "pylate.models.Dense"})"});
+  EXPECT_TRUE(model_.open().late_interaction.has_value());
+}
+
 TEST_F(LateInteractionDirectory, HasItsModulesAndSettings) {
   const ModelDirectory directory = model_.open();
   ASSERT_THAT(directory.modules, SizeIs(3));

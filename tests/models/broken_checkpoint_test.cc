@@ -78,6 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
         Defect{"RelativePositions", "bert",
                [](Json& c) { c["position_embedding_type"] = "relative_key"; }, "model.config",
                "absolute"},
+        Defect{"OtherPadding", "mpnet", [](Json& c) { c["pad_token_id"] = 2; }, "model.config",
+               "pad_token_id"},
         Defect{"UnknownArchitecture", "bert", [](Json& c) { c["model_type"] = "gpt_bigcode"; },
                "model.type", "qwen2"},
         Defect{"OtherArchitecture", "bert",
@@ -96,6 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
                  c["sliding_window"] = 0;
                },
                "model.config", "sliding_window"},
+        Defect{"WindowsThatAreOff", "qwen2_window",
+               [](Json& c) { c["use_sliding_window"] = false; }, "model.config", "layer_types"},
         Defect{"LayerTypes", "modernbert", [](Json& c) { c["layer_types"] = {"full_attention"}; },
                "model.config", "layer_types"},
         Defect{"OtherBuckets", "t5", [](Json& c) { c["relative_attention_num_buckets"] = 16; },

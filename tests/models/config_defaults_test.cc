@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Default{"bloom", "layer_norm_epsilon", 1e-5, 1e-2},
                       Default{"codesage", "activation_function", "gelu_new", "gelu"},
                       Default{"deberta_v2", "layer_norm_eps", 1e-7, 1e-12},
+                      Default{"deberta_absolute", "pos_att_type", Json::array(), {"c2p", "c2p"}},
                       Default{"eurobert", "rms_norm_eps", 1e-5, 1e-6},
                       Default{"gemma2", "attn_logit_softcapping", 50.0, 5.0},
                       Default{"gpt2", "activation_function", "gelu_new", "gelu"},

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
     Tiny, HuggingFace,
     ::testing::Values("bert", "roberta", "camembert", "xlm_roberta", "xlm_roberta_xl", "mpnet",
                       "distilbert", "albert", "electra", "ernie", "rembert", "longformer", "esm",
-                      "esm_learned_positions", "deberta", "deberta_v2",
+                      "esm_learned_positions", "deberta", "deberta_absolute", "deberta_v2",
                       "deberta_v2_own_projections", "nomic_bert", "modernbert", "eurobert",
                       "jina_embeddings_v3", "t5", "t5_gated", "mt5", "umt5", "llama",
                       "llama_bidirectional", "llama_rope_llama3", "llama_rope_linear",
