@@ -61,7 +61,7 @@ REFUSED = 78
 def longest_row(config_class, removed):
     """Longer than a window that is the default of a removed key, so that the window has an effect."""
     windows = [getattr(config_class(), key, None) for key in removed if "window" in key or key == "local_attention"]
-    return max([window + 8 for window in windows if type(window) is int and window < 8192], default=LONGEST)
+    return max([LONGEST, *(window + 8 for window in windows if type(window) is int and window < 8192)])
 
 
 def write_rows(folder, longest):

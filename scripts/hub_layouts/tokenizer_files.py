@@ -7,6 +7,7 @@ it from them. Special tokens have the ids of the real vocabulary where these are
 import io
 import json
 import pathlib
+import string
 
 import sentencepiece
 import tokenizers
@@ -39,7 +40,7 @@ def training_text():
     lines = []
     for name in ("architecture.md", "models.md", "reliability.md", "tutorial.md"):
         lines += (ROOT / "docs" / name).read_text().splitlines()
-    return lines + 20 * ["Быстрая лиса прыгает через собаку.", "el niño comió piñas y café", "Die Straße ist schön und größer.",
+    return lines + 20 * [" ".join(string.punctuation), "Быстрая лиса прыгает через собаку.", "el niño comió piñas y café", "Die Straße ist schön und größer.",
                          "日本語の文章です。今日は天気がいいです。", "机器学习模型的句子向量", "مرحبا بالعالم كيف حالك", "한국어 문장을 벡터로"]
 
 

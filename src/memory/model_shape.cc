@@ -38,8 +38,10 @@ bool is_gated(const ModelShape& shape, const JsonFields& fields) {
       "llama_bidirec", "ministral", "mistral", "ministral3",  "modernbert", "mt5",       "new",
       "nvembed",       "olmo",      "olmo2",   "qwen2",       "qwen3",      "qwen3_moe", "umt5"};
   if (contains(kGated, shape.model_type)) return true;
-  if (shape.model_type == "t5")
-    return fields.string_or("feed_forward_proj", "relu").starts_with("gated");
+  if (shape.model_type == "t5") {
+    return fields.boolean_or("is_gated_act",
+                             fields.string_or("feed_forward_proj", "relu").starts_with("gated"));
+  }
   if (shape.model_type == "nomic_bert") return !fields.has("num_experts");
   return fields.string_or("feed_forward_type", "").ends_with("glu");
 }

@@ -42,13 +42,16 @@ struct T5Config {
     // The defaults of T5Config, and of MT5Config and UMT5Config, in transformers.
     const char* usual = json.string("model_type") == "t5" ? "relu" : "gated-gelu";
     const std::string form = json.string_or("feed_forward_proj", usual);
-    gated = form.starts_with("gated-");
-    const Json name = {{"feed_forward_proj", gated ? form.substr(6) : form}};
+    const bool prefixed = form.starts_with("gated-");
+    const Json name = {{"feed_forward_proj", prefixed ? form.substr(6) : form}};
     // In T5 "gated-gelu" means the tanh approximation.
     activation = form == "gated-gelu"
                      ? Activation::kGeluTanh
                      : parse_activation(JsonFields(name, "config.json", "model.config"),
                                         "feed_forward_proj");
+    // transformers saves what it has derived from feed_forward_proj. A file's own value wins.
+    gated = json.boolean_or("is_gated_act", prefixed);
+    activation = parse_activation_or(json, "dense_act_fn", activation);
   }
 
   // T5 does not scale the scores.

@@ -66,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Default{"olmo2", "rms_norm_eps", 1e-5, 1e-2},
                       Default{"phi", "hidden_act", "gelu_new", "gelu"},
                       Default{"qwen3_moe", "norm_topk_prob", false, true},
+                      Default{"t5_gated", "dense_act_fn", "gelu_new", "silu"},
                       Default{"xlm_roberta_xl", "layer_norm_eps", 1e-5, 1e-12}),
     [](const auto& row) { return row.param.model; });
 
