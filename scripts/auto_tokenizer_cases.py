@@ -113,8 +113,8 @@ def state_added(random, files, tokenizer):
     elif kind == "file":
         files["added_tokens.json"] = {content: first + index for index, content in enumerate(new)}
     if maybe(random, 0.25):
-        config["additional_special_tokens"] = random.sample(NEW_TOKENS + [t["content"] for t in tokenizer["added_tokens"]],
-                                                            random.randint(0, 2))
+        known = NEW_TOKENS + [token["content"] for token in tokenizer["added_tokens"]]
+        config["additional_special_tokens"] = None if maybe(random, 0.15) else random.sample(known, random.randint(0, 2))
     if maybe(random, 0.12):
         forms = [{}, {"image_token": "<img>"}, {"b_token": "<b>", "a_token": "<a>"}, ["<x>"], []]
         config["extra_special_tokens"] = random.choice(forms)
@@ -181,7 +181,9 @@ def bert(random):
     name, model_type = random.choice([("BertTokenizer", "bert"), ("BertTokenizer", "bert"), ("DistilBertTokenizer", "distilbert"),
                                       ("ElectraTokenizer", "electra"), ("MobileBertTokenizer", "mobilebert"),
                                       ("ConvBertTokenizer", "convbert"), ("SqueezeBertTokenizer", "squeezebert"),
-                                      ("LayoutLMTokenizer", "layoutlm"), ("FunnelTokenizer", "funnel")])
+                                      ("LayoutLMTokenizer", "layoutlm"), ("FunnelTokenizer", "funnel"),
+                                      ("DPRContextEncoderTokenizer", None), ("DPRQuestionEncoderTokenizer", "dpr"),
+                                      ("LxmertTokenizer", "lxmert")])
     state_class(random, files, name, model_type)
     return finish(random, name, data, tokenizer, files, BERT_NAMED)
 
@@ -202,7 +204,7 @@ def byte_level(random):
     """Classes on GPT-2's bytes: add_prefix_space."""
     name, model_type, data = random.choice([
         ("RobertaTokenizer", "roberta", "roberta"), ("LongformerTokenizer", "longformer", "roberta"), ("BartTokenizer", "bart", "roberta"),
-        ("GPT2Tokenizer", "gpt2", "gpt2"), ("CodeGenTokenizer", "codegen", "gpt2"), ("DebertaTokenizer", "deberta", "roberta"),
+        ("LEDTokenizer", "led", "roberta"), ("GPT2Tokenizer", "gpt2", "gpt2"), ("CodeGenTokenizer", "codegen", "gpt2"), ("DebertaTokenizer", "deberta", "roberta"),
         ("BloomTokenizer", "bloom", "gpt2"), ("Qwen2Tokenizer", "qwen2", "qwen2"), ("Qwen2Tokenizer", "qwen3", "qwen2")])
     tokenizer, files = base(data), {"tokenizer_config.json": {}}
     if tokenizer["pre_tokenizer"]["type"] == "ByteLevel":
@@ -220,10 +222,10 @@ def unigram(random):
     """Classes with a Unigram model, which take tokenizer.json as it is."""
     name, model_type = random.choice([("XLMRobertaTokenizer", "xlm-roberta"), ("CamembertTokenizer", "camembert"),
                                       ("AlbertTokenizer", "albert"), ("DebertaV2Tokenizer", "deberta-v2"), ("RemBertTokenizer", "rembert"),
-                                      ("BigBirdTokenizer", "big_bird"), ("T5Tokenizer", "t5"), ("T5Tokenizer", "mt5")])
+                                      ("BigBirdTokenizer", "big_bird"), ("XLNetTokenizer", "xlnet"), ("T5Tokenizer", "t5"), ("MT5Tokenizer", "mt5")])
     tokenizer, files = base("unigram"), {"tokenizer_config.json": {}}
     config = files["tokenizer_config.json"]
-    if name == "T5Tokenizer":
+    if name in ("T5Tokenizer", "MT5Tokenizer"):
         if maybe(random, 0.5):
             config["extra_ids"] = random.choice([0, 2, 100])
         if maybe(random, 0.1):
@@ -232,6 +234,59 @@ def unigram(random):
         config["do_lower_case"] = maybe(random, 0.5)
     state_class(random, files, name, model_type)
     return finish(random, name, "unigram", tokenizer, files, ROBERTA_NAMED if maybe(random, 0.8) else {**ROBERTA_NAMED, **BERT_NAMED})
+
+
+def with_languages(random):
+    """Classes that put the code of a language beside a text."""
+    name, model_type = random.choice([("MBartTokenizer", "mbart"), ("MBart50Tokenizer", None), ("NllbTokenizer", "nllb-moe")])
+    tokenizer, files = base("unigram"), {"tokenizer_config.json": {}}
+    config = files["tokenizer_config.json"]
+    codes = ["en_XX", "de_DE", "fr_XX"] if name != "NllbTokenizer" else ["eng_Latn", "deu_Latn", "fra_Latn"]
+    first = free_id(tokenizer)
+    for index, code in enumerate(codes[:random.randint(0, 3)]):
+        tokenizer["added_tokens"].append({"id": first + index, "normalized": False, **flags(random, code, True)})
+    if maybe(random, 0.5):
+        config["src_lang"] = random.choice(codes + [None])
+    if maybe(random, 0.2):
+        config["legacy_behaviour"] = maybe(random, 0.5)
+    state_class(random, files, name, model_type)
+    case = finish(random, name, "unigram", tokenizer, files, ROBERTA_NAMED)
+    if name == "NllbTokenizer" and "tokenizer_config.json" in files and maybe(random, 0.9):
+        config["additional_special_tokens"] = (config.get("additional_special_tokens") or []) + codes
+    return case
+
+
+def with_word_ends(random):
+    """Classes whose BPE model marks the end of a word."""
+    name, model_type = random.choice([("CLIPTokenizer", "clip"), ("HerbertTokenizer", None)])
+    tokenizer, files = base("roberta"), {"tokenizer_config.json": {}}
+    vocab = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|startoftext|>", "<|endoftext|>"]
+    vocab += [letter + end for letter in "abcdefghijklmnopqrstuvwxyzABCHINPRSTZ.,=;1" for end in ("", "</w>")]
+    merges = [("t", "h"), ("th", "e</w>"), ("h", "e"), ("l", "l"), ("he", "ll"), ("hell", "o</w>"), ("i", "s</w>"), ("o", "r"), ("P", "A"),
+              ("w", "or"), ("l", "d</w>"), ("wor", "ld</w>"), ("t", "e"), ("s", "t</w>")]
+    vocab += [left + right for left, right in merges]
+    tokenizer["model"] = {"type": "BPE", "dropout": None, "unk_token": "<unk>" if name[0] == "H" else "<|endoftext|>",
+                          "continuing_subword_prefix": "", "end_of_word_suffix": "</w>", "fuse_unk": False, "byte_fallback": False,
+                          "vocab": {token: index for index, token in enumerate(vocab)}, "merges": [" ".join(pair) for pair in merges]}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    if name == "CLIPTokenizer":
+        split = {"type": "Split", "pattern": {"Regex": r"'s|'t|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"}, "behavior": "Removed", "invert": True}
+        tokenizer["normalizer"] = {"type": "Sequence", "normalizers": [
+            {"type": "NFC"}, {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}, {"type": "Lowercase"}]}
+        tokenizer["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, byte_level]} if maybe(random, 0.95) else byte_level
+        named = {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+    else:
+        tokenizer["normalizer"] = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": False,
+                                   "lowercase": False}
+        tokenizer["pre_tokenizer"] = {"type": "BertPreTokenizer"}
+        named = {key: content for key, content in ROBERTA_NAMED.items() if key not in ("bos_token", "eos_token")}
+    first, last = named.get("bos_token", "<s>"), named.get("eos_token", "</s>")
+    tokenizer["added_tokens"] = [{"id": vocab.index(token), "normalized": False, **flags(random, token, True)} for token in dict.fromkeys(named.values())]
+    tokenizer["post_processor"] = {"type": "RobertaProcessing", "sep": [last, vocab.index(last)], "cls": [first, vocab.index(first)],
+                                   "trim_offsets": True, "add_prefix_space": False}
+    state_class(random, files, name, model_type)
+    case = finish(random, name, "roberta", tokenizer, files, named)
+    return dataclasses.replace(case, base="")  # its model is not the one of the base
 
 
 def bos_eos(random):
@@ -276,4 +331,5 @@ def plain(random):
     return finish(random, name, data, tokenizer, files, named)
 
 
-FAMILIES = {"bert": bert, "mpnet": mpnet, "byte_level": byte_level, "unigram": unigram, "bos_eos": bos_eos, "plain": plain}
+FAMILIES = {"bert": bert, "mpnet": mpnet, "byte_level": byte_level, "unigram": unigram, "bos_eos": bos_eos, "plain": plain,
+            "with_languages": with_languages, "with_word_ends": with_word_ends}

@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -95,7 +96,7 @@ def in_form_of_4(files):
         if extra:
             config["additional_special_tokens"] = (config.get("additional_special_tokens") or []) + extra
     keys = ("add_bos_token", "add_eos_token")
-    if "backend" in config and takes_bos_eos(files) and not any(key in config for key in keys):
+    if "backend" in config and "tokenizer.json" in files and takes_bos_eos(files) and not any(key in config for key in keys):
         single = (files["tokenizer.json"]["post_processor"] or {}).get("single", [{"Sequence": {}}])
         text = next(index for index, piece in enumerate(single) if "Sequence" in piece)
         config.update(zip(keys, (text > 0, text < len(single) - 1)))
@@ -137,22 +138,24 @@ BAD = ("crash", "DIFFERENT", "equal to none")
 
 
 def recorded(case, texts, length, ids):
-    """Of tokenizer.json the record has all but the model, which is the one of the base."""
+    """Of tokenizer.json the record has all but the model, if that is the one of the base."""
     files = dict(case.files)
-    files["tokenizer.json"] = {key: value for key, value in files["tokenizer.json"].items() if key != "model"}
+    files["tokenizer.json"] = {key: value for key, value in files["tokenizer.json"].items() if key != "model" or not case.base}
     return {"class": case.family, "base": case.base, "renames": case.renames, "files": files, "texts": texts, "length": length,
             "ids": ids}
 
 
 def check(arguments):
-    from auto_tokenizer_cases import FAMILIES
+    import auto_tokenizer_cases
+    import auto_tokenizer_older_cases
+    families = {**auto_tokenizer_cases.FAMILIES, **auto_tokenizer_older_cases.FAMILIES}
     references = {4: Reference(arguments.python4), 5: Reference(arguments.python5)}
     counts = collections.defaultdict(collections.Counter)
     records, refusals = [], collections.Counter()
     source = random.Random(arguments.seed)
     for number in range(arguments.count):
-        name = (arguments.family or list(FAMILIES))[number % len(arguments.family or FAMILIES)]
-        case = FAMILIES[name](source)
+        name = (arguments.family or list(families))[number % len(arguments.family or families)]
+        case = families[name](source)
         texts, length = case.texts(source, arguments.rows), source.randint(3, 12)
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as folder4:
             write_files(folder, case.files)
@@ -166,10 +169,10 @@ def check(arguments):
         counts[case.family][verdict] += 1
         counts[case.family]["4 and 5 differ"] += found[4].get("ids") != found[5].get("ids")
         if verdict == "refused":
-            refusals[ours["error"].split("\n")[0][:110]] += 1
+            refusals[refusal_reason(ours["error"])] += 1
         if verdict in BAD or (verdict == "accepted alone" and arguments.verbose):
             report(arguments, number, case, texts, found, ours, verdict)
-        if case.base and verdict in ("equal", "refused", "refused by both"):
+        if "tokenizer.json" in case.files and verdict in ("equal", "refused", "refused by both"):
             records.append(recorded(case, texts, length, found[followed]["ids"] if verdict == "equal" else None))
     for reference in references.values():
         reference.close()
@@ -177,6 +180,11 @@ def check(arguments):
         arguments.record.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
     print_table(counts, refusals)
     return any(counter[verdict] for counter in counts.values() for verdict in BAD)
+
+
+def refusal_reason(message):
+    """Returns the code and the first words of a refusal; names in it become '..'."""
+    return re.sub(r"'[^' ]+'", "'..'", message.split("\n")[0].removeprefix("error"))[:150]
 
 
 def report(arguments, number, case, texts, found, ours, verdict):
@@ -204,7 +212,7 @@ def print_table(counts, refusals):
     for family, counter in sorted(counts.items()):
         print(f"| {family} | {' | '.join(str(counter[verdict]) for verdict in verdicts)} |")
     print()
-    for message, count in refusals.most_common(20):
+    for message, count in refusals.most_common():
         print(f"refused {count} times although the followed version loads it: {message}")
 
 

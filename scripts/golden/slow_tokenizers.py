@@ -39,7 +39,7 @@ def model(heads, kind=1, byte_fallback=False, unk_id=0):
     pieces = list(heads)
     if byte_fallback:
         pieces += [(f"<0x{byte:02X}>", BYTE) for byte in range(256)]
-    words = sorted(set(WORDS), key=len) if kind == 2 else WORDS
+    words = sorted(WORDS, key=len) if kind == 2 else WORDS
     for piece, type_ in pieces + [(piece, NORMAL) for piece in words + LETTERS if (piece, USER) not in heads]:
         score = 0.0 if type_ != NORMAL else -0.25 * len(proto.pieces) - (0 if len(piece) > 1 else 20)
         proto.pieces.add(piece=piece, type=type_, score=score)

@@ -192,9 +192,10 @@ std::optional<KnownPrompts> find_prompt_family(const ModelDirectory& directory) 
   for (const auto& [name, place] : names) {
     if (name.empty()) continue;
     for (const PromptFamily& family : kFamilies) {
-      const auto found = std::ranges::find_if(family.repositories, [&](std::string_view known) {
-        return names_repository(name, known);
-      });
+      const auto names_it = [&repository = name](std::string_view known) {
+        return names_repository(repository, known);
+      };
+      const auto found = std::ranges::find_if(family.repositories, names_it);
       if (found != family.repositories.end())
         return KnownPrompts{.family = &family, .repository = *found, .place = place};
     }

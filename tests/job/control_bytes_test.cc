@@ -103,7 +103,9 @@ std::vector<Harmful> harmful_tokenizer() {
                  R"("pattern":{"Regex":"(?:[a-z]+ ?)+)" +
                  kEscaped + R"("}})")},
       {"TokenizerAdded", path,
-       tokenizer(R"("added_tokens":[{"id":9,"content":)" + text + R"(,"special":true}])")},
+       tokenizer(R"("added_tokens":[{"id":9,"content":)" + text +
+                 R"(,"special":true,"normalized":false,"single_word":false,)"
+                 R"("lstrip":false,"rstrip":false}])")},
       {"TokenizerPost", path,
        tokenizer(
            R"("post_processor":{"type":"TemplateProcessing","pair":[],"special_tokens":{},"single":[{"SpecialToken":{"id":)" +

@@ -27,13 +27,14 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text;
 }
 
-// Returns the tokenizer.json of a record: the model of the base, and all other parts of the record.
+// Returns the tokenizer.json of a record. If the record has no model, it is the one of the base.
 std::string tokenizer_json_of(const Json& record) {
+  Json tokenizer = record["files"]["tokenizer.json"];
+  if (tokenizer.contains("model")) return tokenizer.dump();
   std::string text = testing::read_bytes(
       testing::tokenizer_data(record["base"].get<std::string>()) + "/tokenizer.json");
   for (const auto& [old, other] : record["renames"].items())
     text = replaced(std::move(text), old, other.get<std::string>());
-  Json tokenizer = record["files"]["tokenizer.json"];
   tokenizer["model"] = Json::parse(text)["model"];
   return tokenizer.dump();
 }
@@ -177,12 +178,55 @@ TEST(AutoTokenizerTest, ThePaddingOfTokenizerJsonNamesASpecialToken) {
 }
 
 TEST(AutoTokenizerTest, AClassThatDoesNotReadTokenizerJsonIsRefused) {
-  for (const char* name : {"PhobertTokenizer", "BertJapaneseTokenizer", "CLIPTokenizerFast"}) {
+  for (const char* name : {"PhobertTokenizer", "BertJapaneseTokenizer", "WhisperTokenizerFast"}) {
     TokenizerFiles files;
     const ErrorDetail error = files.config({{"tokenizer_class", name}}).error();
     EXPECT_EQ(error.code, "tokenizer.unsupported") << name;
     EXPECT_NE(error.found.find(name), std::string::npos);
   }
+}
+
+TEST(AutoTokenizerTest, TheClassesWithLanguagesPutOneBesideAText) {
+  TokenizerFiles files;
+  files.part("added_tokens", {{{"id", 5},
+                               {"content", "de_DE"},
+                               {"single_word", false},
+                               {"lstrip", false},
+                               {"rstrip", false},
+                               {"normalized", false},
+                               {"special", true}}});
+  // MBart adds its other languages before the stated tokens, MBart50 after them.
+  files.config({{"tokenizer_class", "MBartTokenizer"}, {"src_lang", "de_DE"}});
+  EXPECT_EQ(files.ids("a ar_AR"), (Ids{3, 8, 2, 5}));  // 6 is <pad>, and 7 is <mask>
+  files.config({{"tokenizer_class", "MBart50TokenizerFast"},
+                {"src_lang", "de_DE"},
+                {"additional_special_tokens", {"<x>"}}});
+  EXPECT_EQ(files.ids("a<x>"), (Ids{5, 3, 8, 2}));
+  files.config({{"tokenizer_class", "MBartTokenizer"}, {"src_lang", "xx"}});
+  EXPECT_EQ(files.error().code, "tokenizer.format");
+  Json nllb = {{"tokenizer_class", "NllbTokenizer"}, {"src_lang", "de_DE"}};
+  EXPECT_EQ(files.config(nllb).error().code, "tokenizer.unsupported");
+  nllb["additional_special_tokens"] = {"de_DE"};
+  EXPECT_EQ(files.config(nllb).ids("a"), (Ids{5, 3, 2}));
+  nllb["legacy_behaviour"] = true;
+  EXPECT_EQ(files.config(nllb).ids("a"), (Ids{3, 2, 5}));
+}
+
+TEST(AutoTokenizerTest, AnEmptyListKeepsTheTokensOfTheClassAway) {
+  Json config = {{"tokenizer_class", "CamembertTokenizer"}};
+  EXPECT_NE(TokenizerFiles().config(config).ids("<unk>NOTUSED"), (Ids{0}));
+  config["additional_special_tokens"] = nullptr;
+  EXPECT_EQ(TokenizerFiles().config(config).ids("<unk>NOTUSED"), (Ids{0, 0}));
+}
+
+TEST(AutoTokenizerTest, ClipNeedsASequenceOfPreTokenizers) {
+  TokenizerFiles files;
+  const ErrorDetail error = files.config({{"tokenizer_class", "CLIPTokenizerFast"}}).error();
+  EXPECT_EQ(error.code, "tokenizer.unsupported");
+  EXPECT_NE(error.found.find("WhitespaceSplit"), std::string::npos);
+  files.part("pre_tokenizer",
+             {{"type", "Sequence"}, {"pretokenizers", {{{"type", "WhitespaceSplit"}}}}});
+  EXPECT_EQ(files.ids("a b"), (Ids{3, 4}));
 }
 
 TEST(AutoTokenizerTest, TypeIdsAreThoseOfThePostProcessorIfTheClassHandsThemOver) {

@@ -11,11 +11,11 @@
 
 #include "base/json.h"
 #include "base/units.h"
+#include "tokenizer/load/amend_template.h"
 #include "tokenizer/load/amend_tokens.h"
 #include "tokenizer/load/class_rules.h"
 #include "tokenizer/load/component.h"
 #include "tokenizer/load/load_added_tokens.h"
-#include "tokenizer/load/load_post_processor.h"
 #include "tokenizer/load/special_token_files.h"
 #include "tokenizer/load/tokenizer_class.h"
 #include "tokenizer/refusal.h"
@@ -25,7 +25,6 @@ namespace {
 
 constexpr const char* kNormalizer = "normalizer";
 constexpr const char* kPreTokenizer = "pre_tokenizer";
-constexpr const char* kPostProcessor = "post_processor";
 constexpr const char* kPrefixSpace = "add_prefix_space";
 constexpr const char* kMetaspace = "\xE2\x96\x81";
 
@@ -181,114 +180,6 @@ class Amendment {
   TokenizerDocument& document_;
 };
 
-// The special tokens that a class puts around a text, by add_bos_token and add_eos_token.
-class BosEosTemplate {
- public:
-  BosEosTemplate(const JsonFields& fields, const Json& config, TemplateRule rule)
-      : is_stated_(config.contains("add_eos_token") ||
-                   (rule != TemplateRule::kEos && config.contains("add_bos_token"))),
-        bos_(rule != TemplateRule::kEos &&
-             value(fields, config, "add_bos_token", rule == TemplateRule::kBosEos)),
-        eos_(value(fields, config, "add_eos_token", false)) {}
-
-  bool is_stated() const { return is_stated_; }
-
-  // Returns the ids before or after a text. Throws Error kConfig if the tokenizer has no such
-  // token.
-  struct Side {
-    std::string token;
-    int32_t id;
-  };
-  std::optional<Side> before(const std::map<std::string, std::string>& named,
-                             const TokenizerDocument& document) const {
-    return bos_ ? side("bos_token", named, document) : std::nullopt;
-  }
-  std::optional<Side> after(const std::map<std::string, std::string>& named,
-                            const TokenizerDocument& document) const {
-    return eos_ ? side("eos_token", named, document) : std::nullopt;
-  }
-
- private:
-  // null counts as false, as in transformers.
-  static bool value(const JsonFields& fields, const Json& config, const char* key, bool fallback) {
-    return config.contains(key) ? fields.boolean_or(key, false) : fallback;
-  }
-
-  static std::optional<Side> side(const char* key, const std::map<std::string, std::string>& named,
-                                  const TokenizerDocument& document) {
-    const auto token = named.find(key);
-    if (token == named.end()) {
-      refuse_format(fmt::format("add_{} is true, but the tokenizer has no {}", key, key),
-                    document.where, fmt::format("a {}", key), "none");
-    }
-    return Side{token->second, id_of(token->second, document)};
-  }
-
-  static int32_t id_of(const std::string& content, const TokenizerDocument& document) {
-    if (const Json* added = document.part("added_tokens")) {
-      for (const Json& token : *added) {
-        if (token.at("content") == content) return token.at("id").get<int32_t>();
-      }
-    }
-    return document.model.vocabulary.find(content);
-  }
-
-  bool is_stated_;
-  bool bos_;
-  bool eos_;
-};
-
-std::string shown(const std::vector<int32_t>& before, const std::vector<int32_t>& after) {
-  return fmt::format("ids [{}] before a text, [{}] after it", fmt::join(before, ", "),
-                     fmt::join(after, ", "));
-}
-
-Json template_processing(const std::optional<BosEosTemplate::Side>& before,
-                         const std::optional<BosEosTemplate::Side>& after) {
-  Json single = Json::array();
-  Json special = Json::object();
-  const auto add = [&](const std::optional<BosEosTemplate::Side>& side) {
-    if (!side) return;
-    single.push_back({{"SpecialToken", {{"id", side->token}, {"type_id", 0}}}});
-    special[side->token] = {{"id", side->token}, {"ids", {side->id}}, {"tokens", {side->token}}};
-  };
-  add(before);
-  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-  add(after);
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", Json::array()},
-          {"special_tokens", special}};
-}
-
-// Whether transformers 5 wrote tokenizer_config.json.
-bool saved_by_transformers_5(const Json& config) { return config.contains("backend"); }
-
-void amend_template(const BosEosTemplate& rule, const std::map<std::string, std::string>& named,
-                    bool keeps_file, TokenizerDocument& document) {
-  const auto before = rule.before(named, document);
-  const auto after = rule.after(named, document);
-  if (!rule.is_stated()) {
-    if (keeps_file) return;
-    SpecialTokens file;
-    if (const Json* part = document.part(kPostProcessor))
-      file = load_post_processor({*part, document.where + ": post_processor"});
-    std::vector<int32_t> class_before;
-    std::vector<int32_t> class_after;
-    if (before) class_before.push_back(before->id);
-    if (after) class_after.push_back(after->id);
-    if (file.prefix == class_before && file.suffix == class_after) return;
-    refuse_contradiction(
-        {.what = "tokenizer.json and the class of the tokenizer add different special tokens",
-         .where = document.where,
-         .expected = shown(class_before, class_after) + " (the default of the class)",
-         .found = shown(file.prefix, file.suffix) + " (the post-processor of tokenizer.json)",
-         .hint = "state add_bos_token and add_eos_token in tokenizer_config.json, or set "
-                 "special_tokens: as_in_tokenizer_json"});
-  }
-  document.parts[kPostProcessor] = template_processing(before, after);
-}
-
 TemplateRule template_rule(const TokenizerRules& rules, const ClassRules& own) {
   if (rules.special_tokens == SpecialTokensRule::kAsInTokenizerJson) return TemplateRule::kFile;
   return rules.recipe == TokenizerRecipe::kAppendEos ? TemplateRule::kEos : own.special;
@@ -307,6 +198,27 @@ void require_known_class(const ChosenClass& chosen, const ClassRules& rules,
                       : ", which changes the ids of tokenizer.json in a way of its own"),
        .hint = "state tokenizer_class PreTrainedTokenizerFast in tokenizer_config.json if "
                "tokenizer.json alone gives the ids of the training"});
+}
+
+// Refuses what transformers does not load, and a list of tokens that only transformers has.
+void require_parts(const ChosenClass& chosen, const ClassRules& rules, const StatedTokens& stated,
+                   const TokenizerDocument& document) {
+  if (rules.needs_additional && (!stated.additional || stated.additional->empty())) {
+    refuse_unsupported(
+        fmt::format("tokenizer class {} has no list of its languages", quoted_token(chosen.name)),
+        document.where,
+        {.expected = "additional_special_tokens in tokenizer_config.json",
+         .found = "none",
+         .hint = "save the tokenizer with save_pretrained() of transformers, which writes them"});
+  }
+  const Json* part = document.part(kPreTokenizer);
+  if (rules.needs_sequence &&
+      (part == nullptr || !part->is_object() || part->value("type", "") != "Sequence")) {
+    refuse_unsupported(
+        fmt::format("tokenizer class {} needs another pre-tokenizer", quoted_token(chosen.name)),
+        document.where,
+        {.expected = "a Sequence", .found = part == nullptr ? "none" : preview(part->dump())});
+  }
 }
 
 // A class without a parameter for the padding token takes the one of tokenizer.json's padding.
@@ -364,6 +276,7 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
   const std::vector<AddedToken> own =
       read_added_tokens(document.part("added_tokens"), document.where);
   StatedTokens stated = read_stated_tokens(source, config, own, rules.as_version_5);
+  require_parts(chosen, rules, stated, document);
   if (takes_padding_token(chosen.value, rules)) add_padding_token(document, stated);
   const int64_t extra_ids =
       rules.extra_ids ? fields.integer_or("extra_ids", 100, 0, kMaxTokens) : 0;
@@ -372,11 +285,8 @@ BuildOptions amend_document(const TokenizerSource& source, TokenizerDocument& do
   Amendment amendment(source, config, rules, document);
   amendment.amend_prefix_space();
   std::optional<Json> old_normalizer = amendment.amend_normalizer();
-  const TemplateRule rule = template_rule(source.rules, rules);
-  if (rule != TemplateRule::kFile) {
-    amend_template(BosEosTemplate(fields, config, rule), named, saved_by_transformers_5(config),
-                   document);
-  }
+  amend_template({.config = config, .rule = template_rule(source.rules, rules), .named = named},
+                 fields, document);
   BuildOptions options = build_options(fields, config, rules);
   options.added_token_normalizer = std::move(old_normalizer);
   return options;

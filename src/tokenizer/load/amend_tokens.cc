@@ -73,11 +73,11 @@ class SpecialTokenList {
     const int64_t extra_ids = rules.extra_ids;
     std::vector<StatedToken> tokens = rules.stated.additional.value_or(std::vector<StatedToken>());
     if (!own.extra_ids) {
-      // CodeLlama adds its tokens to the stated ones, Camembert has its own instead of none.
-      const bool adds = own.special == TemplateRule::kBosEos || !rules.stated.additional;
-      for (const std::string& content : own.additional) {
-        if (adds) tokens.push_back(text_token(content));
-      }
+      if (own.own_tokens == OwnTokens::kIfNoneStated && rules.stated.additional) return tokens;
+      std::vector<StatedToken> of_class;
+      for (const std::string& content : own.additional) of_class.push_back(text_token(content));
+      const auto place = own.own_tokens == OwnTokens::kBeforeStated ? tokens.begin() : tokens.end();
+      tokens.insert(place, of_class.begin(), of_class.end());
       return tokens;
     }
     const int64_t found = std::ranges::count_if(tokens, [](const StatedToken& token) {

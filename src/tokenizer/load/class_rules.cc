@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "tokenizer/load/slow_class_rules.h"
+
 namespace encode {
 namespace {
 
@@ -88,6 +90,7 @@ ClassRules code_llama_rules() {
   return {.tokens = three("<s>", "</s>", "<unk>"),
           .additional = {"\xE2\x96\x81<PRE>", "\xE2\x96\x81<MID>", "\xE2\x96\x81<SUF>",
                          "\xE2\x96\x81<EOT>"},
+          .own_tokens = OwnTokens::kAfterStated,
           .special = TemplateRule::kBosEos};
 }
 
@@ -120,6 +123,60 @@ ClassRules qwen2_rules() {
                      {"unk_token", "<|endoftext|>"},
                      {"pad_token", "<|endoftext|>"}},
           .form = TokenForm::kAllPlain};
+}
+
+std::vector<std::string> languages(TailPieces which) {
+  const auto codes = languages_of(which);
+  return {codes.begin(), codes.end()};
+}
+
+ClassRules mbart_rules() {
+  return {.tokens = roberta_tokens(),
+          .form = TokenForm::kMask,
+          .additional = languages(TailPieces::kLanguages),
+          .own_tokens = OwnTokens::kBeforeStated,
+          .special = TemplateRule::kLanguageLast};
+}
+
+ClassRules mbart50_rules() {
+  Tokens tokens = roberta_tokens();
+  std::erase_if(tokens, [](const ClassToken& token) { return token.key == "bos_token"; });
+  return {.tokens = std::move(tokens),
+          .form = TokenForm::kMask,
+          .additional = languages(TailPieces::kMoreLanguages),
+          .own_tokens = OwnTokens::kAfterStated,
+          .special = TemplateRule::kLanguageFirst};
+}
+
+ClassRules nllb_rules() {
+  return {.tokens = roberta_tokens(),
+          .form = TokenForm::kMaskNormalized,
+          .special = TemplateRule::kNllb,
+          .needs_additional = true};
+}
+
+ClassRules xlnet_rules() {
+  Tokens tokens = funnel_rules().tokens;
+  return {.tokens = std::move(tokens),
+          .form = TokenForm::kMask,
+          .additional = {"<eop>", "<eod>"},
+          .type_ids = true};
+}
+
+ClassRules clip_rules() {
+  return {.tokens = {{"bos_token", "<|startoftext|>"},
+                     {"eos_token", "<|endoftext|>"},
+                     {"unk_token", "<|endoftext|>"},
+                     {"pad_token", "<|endoftext|>"}},
+          .needs_sequence = true};
+}
+
+ClassRules herbert_rules() {
+  Tokens tokens = roberta_tokens();
+  std::erase_if(tokens, [](const ClassToken& token) {
+    return token.key == "bos_token" || token.key == "eos_token";
+  });
+  return {.tokens = std::move(tokens), .type_ids = true};
 }
 
 }  // namespace
@@ -156,6 +213,12 @@ ClassRules class_rules(TokenizerClass value) {
       {kDeberta, deberta},
       {kDebertaV2, deberta},
       {kBloom, bloom_rules()},
+      {kClip, clip_rules()},
+      {kHerbert, herbert_rules()},
+      {kMBart, mbart_rules()},
+      {kMBart50, mbart50_rules()},
+      {kNllb, nllb_rules()},
+      {kXlnet, xlnet_rules()},
       {kCodeGen, {.tokens = gpt2_tokens()}},
       {kGpt2, {.tokens = gpt2_tokens()}},
       {kGptNeoX, {.tokens = gpt2_tokens(), .special = TemplateRule::kNoBosEos}},

@@ -35,11 +35,17 @@ enum class NormalizerRule : uint8_t {
 };
 
 enum class TemplateRule : uint8_t {
-  kFile,      // the post-processor of the file
-  kBosEos,    // add_bos_token (default true) and add_eos_token (default false) decide
-  kNoBosEos,  // the same, with the default false for both
-  kEos,       // add_eos_token (default false) decides, and no token comes before a text
+  kFile,           // the post-processor of the file
+  kBosEos,         // add_bos_token (default true) and add_eos_token (default false) decide
+  kNoBosEos,       // the same, with the default false for both
+  kEos,            // add_eos_token (default false) decides, and no token comes before a text
+  kLanguageLast,   // eos_token and src_lang (default "en_XX") after a text
+  kLanguageFirst,  // src_lang before a text, eos_token after it
+  kNllb,           // kLanguageFirst with "eng_Latn", or kLanguageLast if legacy_behaviour is true
 };
+
+// When a class adds its own additional special tokens.
+enum class OwnTokens : uint8_t { kIfNoneStated, kBeforeStated, kAfterStated };
 
 enum class PrefixSpaceRule : uint8_t {
   kFile,          // the pre-tokenizer of the file
@@ -60,8 +66,9 @@ struct ClassRules {
   ClassSupport support = ClassSupport::kBuilt;
   std::vector<ClassToken> tokens = {};
   TokenForm form = TokenForm::kText;
-  std::vector<std::string> additional = {};  // additional special tokens, if no file states others
-  bool extra_ids = false;                    // T5's <extra_id_0> to <extra_id_99>
+  std::vector<std::string> additional = {};  // the additional special tokens of the class
+  OwnTokens own_tokens = OwnTokens::kIfNoneStated;
+  bool extra_ids = false;  // T5's <extra_id_0> to <extra_id_99>
   NormalizerRule normalizer = NormalizerRule::kFile;
   TemplateRule special = TemplateRule::kFile;
   PrefixSpaceRule prefix_space = PrefixSpaceRule::kPreTokenizer;
@@ -69,6 +76,10 @@ struct ClassRules {
   // its flags, and extra_special_tokens takes the place of additional_special_tokens.
   bool as_version_5 = false;
   bool type_ids = false;  // the class hands token_type_ids to the model
+  // True: the tokenizer is refused without a list of additional special tokens. The class has a
+  // long one of its own.
+  bool needs_additional = false;
+  bool needs_sequence = false;  // the pre-tokenizer must be a Sequence
 };
 
 // Returns the rules of a class. Does not throw Error.

@@ -103,6 +103,7 @@ class PieceList {
         for (const char* piece : {"<s>", "<pad>", "</s>", "<unk>"}) add(piece);
         break;
       case HeadPieces::kCamembert:
+        for (const char* name : {"pad_token", "unk_token"}) static_cast<void>(named(name));
         for (const char* piece : {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"}) add(piece);
         add("<unk>NOTUSED", kNeverChosen);
         replaced = 1;

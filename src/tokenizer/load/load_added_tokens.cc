@@ -40,11 +40,16 @@ AddedToken load_added_token(const Json& json, const std::string& where) {
     fields.refuse("content", fmt::format("1 to {} bytes", kMaxSearchedTokenBytes),
                   quoted_token(token.content));
   }
-  token.single_word = fields.boolean_or("single_word", false);
-  token.lstrip = fields.boolean_or("lstrip", false);
-  token.rstrip = fields.boolean_or("rstrip", false);
-  token.normalized = fields.boolean_or("normalized", true);
-  token.special = fields.boolean_or("special", false);
+  // `tokenizers` refuses a token without one of its flags, too.
+  const auto flag = [&](const char* key) {
+    if (!json.contains(key)) fields.refuse(key, "true or false", "no such key");
+    return fields.boolean_or(key, false);
+  };
+  token.single_word = flag("single_word");
+  token.lstrip = flag("lstrip");
+  token.rstrip = flag("rstrip");
+  token.normalized = flag("normalized");
+  token.special = flag("special");
   return token;
 }
 

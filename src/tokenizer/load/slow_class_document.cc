@@ -153,6 +153,22 @@ void add_vocabulary(const Vocabulary& vocabulary, AddedVocabulary& added) {
   }
 }
 
+// ESM searches the raw text for all tokens. Its tokenizer in Python splits a text in another way if
+// a token must be a word of its own, or if special tokens are text.
+SlowClassTokens tokens_of_esm(const SlowClassOptions& options, SlowClassTokens tokens) {
+  options.require("split_special_tokens", false);
+  const auto search_raw_text = [&](AddedToken& token) {
+    token.normalized = false;
+    if (!token.single_word) return;
+    refuse_unsupported(
+        "a token of ESM must be a word of its own", options.where(),
+        {.expected = "\"single_word\": false", .found = quoted_token(token.content)});
+  };
+  for (auto& [id, token] : tokens.by_id) search_raw_text(token);
+  for (StatedToken& stated : tokens.special) search_raw_text(stated.token);
+  return tokens;
+}
+
 }  // namespace
 
 TokenizerDocument make_slow_class_document(const TokenizerSource& source) {
@@ -170,8 +186,9 @@ TokenizerDocument make_slow_class_document(const TokenizerSource& source) {
       rules_of(choose_tokenizer_class(source, options.text("tokenizer_class", "")), source);
   options.require("vocab_file", nullptr);
   options.require("merges_file", nullptr);
-  const SlowClassTokens tokens =
+  SlowClassTokens tokens =
       slow_class_tokens(rules, options, read_stated_tokens(source, config, {}, false));
+  if (rules.files == ClassFiles::kEsm) tokens = tokens_of_esm(options, std::move(tokens));
   const SlowClassParts parts{source, rules, options, tokens};
   TokenizerDocument document;
   document.where = source.path_of(std::string(rules.file));

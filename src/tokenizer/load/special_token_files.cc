@@ -6,6 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include <simdjson.h>
+
 #include "base/units.h"
 #include "tokenizer/refusal.h"
 
@@ -71,6 +73,8 @@ int32_t read_id(const std::string& text, const std::string& where) {
 }
 
 class StatedTokenReader {
+  using Tokens = std::vector<StatedToken>;
+
  public:
   StatedTokenReader(const TokenizerSource& source, const Json& config, bool as_version_5)
       : source_(source),
@@ -98,8 +102,8 @@ class StatedTokenReader {
       if (is_named(key)) {
         result_.named[key] = std::nullopt;
         if (!value.is_null()) result_.named[key] = read_config_token(value, where);
-      } else if (key == kAdditional && !value.is_null()) {
-        result_.additional = read_list(value, where);
+      } else if (key == kAdditional) {
+        result_.additional = value.is_null() ? Tokens() : read_list(value, where);
       } else if (key == kExtra && !value.is_null()) {
         read_extra(value, where);
       }
@@ -128,9 +132,11 @@ class StatedTokenReader {
       refuse_format("malformed special tokens", where, "an object or a list",
                     preview(value.dump()));
     // `config_` has its keys sorted, but the order of the file decides the ids of new tokens.
-    const auto ordered = nlohmann::ordered_json::parse(*source_.find(kTokenizerConfigFile));
-    for (const auto& [name, token] : ordered.at(kExtra).items())
-      result_.extra.push_back(read_config_token(value.at(name), where));
+    simdjson::dom::parser parser;
+    const simdjson::dom::object ordered =
+        parser.parse(*source_.find(kTokenizerConfigFile))[kExtra].get_object();
+    for (const auto [name, token] : ordered)
+      result_.extra.push_back(read_config_token(value.at(std::string(name)), where));
   }
 
   void read_decoder(const Json& decoder) {
@@ -177,12 +183,12 @@ class StatedTokenReader {
 
   void merge_additional(const Json& value, const std::string& where) {
     if (value.is_null()) {
-      result_.additional.reset();
+      result_.additional.emplace();
       return;
     }
     if (!value.is_array())
       refuse_format("malformed special tokens", where, "a list of tokens", preview(value.dump()));
-    std::vector<StatedToken> tokens = result_.additional.value_or(std::vector<StatedToken>());
+    std::vector<StatedToken> tokens = result_.additional.value_or(Tokens());
     for (const Json& item : value) {
       StatedToken token = read_map_token(item, where);
       const bool known = std::ranges::any_of(tokens, [&](const StatedToken& other) {

@@ -30,7 +30,7 @@ inline constexpr const char* kSpecialTokenKeys[] = {
 struct StatedTokens {
   // By key, one of kSpecialTokenKeys. nullopt stands for null: the tokenizer has no such token.
   std::map<std::string, std::optional<StatedToken>> named;
-  // "additional_special_tokens"; nullopt if it is absent or null.
+  // "additional_special_tokens"; nullopt if it is absent. null stands for an empty list.
   std::optional<std::vector<StatedToken>> additional;
   // "extra_special_tokens" in the order of the file. A list of them, which transformers 5 writes,
   // is part of `additional`.

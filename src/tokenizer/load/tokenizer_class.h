@@ -22,6 +22,7 @@ enum class TokenizerClass : uint8_t {
   kBigBird,
   kBloom,
   kCamembert,
+  kClip,
   kCodeGen,
   kCodeLlama,
   kCohere,
@@ -35,6 +36,7 @@ enum class TokenizerClass : uint8_t {
   kGemma,
   kGpt2,
   kGptNeoX,
+  kHerbert,
   kLayoutLM,
   kLlama,
   kLongformer,
@@ -54,6 +56,7 @@ enum class TokenizerClass : uint8_t {
   kT5,
   kXlm,
   kXlmRoberta,
+  kXlnet,
 };
 
 // A row of the table of classes.

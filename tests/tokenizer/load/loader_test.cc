@@ -198,6 +198,10 @@ std::vector<Refusal> added_token_refusals() {
        })},
       {"AddedTokenEmpty", kFormat, "'content'",
        edited([](Json& j) { j["added_tokens"] = Json::array({added("", 4)}); })},
+      {"AddedTokenWithoutAFlag", kFormat, "'normalized'", edited([](Json& j) {
+         j["added_tokens"] = Json::array({added("<x>", 4)});
+         j["added_tokens"][0].erase("normalized");
+       })},
       {"AddedTokenUnknownKey", kUnsupported, "'color'", edited([](Json& j) {
          j["added_tokens"] = Json::array({added("<x>", 4)});
          j["added_tokens"][0]["color"] = 1;

@@ -178,5 +178,28 @@ TEST(SlowClassTest, EveryFileOfARuleIsAFileOfTokenizers) {
     EXPECT_NE(std::ranges::find(kTokenizerFiles, file), kTokenizerFiles.end()) << file;
 }
 
+// The ids are those of transformers 4.57.6.
+TEST(SlowClassTest, EsmFindsALongAddedTokenBeforeTheLettersInIt) {
+  const testing::TempDir dir;
+  dir.write("vocab.txt", "<cls>\n<pad>\n<eos>\n<unk>\nB\nN\n");
+  dir.write("tokenizer_config.json", R"({"tokenizer_class": "EsmTokenizer"})");
+  dir.write("added_tokens.json", R"({"Brand New": 6})");
+  EXPECT_EQ(ids_of(*load_tokenizer_from_directory(dir.path()), "Brand New N"), (Ids{0, 6, 5, 2}));
+}
+
+TEST(SlowClassTest, EsmRefusesTheKeysThatItsPythonCodeReadsInAnotherWay) {
+  for (const char* keys :
+       {R"("split_special_tokens": true)",
+        R"("cls_token": {"__type": "AddedToken", "content": "<cls>", "single_word": true})"}) {
+    const testing::TempDir dir;
+    dir.write("vocab.txt", "<cls>\n<pad>\n<eos>\n<unk>\n<mask>\nB\n");
+    dir.write("tokenizer_config.json",
+              std::string(R"({"tokenizer_class": "EsmTokenizer", )") + keys + "}");
+    EXPECT_EQ(testing::error_of([&] { load_tokenizer_from_directory(dir.path()); }).code,
+              "tokenizer.unsupported")
+        << keys;
+  }
+}
+
 }  // namespace
 }  // namespace encode

@@ -36,6 +36,15 @@ TEST(TokenizerClassTest, AClassThatIsNotInTheTableKeepsItsName) {
   EXPECT_EQ(choose_tokenizer_class(source_with("{}"), "").name, "");
 }
 
+TEST(TokenizerClassTest, AClassThatIsAnotherOneByNameHasItsRules) {
+  const TokenizerSource none = source_with("{}");
+  EXPECT_EQ(choose_tokenizer_class(none, "DPRContextEncoderTokenizer").value,
+            TokenizerClass::kBert);
+  EXPECT_EQ(choose_tokenizer_class(none, "LEDTokenizerFast").value, TokenizerClass::kBart);
+  EXPECT_EQ(choose_tokenizer_class(source_with(R"({"model_type":"code_llama"})"), "").value,
+            TokenizerClass::kCodeLlama);
+}
+
 TEST(TokenizerClassTest, AModelTypeHasOneClass) {
   std::set<std::string_view> types;
   for (const TokenizerClassRow& row : tokenizer_classes()) {

@@ -1,0 +1,26 @@
+// The tokens around a text, for the classes that make the post-processor anew.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/json.h"
+#include "tokenizer/load/class_rules.h"
+#include "tokenizer/load/tokenizer_document.h"
+
+namespace encode {
+
+// What decides the tokens around a text.
+struct TemplateSource {
+  const Json& config;  // tokenizer_config.json
+  TemplateRule rule;
+  const std::map<std::string, std::string>& named;  // the named special tokens by key
+};
+
+// Replaces the post-processor of `document` if the rule says so. `fields` are those of the config.
+// Throws Error kConfig: "tokenizer.format" if the tokenizer lacks a token that the rule adds,
+// "tokenizer.contradiction" if tokenizer.json adds other tokens and no key decides.
+void amend_template(const TemplateSource& source, const JsonFields& fields,
+                    TokenizerDocument& document);
+
+}  // namespace encode
