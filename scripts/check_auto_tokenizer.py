@@ -100,7 +100,7 @@ def in_form_of_4(files):
         single = (files["tokenizer.json"]["post_processor"] or {}).get("single", [{"Sequence": {}}])
         text = next(index for index, piece in enumerate(single) if "Sequence" in piece)
         config.update(zip(keys, (text > 0, text < len(single) - 1)))
-    return {**files, "tokenizer_config.json": config} if config else files
+    return {**files, "tokenizer_config.json": config} if "tokenizer_config.json" in files else files
 
 
 def takes_bos_eos(files):

@@ -30,12 +30,6 @@ StatedToken formed(StatedToken token, const std::string& key, TokenForm form) {
   return token;
 }
 
-StatedToken text_token(std::string_view content) {
-  StatedToken token;
-  token.token.content = content;
-  return token;
-}
-
 // All special tokens of the tokenizer, each content once.
 class SpecialTokenList {
  public:

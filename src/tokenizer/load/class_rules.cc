@@ -10,7 +10,7 @@ namespace {
 
 using Tokens = std::vector<ClassToken>;
 
-Tokens bert_tokens() {
+Tokens tokens_of_bert() {
   return {{"unk_token", "[UNK]"},
           {"sep_token", "[SEP]"},
           {"pad_token", "[PAD]"},
@@ -18,25 +18,25 @@ Tokens bert_tokens() {
           {"mask_token", "[MASK]"}};
 }
 
-Tokens roberta_tokens() {
+Tokens tokens_of_roberta() {
   return {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"unk_token", "<unk>"},
           {"sep_token", "</s>"},   {"pad_token", "<pad>"}, {"cls_token", "<s>"},
           {"mask_token", "<mask>"}};
 }
 
-Tokens albert_tokens() {
+Tokens tokens_of_albert() {
   return {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "<unk>"},
           {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
           {"mask_token", "[MASK]"}};
 }
 
-Tokens deberta_tokens() {
+Tokens tokens_of_deberta() {
   return {{"bos_token", "[CLS]"},  {"eos_token", "[SEP]"}, {"unk_token", "[UNK]"},
           {"sep_token", "[SEP]"},  {"pad_token", "[PAD]"}, {"cls_token", "[CLS]"},
           {"mask_token", "[MASK]"}};
 }
 
-Tokens gpt2_tokens() {
+Tokens tokens_of_gpt2() {
   return {{"bos_token", "<|endoftext|>"},
           {"eos_token", "<|endoftext|>"},
           {"unk_token", "<|endoftext|>"}};
@@ -47,11 +47,11 @@ Tokens three(std::string_view bos, std::string_view eos, std::string_view unk) {
 }
 
 ClassRules bert_rules(bool type_ids) {
-  return {.tokens = bert_tokens(), .normalizer = NormalizerRule::kBert, .type_ids = type_ids};
+  return {.tokens = tokens_of_bert(), .normalizer = NormalizerRule::kBert, .type_ids = type_ids};
 }
 
 ClassRules mpnet_rules() {
-  Tokens tokens = roberta_tokens();
+  Tokens tokens = tokens_of_roberta();
   for (ClassToken& token : tokens) {
     if (token.key == "unk_token") token.content = "[UNK]";
   }
@@ -72,7 +72,7 @@ ClassRules funnel_rules() {
 }
 
 ClassRules big_bird_rules() {
-  Tokens tokens = albert_tokens();
+  Tokens tokens = tokens_of_albert();
   for (ClassToken& token : tokens) {
     if (token.key == "bos_token") token.content = "<s>";
     if (token.key == "eos_token") token.content = "</s>";
@@ -131,7 +131,7 @@ std::vector<std::string> languages(TailPieces which) {
 }
 
 ClassRules mbart_rules() {
-  return {.tokens = roberta_tokens(),
+  return {.tokens = tokens_of_roberta(),
           .form = TokenForm::kMask,
           .additional = languages(TailPieces::kLanguages),
           .own_tokens = OwnTokens::kBeforeStated,
@@ -139,7 +139,7 @@ ClassRules mbart_rules() {
 }
 
 ClassRules mbart50_rules() {
-  Tokens tokens = roberta_tokens();
+  Tokens tokens = tokens_of_roberta();
   std::erase_if(tokens, [](const ClassToken& token) { return token.key == "bos_token"; });
   return {.tokens = std::move(tokens),
           .form = TokenForm::kMask,
@@ -149,7 +149,7 @@ ClassRules mbart50_rules() {
 }
 
 ClassRules nllb_rules() {
-  return {.tokens = roberta_tokens(),
+  return {.tokens = tokens_of_roberta(),
           .form = TokenForm::kMaskNormalized,
           .special = TemplateRule::kNllb,
           .needs_additional = true};
@@ -172,7 +172,7 @@ ClassRules clip_rules() {
 }
 
 ClassRules herbert_rules() {
-  Tokens tokens = roberta_tokens();
+  Tokens tokens = tokens_of_roberta();
   std::erase_if(tokens, [](const ClassToken& token) {
     return token.key == "bos_token" || token.key == "eos_token";
   });
@@ -184,12 +184,13 @@ ClassRules herbert_rules() {
 // A class that the table does not have is refused.
 ClassRules class_rules(TokenizerClass value) {
   using enum TokenizerClass;
-  const ClassRules roberta = {.tokens = roberta_tokens(), .form = TokenForm::kMask};
-  const ClassRules albert = {.tokens = albert_tokens(), .form = TokenForm::kMask, .type_ids = true};
-  const ClassRules deberta = {.tokens = deberta_tokens(), .type_ids = true};
+  const ClassRules roberta = {.tokens = tokens_of_roberta(), .form = TokenForm::kMask};
+  const ClassRules albert = {
+      .tokens = tokens_of_albert(), .form = TokenForm::kMask, .type_ids = true};
+  const ClassRules deberta = {.tokens = tokens_of_deberta(), .type_ids = true};
   const ClassRules of_file = {.prefix_space = PrefixSpaceRule::kFile, .as_version_5 = true};
   const ClassRules slow_only = {.support = ClassSupport::kSlowOnly};
-  const ClassRules camembert = {.tokens = roberta_tokens(),
+  const ClassRules camembert = {.tokens = tokens_of_roberta(),
                                 .form = TokenForm::kMask,
                                 .additional = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}};
   const std::map<TokenizerClass, ClassRules> rules = {
@@ -205,7 +206,7 @@ ClassRules class_rules(TokenizerClass value) {
       {kRoberta, roberta},
       {kLongformer, roberta},
       {kXlmRoberta, roberta},
-      {kBart, {.tokens = roberta_tokens(), .form = TokenForm::kMaskNormalized}},
+      {kBart, {.tokens = tokens_of_roberta(), .form = TokenForm::kMaskNormalized}},
       {kCamembert, camembert},
       {kAlbert, albert},
       {kRemBert, albert},
@@ -219,9 +220,9 @@ ClassRules class_rules(TokenizerClass value) {
       {kMBart50, mbart50_rules()},
       {kNllb, nllb_rules()},
       {kXlnet, xlnet_rules()},
-      {kCodeGen, {.tokens = gpt2_tokens()}},
-      {kGpt2, {.tokens = gpt2_tokens()}},
-      {kGptNeoX, {.tokens = gpt2_tokens(), .special = TemplateRule::kNoBosEos}},
+      {kCodeGen, {.tokens = tokens_of_gpt2()}},
+      {kGpt2, {.tokens = tokens_of_gpt2()}},
+      {kGptNeoX, {.tokens = tokens_of_gpt2(), .special = TemplateRule::kNoBosEos}},
       {kLlama, llama_rules()},
       {kCodeLlama, code_llama_rules()},
       {kGemma, gemma_rules()},

@@ -12,12 +12,6 @@
 namespace encode {
 namespace {
 
-StatedToken text_token(std::string_view content) {
-  StatedToken token;
-  token.token.content = content;
-  return token;
-}
-
 // Returns the token as the constructor of the slow class has it.
 StatedToken with_form(StatedToken token, SlowTokenForm form) {
   if (token.has_flags || form == SlowTokenForm::kString) return token;

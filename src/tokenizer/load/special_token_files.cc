@@ -49,15 +49,9 @@ StatedToken read_flags(const Json& json, const std::string& where, bool always_s
   return stated;
 }
 
-StatedToken plain(std::string content) {
-  StatedToken stated;
-  stated.token.content = std::move(content);
-  return stated;
-}
-
 // Reads a token of tokenizer_config.json: a text, or an object that is marked as AddedToken.
 StatedToken read_config_token(const Json& json, const std::string& where) {
-  if (json.is_string()) return plain(json.get<std::string>());
+  if (json.is_string()) return text_token(json.get<std::string>());
   if (json.is_object() && json.value("__type", Json()) == "AddedToken")
     return read_flags(json, where);
   refuse_format("malformed special token", where, "a text or an AddedToken", preview(json.dump()));
@@ -177,7 +171,7 @@ class StatedTokenReader {
   }
 
   static StatedToken read_map_token(const Json& value, const std::string& where) {
-    if (value.is_string()) return plain(value.get<std::string>());
+    if (value.is_string()) return text_token(value.get<std::string>());
     return read_flags(value, where, true);
   }
 
@@ -244,6 +238,12 @@ class StatedTokenReader {
 };
 
 }  // namespace
+
+StatedToken text_token(std::string_view content) {
+  StatedToken stated;
+  stated.token.content = content;
+  return stated;
+}
 
 StatedTokens read_stated_tokens(const TokenizerSource& source, const Json& config,
                                 const std::vector<AddedToken>& added, bool as_version_5) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct StatedToken {
   bool has_flags = false;
   bool has_normalized = false;  // false: `normalized` is the opposite of `special`
 };
+
+// Returns a token that is stated as a text alone. Does not throw Error.
+StatedToken text_token(std::string_view content);
 
 // The special tokens in the order in which transformers adds them.
 inline constexpr const char* kSpecialTokenKeys[] = {

@@ -88,16 +88,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-const std::vector<TokenizerClassRow>& table() {
-  static const std::vector<TokenizerClassRow> rows = [] {
-    std::vector<TokenizerClassRow> all;
-    for (const ClassOfTypes& entry : kClasses)
-      all.push_back({entry.value, entry.name, words_of(entry.model_types)});
-    return all;
-  }();
-  return rows;
-}
-
 // Classes of transformers 4.57.6 that have no fast version, and fast ones with rules of their own.
 constexpr std::string_view kSlowOnlyNames[] = {"BartphoTokenizer",
                                                "BertGenerationTokenizer",
@@ -144,8 +134,8 @@ constexpr std::string_view kNotBuiltNames[] = {"BarthezTokenizer",     "Blenderb
 
 TokenizerClass class_named(std::string_view name) {
   if (name.ends_with("Fast")) name.remove_suffix(4);
-  const auto row = std::ranges::find(table(), name, &TokenizerClassRow::name);
-  if (row != table().end()) return row->value;
+  const auto row = std::ranges::find(kClasses, name, &ClassOfTypes::name);
+  if (row != std::end(kClasses)) return row->value;
   if (std::ranges::find(kSlowOnlyNames, name) != std::end(kSlowOnlyNames))
     return TokenizerClass::kSlowOnly;
   if (std::ranges::find(kNotBuiltNames, name) != std::end(kNotBuiltNames))
@@ -155,7 +145,15 @@ TokenizerClass class_named(std::string_view name) {
 
 }  // namespace
 
-std::span<const TokenizerClassRow> tokenizer_classes() { return table(); }
+std::span<const TokenizerClassRow> tokenizer_classes() {
+  static const std::vector<TokenizerClassRow> rows = [] {
+    std::vector<TokenizerClassRow> all;
+    for (const ClassOfTypes& entry : kClasses)
+      all.push_back({entry.value, entry.name, words_of(entry.model_types)});
+    return all;
+  }();
+  return rows;
+}
 
 ChosenClass choose_tokenizer_class(const TokenizerSource& source, const std::string& stated) {
   if (!stated.empty())
@@ -164,7 +162,7 @@ ChosenClass choose_tokenizer_class(const TokenizerSource& source, const std::str
     return {class_named(source.tokenizer_class), source.tokenizer_class,
             "config.json: tokenizer_class"};
   }
-  for (const TokenizerClassRow& row : table()) {
+  for (const TokenizerClassRow& row : tokenizer_classes()) {
     if (std::ranges::find(row.model_types, source.model_type) != row.model_types.end())
       return {row.value, std::string(row.name), "config.json: model_type"};
   }
