@@ -120,6 +120,7 @@ def short_name(name):
 
 def layers_of(model):
     config = json.loads((ROOT / "tests" / "data" / "models" / model / "config.json").read_text())
+    config = config.get("text_config", config)  # NV-Embed
     return next(config[key] for key in ("num_hidden_layers", "n_layer", "n_layers", "num_layers") if key in config)
 
 

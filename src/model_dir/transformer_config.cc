@@ -67,12 +67,17 @@ int64_t position_limit(const JsonFields& fields, const TransformerConfig& config
   return positions == Positions::kTable ? config.max_position_embeddings : 0;
 }
 
-bool is_causal_lm(const JsonFields& fields) {
-  if (!fields.has("architectures")) return false;
+// Returns the first of `architectures`, or "".
+std::string first_class(const JsonFields& fields) {
+  if (!fields.has("architectures")) return "";
   const Json& architectures = fields.array("architectures");
-  if (architectures.empty() || !architectures[0].is_string()) return false;
+  if (architectures.empty() || !architectures[0].is_string()) return "";
+  return architectures[0].get<std::string>();
+}
+
+bool is_causal_lm(const JsonFields& fields) {
   static constexpr std::string_view kEnd = "ForCausalLM";
-  const auto& name = architectures[0].get_ref<const std::string&>();
+  const std::string name = first_class(fields);
   const bool causal_lm =
       name.size() >= kEnd.size() && name.compare(name.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
   return causal_lm && fields.boolean_or("is_causal", true);
@@ -197,6 +202,7 @@ TransformerConfig read_transformer_config(const ModelFolder& folder) {
   config.max_position_embeddings = positions_of(fields, config.model_type);
   config.position_limit = position_limit(fields, config);
   config.causal_lm = is_causal_lm(whole);
+  config.stanford_colbert = first_class(whole) == "HF_ColBERT";
   return config;
 }
 

@@ -31,6 +31,7 @@ struct TransformerConfig {
   int64_t max_position_embeddings = 0;  // 0: config.json does not state it
   int64_t position_limit = 0;           // see ModelDirectory
   bool causal_lm = false;               // the class is ...ForCausalLM, and is_causal is not false
+  bool stanford_colbert = false;        // the class is HF_ColBERT
 };
 
 // A config.json without model_type has the one of its `architectures`, if these name one. Throws

@@ -61,6 +61,18 @@ TEST_F(LateInteractionDirectory, NamesItsDenseByThePackageToo) {
   EXPECT_TRUE(model_.open().late_interaction.has_value());
 }
 
+TEST_F(LateInteractionDirectory, OfStanfordIsRefusedWithoutModules) {
+  std::string config(testing::kTinyConfig);
+  config.replace(config.find("BertModel"), 9, "HF_ColBERT");
+  model_.write("config.json", config);
+  EXPECT_TRUE(model_.open().late_interaction.has_value()) << "modules.json decides";
+  model_.remove("modules.json");
+  expect_open_refused({.code = "model.unsupported",
+                       .what = "Stanford's ColBERT",
+                       .expected = "modules.json",
+                       .found = "HF_ColBERT"});
+}
+
 TEST_F(LateInteractionDirectory, HasItsModulesAndSettings) {
   const ModelDirectory directory = model_.open();
   ASSERT_THAT(directory.modules, SizeIs(3));
