@@ -46,7 +46,11 @@ Command add_report_command(CLI::App& main);
 // must outlive this object and its copies.
 class ConfigFlags {
  public:
-  explicit ConfigFlags(CLI::App& app);  // adds --config, --model, --input, ...
+  // Adds --config, --model, --input, ... The help of the command shows --config and the flags in
+  // `shown`, or all of them if `shown` is empty; the command takes the others all the same.
+  explicit ConfigFlags(CLI::App& app, const std::vector<std::string>& shown = {});
+  // Whether the command line says what the run is about: a config or an input.
+  bool given() const;
   // May be called only after parsing. Throws what load_config() throws.
   LoadedConfig load() const;
   const std::string& config_path() const;  // the value of --config, or ""

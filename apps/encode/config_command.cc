@@ -8,7 +8,7 @@ namespace encode {
 Command add_config_command(CLI::App& main) {
   CLI::App* app =
       main.add_subcommand("config", "Print the config that is in force, or its JSON Schema");
-  const ConfigFlags flags(*app);
+  const ConfigFlags flags(*app, {"--json"});
   const auto schema = std::make_shared<bool>(false);
   const auto print = std::make_shared<bool>(false);
   app->add_flag("--print", *print, "Print every value with its origin (the default)");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +18,7 @@ namespace {
 
 // A flag that sets a key of the config.
 struct Flag {
+  const char* group;  // the heading above it in --help
   const char* name;
   const char* key;
   const char* fixed;  // the value that a flag without a value sets; nullptr if it takes a value
@@ -25,75 +27,80 @@ struct Flag {
 };
 
 constexpr std::array<Flag, 38> kFlags = {{
-    {"--model", "semantic.model", nullptr,
+    {kTextsGroup, "--model", "semantic.model", nullptr,
      "Model directory, or a hub id that is in the local Hugging Face cache", "DIR"},
-    {"--input", "input.file", nullptr,
+    {kTextsGroup, "--input", "input.file", nullptr,
      "Text file (txt, JSONL, CSV, TSV; also .gz, .zst), Parquet or Arrow file, or a pattern in "
      "quotes such as 'data/part-*.parquet'; \"-\" is standard input",
      "FILE"},
-    {"--field", "input.field", nullptr,
+    {kTextsGroup, "--field", "input.field", nullptr,
      "Where a row has its text. JSONL: name or JSON pointer; CSV, TSV, Parquet, Arrow: column",
      "NAME"},
-    {"--format", "input.format", nullptr, "Format of the input; auto: by the suffix of its name"},
-    {"--output", "output.file", nullptr, "Path of the final matrix (.npy, .parquet or .arrow)",
-     "FILE"},
-    {"--output-format", "output.format", nullptr, "File format of the final matrices"},
-    {"--columns", "output.columns", nullptr,
+    {kTextsGroup, "--format", "input.format", nullptr,
+     "Format of the input; auto: by the suffix of its name"},
+    {kTextsGroup, "--output", "output.file", nullptr,
+     "Path of the final matrix (.npy, .parquet or .arrow)", "FILE"},
+    {kTextsGroup, "--output-format", "output.format", nullptr, "File format of the final matrices"},
+    {kTextsGroup, "--columns", "output.columns", nullptr,
      "Columns of a table before the vectors, as in row,text,id: row, text, or fields of the input",
      "LIST"},
-    {"--cache-dir", "semantic.cache_dir", nullptr,
+    {kTextsGroup, "--cache-dir", "semantic.cache_dir", nullptr,
      "Directory of the chunks, the log and, without --output, the final matrices", "DIR"},
-    {"--embedding-cache", "semantic.embedding_cache.dir", nullptr,
+    {kTextsGroup, "--embedding-cache", "semantic.embedding_cache.dir", nullptr,
      "Directory of the embedding cache: rows that were encoded before get their vectors from it",
      "DIR"},
-    {"--dtype", "semantic.dtype", nullptr, "Type in which the model computes"},
-    {"--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr,
-     "Precision of matrix products in float32"},
-    {"--vector-precision", "semantic.vector_precision", nullptr,
-     "Type to whose numbers every value is rounded; float16 halves the embedding cache"},
-    {"--device", "hardware.device", nullptr,
-     "Device that runs the model; cuda:N: the GPU with this number"},
-    {"--devices", "hardware.devices", nullptr,
-     "Devices that encode at the same time: cuda:0,cuda:1 or all", "LIST"},
-    {"--pooling", "semantic.pooling", nullptr,
-     "How the vectors of tokens become one vector; none: a vector for each token"},
-    {"--normalize", "semantic.normalize", "true", "Scale every embedding to length 1"},
-    {"--no-normalize", "semantic.normalize", "false", "Do not scale the embeddings to length 1"},
-    {"--truncate-dim", "semantic.truncate_dim", nullptr,
-     "Number of columns to keep, counted from the first one (Matryoshka models)"},
-    {"--output-dtype", "semantic.output_dtype", nullptr, "Type of the final matrix"},
-    {"--max-length", "semantic.max_length", nullptr,
-     "Most tokens of a row, special tokens included"},
-    {"--prompt", "semantic.prompt", nullptr, "Text to put before every row", "TEXT"},
-    {"--prompt-name", "semantic.prompt_name", nullptr, "Name of one of the model's own prompts",
-     "NAME"},
-    {"--special-tokens", "semantic.special_tokens", nullptr,
-     "Special tokens of every row: those of the tokenizer's class, or those of tokenizer.json"},
-    {"--ignore-custom-code", "semantic.ignore_custom_code", "true",
-     "Encode a model that names Python code of its own as if it named none"},
-    {"--batch-size", "semantic.batch_size", nullptr,
-     "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit; or auto"},
-    {"--batch-tokens", "semantic.batch_tokens", nullptr,
-     "Most tokens in a batch; 0: 16,384; or auto"},
-    {"--threads", "hardware.threads", nullptr,
-     "Compute threads on a CPU; 0: as many as the container may use"},
-    {"--memory-limit", "hardware.memory_limit", nullptr,
-     "Most host memory of the run, as in 600MB or 4GiB; null: what the container may use", "SIZE"},
-    {"--memory-pressure-percent", "hardware.memory_pressure_percent", nullptr,
-     "Part of the memory limit that the run tries to stay below; 0: regard no limit"},
-    {"--synchronous-launches", "hardware.synchronous_launches", "true",
-     "End every CUDA kernel before the next one starts, to find the cause of a device error"},
-    {"--product-search", "hardware.product_search", "true",
-     "On a GPU: measure algorithms of cuBLASLt for each matrix product, and take the fastest"},
-    {"--chunk-size", "semantic.chunk_size", nullptr, "Rows in a chunk; 0: the default; or auto"},
-    {"--standard", "semantic.use_chunked_encoding", "false",
+    {kTextsGroup, "--chunk-size", "semantic.chunk_size", nullptr,
+     "Rows in a chunk; 0: the default; or auto"},
+    {kTextsGroup, "--standard", "semantic.use_chunked_encoding", "false",
      "Encode in one pass, without chunk files"},
-    {"--keep-chunks", "semantic.keep_chunk_cache", "true",
+    {kTextsGroup, "--keep-chunks", "semantic.keep_chunk_cache", "true",
      "Keep the chunks after the final matrix is complete"},
-    {"--json", "log.json", "true", "Write JSON lines to standard output instead of text"},
-    {"--log-level", "log.level", nullptr, "Least important messages to show"},
-    {"--quiet", "log.level", "error", "Show only errors"},
-    {"--no-progress", "log.progress", "false", "Show no progress"},
+    {kVectorsGroup, "--dtype", "semantic.dtype", nullptr, "Type in which the model computes"},
+    {kVectorsGroup, "--float32-matmul-precision", "semantic.float32_matmul_precision", nullptr,
+     "Precision of matrix products in float32"},
+    {kVectorsGroup, "--vector-precision", "semantic.vector_precision", nullptr,
+     "Type to whose numbers every value is rounded; float16 halves the embedding cache"},
+    {kVectorsGroup, "--pooling", "semantic.pooling", nullptr,
+     "How the vectors of tokens become one vector; none: a vector for each token"},
+    {kVectorsGroup, "--normalize", "semantic.normalize", "true",
+     "Scale every embedding to length 1"},
+    {kVectorsGroup, "--no-normalize", "semantic.normalize", "false",
+     "Do not scale the embeddings to length 1"},
+    {kVectorsGroup, "--truncate-dim", "semantic.truncate_dim", nullptr,
+     "Number of columns to keep, counted from the first one (Matryoshka models)"},
+    {kVectorsGroup, "--output-dtype", "semantic.output_dtype", nullptr, "Type of the final matrix"},
+    {kVectorsGroup, "--max-length", "semantic.max_length", nullptr,
+     "Most tokens of a row, special tokens included"},
+    {kVectorsGroup, "--prompt", "semantic.prompt", nullptr, "Text to put before every row", "TEXT"},
+    {kVectorsGroup, "--prompt-name", "semantic.prompt_name", nullptr,
+     "Name of one of the model's own prompts", "NAME"},
+    {kVectorsGroup, "--special-tokens", "semantic.special_tokens", nullptr,
+     "Special tokens of every row: those of the tokenizer's class, or those of tokenizer.json"},
+    {kVectorsGroup, "--ignore-custom-code", "semantic.ignore_custom_code", "true",
+     "Encode a model that names Python code of its own as if it named none"},
+    {kSpeedGroup, "--device", "hardware.device", nullptr,
+     "Device that runs the model; cuda:N: the GPU with this number"},
+    {kSpeedGroup, "--devices", "hardware.devices", nullptr,
+     "Devices that encode at the same time: cuda:0,cuda:1 or all", "LIST"},
+    {kSpeedGroup, "--batch-size", "semantic.batch_size", nullptr,
+     "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit; or auto"},
+    {kSpeedGroup, "--batch-tokens", "semantic.batch_tokens", nullptr,
+     "Most tokens in a batch; 0: 16,384; or auto"},
+    {kSpeedGroup, "--threads", "hardware.threads", nullptr,
+     "Compute threads on a CPU; 0: as many as the container may use"},
+    {kSpeedGroup, "--memory-limit", "hardware.memory_limit", nullptr,
+     "Most host memory of the run, as in 600MB or 4GiB; null: what the container may use", "SIZE"},
+    {kSpeedGroup, "--memory-pressure-percent", "hardware.memory_pressure_percent", nullptr,
+     "Part of the memory limit that the run tries to stay below; 0: regard no limit"},
+    {kSpeedGroup, "--synchronous-launches", "hardware.synchronous_launches", "true",
+     "End every CUDA kernel before the next one starts, to find the cause of a device error"},
+    {kSpeedGroup, "--product-search", "hardware.product_search", "true",
+     "On a GPU: measure algorithms of cuBLASLt for each matrix product, and take the fastest"},
+    {kMessagesGroup, "--json", "log.json", "true",
+     "Write JSON lines to standard output instead of text"},
+    {kMessagesGroup, "--log-level", "log.level", nullptr, "Least important messages to show"},
+    {kMessagesGroup, "--quiet", "log.level", "error", "Show only errors"},
+    {kMessagesGroup, "--no-progress", "log.progress", "false", "Show no progress"},
 }};
 
 // What --help and the completions show for the value of a flag: its valid words, or "N".
@@ -114,19 +121,23 @@ struct ConfigFlags::Given {
   std::array<std::string, kFlags.size()> values;
 };
 
-ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Given>()) {
-  app.add_option("--config,-c", given_->config, "Config file (YAML); the flags below override it")
+ConfigFlags::ConfigFlags(CLI::App& app, const std::vector<std::string>& shown)
+    : app_(&app), given_(std::make_shared<Given>()) {
+  app.add_option("--config,-c", given_->config, "Config file (YAML); other flags override it")
       ->type_name("FILE")
-      ->group(kConfigGroup);
+      ->group(kTextsGroup);
   for (size_t i = 0; i < kFlags.size(); ++i) {
     const Flag& flag = kFlags[i];
+    const bool show =
+        shown.empty() || std::find(shown.begin(), shown.end(), flag.name) != shown.end();
+    const char* group = show ? flag.group : kHiddenGroup;
     if (flag.fixed != nullptr) {
       const std::string help = flag.help;  // CLI11 2.1 does not accept a literal here in C++20
-      app.add_flag(flag.name, help)->group(kConfigGroup);
+      app.add_flag(flag.name, help)->group(group);
     } else {
       app.add_option(flag.name, given_->values[i], flag.help)
           ->type_name(placeholder(flag))
-          ->group(kConfigGroup);
+          ->group(group);
     }
   }
   app.get_option("--normalize")->excludes(app.get_option("--no-normalize"));
@@ -134,6 +145,8 @@ ConfigFlags::ConfigFlags(CLI::App& app) : app_(&app), given_(std::make_shared<Gi
 }
 
 LoadedConfig ConfigFlags::load() const { return load({}); }
+
+bool ConfigFlags::given() const { return app_->count("--config") + app_->count("--input") > 0; }
 
 const std::string& ConfigFlags::config_path() const { return given_->config; }
 

@@ -127,7 +127,9 @@ int plan(const ConfigFlags& config_flags, const PlanFlags& flags) {
 Command add_plan_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "plan", "Find the best batch settings for this device, these texts and this model");
-  const ConfigFlags config_flags(*app);
+  const ConfigFlags config_flags(
+      *app, {"--model", "--input", "--field", "--format", "--dtype", "--device", "--max-length",
+             "--batch-size", "--batch-tokens", "--json"});
   const auto flags = std::make_shared<PlanFlags>();
   CLI::Option* automatic = app->add_flag("--auto", flags->automatic,
                                          "Plan for the devices of this machine (the default)");
@@ -141,7 +143,7 @@ Command add_plan_command(CLI::App& main) {
       ->excludes(automatic)
       ->excludes(gpu);
   app->add_option("--safety-margin", flags->safety_margin,
-                  "Share of the free memory that the plan may use (default 0.85)")
+                  "Share of the free memory that the plan may use, 0.05 to 1 (default 0.85)")
       ->check(CLI::Range(0.05, 1.0));
   app->add_option("--target-effective-batch", flags->target_effective_batch,
                   "Rows of one step, reached with several batches if one does not fit")
@@ -151,7 +153,7 @@ Command add_plan_command(CLI::App& main) {
   app->add_flag("--profile", flags->profile,
                 "Run the model on the first rows, and show the measured peak beside the estimate");
   app->add_option("--config-path", flags->config_path,
-                  "The config that --apply and --undo change (default: --config)")
+                  "The config that --apply and --undo change (default: that of --config)")
       ->type_name("FILE");
   CLI::Option* apply = app->add_flag("--apply", flags->apply,
                                      "Write the settings into the config, and keep a backup");

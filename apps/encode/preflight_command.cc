@@ -53,17 +53,16 @@ Command add_preflight_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "preflight", "Check the machine, the model, the inputs and the cache before a long run");
   app->alias("doctor");
-  const ConfigFlags flags(*app);
+  const ConfigFlags flags(*app, {"--model", "--input", "--field", "--format", "--output",
+                                 "--cache-dir", "--device", "--devices", "--json"});
   app->footer(
       "Examples:\n"
-      "  encode preflight                                    # only the machine\n"
-      "  encode preflight --model DIR                        # the machine and a model\n"
-      "  encode preflight --config configs/experiment.yaml   # everything that the run needs\n"
+      "  encode preflight                           # only the machine\n"
+      "  encode preflight --model DIR               # the machine and a model\n"
+      "  encode preflight --config experiment.yaml  # everything that the run needs\n"
       "It changes no file, and works while another run uses the cache. Green, yellow and red "
-      "lines\n"
-      "say what was found and what to do next. The exit code is 0 without a red line; otherwise "
-      "it\n"
-      "is the code with which the run would end (docs/errors.md).");
+      "lines say what was found and what to do next. The exit code is 0 without a red line; "
+      "otherwise it is the code with which the run would end (docs/errors.md).");
   return {app, [app, flags] { return preflight(*app, flags); }};
 }
 

@@ -60,9 +60,8 @@ Command add_pull_command(CLI::App& main) {
       ->required()
       ->type_name("MODEL");
   app->add_option("--retries", flags->retries,
-                  "How often a request is repeated after a failure that may pass")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
+                  "How often a request is repeated after a failure that may pass (default 5)")
+      ->check(CLI::Range(0, 100));
   app->add_flag(
       "--ignore-custom-code", flags->ignore_custom_code,
       "Download a model whose Python code encode does not know, for a run with this flag");

@@ -25,7 +25,7 @@ Command add_report_command(CLI::App& main) {
   app->add_option("--config", flags->config, "The config of the run (YAML)")
       ->required()
       ->type_name("FILE");
-  app->add_option("--output", flags->output, "The page to write (default report.html)")
+  app->add_option("--output", flags->output, "The page to write (default: report.html)")
       ->type_name("FILE");
   app->footer(
       "Example:\n"

@@ -28,6 +28,8 @@ void show(const RunStatus& status, bool json, bool redraw) {
 int show_status(const CLI::App& app, const ConfigFlags& config_flags, const StatusFlags& flags) {
   StatusRequest request;
   if (flags.directory.empty()) {
+    if (!config_flags.given())
+      refuse_usage("encode status", "no run is named", "DIR, or --config FILE", "neither");
     request = status_request(config_flags.load().run);
   } else {
     request.cache_dir = flags.directory;
@@ -47,7 +49,7 @@ int show_status(const CLI::App& app, const ConfigFlags& config_flags, const Stat
 Command add_status_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "status", "Show how far a run is, its faults and its memory, and what to do next");
-  const ConfigFlags config_flags(*app);
+  const ConfigFlags config_flags(*app, {"--input", "--output", "--cache-dir", "--json"});
   const auto flags = std::make_shared<StatusFlags>();
   app->add_option("directory", flags->directory, "Cache directory of the run, instead of a config")
       ->type_name("DIR");

@@ -72,6 +72,8 @@ int verify(const CLI::App& app, const ConfigFlags& config_flags, const VerifyFla
   const VerifyOptions options{.sha256 = flags.sha256};
   VerifyReport report;
   if (flags.files.empty()) {
+    if (!config_flags.given())
+      refuse_usage("encode verify", "no matrix is named", "FILE, or --config FILE", "neither");
     const RunConfig config = config_flags.load().run;
     report = verify_run(expected_matrices(config), config.store.cache_dir, options);
   } else {
@@ -87,7 +89,8 @@ int verify(const CLI::App& app, const ConfigFlags& config_flags, const VerifyFla
 Command add_verify_command(CLI::App& main) {
   CLI::App* app = main.add_subcommand(
       "verify", "Check finished matrices: shapes, values, checksums, fingerprints");
-  const ConfigFlags config_flags(*app);
+  const ConfigFlags config_flags(
+      *app, {"--model", "--input", "--field", "--output", "--cache-dir", "--json"});
   const auto flags = std::make_shared<VerifyFlags>();
   app->add_option("files", flags->files,
                   "Matrices (.npy, .parquet, .arrow) to check without a config")

@@ -17,7 +17,7 @@ import unittest
 
 ENCODE = sys.argv[1]
 SUBJECT = sys.argv[2]
-FLAG = re.compile(r"^  ((?:-\w,)?--[\w-]+)", re.MULTILINE)
+FLAG = re.compile(r"^  ((?:-\w, )?--[\w-]+)", re.MULTILINE)
 COMMAND = re.compile(r"^  ([a-z][a-z-]*)", re.MULTILINE)
 # The words that a flag of these keys accepts, and one flag each for files, folders and other texts.
 WORDS = {"--device": {"auto", "cpu", "cuda"}, "--pooling": {"cls", "mean", "max", "lasttoken", "weightedmean",
@@ -34,10 +34,10 @@ def commands():
 
     def visit(path):
         text = run([ENCODE, *path, "--help"])
-        found[path] = {name for group in FLAG.findall(text) for name in group.split(",")}
-        if "Subcommands:" in text:
+        found[path] = {name for group in FLAG.findall(text) for name in group.split(", ")}
+        if "Commands:" in text:
             # An empty line ends the list, and examples may follow.
-            for name in COMMAND.findall(text.split("Subcommands:")[1].split("\n\n")[0]):
+            for name in COMMAND.findall(text.split("Commands:")[1].split("\n\n")[0]):
                 visit((*path, name))
 
     visit(())
@@ -201,7 +201,7 @@ class ManualPage(unittest.TestCase):
         text = self.render("-rLL=200n").stdout.replace("\u2212", "-")
         sections = re.split(r"^ {3}(?=encode)|^(?=\S)", text, flags=re.MULTILINE)
         named = {section.splitlines()[0].strip(): section for section in sections if section.strip()}
-        flags = {name: set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", section)) for name, section in named.items()}
+        flags = {name: set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", section)) for name, section in named.items()}
         found = {}
         for path in commands():
             name = " ".join(("encode", *path)) if path else "DESCRIPTION"

@@ -76,8 +76,12 @@ std::string word_branches(const CommandEntry& root) {
     }
     std::string action = "compopt +o default";
     if (!words.empty())
-      action = action_for(
-          {.names = {}, .placeholder = {}, .help = {}, .kind = ValueKind::kWords, .words = words});
+      action = action_for({.names = {},
+                           .placeholder = {},
+                           .help = {},
+                           .kind = ValueKind::kWords,
+                           .words = words,
+                           .group = {}});
     if (!command.positionals.empty()) action = action_for(command.positionals.front());
     text += fmt::format("    '{}')\n      flags='{}'\n      [[ $current == -* ]] || {}\n      ;;\n",
                         key_of(command), fmt::join(flags, " "), action);

@@ -29,6 +29,15 @@ ValueKind kind_of(const FlagEntry& flag) {
   return flag.words.empty() ? ValueKind::kText : ValueKind::kWords;
 }
 
+// Returns the placeholder without the checks that CLI11 adds to it ("INT:INT in [1 - 1000]"), and a
+// letter in place of the names that CLI11 has for numbers.
+std::string placeholder_of(const CLI::Option& option) {
+  const std::string name = option.get_type_name();
+  const std::string word = name.substr(0, name.find(':'));
+  if (word == "INT" || word == "UINT") return "N";
+  return word == "FLOAT" ? "X" : word;
+}
+
 FlagEntry entry_of(const CLI::Option& option) {
   FlagEntry flag;
   if (option.nonpositional()) {
@@ -39,16 +48,18 @@ FlagEntry entry_of(const CLI::Option& option) {
   }
   flag.help = option.get_description();
   flag.required = option.get_required();
-  flag.of_config = option.get_group() == kConfigGroup;
+  flag.group = option.get_group();
   flag.repeats = option.get_expected_max() > 1;
   if (option.get_items_expected_max() == 0) return flag;
-  flag.placeholder = option.get_type_name();
+  flag.placeholder = placeholder_of(option);
   flag.words = words_of(flag.placeholder);
   flag.kind = kind_of(flag);
   return flag;
 }
 
-CommandEntry tree_at(const CLI::App& app, const std::vector<std::string>& path) {
+}  // namespace
+
+CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& path) {
   CommandEntry command{.path = path,
                        .aliases = app.get_aliases(),
                        .help = app.get_description(),
@@ -57,25 +68,30 @@ CommandEntry tree_at(const CLI::App& app, const std::vector<std::string>& path) 
                        .positionals = {},
                        .commands = {}};
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == kHiddenGroup) {
+      command.more_flags = true;
+      continue;
+    }
     auto& entries = option->nonpositional() ? command.flags : command.positionals;
     entries.push_back(entry_of(*option));
   }
   for (const CLI::App* sub : app.get_subcommands({})) {
     std::vector<std::string> sub_path = path;
     sub_path.push_back(sub->get_name());
-    command.commands.push_back(tree_at(*sub, sub_path));
+    command.commands.push_back(command_tree(*sub, sub_path));
   }
   return command;
 }
 
-}  // namespace
+bool FlagEntry::of_config() const {
+  return group == kTextsGroup || group == kVectorsGroup || group == kSpeedGroup ||
+         group == kMessagesGroup;
+}
 
 std::vector<std::string> CommandEntry::names() const {
   std::vector<std::string> all = {path.back()};
   all.insert(all.end(), aliases.begin(), aliases.end());
   return all;
 }
-
-CommandEntry command_tree(const CLI::App& app) { return tree_at(app, {}); }
 
 }  // namespace encode

@@ -20,7 +20,8 @@ struct FlagEntry {
   std::vector<std::string> words;  // valid values to offer, for kWords
   bool required = false;
   bool repeats = false;    // a positional that takes any number of values
-  bool of_config = false;  // one of the flags that all commands with a config share
+  std::string group;       // the heading above the flag in --help
+  bool of_config() const;  // whether it is one of the flags that set keys of the config
 };
 
 struct CommandEntry {
@@ -31,19 +32,28 @@ struct CommandEntry {
   std::vector<FlagEntry> flags;
   std::vector<FlagEntry> positionals;
   std::vector<CommandEntry> commands;
+  bool more_flags =
+      false;  // it also takes the config flags of `encode run` that are not in `flags`
 
   std::vector<std::string> names() const;  // the last word of the path, and its aliases
 };
 
-// The name of the group of flags in --help that the commands with a config share.
-inline constexpr const char* kConfigGroup = "Config flags";
+// The headings in --help above the flags that set keys of the config.
+inline constexpr const char* kTextsGroup = "Texts and output";
+inline constexpr const char* kVectorsGroup = "Vectors";
+inline constexpr const char* kSpeedGroup = "Device, speed and memory";
+inline constexpr const char* kMessagesGroup = "Messages";
+
+// The group of the flags that a command takes and does not show.
+inline constexpr const char* kHiddenGroup = "";
 
 // The command that arguments belong to if they begin with a flag.
 inline constexpr const char* kImpliedCommand = "run";
 
 // The placeholder of an option says what kind of value it has: "FILE" is kFile, "DIR" is
 // kDirectory, and a placeholder with "|" lists words ("auto|cpu|cuda"); a word of capitals in such
-// a list stands for other values and is not offered. Throws nothing.
-CommandEntry command_tree(const CLI::App& app);
+// a list stands for other values and is not offered. Flags of kHiddenGroup are left out. Throws
+// nothing. `path` has the words that name the command, as in CommandEntry.
+CommandEntry command_tree(const CLI::App& app, const std::vector<std::string>& path = {});
 
 }  // namespace encode

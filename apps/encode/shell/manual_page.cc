@@ -127,11 +127,11 @@ std::string command_section(const CommandEntry& command) {
   if (!command.aliases.empty())
     text += fmt::format("Another name of this command is {}.\n",
                         bold(fmt::format("{}", fmt::join(command.aliases, ", "))));
-  bool of_config = false;
+  bool of_config = command.more_flags;
   for (const FlagEntry& value : command.positionals)
     text += item(italic(value.names.front()), value.help);
   for (const FlagEntry& flag : command.flags) {
-    if (flag.of_config) {
+    if (flag.of_config()) {
       of_config = true;
     } else {
       text += flag_item(flag);
@@ -148,7 +148,7 @@ std::string config_flags(const CommandEntry& root) {
     if (command.path.back() != kImpliedCommand) continue;
     std::string text;
     for (const FlagEntry& flag : command.flags) {
-      if (flag.of_config) text += flag_item(flag);
+      if (flag.of_config()) text += flag_item(flag);
     }
     return text;
   }

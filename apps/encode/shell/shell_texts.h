@@ -1,4 +1,5 @@
-// The texts that are made from the tree of commands: completions of shells and the manual page.
+// The texts that are made from the tree of commands: the help, completions of shells and the manual
+// page.
 #pragma once
 
 #include <string>
@@ -12,6 +13,14 @@ namespace encode {
 std::string bash_completions(const CommandEntry& root);
 std::string zsh_completions(const CommandEntry& root);  // also a function file for fpath: _encode
 std::string fish_completions(const CommandEntry& root);
+
+// What `encode <path> --help` prints: description, usage, arguments, commands, options in their
+// groups, footer. Lines have at most 80 columns, except examples (lines of the footer that begin
+// with a space) and single words that are longer.
+std::string help_text(const CommandEntry& command);
+
+// "encode compare [OPTIONS] A B"
+std::string usage_text(const CommandEntry& command);
 
 // The manual page encode(1), in the man macros of roff. `date` is YYYY-MM-DD.
 std::string manual_page(const CommandEntry& root, const std::string& version,
