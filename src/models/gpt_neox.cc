@@ -159,7 +159,13 @@ std::unique_ptr<Model> load_gptj(const ModelSource& source) {
   const ModuleLoader root = {source.weights.root("wte.weight", {"", "transformer."}), source};
   // 64 is the default of GPTJConfig in transformers.
   const int64_t rotated = json.integer_or("rotary_dim", 64, 2, config.attention.head_dim);
-  if (rotated % 2 != 0) json.refuse("rotary_dim", "an even number", fmt::to_string(rotated));
+  if (rotated % 2 != 0 || rotated > config.attention.head_dim) {
+    json.refuse(
+        "rotary_dim",
+        fmt::format("an even number up to {}, the width of a head; without the key it is 64",
+                    config.attention.head_dim),
+        fmt::to_string(rotated));
+  }
   auto model = std::make_unique<ParallelDecoder>(
       ParallelParts{
           .words = root.table("wte", {"vocab_size", config.vocab_size}, config.hidden()),

@@ -7,6 +7,7 @@
 //
 // References: modeling_nomic_bert.py and modeling_jina_embeddings_v3.py of Hugging Face
 // transformers, and for the mixture of experts the modeling code that Nomic publishes.
+#include <algorithm>
 #include <fmt/format.h>
 #include <variant>
 
@@ -187,7 +188,7 @@ std::unique_ptr<Model> load_nomic_bert(const ModelSource& source) {
   // "glu".
   config.gated = json.string_or("activation_function", "swiglu").ends_with("glu");
   config.num_experts = json.integer_or("num_experts", 0, 0, kMaxExperts);
-  config.moe_top_k = json.integer_or("moe_top_k", 1, 1, kMaxExperts);
+  config.moe_top_k = json.integer_or("moe_top_k", 1, 1, std::max<int64_t>(1, config.num_experts));
   config.hidden_act = nomic_activation(json);
   // 1000 is the default of NomicBertConfig in transformers. Nomic's config.json has
   // rotary_emb_base.

@@ -52,6 +52,9 @@ struct Experts {
         inner{"moe_intermediate_size",
               json.integer_or("moe_intermediate_size", 768, 1, kMaxIntermediateSize)},
         normalize(json.boolean_or("norm_topk_prob", false)) {
+    if (count > 0 && top_k > count)
+      json.refuse("num_experts_per_tok",
+                  fmt::format("at most {} experts; without the key it is 8", count), "more");
     const int64_t step = json.integer_or("decoder_sparse_step", 1, 1, kMaxLayers);
     for (int64_t layer = 0; layer < layers; ++layer)
       in_layer.push_back(count > 0 && (layer + 1) % step == 0);
