@@ -10,6 +10,7 @@
 
 #include "encode/error.h"
 
+#include "base/process_limits.h"
 #include "command_line.h"
 #include "standard_streams.h"
 
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   encode::fill_standard_descriptors();
   encode::ErrorDetail detail;
   try {
+    encode::require_stack();
     const int code = encode::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
     if (code == 0) encode::flush_standard_output();
     return code;

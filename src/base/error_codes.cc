@@ -118,9 +118,9 @@ std::vector<ErrorCodes> make_table() {
       {{"fp8.parity"},
        "65",
        "with `dtype: fp8`, the vectors of fixed texts differ too much from the bfloat16 vectors"},
-      {{"host.memory"}, "75", "the worker ran out of host memory"},
+      {{"host.memory"}, "71", "the worker ran out of host memory, and this happened too often"},
       {{"host.oom_kill"},
-       "75",
+       "71",
        "the kernel killed `encode-worker` for lack of host memory, and this happened too often; "
        "the error names the limit and the peak memory of the worker"},
       {{"int8.parity"},
@@ -154,7 +154,7 @@ std::vector<ErrorCodes> make_table() {
        "78",
        "the model certainly cannot fit into the memory of the machine or the card; the error has "
        "the arithmetic and what would fit"},
-      {{"log.open"}, "73", "the log file cannot be opened"},
+      {{"log.open"}, "73 (71)", "the log file cannot be opened"},
       {{"plan.card"},
        "64",
        "`encode plan --gpu`: the card is not in the table; the error lists it"},
@@ -176,6 +176,7 @@ std::vector<ErrorCodes> make_table() {
       {{"nvml.failed"}, "69", "the library of the NVIDIA driver is there, but does not answer"},
       {{"os.memory", "os.pipe"}, "71", "the operating system refused memory or a pipe"},
       {{"os.thread"}, "71", "the operating system refused a thread"},
+      {{"os.stack"}, "71", "the stack of the process is too small (`ulimit -s`)"},
       {{"os.self"}, "66 (77)", "`encode` cannot find its own path in /proc"},
       {{"preflight.defence"},
        "70",

@@ -13,6 +13,7 @@
 
 #include "encode/error.h"
 
+#include "base/creatable.h"
 #include "base/path_kind.h"
 #include "base/system_call.h"
 #include "base/temp_path.h"
@@ -159,6 +160,16 @@ bool is_directory(const std::string& path) {
   throw create_error("io.mkdir", "look for the directory", path, errno);
 }
 
+Error file_in_the_way(const std::string& path) {
+  return Error({.exit_code = ExitCode::kCantCreate,
+                .code = "io.mkdir",
+                .what = "cannot create directory: a file of that name exists",
+                .where = path,
+                .expected = "a directory",
+                .found = "a file",
+                .hint = "choose another directory, or move the file away"});
+}
+
 }  // namespace
 
 bool entry_exists(const std::string& path, std::string_view code) {
@@ -189,16 +200,18 @@ void create_directories_durably(const std::string& path) {
   if (retried([&] { return ::mkdir(path.c_str(), 0777); }) != 0 && errno != EEXIST) {
     throw create_error("io.mkdir", "create directory", path, errno);
   }
-  if (!is_directory(path)) {
-    throw Error({.exit_code = ExitCode::kCantCreate,
-                 .code = "io.mkdir",
-                 .what = "cannot create directory: a file of that name exists",
-                 .where = path,
-                 .expected = "a directory",
-                 .found = "a file",
-                 .hint = "choose another directory, or move the file away"});
-  }
+  if (!is_directory(path)) throw file_in_the_way(path);
   sync_directory(parent);
+}
+
+std::string first_existing_directory(const std::string& path) {
+  if (path.empty() || is_directory(path)) return path.empty() ? "." : path;
+  const std::string parent = parent_directory(path);
+  if (parent == path) return path;
+  std::string directory = first_existing_directory(parent);
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) == 0) throw file_in_the_way(path);
+  return directory;
 }
 
 std::vector<std::string> list_directory(const std::string& path) {

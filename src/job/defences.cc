@@ -14,6 +14,7 @@
 #include "base/environment.h"
 #include "batching/pack.h"
 #include "engine/device_facts.h"
+#include "job/cache_session.h"
 #include "job/tokenize_plan.h"
 #include "job/vector_check.h"
 #include "nn/cuda/device.h"
@@ -126,6 +127,9 @@ bool check_only(const WorkerContext& context, ModelKeeper& models) {
     tell_device(context, device_facts(opened.device, compute_threads(opened.device, 0)));
     return true;
   }
+  CacheSession cache(context);
+  CacheRequest request;  // no row has this key, but the search reads the store
+  cache.find({&request, 1});
   for (int64_t unit = 0; unit < std::ssize(job.units); ++unit) {
     if (context.stopped()) return false;
     LoadedModel& model = models.model_of(unit);

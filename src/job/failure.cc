@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 #include <new>
 #include <string>
-#include <sys/resource.h>
 #include <system_error>
 #include <utility>
 
 #include <c10/util/Exception.h>
+
+#include "base/process_limits.h"
 
 namespace encode {
 namespace {
@@ -38,13 +39,6 @@ ErrorDetail out_of_device_memory(const std::string& found) {
               "chunks are kept"};
 }
 
-// Returns true if the process may not use all memory of the machine (ulimit -v). Another worker
-// would then fail in the same way.
-bool memory_is_limited() {
-  struct rlimit limit = {};
-  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
-
 ErrorDetail out_of_host_memory() {
   if (memory_is_limited()) {
     return {.exit_code = ExitCode::kOsError,
@@ -53,7 +47,7 @@ ErrorDetail out_of_host_memory() {
             .where = kWhere,
             .expected = "memory for the model and the batches",
             .found = "a failed allocation",
-            .hint = "raise the limit of the address space (ulimit -v); committed chunks are kept"};
+            .hint = "raise the limit (ulimit -v, ulimit -d); committed chunks are kept"};
   }
   return {.exit_code = ExitCode::kTempFail,
           .code = "host.memory",

@@ -175,18 +175,8 @@ std::vector<float> UnitRun::values_for(const Window& window) const {
 void UnitRun::check_origin(const ChunkStore& store) const {
   for (const ChunkRecord& record : store.committed()) {
     if (record.origin.same_bits(origin_)) continue;
-    if (context_.job.hardware.strict_numerics) {
-      throw Error({.exit_code = ExitCode::kConfig,
-                   .code = "run.other_device",
-                   .what = "the chunks in the cache were computed on another kind of device or "
-                           "with other matrix products",
-                   .where = store.chunk_path(record.index),
-                   .expected = describe(origin_),
-                   .found = describe(record.origin),
-                   .hint = "continue on the device of the first run, with its products.json in "
-                           "the cache directory if there was one, start over with --fresh, or set "
-                           "hardware.strict_numerics to false"});
-    }
+    if (context_.job.hardware.strict_numerics)
+      throw other_device_error(origin_, record.origin, store.chunk_path(record.index));
     return context_.log(
         "warning",
         fmt::format("{}: chunks in the cache were computed on another kind of device or with other "

@@ -19,11 +19,12 @@ struct CheckedModel {
 };
 
 struct CheckedStream {
-  StreamPlan plan;  // `scan` and `identity` are complete only if `whole` is true
+  StreamPlan plan;  // `scan` is complete only if `whole` is true
   const CheckedModel* model = nullptr;
-  bool whole = false;         // every row was read
-  int64_t rows = 0;           // an estimate if `whole` is false
-  double tokens_per_row = 0;  // of the rows that were tokenized
+  bool readable = false;   // the input is no standard input
+  bool whole = false;      // every row was read
+  int64_t file_bytes = 0;  // of the input
+  int64_t rows = 0;        // an estimate if `whole` is false
 };
 
 // What could be opened; everything else has a red finding.

@@ -61,7 +61,22 @@ void PreflightFindings::red(std::string check, const ErrorDetail& error) {
                   .found = std::move(found),
                   .next = error.hint,
                   .code = error.code,
-                  .exit_code = error.exit_code});
+                  .exit_code = error.exit_code,
+                  .step = step_});
+}
+
+void PreflightFindings::add(const PreflightFindings& more) {
+  all_.insert(all_.end(), more.all_.begin(), more.all_.end());
+}
+
+void PreflightFindings::forgive(RunStep first, const std::string& why) {
+  for (PreflightFinding& finding : all_) {
+    if (finding.grade != Grade::kRed || finding.step < first) continue;
+    finding.grade = Grade::kYellow;
+    finding.found = fmt::format("{}: [{}] {}", why, finding.code, finding.found);
+    finding.code.clear();
+    finding.exit_code = ExitCode::kOk;
+  }
 }
 
 int64_t PreflightFindings::count(Grade grade) const {
@@ -70,13 +85,12 @@ int64_t PreflightFindings::count(Grade grade) const {
 }
 
 ExitCode PreflightFindings::exit_code() const {
-  ExitCode code = ExitCode::kOk;
+  const PreflightFinding* first = nullptr;
   for (const PreflightFinding& finding : all_) {
     if (finding.grade != Grade::kRed) continue;
-    if (finding.exit_code != ExitCode::kTempFail) return finding.exit_code;
-    code = ExitCode::kTempFail;
+    if (first == nullptr || finding.step < first->step) first = &finding;
   }
-  return code;
+  return first == nullptr ? ExitCode::kOk : first->exit_code;
 }
 
 std::string render_text(const PreflightFindings& findings, double seconds) {

@@ -14,6 +14,21 @@ enum class Grade {
   kRed,     // a run would fail
 };
 
+// The steps of a run up to its first batch. A run ends with the error of the first step that fails.
+enum class RunStep {
+  kConfig,
+  kCache,    // the cache directory and its lock
+  kLog,      // the list of inputs, the log, other files of the cache directory
+  kModels,   // the models and the options of the streams
+  kOutputs,  // what has the paths of the outputs
+  kInputs,   // the inputs are read
+  kPlan,     // columns, disk space, combined matrices, quarantine
+  kResume,   // the results of earlier runs
+  kWriting,  // the first files are written
+  kWorker,   // the worker, the device, the model
+  kRows,     // the tokenizer and the first rows
+};
+
 struct PreflightFinding {
   Grade grade = Grade::kGreen;
   std::string check;  // what was looked at: "gpu 0", "input train_tc"
@@ -22,6 +37,7 @@ struct PreflightFinding {
   // Of kRed: the error with which a run would end, or that preflight itself has.
   std::string code;
   ExitCode exit_code = ExitCode::kOk;
+  RunStep step = RunStep::kConfig;
 
   bool operator==(const PreflightFinding&) const = default;
 };
@@ -29,6 +45,9 @@ struct PreflightFinding {
 // Collects findings in the order in which they are made. Not thread-safe.
 class PreflightFindings {
  public:
+  // The step in which a run would find what is added from now on.
+  void at(RunStep step) { step_ = step; }
+
   void green(std::string check, std::string found);
   void yellow(std::string check, std::string found, std::string next);
   // Leaves an error out that is there already: several streams may share a broken model.
@@ -48,11 +67,17 @@ class PreflightFindings {
 
   const std::vector<PreflightFinding>& all() const { return all_; }
   int64_t count(Grade grade) const;
-  // kOk without a red finding. Otherwise the exit code of the first red finding that another start
-  // would not mend, or kTempFail if there is none.
+  // The code with which a run would end: kOk without a red finding, otherwise the exit code of the
+  // first red finding of the earliest step.
   ExitCode exit_code() const;
+  // Adds the findings of `more`.
+  void add(const PreflightFindings& more);
+  // Makes the red findings of the step and of all later ones yellow, with the reason `why` for
+  // which a run does not fail there.
+  void forgive(RunStep first, const std::string& why);
 
  private:
+  RunStep step_ = RunStep::kConfig;
   std::vector<PreflightFinding> all_;
 };
 

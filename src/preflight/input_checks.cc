@@ -167,21 +167,24 @@ void check_input(CheckedStream& stream, const std::string& check, PreflightFindi
                     "write the rows to a file to have them checked");
     return;
   }
-  int64_t file_bytes = 0;
   for (const std::string& path : input_files(input))
-    file_bytes += file_size(open_for_reading(path, "text.open"), path);
-  stream.whole = is_read_whole(input, file_bytes);
-  if (stream.whole) stream.plan.scan = scan_texts(input, {});
-  const Sample sample = read_sample(stream);
-  if (sample.rows > 0)
-    stream.tokens_per_row = static_cast<double>(sample.tokens) / static_cast<double>(sample.rows);
+    stream.file_bytes += file_size(open_for_reading(path, "text.open"), path);
+  stream.whole = is_read_whole(input, stream.file_bytes);
   if (stream.whole) {
+    stream.plan.scan = scan_texts(input, {});
     stream.rows = stream.plan.scan.rows;
-    finish_stream_plan(stream.plan, stream.model->opened);
-  } else {
+  }
+  stream.readable = true;
+}
+
+// Tokenizes the first rows of an input that can be read.
+void check_rows(CheckedStream& stream, const std::string& check, PreflightFindings& findings) {
+  const InputOptions& input = stream.plan.config.input;
+  const Sample sample = read_sample(stream);
+  if (!stream.whole) {
     // The estimate takes the text for the whole file, so it is somewhat high for JSON and CSV, and
     // too low for compressed files.
-    stream.rows = sample.bytes > 0 ? file_bytes * sample.rows / sample.bytes : sample.rows;
+    stream.rows = sample.bytes > 0 ? stream.file_bytes * sample.rows / sample.bytes : sample.rows;
     if (input.limit_rows > 0) stream.rows = std::min(stream.rows, input.limit_rows);
   }
   if (!warn(stream, sample, check, findings)) findings.green(check, describe(stream, sample));
@@ -193,8 +196,11 @@ void check_inputs(CheckedExperiment& experiment, PreflightFindings& findings) {
   std::vector<CheckedStream> usable;
   for (CheckedStream& stream : experiment.streams) {
     const std::string check = "input " + stream.plan.config.name();
-    if (findings.guard(check, [&] { check_input(stream, check, findings); }))
-      usable.push_back(std::move(stream));
+    findings.at(RunStep::kInputs);
+    if (!findings.guard(check, [&] { check_input(stream, check, findings); })) continue;
+    findings.at(RunStep::kRows);
+    if (stream.readable) findings.guard(check, [&] { check_rows(stream, check, findings); });
+    usable.push_back(std::move(stream));
   }
   experiment.streams = std::move(usable);
 }

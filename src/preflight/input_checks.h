@@ -6,8 +6,8 @@
 
 namespace encode {
 
-// Fills the streams of the experiment. Removes a stream whose input cannot be used, after a red
-// finding.
+// Fills the streams of the experiment, apart from the identity. Removes a stream whose input cannot
+// be used, after a red finding.
 void check_inputs(CheckedExperiment& experiment, PreflightFindings& findings);
 
 }  // namespace encode

@@ -93,9 +93,10 @@ void check_prompt(const StreamConfig& stream, const ModelDirectory& directory,
 
 }  // namespace
 
-const CheckedModel* check_model(const ResultOptions& options, const std::string& hash_cache,
+const CheckedModel* check_model(const ResultOptions& options, const ModelNeeds& models,
                                 CheckedExperiment& experiment, PreflightFindings& findings) {
   const CheckedModel* result = nullptr;
+  findings.at(RunStep::kModels);
   findings.guard("model", [&] {
     const std::string path = resolve_model(options.model, options.revision);
     std::unique_ptr<CheckedModel>& known = experiment.models[path];
@@ -105,7 +106,7 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
     }
     auto model = std::make_unique<CheckedModel>();
     try {
-      model->opened = open_hashed_model(path, hash_cache, options.ignore_custom_code);
+      model->opened = open_fitting_model(path, options, models.limit, models.hash_cache);
     } catch (const Error&) {
       experiment.models.erase(path);
       throw;
@@ -120,6 +121,7 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
                                                 recipe.code, recipe.name));
     for (const std::string& warning : directory.warnings)
       findings.yellow("model", warning, "see docs/models.md");
+    findings.at(RunStep::kRows);
     findings.guard("tokenizer", [&] {
       TokenizerSource source =
           read_tokenizer_source(directory, tokenizer_rules(directory, options));
@@ -140,27 +142,31 @@ const CheckedModel* check_model(const ResultOptions& options, const std::string&
   return result;
 }
 
-void check_streams(const RunConfig& config, const std::string& hash_cache,
-                   CheckedExperiment& experiment, PreflightFindings& findings) {
+void check_streams(const RunConfig& config, const ModelNeeds& models, CheckedExperiment& experiment,
+                   PreflightFindings& findings) {
   std::set<std::string> warned;
   for (const StreamConfig& stream : config.streams) {
-    const CheckedModel* model = check_model(stream.result, hash_cache, experiment, findings);
+    const CheckedModel* model = check_model(stream.result, models, experiment, findings);
     if (model == nullptr) continue;
+    findings.at(RunStep::kModels);
     findings.guard("options " + stream.name(), [&] {
       CheckedStream added{.plan = begin_stream_plan(config, stream, model->opened), .model = model};
       for (const std::string& warning : length_warnings(model->opened.directory, stream.result)) {
         if (warned.insert(warning).second)
           findings.yellow("options " + stream.name(), warning, "set semantic.max_length");
       }
-      if (model->tokenizer != nullptr) {
-        const ModelDirectory& directory = model->opened.directory;
-        require_room_after_prompt(*model->tokenizer, added.plan.effective.prompt,
-                                  {.max_length = added.plan.effective.max_length,
-                                   .add_special_tokens = directory.add_special_tokens},
-                                  directory.path);
-      }
       check_prompt(stream, model->opened.directory, findings);
       experiment.streams.push_back(std::move(added));
+    });
+    if (model->tokenizer == nullptr || experiment.streams.empty()) continue;
+    findings.at(RunStep::kRows);
+    findings.guard("options " + stream.name(), [&] {
+      const EffectiveResult& effective = experiment.streams.back().plan.effective;
+      const ModelDirectory& directory = model->opened.directory;
+      require_room_after_prompt(
+          *model->tokenizer, effective.prompt,
+          {.max_length = effective.max_length, .add_special_tokens = directory.add_special_tokens},
+          directory.path);
     });
   }
 }

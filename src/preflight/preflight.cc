@@ -4,29 +4,24 @@
 #include <filesystem>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/path_kind.h"
 #include "base/scratch_folder.h"
 #include "preflight/defence_checks.h"
 #include "preflight/device_checks.h"
 #include "preflight/host_checks.h"
-#include "preflight/input_checks.h"
 #include "preflight/model_checks.h"
 #include "preflight/store_checks.h"
 #include "preflight/worker_check.h"
+#include "protocol/device_kind.h"
 #include "supervisor/plan/devices.h"
+#include "supervisor/plan/fit_check.h"
 
 namespace encode {
 namespace {
 
 constexpr const char* kHashCache = "/model_hashes.json";
-
-// A worker computes on one device, and all devices of a run are of one kind.
-HardwareOptions first_device(HardwareOptions hardware) {
-  hardware.device = devices_of(hardware).front();
-  hardware.devices.clear();
-  return hardware;
-}
 
 std::string temporary_folder() {
   std::error_code failure;
@@ -51,23 +46,11 @@ class Preflight {
     } else if (!request_.model.empty()) {
       look_at_model();
     }
-    const DriverFacts driver = ask_driver();
-    const PluginFacts plugin = find_plugin(request_.worker.program);
-    std::set<std::string> looked_at;  // several workers may compute on one device
-    for (const std::string& device : devices_of(config_.hardware)) {
-      if (!looked_at.insert(device).second) continue;
-      check_device(driver,
-                   {.device = device,
-                    .model_bytes = experiment_.largest_model_bytes(),
-                    .plugin = plugin,
-                    .selection = gpu_selection_of_environment()},
-                   findings_);
-    }
-    const std::optional<DeviceFacts> device = try_worker();
-    if (device && device->kind == DeviceKind::kCpu && !driver.gpus.empty() &&
-        devices_of(config_.hardware).front() == "auto") {
-      findings_.yellow("device", "this machine has an NVIDIA GPU, but the CPU computes",
-                       "set device: cuda to see what is missing");
+    const std::optional<DeviceFacts> device = check_devices();
+    if (device) check_origins(*device);
+    if (!findings_.count(Grade::kRed) || !has_experiment()) return std::move(findings_);
+    if (is_complete(config_, experiment_)) {
+      findings_.forgive(RunStep::kWriting, "every final is complete, so a run does not need this");
     }
     return std::move(findings_);
   }
@@ -75,6 +58,9 @@ class Preflight {
  private:
   bool has_experiment() const { return !config_.streams.empty() && !request_.config_error; }
   std::string hash_cache() const { return scratch_.path() + kHashCache; }
+  ModelNeeds model_needs() const {
+    return {.hash_cache = hash_cache(), .limit = memory_limit_of(config_.hardware)};
+  }
 
   void look_at_experiment() {
     findings_.green("config",
@@ -82,14 +68,14 @@ class Preflight {
                         (config_.config_path.empty() ? "" : " in " + config_.config_path));
     take_hashes();
     check_cache_directory(config_, findings_);
-    check_streams(config_, hash_cache(), experiment_, findings_);
+    check_streams(config_, model_needs(), experiment_, findings_);
     keep_streams_for_worker();
-    check_inputs(experiment_, findings_);
-    check_results(config_, experiment_, findings_);
-    findings_.guard("space", [this] {
-      const std::string directory = nearest_directory(config_.store.cache_dir);
-      check_space(space_needs(config_, experiment_), space_facts(directory), directory, findings_);
-    });
+    check_outputs_and_plan(config_, experiment_, findings_);
+    outlooks_ = check_results(config_, experiment_, findings_);
+    const std::string& embedding_cache = config_.embedding_cache.dir;
+    open_embedding_cache_ =
+        !embedding_cache.empty() && probe_embedding_cache(embedding_cache, findings_);
+    findings_.at(RunStep::kWorker);
     check_defences(config_, findings_);
   }
 
@@ -107,7 +93,7 @@ class Preflight {
     stream.stream = "model";
     stream.result = std::move(options);
     config_.streams = {stream};
-    check_streams(config_, hash_cache(), experiment_, findings_);
+    check_streams(config_, model_needs(), experiment_, findings_);
     config_.streams.clear();
     keep_streams_for_worker();
   }
@@ -115,6 +101,7 @@ class Preflight {
   // The worker needs the models even if their inputs cannot be used. Its self-test finds earlier
   // vectors by the model and the options, not by the input.
   void keep_streams_for_worker() {
+    findings_.at(RunStep::kRows);
     for (const CheckedStream& stream : experiment_.streams) {
       CheckedStream& copy = for_worker_.streams.emplace_back();
       copy.plan = stream.plan;
@@ -124,25 +111,76 @@ class Preflight {
     }
   }
 
+  // A run goes on without a device that fails, as long as another one works. Returns the device
+  // that a worker has opened.
+  std::optional<DeviceFacts> check_devices() {
+    const DriverFacts driver = ask_driver();
+    const PluginFacts plugin = find_plugin(request_.worker.program);
+    std::vector<PreflightFindings> of_devices;
+    std::optional<DeviceFacts> found;
+    std::set<std::string> looked_at;  // several workers may compute on one device
+    for (const std::string& device : devices_of(config_.hardware)) {
+      if (!looked_at.insert(device).second) continue;
+      PreflightFindings& findings = of_devices.emplace_back();
+      findings.at(RunStep::kWorker);
+      check_device(driver,
+                   {.device = device,
+                    .model_bytes = experiment_.largest_model_bytes(),
+                    .plugin = plugin,
+                    .selection = gpu_selection_of_environment()},
+                   findings);
+      if (found) continue;
+      found = try_worker(device, findings);
+      if (findings.count(Grade::kRed) > 0) found = std::nullopt;
+      if (found && found->kind == DeviceKind::kCpu && !driver.gpus.empty() && device == "auto") {
+        findings.yellow("device", "this machine has an NVIDIA GPU, but the CPU computes",
+                        "set device: cuda to see what is missing");
+      }
+    }
+    for (PreflightFindings& findings : of_devices) {
+      if (found) findings.forgive(RunStep::kConfig, "a run goes on without this device");
+      findings_.add(findings);
+    }
+    return found;
+  }
+
   // Returns the device that the worker has opened.
-  std::optional<DeviceFacts> try_worker() {
+  std::optional<DeviceFacts> try_worker(const std::string& device, PreflightFindings& findings) {
     const bool models_failed =
         for_worker_.streams.empty() && (has_experiment() || !request_.model.empty());
     if (models_failed) return std::nullopt;
-    HostNeeds needs = {
-        .model_bytes = experiment_.largest_model_bytes(), .worker_bytes = 0, .prefetch_bytes = 0};
-    if (!check_memory_to_load(host_, needs, findings_)) return std::nullopt;
-    const WorkerFacts worker = check_worker({.worker = request_.worker,
-                                             .stop = stop_,
-                                             .scratch = scratch_.path(),
-                                             .cache_dir = config_.store.cache_dir},
-                                            first_device(config_.hardware), for_worker_, findings_);
+    HardwareOptions hardware = one_device(config_.hardware);
+    hardware.device = device;
+    const WorkerFacts worker =
+        check_worker({.worker = request_.worker,
+                      .stop = stop_,
+                      .scratch = scratch_.path(),
+                      .cache_dir = config_.store.cache_dir,
+                      .embedding_cache = open_embedding_cache_ ? config_.embedding_cache
+                                                               : EmbeddingCacheOptions()},
+                     hardware, for_worker_, findings);
     if (!worker.device || !has_experiment()) return worker.device;
-    needs.worker_bytes = worker.peak_bytes;
+    HostNeeds needs = {.worker_bytes = worker.peak_bytes, .prefetch_bytes = 0};
     for (const StreamConfig& stream : config_.streams)
       needs.prefetch_bytes = std::max(needs.prefetch_bytes, stream.speed.prefetch_bytes);
-    check_memory_to_run(host_, needs, findings_);
+    check_memory_to_run(host_, needs, findings);
     return worker.device;
+  }
+
+  // A run with strict_numerics refuses chunks of another kind of device.
+  void check_origins(const DeviceFacts& device) {
+    if (!config_.hardware.strict_numerics) return;
+    const ChunkOrigin here = origin_of(device);
+    findings_.at(RunStep::kWorker);
+    for (size_t i = 0; i < outlooks_.size(); ++i) {
+      const std::string& name = experiment_.streams[i].plan.config.name();
+      for (const ChunkOrigin& origin : outlooks_[i].origins) {
+        if (outlooks_[i].encoded || origin.same_bits(here)) continue;
+        findings_.red(
+            "results " + name,
+            other_device_error(here, origin, chunks_dir(config_.store.cache_dir, name)).detail());
+      }
+    }
   }
 
   const PreflightRequest& request_;
@@ -152,6 +190,8 @@ class Preflight {
   const HostFacts host_;
   CheckedExperiment experiment_;
   CheckedExperiment for_worker_;
+  std::vector<StreamOutlook> outlooks_;  // of the streams of experiment_
+  bool open_embedding_cache_ = false;
   PreflightFindings findings_;
 };
 

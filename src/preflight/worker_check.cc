@@ -13,8 +13,10 @@
 #include "base/file.h"
 #include "base/path_kind.h"
 #include "base/units.h"
+#include "preflight/store_checks.h"
 #include "supervisor/plan/job_unit.h"
 #include "supervisor/plan/resume.h"
+#include "supervisor/worker/fault_policy.h"
 
 namespace encode {
 namespace {
@@ -73,9 +75,15 @@ class Listener {
                                              "see docs/models.md and "
                                              "docs/gpu.md");
                           },
+                          [this](const CacheProblem& problem) {
+                            cache_problem_ = true;
+                            findings_.yellow("embedding cache", without_cache(problem.error),
+                                             problem.error.hint);
+                          },
                           [](const auto&) {}},
                event);
   }
+  bool cache_problem() const { return cache_problem_; }
 
  private:
   void on(const DeviceChecked& checked) {
@@ -108,38 +116,81 @@ class Listener {
   const std::string requested_;
   WorkerFacts& facts_;
   PreflightFindings& findings_;
+  bool cache_problem_ = false;
 };
+
+// What the worker of the check reads of earlier runs.
+void copy_earlier_files(const WorkerCheck& check) {
+  for (const char* name : kEarlierFiles) {
+    const std::string earlier = check.cache_dir + name;
+    if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) continue;
+    std::error_code failure;
+    std::filesystem::copy_file(earlier, check.scratch + name,
+                               std::filesystem::copy_options::overwrite_existing, failure);
+    if (failure) throw system_error("io.read", "copy", earlier, failure.value());
+  }
+}
+
+// Runs one worker. Returns how it has ended.
+WorkerOutcome run_once(const WorkerCheck& check, const JobSpec& job, WorkerFacts& facts,
+                       PreflightFindings& findings) {
+  copy_earlier_files(check);
+  const std::string path = check.scratch + "/job.json";
+  write_file_without_sync(path, to_json(job));
+  Listener listener(job.hardware.device, facts, findings);
+  WorkerSession session(check.worker, check.stop,
+                        {.on_event = [&](const WorkerEvent& event) { listener.event(event); },
+                         .on_output = [](std::string_view) {},
+                         .on_garbage = [](std::string_view, const std::string&) {},
+                         .on_tick = [](Clock::time_point) {}});
+  constexpr int kNoLock = -1;
+  WorkerOutcome outcome = session.run(path, kNoLock);
+  const bool opened = outcome.end == WorkerOutcome::End::kFinished && !listener.cache_problem();
+  if (opened && !job.embedding_cache.dir.empty())
+    findings.green("embedding cache", job.embedding_cache.dir + ": can be read");
+  return outcome;
+}
+
+// A run starts another worker after some failures, and without the embedding cache if the cache may
+// be the cause. One more start tells a failure that comes again from an accident.
+WorkerOutcome run_twice(const WorkerCheck& check, JobSpec job, WorkerFacts& facts,
+                        PreflightFindings& findings) {
+  PreflightFindings first;
+  first.at(RunStep::kWorker);
+  WorkerOutcome outcome = run_once(check, job, facts, first);
+  if (outcome.end != WorkerOutcome::End::kRetry) {
+    findings.add(first);
+    return outcome;
+  }
+  if (!job.embedding_cache.dir.empty()) {
+    findings.yellow("embedding cache", without_cache(outcome.error),
+                    "check the cache with: encode cache verify --dir " + job.embedding_cache.dir);
+    job.embedding_cache = {};
+  } else {
+    findings.yellow("worker", "the first worker failed: " + outcome.error.what, outcome.error.hint);
+  }
+  return run_once(check, job, facts, findings);
+}
 
 }  // namespace
 
 WorkerFacts check_worker(const WorkerCheck& check, const HardwareOptions& hardware,
                          const CheckedExperiment& experiment, PreflightFindings& findings) {
   WorkerFacts facts;
+  findings.at(RunStep::kWorker);
   findings.guard("worker", [&] {
-    for (const char* name : kEarlierFiles) {
-      const std::string earlier = check.cache_dir + name;
-      if (check.cache_dir.empty() || !path_exists(earlier, "io.stat")) continue;
-      std::error_code failure;
-      std::filesystem::copy_file(earlier, check.scratch + name, failure);
-      if (failure) throw system_error("io.read", "copy", earlier, failure.value());
-    }
     const JobSpec job = {.cache_dir = check.scratch,
                          .hardware = hardware,
+                         .embedding_cache = check.embedding_cache,
                          .units = make_units(experiment),
                          .check_only = true};
-    const std::string path = check.scratch + "/job.json";
-    write_file_without_sync(path, to_json(job));
-    Listener listener(hardware.device, facts, findings);
-    WorkerSession session(check.worker, check.stop,
-                          {.on_event = [&](const WorkerEvent& event) { listener.event(event); },
-                           .on_output = [](std::string_view) {},
-                           .on_garbage = [](std::string_view, const std::string&) {},
-                           .on_tick = [](Clock::time_point) {}});
-    constexpr int kNoLock = -1;
-    const WorkerOutcome outcome = session.run(path, kNoLock);
+    WorkerOutcome outcome = run_twice(check, job, facts, findings);
     facts.peak_bytes = outcome.peak_resident_bytes;
     if (outcome.end == WorkerOutcome::End::kStopped) throw Stopped();
-    if (outcome.end != WorkerOutcome::End::kFinished) throw Error(outcome.error);
+    if (outcome.end == WorkerOutcome::End::kFinished) return;
+    if (outcome.end == WorkerOutcome::End::kRetry)
+      outcome.error = after_last_restart(std::move(outcome.error));
+    throw Error(std::move(outcome.error));
   });
   return facts;
 }

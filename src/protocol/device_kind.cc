@@ -1,6 +1,7 @@
 #include "protocol/device_kind.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace encode {
 
@@ -16,6 +17,19 @@ std::string describe(const ChunkOrigin& origin) {
                      origin.libtorch.empty() ? "of unknown version" : origin.libtorch,
                      origin.driver.empty() ? "" : ", driver " + origin.driver,
                      origin.products.empty() ? "" : ", matrix products " + origin.products);
+}
+
+Error other_device_error(const ChunkOrigin& here, const ChunkOrigin& chunk, std::string path) {
+  return Error({.exit_code = ExitCode::kConfig,
+                .code = "run.other_device",
+                .what = "the chunks in the cache were computed on another kind of device or with "
+                        "other matrix products",
+                .where = std::move(path),
+                .expected = describe(here),
+                .found = describe(chunk),
+                .hint = "continue on the device of the first run, with its products.json in the "
+                        "cache directory if there was one, start over with --fresh, or set "
+                        "hardware.strict_numerics to false"});
 }
 
 }  // namespace encode

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "encode/device.h"
+#include "encode/error.h"
 #include "encode/store.h"
 
 namespace encode {
@@ -12,5 +13,8 @@ ChunkOrigin origin_of(const DeviceFacts& device);  // without ChunkOrigin::batch
 // Returns "NVIDIA H200, LibTorch 2.11.0, driver 580.65.06", and the hash of the chosen algorithms
 // of the matrix products if there is one.
 std::string describe(const ChunkOrigin& origin);
+// The Error kConfig "run.other_device" for a chunk at `path` that was computed elsewhere than
+// `here`.
+Error other_device_error(const ChunkOrigin& here, const ChunkOrigin& chunk, std::string path);
 
 }  // namespace encode

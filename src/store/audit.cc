@@ -53,6 +53,7 @@ ChunkProgress read_chunk_progress(const std::string& directory) {
     ++progress.chunks;
     progress.rows += stream.chunk(index).size();
     progress.rows_set_aside += record.chunk.stats.set_aside_rows;
+    add_origin(progress.origins, record.chunk.origin);
   }
   return progress;
 }

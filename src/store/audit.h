@@ -65,6 +65,7 @@ struct ChunkProgress {
   int64_t chunks = 0;                 // the committed chunks; each has a record and a file
   int64_t rows = 0;                   // the rows of these chunks
   int64_t rows_set_aside = 0;         // the rows of these chunks that were set aside
+  std::vector<ChunkOrigin> origins;   // where they were computed, each once
   std::vector<std::string> problems;  // one sentence for each thing that cannot be read
 };
 
@@ -86,10 +87,15 @@ struct LockState {
 // second descriptor out. `fd` is the file at `path`, opened for writing; nobody else may use it.
 void check_locks(const UniqueFd& fd, const std::string& path);
 
-// Throws Error kConfig "store.foreign" that names the differences if the chunks in the folder
-// belong to another stream. Chunks whose stream.json is missing or damaged belong to nobody. Also
-// throws Error kConfig "store.format", kIoError, kNoPermission.
-void check_chunk_owner(const std::string& directory, const StreamIdentity& identity);
+// Throws the Error that CacheLock::acquire() would throw for a directory that exists and for the
+// file LOCK in it. Does not take the lock, but waits for it as long as acquire() does.
+void check_lock_free(const std::string& cache_dir);
+
+// Throws the Error with which ChunkStore::open(kResume) would refuse the folder of the stream,
+// before it changes anything: something else has the name of the folder, or the chunks in it belong
+// to another stream. `chunk_rows` is that of open().
+void check_chunk_owner(const std::string& cache_dir, const StreamIdentity& identity,
+                       int64_t chunk_rows);
 
 // Asks the kernel for the holder without taking the lock and without changing LOCK. The owner that
 // LOCK names is from the last run if the lock is free. Throws no Error.

@@ -99,9 +99,8 @@ Error locked_error(const std::string& path) {
                         "process"});
 }
 
-UniqueFd open_lock_file(const std::string& path) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags, 0666); }));
+UniqueFd open_lock_file(const std::string& path, int flags) {
+  UniqueFd fd(retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0666); }));
   if (fd) return fd;
   ErrorDetail detail = system_error("store.lock", "open lock file", path, errno).detail();
   if (detail.exit_code == ExitCode::kNoInput) detail.exit_code = ExitCode::kCantCreate;
@@ -155,6 +154,16 @@ bool try_lock(const UniqueFd& fd, const std::string& path) {
   throw Error(std::move(detail));
 }
 
+// Returns true if another descriptor holds the lock. Does not take it.
+bool is_held(const UniqueFd& fd, const std::string& path) {
+  struct flock region = {};
+  region.l_type = F_RDLCK;  // a read lock would wait for the write lock of a run
+  region.l_whence = SEEK_SET;
+  if (retried([&] { return ::fcntl(fd.get(), F_OFD_GETLK, &region); }) != 0)
+    throw system_error("store.lock", "ask for the lock", path, errno);
+  return region.l_type != F_UNLCK;
+}
+
 // Waits up to kPatience for the lock.
 void take_lock(const UniqueFd& fd, const std::string& path) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -170,7 +179,7 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
   create_directories_durably(cache_dir);
   const std::string path = join_path(cache_dir, kLockFile);
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
-    UniqueFd fd = open_lock_file(path);
+    UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     refuse_foreign_lock(fd, path);
     take_lock(fd, path);
     if (!is_still_named(fd, path)) continue;
@@ -178,6 +187,18 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
     return CacheLock(fd.release());
   }
   throw locked_error(path);
+}
+
+void check_lock_free(const std::string& cache_dir) {
+  const std::string path = join_path(cache_dir, kLockFile);
+  if (!entry_exists(path, "store.lock")) return;
+  const UniqueFd fd = open_lock_file(path, O_RDWR);
+  refuse_foreign_lock(fd, path);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (is_held(fd, path)) {
+    if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);
+    std::this_thread::sleep_for(kRetryInterval);
+  }
 }
 
 void check_locks(const UniqueFd& fd, const std::string& path) {
@@ -201,12 +222,7 @@ LockState read_lock_state(const std::string& cache_dir) {
   LockState state;
   try {
     const UniqueFd fd = open_for_reading(path, "store.lock");
-    struct flock region = {};
-    region.l_type = F_RDLCK;  // a read lock would wait for the write lock of a run
-    region.l_whence = SEEK_SET;
-    if (retried([&] { return ::fcntl(fd.get(), F_OFD_GETLK, &region); }) != 0)
-      throw system_error("store.lock", "ask for the lock", path, errno);
-    state.held = region.l_type == F_UNLCK ? LockState::Held::kNo : LockState::Held::kYes;
+    state.held = is_held(fd, path) ? LockState::Held::kYes : LockState::Held::kNo;
     read_owner(path, state);
   } catch (const Error& error) {
     const bool never_locked = error.exit_code() == ExitCode::kNoInput;

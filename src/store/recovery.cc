@@ -10,6 +10,7 @@
 
 #include "encode/error.h"
 
+#include "base/creatable.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/names.h"
@@ -79,6 +80,27 @@ StreamFile rebuild_stream_file(const std::string& directory, const ChunkLog& log
       "--fresh deletes the chunks and starts over; with another cache directory you keep "
       "them";
   throw Error(std::move(detail));
+}
+
+// Whose chunks a folder has.
+struct SettledOwner {
+  StreamFile stream;
+  bool found = false;   // false: `stream` is not on the disk
+  std::string problem;  // what is wrong with a damaged stream.json, or ""
+  ChunkLog log;
+};
+
+// Changes nothing. Throws Error if the chunks belong to another stream, or may do so.
+SettledOwner settle_owner(const std::string& directory, const StreamFile& wanted) {
+  SettledOwner owner;
+  const std::optional<StreamFile> found =
+      try_read_stream_file(join_path(directory, kStreamFile), owner.problem);
+  if (found && !same_stream(found->identity, wanted.identity))
+    refuse_foreign(directory, *found, wanted);
+  owner.log = read_chunk_log(join_path(directory, kLogFile));
+  owner.found = found.has_value();
+  owner.stream = found ? *found : rebuild_stream_file(directory, owner.log, wanted);
+  return owner;
 }
 
 // Returns true if `name` is the name of a chunk's file and no committed record mentions this file.
@@ -164,16 +186,13 @@ Recovered recover(const std::string& cache_dir, const StreamFile& wanted) {
     remove_final_temp_files(final_path(cache_dir, wanted.identity.name, format));
 
   Recovered result;
-  std::string problem;
-  const std::optional<StreamFile> found = try_read_stream_file(stream_path, problem);
-  if (found && !same_stream(found->identity, wanted.identity))
-    refuse_foreign(directory, *found, wanted);
-  ChunkLog log = read_chunk_log(log_path);
-  result.stream = found ? *found : rebuild_stream_file(directory, log, wanted);
-  if (!found) write_file_durably(stream_path, result.stream.text());
-  if (!problem.empty()) {
+  SettledOwner owner = settle_owner(directory, wanted);
+  ChunkLog& log = owner.log;
+  result.stream = owner.stream;
+  if (!owner.found) write_file_durably(stream_path, result.stream.text());
+  if (!owner.problem.empty()) {
     result.dropped.push_back(
-        fmt::format("{}: {}; the file was written again", stream_path, problem));
+        fmt::format("{}: {}; the file was written again", stream_path, owner.problem));
   }
   for (std::string& sentence : log.problems) result.dropped.push_back(std::move(sentence));
 
@@ -233,13 +252,11 @@ void remove_chunks(const std::string& cache_dir, const std::string& stream_name)
   sync_directory(cache_dir);
 }
 
-void check_chunk_owner(const std::string& directory, const StreamIdentity& identity) {
-  std::string problem;
-  const std::optional<StreamFile> found =
-      try_read_stream_file(join_path(directory, kStreamFile), problem);
-  const StreamFile wanted = {.identity = identity, .chunk_rows = 1, .checksum = ""};
-  if (found && !same_stream(found->identity, wanted.identity))
-    refuse_foreign(directory, *found, wanted);
+void check_chunk_owner(const std::string& cache_dir, const StreamIdentity& identity,
+                       int64_t chunk_rows) {
+  const std::string directory = chunks_dir(cache_dir, identity.name);
+  if (first_existing_directory(directory) != directory) return;
+  settle_owner(directory, {.identity = identity, .chunk_rows = chunk_rows, .checksum = ""});
 }
 
 }  // namespace encode

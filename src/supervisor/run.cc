@@ -19,8 +19,10 @@
 #include "supervisor/crew.h"
 #include "supervisor/plan/cache_files.h"
 #include "supervisor/plan/devices.h"
+#include "supervisor/plan/directory_probe.h"
 #include "supervisor/plan/fit_check.h"
 #include "supervisor/plan/plan.h"
+#include "supervisor/plan/plan_steps.h"
 #include "supervisor/plan/quarantine.h"
 #include "supervisor/plan/resume.h"
 #include "supervisor/report/progress.h"
@@ -107,12 +109,8 @@ RunEnd Run::execute() {
 }
 
 void Run::prepare() {
-  const std::string log_path =
-      config_.log.file.empty() ? cache_dir_ + "/encode.log" : config_.log.file;
-  OutputGuard guard(config_.store.overwrite);
-  protect_inputs(config_, guard);
-  guard.check_log(log_path);
-  log_.open_file(log_path);
+  check_log(config_);
+  log_.open_file(log_path(config_));
   if (!config_.store.overwrite) check_cache_files(cache_dir_);
   sweep_cache_files(cache_dir_);
   const HostMemory memory = host_memory();
@@ -142,6 +140,10 @@ void Run::prepare() {
   finisher_ = std::make_unique<StreamFinisher>(config_.store, log_, *stop_);
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
+  // A final that cannot be written would be found out only after its rows are encoded.
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (!states_[i].finished) probe_output(plan_.streams[i].final_path);
+  }
 }
 
 void Run::take_back() {

@@ -208,18 +208,21 @@ void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
   if (const auto warning = memory_warning(request, *limit)) log.warning("memory", *warning);
 }
 
-void check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams, RunLog& log) {
+ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams) {
   std::vector<StreamDisk> disks;
   for (const StreamPlan& stream : streams) {
     disks.push_back(stream_disk(config, stream.config.name(), stream.scan.rows, stream.effective));
     disks.back().column_bytes =
         column_bytes(config.store.final_format, stream.scan.rows, stream.scan.text_bytes);
   }
-  const auto [need, space] = check_experiment_disk(config, std::move(disks));
-  if (need.peak_bytes <= space.usable_bytes) return;
-  log.warning("disk", fmt::format("the run needs up to {} of disk space, and {} has {} free",
-                                  format_bytes(need.peak_bytes), space.path,
-                                  format_bytes(space.usable_bytes)));
+  return check_experiment_disk(config, std::move(disks));
+}
+
+std::optional<std::string> disk_warning(const ExperimentDisk& disk) {
+  const auto& [need, space] = disk;
+  if (need.peak_bytes <= space.usable_bytes) return std::nullopt;
+  return fmt::format("the run needs up to {} of disk space, and {} has {} free",
+                     format_bytes(need.peak_bytes), space.path, format_bytes(space.usable_bytes));
 }
 
 void note_padding(PaddingPolicy padding, RunLog& log) {

@@ -74,8 +74,10 @@ void settle_settings(StreamPlan& stream, const ModelDirectory& directory, RunGpu
 void warn_of_memory(const StreamPlan& stream, const ModelDirectory& directory,
                     const std::optional<MemoryLimit>& limit, RunLog& log);
 
-// Throws Error "limit.disk" or "limit.file_size", and warns if the space may be too little.
-void check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams, RunLog& log);
+// The same for planned streams, whose `scan` must be set.
+ExperimentDisk check_disk(const RunConfig& config, const std::vector<StreamPlan>& streams);
+// Returns a sentence if the space may be too little.
+std::optional<std::string> disk_warning(const ExperimentDisk& disk);
 
 // Says in the log that another padding policy than `none` changes nothing.
 void note_padding(PaddingPolicy padding, RunLog& log);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/path_kind.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint.h"
 #include "model_dir/prompt_families.h"
@@ -36,10 +37,7 @@ class Models {
     const std::string path = resolve_model(options.model, options.revision);
     const auto known = models_.find(path);
     if (known != models_.end()) return known->second;
-    check_model_fits(open_model_directory(path, custom_code_policy(options.ignore_custom_code)),
-                     options,
-                     limit_);  // before its files are hashed
-    const OpenedModel model = open_hashed_model(path, hash_cache_, options.ignore_custom_code);
+    const OpenedModel model = open_fitting_model(path, options, limit_, hash_cache_);
     warn(model.directory.warnings);
     const int64_t bytes = model.bytes();
     log_.info("model",
@@ -90,6 +88,14 @@ OpenedModel open_hashed_model(const std::string& path, const std::string& hash_c
   // What was parsed above may have changed before it was hashed, so it is parsed once more.
   ModelDirectory directory = open_model_directory(path, files, policy);
   return {.directory = std::move(directory), .files = std::move(files)};
+}
+
+OpenedModel open_fitting_model(const std::string& path, const ResultOptions& options,
+                               const std::optional<MemoryLimit>& limit,
+                               const std::string& hash_cache) {
+  check_model_fits(open_model_directory(path, custom_code_policy(options.ignore_custom_code)),
+                   options, limit);
+  return open_hashed_model(path, hash_cache, options.ignore_custom_code);
 }
 
 namespace {
@@ -240,6 +246,20 @@ std::string final_path_of(const RunConfig& config, const std::string& stream_nam
              : config.store.output;
 }
 
+std::string log_path(const RunConfig& config) {
+  return config.log.file.empty() ? config.store.cache_dir + "/encode.log" : config.log.file;
+}
+
+void check_log(const RunConfig& config) {
+  OutputGuard guard(config.store.overwrite);
+  protect_inputs(config, guard);
+  const std::string path = log_path(config);
+  guard.check_log(path);
+  const bool of_new_cache = parent_directory(path) == config.store.cache_dir &&
+                            !path_exists(config.store.cache_dir, "io.stat");
+  if (!of_new_cache) RunLog::check_file(path);
+}
+
 void check_outputs(const RunConfig& config, OutputGuard guard) {
   protect_inputs(config, guard);
   for (const StreamConfig& stream : config.streams) {
@@ -296,7 +316,10 @@ RunPlan make_plan(const RunConfig& config, PlanPurpose purpose, RunLog& log) {
     }
     finish_stream_plan(planned, model);
   }
-  if (purpose == PlanPurpose::kRun) check_disk(config, plan.streams, log);
+  if (purpose == PlanPurpose::kRun) {
+    if (const auto warning = disk_warning(check_disk(config, plan.streams)))
+      log.warning("disk", *warning);
+  }
   plan.combine = plan_combined_matrices(config, plan.streams);
   return plan;
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "encode/config.h"
 #include "encode/model_directory.h"
 
+#include "memory/refusal.h"
 #include "supervisor/plan/plan.h"
 
 namespace encode {
@@ -23,6 +25,19 @@ struct OpenedModel {
 // Throws the errors of open_model_directory() and hash_model_files().
 OpenedModel open_hashed_model(const std::string& path, const std::string& hash_cache,
                               bool ignore_custom_code);
+
+// Opens the model of these options, which is in the directory `path`. Throws Error "limit.memory"
+// if it certainly does not fit, before its files are hashed, and the errors of open_hashed_model()
+// and effective_result().
+OpenedModel open_fitting_model(const std::string& path, const ResultOptions& options,
+                               const std::optional<MemoryLimit>& limit,
+                               const std::string& hash_cache);
+
+// Throws the Error with which a run could not list its inputs or append to its log file: those of
+// input_files(), OutputGuard::check_log() and RunLog::open_file(). The log file may be in the cache
+// directory, which may not exist yet.
+void check_log(const RunConfig& config);
+std::string log_path(const RunConfig& config);
 
 // Throws Error "output.exists" or "output.protected" if an output of the run would replace a file
 // that is not its own. `guard` knows the models.

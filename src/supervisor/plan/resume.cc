@@ -9,16 +9,13 @@
 #include "encode/error.h"
 
 #include "base/file.h"
-#include "base/names.h"
 #include "base/units.h"
+#include "supervisor/plan/final_outlook.h"
 #include "supervisor/plan/final_table.h"
 #include "supervisor/plan/quarantine.h"
 
 namespace encode {
 namespace {
-
-constexpr const char* kFreshHint =
-    "use --fresh to delete the old result and start over, or choose another cache directory";
 
 std::string shape(const StreamIdentity& identity) {
   return fmt::format("({}, {})", identity.rows, identity.dim);
@@ -43,16 +40,6 @@ void remove_final(const std::string& path) {
 
 }  // namespace
 
-Error foreign_final_error(const StreamPlan& stream) {
-  return Error({.exit_code = ExitCode::kConfig,
-                .code = "run.foreign_final",
-                .what = "the existing result belongs to another run",
-                .where = stream.final_path,
-                .expected = "the same inputs, model and options",
-                .found = explain_foreign(stream.final_path, stream.identity),
-                .hint = kFreshHint});
-}
-
 std::string StreamFinisher::standard_path(const StreamPlan& stream) const {
   return standard_path_of(options_, stream.final_path);
 }
@@ -62,40 +49,6 @@ bool StreamFinisher::has_final(const StreamPlan& stream) const {
     return false;
   const std::optional<Manifest> manifest = read_manifest(stream.final_path);
   return manifest->fits(options_.quarantine) && has_format(*manifest, options_.final_format);
-}
-
-// Converts a valid final of another format. Only a float32 final can be converted; for any other
-// final it returns false.
-bool StreamFinisher::reformat(const StreamPlan& stream) const {
-  const std::optional<Manifest> manifest = read_manifest(stream.final_path);
-  const std::string wanted = describe(options_.final_format);
-  if (manifest->type == OutputType::kFloat32) {
-    convert(stream.final_path, stream);
-    return true;
-  }
-  log_.info("final_other_type",
-            fmt::format("{} is {}, but {} is wanted; it is made again, from the chunks if they "
-                        "were kept",
-                        stream.final_path, to_string(manifest->type), wanted),
-            {{"path", stream.final_path}, {"output_dtype", wanted}});
-  return false;
-}
-
-// Looks for a float32 final of another file format, which has another name. A final with rows that
-// were set aside is not taken: `encode retry-failed` may have asked for these rows.
-bool StreamFinisher::convert_other_file(const StreamPlan& stream) const {
-  if (!options_.output.empty()) return false;
-  for (const auto& [name, format] : kMatrixFormats) {
-    if (format == options_.final_format.file) continue;
-    const std::string path = encode::final_path(options_.cache_dir, stream.config.name(), format);
-    if (final_state(path, stream.identity, /*check_hash=*/true) != FinalState::kValid) continue;
-    const std::optional<Manifest> manifest = read_manifest(path);
-    if (manifest->type != OutputType::kFloat32 || manifest->quarantine != QuarantinePolicy::kError)
-      continue;
-    convert(path, stream);
-    return true;
-  }
-  return false;
 }
 
 void StreamFinisher::convert(const std::string& float32_path, const StreamPlan& stream) const {
@@ -114,34 +67,41 @@ bool StreamFinisher::keep_final(const StreamPlan& stream) const {
     if (standard_path(stream) != stream.final_path) remove_final(standard_path(stream));
     return false;
   }
-  switch (final_state(stream.final_path, stream.identity, /*check_hash=*/true)) {
-    case FinalState::kAbsent:
-      return convert_other_file(stream);
-    case FinalState::kValid:
-      remove_durably(publishing_path(stream.final_path));  // is left if a kill came after the end
-      if (!read_manifest(stream.final_path)->fits(options_.quarantine)) {
-        log_.info("final_other_quarantine",
-                  fmt::format("{} lacks rows in another way than semantic.quarantine: {} says; it "
-                              "is made again from the chunks",
-                              stream.final_path, to_string(options_.quarantine)),
-                  {{"path", stream.final_path}});
-        return false;
-      }
-      if (!has_final(stream)) return reformat(stream);
-      log_.info("stream_skipped",
-                fmt::format("{}: already done, {} in {}", stream.config.name(),
-                            shape(stream.identity), stream.final_path),
-                {{"stream", stream.config.name()}, {"path", stream.final_path}});
-      return true;
-    case FinalState::kDamaged:
-      log_.warning("final_damaged",
-                   fmt::format("{} is damaged or unfinished; it is made again", stream.final_path),
-                   {{"path", stream.final_path}});
-      return convert_other_file(stream);
-    case FinalState::kForeign:
-      break;
+  const FinalOutlook outlook = final_outlook(options_, stream, /*check_hash=*/true);
+  if (outlook.state == FinalState::kDamaged) {
+    log_.warning("final_damaged",
+                 fmt::format("{} is damaged or unfinished; it is made again", stream.final_path),
+                 {{"path", stream.final_path}});
+  } else if (outlook.state == FinalState::kValid) {
+    remove_durably(publishing_path(stream.final_path));  // is left if a kill came after the end
+    explain_outlook(outlook, stream);
   }
-  throw foreign_final_error(stream);
+  if (!outlook.convert_from.empty()) convert(outlook.convert_from, stream);
+  return outlook.complete();
+}
+
+// Says what becomes of a valid final.
+void StreamFinisher::explain_outlook(const FinalOutlook& outlook, const StreamPlan& stream) const {
+  if (!outlook.fits_quarantine) {
+    log_.info("final_other_quarantine",
+              fmt::format("{} lacks rows in another way than semantic.quarantine: {} says; it "
+                          "is made again from the chunks",
+                          stream.final_path, to_string(options_.quarantine)),
+              {{"path", stream.final_path}});
+  } else if (outlook.has_format) {
+    log_.info("stream_skipped",
+              fmt::format("{}: already done, {} in {}", stream.config.name(),
+                          shape(stream.identity), stream.final_path),
+              {{"stream", stream.config.name()}, {"path", stream.final_path}});
+  } else if (!outlook.complete()) {
+    const std::string wanted = describe(options_.final_format);
+    log_.info(
+        "final_other_type",
+        fmt::format("{} is {}, but {} is wanted; it is made again, from the chunks if they "
+                    "were kept",
+                    stream.final_path, to_string(read_manifest(stream.final_path)->type), wanted),
+        {{"path", stream.final_path}, {"output_dtype", wanted}});
+  }
 }
 
 int64_t StreamFinisher::take_back(const StreamPlan& stream) const {
@@ -225,9 +185,7 @@ StreamState StreamFinisher::finish_standard(const StreamPlan& stream) const {
   StreamState state{
       .finished = false, .rows_done = 0, .chunk_rows = stream.chunk_rows, .chunks = 1};
   const std::string path = standard_path(stream);
-  const bool encoded =
-      final_state(path, stream.identity, /*check_hash=*/false) == FinalState::kValid &&
-      read_manifest(path)->type == OutputType::kFloat32;
+  const bool encoded = has_standard_rows(options_, stream);
   if (!encoded && stream.identity.rows > 0) return state;
   if (!encoded) begin_final(path, stream.identity)->publish({}, {.device = "none"});
   if (path != stream.final_path) {

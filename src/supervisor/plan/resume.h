@@ -10,6 +10,7 @@
 #include "encode/error.h"
 #include "encode/store.h"
 
+#include "supervisor/plan/final_outlook.h"
 #include "supervisor/plan/plan.h"
 #include "supervisor/report/run_log.h"
 #include "supervisor/stop_signal.h"
@@ -28,9 +29,6 @@ struct StreamState {
   int64_t chunks = 0;
   std::vector<SetAsideRow> set_aside = {};  // of the committed chunks; empty if `finished`
 };
-
-// Returns the Error kConfig "run.foreign_final" for a final of another run, with the differences.
-Error foreign_final_error(const StreamPlan& stream);
 
 // Requires the CacheLock. finish() may run on another thread while a worker writes other streams.
 // The arguments of the constructor must outlive the finisher.
@@ -83,8 +81,7 @@ class StreamFinisher {
 
  private:
   bool keep_final(const StreamPlan& stream) const;
-  bool reformat(const StreamPlan& stream) const;
-  bool convert_other_file(const StreamPlan& stream) const;
+  void explain_outlook(const FinalOutlook& outlook, const StreamPlan& stream) const;
   void convert(const std::string& float32_path, const StreamPlan& stream) const;
   StreamState finish_standard(const StreamPlan& stream) const;
   StreamState from_chunks(const StreamPlan& stream, ChunkStore& store) const;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
+#include <unistd.h>
 #include <utility>
 
 #include <spdlog/logger.h>
@@ -68,6 +69,20 @@ std::string timestamp() {
   return {text.data(), size};
 }
 
+Error log_error(const std::string& path, int error_number) {
+  ErrorDetail detail = system_error("log.open", "open the log file", path, error_number).detail();
+  if (detail.exit_code != ExitCode::kOsError) detail.exit_code = ExitCode::kCantCreate;
+  detail.hint = "set log.file in the config to another path";
+  return Error(std::move(detail));
+}
+
+UniqueFd open_log(const std::string& path, int more_flags) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags | more_flags, 0666); }));
+  if (!fd) throw log_error(path, errno);
+  return fd;
+}
+
 }  // namespace
 
 RunLog::RunLog(const LogOptions& options, Terminal& err, Terminal& out)
@@ -79,15 +94,18 @@ RunLog::RunLog(const LogOptions& options, Terminal& err, Terminal& out)
 
 RunLog::~RunLog() = default;
 
-void RunLog::open_file(const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  UniqueFd fd(retried([&] { return ::open(path.c_str(), kFlags, 0666); }));
-  if (!fd) {
-    ErrorDetail detail = system_error("log.open", "open the log file", path, errno).detail();
-    detail.exit_code = ExitCode::kCantCreate;
-    detail.hint = "set log.file in the config to another path";
-    throw Error(std::move(detail));
+void RunLog::check_file(const std::string& path) {
+  if (entry_exists(path, "log.open")) {
+    open_log(path, 0);
+    return;
   }
+  constexpr int kWrite = W_OK | X_OK;
+  if (::faccessat(AT_FDCWD, parent_directory(path).c_str(), kWrite, AT_EACCESS) != 0)
+    throw log_error(path, errno);
+}
+
+void RunLog::open_file(const std::string& path) {
+  UniqueFd fd = open_log(path, O_CREAT);
   file_ = std::make_shared<spdlog::logger>("file", std::make_shared<FileSink>(std::move(fd)));
   // The handler ignores errors, because a log that cannot be written (for example on a full disk)
   // must not end the run.

@@ -27,8 +27,10 @@ class RunLog {
   RunLog(const LogOptions& options, Terminal& err, Terminal& out);
   ~RunLog();
 
+  // Throws the Error with which open_file() would refuse the file, and does not create it.
+  static void check_file(const std::string& path);
   // Opens the log file, to which the log then appends all further records. Throws Error
-  // kCantCreate.
+  // "log.open": kOsError if the system refuses a descriptor, otherwise kCantCreate.
   void open_file(const std::string& path);
 
   // `event` is for programs: its values do not change between versions. `message` is for people and

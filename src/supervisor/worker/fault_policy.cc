@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "supervisor/worker/oom_watch.h"
+
 namespace encode {
 namespace {
 
@@ -47,6 +49,12 @@ Error gave_up(std::string code, std::string what, const FaultPolicy::Failure& fa
 }
 
 }  // namespace
+
+ErrorDetail after_last_restart(ErrorDetail cause) {
+  const bool memory = cause.code == kOomKill || cause.code == "host.memory";
+  if (memory) cause.exit_code = ExitCode::kOsError;
+  return cause;
+}
 
 void FaultPolicy::window_started(const std::string& stream, size_t worker) {
   StreamFaults& faults = memory_.of(stream);
@@ -178,7 +186,7 @@ std::optional<SetAsideRow> FaultPolicy::blame(StreamFaults& faults, const Failur
 double FaultPolicy::restart(const ErrorDetail& cause, size_t worker) {
   int64_t& restarts = counts_[worker].restarts;
   if (restarts >= max_restarts_) {
-    ErrorDetail detail = cause;
+    ErrorDetail detail = after_last_restart(cause);
     detail.what += fmt::format(" (gave up after {} restarts without progress)", restarts);
     throw Error(std::move(detail));
   }

@@ -16,6 +16,11 @@
 
 namespace encode {
 
+// Returns the error of a run whose last worker has failed with `cause`, without progress in any of
+// its starts. The exit code of a lack of host memory becomes kOsError: another start of the run
+// would fail as these have.
+ErrorDetail after_last_restart(ErrorDetail cause);
+
 // The first failure of a window may be an accident, so the next worker encodes the window again. If
 // the same window fails again, the next workers search the row that makes them fail
 // (JobUnit::probe). A row that fails twice alone is set aside. If the search finds no row, the next
@@ -70,7 +75,7 @@ class FaultPolicy {
   //   after
   //                                    a search in which no single row failed
   //   kInternal "worker.every_row"     kMaxCulprits rows failed alone, and none succeeded
-  //   the cause                        max_restarts workers were started without progress
+  //   after_last_restart(cause)        max_restarts workers were started without progress
   Decision decide(const Failure& failure);
   // The same for a failure that no row is blamed for. Returns the seconds until the next worker:
   // first_delay_seconds, doubled for every restart without progress, at most 60.

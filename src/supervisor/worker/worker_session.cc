@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include "base/process_limits.h"
 #include "base/units.h"
 
 namespace encode {
@@ -161,7 +162,8 @@ WorkerOutcome WorkerSession::outcome(const ExitStatus& status) const {
     const bool told = reported_ && !hung_;
     const bool retry =
         told ? reported_->exit_code == ExitCode::kTempFail
-             : status.signal != 0 || status.code == static_cast<int>(ExitCode::kTempFail);
+             : result.error.exit_code != ExitCode::kOsError &&
+                   (status.signal != 0 || status.code == static_cast<int>(ExitCode::kTempFail));
     result.end = retry ? End::kRetry : End::kFatal;
   }
   return result;
@@ -192,6 +194,14 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail = *reported_;
   } else if (const auto killed = oom_.cause(status)) {
     detail = *killed;
+  } else if (status.signal == SIGABRT && memory_is_limited() &&
+             detail.found.find("std::bad_alloc") != std::string::npos) {
+    // An allocation of a static object has failed, before the worker could report it.
+    detail.exit_code = ExitCode::kOsError;
+    detail.code = "os.memory";
+    detail.what = "out of host memory, which a limit of the process restricts";
+    detail.expected = "memory for LibTorch and the model";
+    detail.hint = "raise the limit (ulimit -v, ulimit -d); committed chunks are kept";
   } else if (status.signal == SIGKILL) {
     detail.hint =
         "the kernel may have killed it for lack of memory: look at dmesg, and give the job more "
@@ -205,7 +215,7 @@ ErrorDetail WorkerSession::cause(const ExitStatus& status) const {
     detail.expected = "LibTorch and memory for it";
     detail.hint =
         "set TORCH_ROOT to the folder of a LibTorch of the version that encode --version shows, or "
-        "raise the limits of the process (ulimit -v)";
+        "raise the limits of the process (ulimit -v, ulimit -d)";
   }
   // Passes an exit status on only if it is one of the documented codes; another one would mislead a
   // scheduler.

@@ -58,6 +58,7 @@ class DocumentReader {
   // Refuses a text that is not JSON, or a value at place_ that has another type than expected.
   [[noreturn]] void refuse_document(std::string_view text,
                                     const simdjson::simdjson_error& error) const {
+    if (error.error() == simdjson::MEMALLOC) throw std::bad_alloc();
     if (const auto fault = find_json_fault(text)) {
       refuse_format("malformed JSON", where_, "JSON (RFC 8259)",
                     fmt::format("{}, at byte {}", fault->reason, fault->offset));
