@@ -185,12 +185,6 @@ std::vector<ErrorCodes> make_table() {
        "69",
        "`encode preflight`: the GPU, its driver or the CUDA plugin cannot be used; the error says "
        "why"},
-      {{"preflight.memory"},
-       "71",
-       "`encode preflight`: the host has too little memory to load the model"},
-      {{"preflight.space"},
-       "74",
-       "`encode preflight`: the disk, or the limit of file sizes, has no room for the results"},
       {{"records.damaged", "records.foreign", "records.open", "records.read", "records.rename",
         "records.stat", "records.write"},
        "-",

@@ -12,6 +12,7 @@
 #include "encode/error.h"
 
 #include "base/environment.h"
+#include "base/thread_pool.h"
 #include "batching/pack.h"
 #include "engine/device_facts.h"
 #include "job/cache_session.h"
@@ -119,6 +120,18 @@ void try_defences(const WorkerContext& context, LoadedModel& model) {
             : "a row got other bits after memory was released");
 }
 
+namespace {
+
+// Starts as many threads as run beside the main thread while a unit is encoded, because a limit may
+// refuse them (`ulimit -u`, `ulimit -d`).
+void try_threads(const JobUnit& unit) {
+  constexpr int64_t kMainProducerAndCommit = 3;
+  const ThreadPool threads(
+      kMainProducerAndCommit + std::max<int64_t>(1, unit.speed.tokenizer_threads) - 1, [] {});
+}
+
+}  // namespace
+
 bool check_only(const WorkerContext& context, ModelKeeper& models) {
   const JobSpec& job = context.job;
   if (job.units.empty()) {
@@ -135,6 +148,7 @@ bool check_only(const WorkerContext& context, ModelKeeper& models) {
     LoadedModel& model = models.model_of(unit);
     const DeviceFacts& device = model.encoder->device();
     if (unit == 0) {
+      try_threads(context.unit(unit));
       tell_device(context, device);
       try_defences(context, model);
     }

@@ -17,16 +17,17 @@ enum class Grade {
 // The steps of a run up to its first batch. A run ends with the error of the first step that fails.
 enum class RunStep {
   kConfig,
-  kCache,    // the cache directory and its lock
-  kLog,      // the list of inputs, the log, other files of the cache directory
-  kModels,   // the models and the options of the streams
-  kOutputs,  // what has the paths of the outputs
-  kInputs,   // the inputs are read
-  kPlan,     // columns, disk space, combined matrices, quarantine
-  kResume,   // the results of earlier runs
-  kWriting,  // the first files are written
-  kWorker,   // the worker, the device, the model
-  kRows,     // the tokenizer and the first rows
+  kCache,      // the cache directory and its lock
+  kLog,        // the list of inputs, the log, other files of the cache directory
+  kModels,     // the models and the options of the streams
+  kOutputs,    // what has the paths of the outputs
+  kInputs,     // the inputs are read
+  kPlan,       // columns, disk space, combined matrices, quarantine
+  kResume,     // the results of earlier runs
+  kWriting,    // the first files are written
+  kTokenizer,  // the worker loads the tokenizer
+  kWorker,     // the device and the model
+  kRows,       // the first rows
 };
 
 struct PreflightFinding {

@@ -128,6 +128,7 @@ bool warn(const CheckedStream& stream, const Sample& sample, const std::string& 
   if (sample.rows == 0)
     findings.yellow(check, fmt::format("{} has no rows", path), "check the path and the format");
   if (sample.rows > 0 && stream.model->tokenizer == nullptr && sample.token_rows < sample.rows) {
+    findings.at(RunStep::kTokenizer);
     findings.red(check, {.exit_code = ExitCode::kNoInput,
                          .code = "tokenizer.file",
                          .what = "the input has texts, but the model has no tokenizer",

@@ -121,7 +121,7 @@ const CheckedModel* check_model(const ResultOptions& options, const ModelNeeds& 
                                                 recipe.code, recipe.name));
     for (const std::string& warning : directory.warnings)
       findings.yellow("model", warning, "see docs/models.md");
-    findings.at(RunStep::kRows);
+    findings.at(RunStep::kTokenizer);
     findings.guard("tokenizer", [&] {
       TokenizerSource source =
           read_tokenizer_source(directory, tokenizer_rules(directory, options));
@@ -134,6 +134,7 @@ const CheckedModel* check_model(const ResultOptions& options, const ModelNeeds& 
       // Throws if a skip word has no token.
       if (directory.late_interaction)
         skip_list_ids(*directory.late_interaction, *model->tokenizer, directory.path);
+      findings.at(RunStep::kRows);
       round_trip(directory, *model->tokenizer, findings);
     });
     known = std::move(model);

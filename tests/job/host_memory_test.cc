@@ -2,6 +2,7 @@
 // kills the worker, and the next one finishes with smaller windows; with the guard no worker is
 // killed.
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -111,6 +112,25 @@ TEST(HostMemory, PressureMakesTheWindowsSmallerAndChangesNoByte) {
       run.run("off", {"--memory-limit", "16MB", "--memory-pressure-percent", "0"});
   EXPECT_EQ(off.exit_code, 0);
   EXPECT_THAT(off.out + off.err, Not(HasSubstr("short")));
+}
+
+// A limit of the process holds for the next worker, too, so no other one is started.
+TEST(HostMemory, ALimitOfTheDataEndsTheRunAtOnce) {
+  const RealRun run("bert", 10);
+  const auto with_limit = [&](const std::string& name, rlim_t megabytes) {
+    return Program(run.dir().path(), run.arguments(name, {}), {},
+                   [megabytes] {
+                     const rlimit both = {.rlim_cur = megabytes << 20, .rlim_max = megabytes << 20};
+                     ::setrlimit(RLIMIT_DATA, &both);
+                   })
+        .wait();
+  };
+  for (const rlim_t megabytes : {30, 50}) {
+    const ProgramEnd end = with_limit("limited" + std::to_string(megabytes), megabytes);
+    EXPECT_EQ(end.exit_code, 71) << megabytes << " MB: " << end.err;
+    EXPECT_THAT(end.err, Not(HasSubstr("starting another worker"))) << megabytes << " MB";
+  }
+  EXPECT_EQ(with_limit("enough", 4000).exit_code, 0);
 }
 
 }  // namespace

@@ -20,16 +20,30 @@ ErrorDetail error(ExitCode code, const std::string& where = "here") {
           .hint = "mend it"};
 }
 
-TEST(PreflightFindings, ExitWithTheFirstErrorThatAnotherStartWouldNotMend) {
+TEST(PreflightFindings, ExitWithTheErrorThatARunMeetsFirst) {
   PreflightFindings findings;
   findings.green("a", "good");
   findings.yellow("b", "slow", "wait");
   EXPECT_EQ(findings.exit_code(), ExitCode::kOk);
-  findings.red("c", error(ExitCode::kTempFail));
-  EXPECT_EQ(findings.exit_code(), ExitCode::kTempFail);
+  findings.at(RunStep::kModels);
   findings.red("d", error(ExitCode::kConfig, "there"));
   findings.red("e", error(ExitCode::kData, "elsewhere"));
   EXPECT_EQ(findings.exit_code(), ExitCode::kConfig);
+  findings.at(RunStep::kCache);
+  findings.red("c", error(ExitCode::kTempFail));
+  EXPECT_EQ(findings.exit_code(), ExitCode::kTempFail);
+}
+
+TEST(PreflightFindings, WhatARunDoesNotNeedIsYellow) {
+  PreflightFindings findings;
+  findings.at(RunStep::kModels);
+  findings.red("model", error(ExitCode::kConfig, "there"));
+  findings.at(RunStep::kWorker);
+  findings.red("worker", error(ExitCode::kData));
+  findings.forgive(RunStep::kWriting, "not needed");
+  EXPECT_EQ(findings.count(Grade::kRed), 1);
+  EXPECT_EQ(findings.exit_code(), ExitCode::kConfig);
+  EXPECT_EQ(findings.all().back().found, "not needed: [test.error] it is broken: here");
 }
 
 TEST(PreflightFindings, ShowTheSameErrorOnce) {

@@ -1,27 +1,13 @@
-// Tests the checks of memory, of disk space and of the settings.
-#include <gmock/gmock.h>
+// Tests the checks of memory and of the settings.
 #include <gtest/gtest.h>
 
 #include "preflight/defence_checks.h"
 #include "preflight/host_checks.h"
-#include "preflight/store_checks.h"
 
 namespace encode {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr int64_t kGb = 1'000'000'000;
-
-TEST(HostChecks, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
-  PreflightFindings findings;
-  HostFacts host;
-  host.memory = {.limit_bytes = 8 * kGb, .available_bytes = 3 * kGb};
-  EXPECT_TRUE(check_memory_to_load(host, {.model_bytes = 2 * kGb}, findings));
-  EXPECT_FALSE(check_memory_to_load(host, {.model_bytes = 3 * kGb}, findings));
-  EXPECT_EQ(findings.all().back().code, "preflight.memory");
-  EXPECT_EQ(findings.exit_code(), ExitCode::kOsError);
-}
 
 TEST(HostChecks, TooLittleMemoryToReadAheadIsYellow) {
   HostFacts host;
@@ -31,31 +17,6 @@ TEST(HostChecks, TooLittleMemoryToReadAheadIsYellow) {
   EXPECT_EQ(findings.count(Grade::kYellow), 0);
   check_memory_to_run(host, {.worker_bytes = kGb / 2, .prefetch_bytes = kGb}, findings);
   EXPECT_EQ(findings.count(Grade::kYellow), 1);
-}
-
-PreflightFindings space(const SpaceNeeds& needs, const SpaceFacts& facts) {
-  PreflightFindings findings;
-  check_space(needs, facts, "cache", findings);
-  return findings;
-}
-
-TEST(StoreChecks, SpaceForFinalsAndTheLargestChunksIsRequired) {
-  const SpaceNeeds needs = {
-      .finals = 2 * kGb, .chunks = 4 * kGb, .largest_chunks = kGb, .largest_file = kGb};
-  EXPECT_EQ(space(needs, {.free_bytes = 7 * kGb}).count(Grade::kGreen), 1);
-  EXPECT_EQ(space(needs, {.free_bytes = 4 * kGb}).count(Grade::kYellow), 1);
-  const PreflightFindings full = space(needs, {.free_bytes = 2 * kGb});
-  EXPECT_EQ(full.exit_code(), ExitCode::kIoError);
-  EXPECT_EQ(full.all().back().code, "preflight.space");
-  EXPECT_THAT(full.all().back().found, HasSubstr("expected 3.0 GB\nfound 2.0 GB"));
-}
-
-TEST(StoreChecks, TheLimitOfFileSizesCounts) {
-  const SpaceNeeds needs = {.finals = kGb, .largest_file = kGb};
-  EXPECT_EQ(space(needs, {.free_bytes = 9 * kGb, .file_limit_bytes = kGb / 2}).exit_code(),
-            ExitCode::kIoError);
-  EXPECT_EQ(space(needs, {.free_bytes = 9 * kGb, .file_limit_bytes = 2 * kGb}).exit_code(),
-            ExitCode::kOk);
 }
 
 RunConfig on_gpu() {

@@ -186,8 +186,29 @@ std::vector<Problem> make_problems() {
        [](HealthyExperiment& s) { s.dir().write("cache/train_tc_embeddings.npy", "my thesis"); },
        "red", "output.exists", 73},
       {"FileSizeLimit",
-       [](HealthyExperiment& s) { s.before_exec = [] { limit(RLIMIT_FSIZE, 1 << 18); }; }, "red",
-       "preflight.space", 74},
+       [](HealthyExperiment& s) { s.before_exec = [] { limit(RLIMIT_FSIZE, 4000); }; }, "red",
+       "io.write", 74},
+      {"ForeignLock", [](HealthyExperiment& s) { s.dir().write("cache/LOCK", "my notes"); }, "red",
+       "store.lock", 73},
+      {"ForeignEmbeddingCache",
+       [](HealthyExperiment& s) {
+         s.dir().write("other/file", "x");
+         s.write_config("  embedding_cache: {dir: " + s.file("other") + "}\n", "");
+       },
+       "yellow", "cache.foreign", 0},
+      {"EmbeddingCacheIsAFile",
+       [](HealthyExperiment& s) {
+         s.write_config("  embedding_cache: {dir: " + s.file("config.yaml") + "}\n", "");
+       },
+       "yellow", "without the embedding cache", 0},
+      {"QuarantineInStandardMode",
+       [](HealthyExperiment& s) {
+         s.write_config("  use_chunked_encoding: false\n  quarantine: zeros\n", "");
+       },
+       "red", "config.quarantine", 78},
+      {"FileInPlaceOfTheChunks",
+       [](HealthyExperiment& s) { s.dir().write("cache/train_tc_chunks", "a file"); }, "red",
+       "io.mkdir", 73},
       {"AddressSpaceLimit",
        [](HealthyExperiment& s) { s.before_exec = [] { limit(RLIMIT_AS, rlim_t{4} << 30); }; },
        "yellow", "ulimit -v", 0},

@@ -60,9 +60,9 @@ TEST(Preflight, WorksWhileAnotherRunHoldsTheLock) {
   const HealthyExperiment setup;
   const CacheLock lock = CacheLock::acquire(setup.file("cache"));
   const Report report = setup.preflight();
-  EXPECT_EQ(report.exit_code, 0) << report.all();
-  EXPECT_TRUE(report.has("yellow", "is using the cache directory"));
-  EXPECT_EQ(report.json["yellow"], 1) << report.all();
+  EXPECT_EQ(report.exit_code, 75) << report.all();
+  EXPECT_TRUE(report.has("red", "store.locked"));
+  EXPECT_EQ(report.json["red"], 1) << report.all();
 }
 
 // Puts the elements of the vectors in another order, as if another driver had computed them.

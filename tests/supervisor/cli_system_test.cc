@@ -155,6 +155,24 @@ TEST_F(SystemLimits, AddressSpace) {
   EXPECT_GE(good, 1);
 }
 
+TEST_F(SystemLimits, Descriptors) {
+  int refused = 0;
+  for (const rlim_t files : {4, 5, 6, 8, 10, 12, 64}) {
+    const ProgramEnd end =
+        encode(run("files" + std::to_string(files)), [=] { limit(RLIMIT_NOFILE, files); });
+    EXPECT_THAT(end.exit_code, AnyOf(0, 71)) << files << " files: " << end.err;
+    refused += end.exit_code == 71 ? 1 : 0;
+  }
+  EXPECT_GE(refused, 1);
+}
+
+TEST_F(SystemLimits, Stack) {
+  const ProgramEnd end = encode(run("stack"), [] { limit(RLIMIT_STACK, 64 << 10); });
+  EXPECT_EQ(end.exit_code, 71) << end.signal;
+  EXPECT_THAT(end.err, HasSubstr("os.stack"));
+  EXPECT_EQ(encode(run("stack"), [] { limit(RLIMIT_STACK, 512 << 10); }).exit_code, 0);
+}
+
 class ScanSignals : public SystemLimits, public ::testing::WithParamInterface<int> {
  protected:
   // Sends the signal while the input is scanned, which takes seconds.

@@ -1,6 +1,7 @@
 // Tests what happens after a worker has failed: another worker, a search for a row, or the end.
 #include "supervisor/worker/fault_policy.h"
 
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,6 +36,24 @@ JobUnit prepared(FaultPolicy& policy, size_t worker = 0) {
   JobUnit unit;
   policy.prepare("s", unit, worker);
   return unit;
+}
+
+// Another start of the run would fail as these have, so a scheduler must not start it again.
+TEST(FaultPolicy, LackOfMemoryInEveryStartIsNoReasonForAnotherRun) {
+  for (const char* code : {"host.oom_kill", "host.memory", "device.cuda"}) {
+    FaultMemory memory("");
+    FaultPolicy policy(1, 0, memory);
+    ErrorDetail error = cause();
+    error.code = code;
+    policy.restart(error);
+    const bool memory_short = std::string_view(code) != "device.cuda";
+    try {
+      policy.restart(error);
+      ADD_FAILURE() << code;
+    } catch (const Error& last) {
+      EXPECT_EQ(last.exit_code(), memory_short ? ExitCode::kOsError : ExitCode::kTempFail) << code;
+    }
+  }
 }
 
 TEST(FaultPolicy, DelaysDoubleUpToAMinute) {

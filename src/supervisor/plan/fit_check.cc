@@ -22,6 +22,9 @@
 namespace encode {
 namespace {
 
+// The log, the job, the status and the records of a short run.
+constexpr int64_t kRecordBytes = 64 << 10;
+
 // The total memory of every GPU. Empty if there is no GPU, or if the driver does not answer.
 std::vector<GpuStatus> ask_driver() {
   try {
@@ -182,7 +185,9 @@ ExperimentDisk check_experiment_disk(const RunConfig& config, std::vector<Stream
     for (StreamDisk& stream : streams) stream.largest_chunk = 0;
   }
   const DiskNeed need = disk_need(streams, combined_of(config), config.store);
-  require_disk(need, space);
+  DiskNeed with_records = need;
+  with_records.peak_bytes += kRecordBytes;
+  require_disk(with_records, space);
   return {.need = need, .space = space};
 }
 
