@@ -281,12 +281,15 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
 
 bool is_complete(const RunConfig& config, const CheckedExperiment& experiment) {
   if (experiment.streams.size() != config.streams.size()) return false;
-  PreflightFindings ignored;
-  return std::all_of(
-      experiment.streams.begin(), experiment.streams.end(), [&](const CheckedStream& stream) {
-        return stream.whole &&
-               check_stream(config, stream.plan, /*check_hash=*/true, ignored).encoded;
-      });
+  PreflightFindings ignored;  // check_results() has shown them
+  const auto encoded = [&](const CheckedStream& stream) {
+    bool done = false;
+    const bool good = stream.whole && ignored.guard("results", [&] {
+      done = check_stream(config, stream.plan, /*check_hash=*/true, ignored).encoded;
+    });
+    return good && done;
+  };
+  return std::all_of(experiment.streams.begin(), experiment.streams.end(), encoded);
 }
 
 }  // namespace encode

@@ -131,8 +131,6 @@ std::map<std::string, std::string> not_named() {
       {"cache.network", "needs a network file system"},
       {"device.query", kDevice},
       {"fp8.parity", kDevice},
-      {"host.memory",
-       "the worker is out of memory without a limit of the process, which would stop the machine"},
       {"internal", kDefect},
       {"internal.exception", kDefect},
       {"internal.sha256", kDefect},

@@ -187,7 +187,7 @@ std::vector<Problem> make_problems() {
        "red", "output.exists", 73},
       {"FileSizeLimit",
        [](HealthyExperiment& s) { s.before_exec = [] { limit(RLIMIT_FSIZE, 4000); }; }, "red",
-       "io.write", 74},
+       "limit.file_size", 78},
       {"ForeignLock", [](HealthyExperiment& s) { s.dir().write("cache/LOCK", "my notes"); }, "red",
        "store.lock", 73},
       {"ForeignEmbeddingCache",

@@ -11,6 +11,7 @@
 #include "encode/error.h"
 
 #include "base/file.h"
+#include "base/path_kind.h"
 #include "base/utf8.h"
 
 namespace encode {
@@ -99,7 +100,11 @@ void check_cache_files(const std::string& cache_dir) {
   for (const std::string& name : list_directory(cache_dir)) {
     const CacheFile* file = known_file(name);
     const std::string path = fmt::format("{}/{}", cache_dir, name);
-    if (file == nullptr || is_own(path, *file)) continue;
+    // A run deletes or replaces the lists of rejected rows and copies of the standard input.
+    const bool own = file != nullptr
+                         ? is_own(path, *file)
+                         : !has_suffix(name) || path_kind(path, "io.stat") != PathKind::kDirectory;
+    if (own) continue;
     throw Error({.exit_code = ExitCode::kCantCreate,
                  .code = "output.exists",
                  .what = "the cache directory has a file that encode did not write",
