@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 #include "encode/store.h"
@@ -245,6 +246,7 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
                                          const CheckedExperiment& experiment,
                                          PreflightFindings& findings) {
   std::vector<StreamOutlook> outlooks;
+  std::set<std::string> tried;  // directories
   for (const CheckedStream& stream : experiment.streams) {
     StreamOutlook& outlook = outlooks.emplace_back();
     findings.at(RunStep::kResume);
@@ -253,9 +255,8 @@ std::vector<StreamOutlook> check_results(const RunConfig& config,
     });
     if (!good || outlook.finished) continue;
     findings.at(RunStep::kWriting);
-    findings.guard("cache",
-                   [&] { probe_writing(first_existing_directory(config.store.cache_dir)); });
-    findings.guard("outputs", [&] { probe_output(stream.plan.final_path); });
+    findings.guard("cache", [&] { probe_once(config.store.cache_dir, tried); });
+    findings.guard("outputs", [&] { probe_once(parent_directory(stream.plan.final_path), tried); });
   }
   const auto encoded = [](const StreamOutlook& outlook) { return outlook.encoded; };
   const bool nothing_left = outlooks.size() == config.streams.size() &&

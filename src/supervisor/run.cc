@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -141,8 +142,9 @@ void Run::prepare() {
   if (environment_.retry_set_aside) take_back();
   for (const StreamPlan& stream : plan_.streams) states_.push_back(finisher_->resume(stream));
   // A final that cannot be written would be found out only after its rows are encoded.
+  std::set<std::string> tried = {cache_dir_};  // the job is written there next
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (!states_[i].finished) probe_output(plan_.streams[i].final_path);
+    if (!states_[i].finished) probe_once(parent_directory(plan_.streams[i].final_path), tried);
   }
 }
 

@@ -67,15 +67,13 @@ void probe_creation(const std::string& directory) {
   probe.remove();
 }
 
-void probe_writing(const std::string& directory) {
-  ProbeFile probe(directory);
+void probe_once(const std::string& directory, std::set<std::string>& tried) {
+  const std::string existing = first_existing_directory(directory);
+  if (!tried.insert(existing).second) return;
+  ProbeFile probe(existing);
   probe.fill();
   probe.rename();
   probe.remove();
-}
-
-void probe_output(const std::string& path) {
-  probe_writing(first_existing_directory(parent_directory(path)));
 }
 
 }  // namespace encode

@@ -1,6 +1,7 @@
 // Tries whether a run can write its files to a directory.
 #pragma once
 
+#include <set>
 #include <string>
 
 namespace encode {
@@ -10,13 +11,10 @@ namespace encode {
 // "io.remove".
 void probe_creation(const std::string& directory);
 
-// Creates a temporary file in the directory, and writes, syncs, renames and deletes it, as a run
-// does with its files. Throws Error for the step that fails: "io.create", "io.write", "io.sync",
-// "io.commit", "io.remove".
-void probe_writing(const std::string& directory);
-
-// Throws the Error with which a run could not publish a file at `path`: its directory cannot be
-// created, or the file cannot be written there.
-void probe_output(const std::string& path);
+// Creates a temporary file in `directory`, or in the directory above it in which a run would create
+// it, and writes, syncs, renames and deletes the file, as a run does with its files. Does nothing
+// if `tried` has the directory that exists, otherwise adds it. Throws Error for the step that
+// fails: "io.mkdir", "io.create", "io.write", "io.sync", "io.commit", "io.remove".
+void probe_once(const std::string& directory, std::set<std::string>& tried);
 
 }  // namespace encode
