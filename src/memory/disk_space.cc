@@ -11,6 +11,7 @@
 #include "encode/error.h"
 
 #include "base/path_kind.h"
+#include "base/process_limits.h"
 #include "base/units.h"
 
 namespace encode {
@@ -117,13 +118,11 @@ DiskSpace disk_space_at(const std::string& directory) {
   const auto bytes = [&found](fsblkcnt_t blocks) {
     return product(static_cast<int64_t>(blocks), static_cast<int64_t>(found.f_frsize));
   };
-  struct rlimit limit = {};
-  const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return {.path = path.string(),
           .free_bytes = bytes(found.f_bfree),
           .usable_bytes = bytes(found.f_bavail),
           .file_system = found.f_fsid,
-          .file_limit_bytes = limited ? static_cast<int64_t>(limit.rlim_cur) : 0};
+          .file_limit_bytes = process_limit(RLIMIT_FSIZE).value_or(0)};
 }
 
 void require_disk(const DiskNeed& need, const DiskSpace& space) {

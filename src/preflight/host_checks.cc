@@ -11,6 +11,7 @@ namespace {
 
 // A worker opens the inputs, the weights, the chunk files and the libraries of LibTorch.
 constexpr int64_t kLeastOpenFiles = 256;
+
 }  // namespace
 
 HostFacts host_facts() {

@@ -150,18 +150,19 @@ void check_streams(const RunConfig& config, const ModelNeeds& models, CheckedExp
     const CheckedModel* model = check_model(stream.result, models, experiment, findings);
     if (model == nullptr) continue;
     findings.at(RunStep::kModels);
-    findings.guard("options " + stream.name(), [&] {
+    const std::string check = "options " + stream.name();
+    const bool added_stream = findings.guard(check, [&] {
       CheckedStream added{.plan = begin_stream_plan(config, stream, model->opened), .model = model};
       for (const std::string& warning : length_warnings(model->opened.directory, stream.result)) {
         if (warned.insert(warning).second)
-          findings.yellow("options " + stream.name(), warning, "set semantic.max_length");
+          findings.yellow(check, warning, "set semantic.max_length");
       }
       check_prompt(stream, model->opened.directory, findings);
       experiment.streams.push_back(std::move(added));
     });
-    if (model->tokenizer == nullptr || experiment.streams.empty()) continue;
+    if (model->tokenizer == nullptr || !added_stream) continue;
     findings.at(RunStep::kRows);
-    findings.guard("options " + stream.name(), [&] {
+    findings.guard(check, [&] {
       const EffectiveResult& effective = experiment.streams.back().plan.effective;
       const ModelDirectory& directory = model->opened.directory;
       require_room_after_prompt(

@@ -65,7 +65,8 @@ void check_cache_directory(const RunConfig& config, PreflightFindings& findings)
   findings.at(RunStep::kCache);
   const bool good = findings.guard("cache", [&] {
     const std::string directory = first_existing_directory(cache_dir);
-    if (directory == cache_dir && entry_exists(cache_dir + "/LOCK", "store.lock")) {
+    if (directory == cache_dir &&
+        entry_exists(fmt::format("{}/{}", cache_dir, kLockFile), "store.lock")) {
       check_lock_free(cache_dir);
       return findings.green("cache", cache_dir + ": no other run uses it");
     }

@@ -164,10 +164,11 @@ bool is_held(const UniqueFd& fd, const std::string& path) {
   return region.l_type != F_UNLCK;
 }
 
-// Waits up to kPatience for the lock.
-void take_lock(const UniqueFd& fd, const std::string& path) {
+// Calls `done` until it returns true, for at most kPatience.
+template <typename Done>
+void wait_for_lock(const std::string& path, const Done& done) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!try_lock(fd, path)) {
+  while (!done()) {
     if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);
     std::this_thread::sleep_for(kRetryInterval);
   }
@@ -181,7 +182,7 @@ CacheLock CacheLock::acquire(const std::string& cache_dir) {
   for (int attempt = 0; attempt < kMaxReopens; ++attempt) {
     UniqueFd fd = open_lock_file(path, O_RDWR | O_CREAT);
     refuse_foreign_lock(fd, path);
-    take_lock(fd, path);
+    wait_for_lock(path, [&] { return try_lock(fd, path); });
     if (!is_still_named(fd, path)) continue;
     write_owner(fd.get());
     return CacheLock(fd.release());
@@ -194,11 +195,7 @@ void check_lock_free(const std::string& cache_dir) {
   if (!entry_exists(path, "store.lock")) return;
   const UniqueFd fd = open_lock_file(path, O_RDWR);
   refuse_foreign_lock(fd, path);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (is_held(fd, path)) {
-    if (std::chrono::steady_clock::now() >= deadline) throw locked_error(path);
-    std::this_thread::sleep_for(kRetryInterval);
-  }
+  wait_for_lock(path, [&] { return !is_held(fd, path); });
 }
 
 void check_locks(const UniqueFd& fd, const std::string& path) {
