@@ -34,7 +34,7 @@ std::string broken(std::string line, const std::string& text, size_t indent) {
 }
 
 // Breaks each line of a text. A line that begins with a space is an example and stays as it is.
-std::string paragraphs(const std::string& text) {
+std::string wrapped_lines(const std::string& text) {
   std::string out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
@@ -110,7 +110,7 @@ std::string usage_text(const CommandEntry& command) {
 }
 
 std::string help_text(const CommandEntry& command) {
-  std::string text = paragraphs(command.help);
+  std::string text = wrapped_lines(command.help);
   text += fmt::format("\nUsage: {}\n", usage_text(command));
   if (!command.aliases.empty())
     text += fmt::format("Also known as: {}\n", fmt::join(command.aliases, ", "));
@@ -122,10 +122,10 @@ std::string help_text(const CommandEntry& command) {
     text += entry(fmt::format("{}", fmt::join(sub.names(), ", ")), sub.help);
   text += flag_groups(command);
   if (command.more_flags)
-    text += "\n" + paragraphs(
+    text += "\n" + wrapped_lines(
                        "The other options of `encode run` are valid here, too: see encode run "
                        "--help.");
-  if (!command.footer.empty()) text += "\n" + paragraphs(command.footer);
+  if (!command.footer.empty()) text += "\n" + wrapped_lines(command.footer);
   return text;
 }
 
