@@ -103,9 +103,7 @@ std::vector<ErrorCodes> make_table() {
        "69",
        "`dtype: fp8` on a CPU, on a GPU older than compute capability 9.0, or on a GPU that fails "
        "the self-check of fp8 products"},
-      {{"device.int8"},
-       "69",
-       "`dtype: int8` on a GPU, or on a processor with neither AMX nor AVX512_VNNI"},
+      {{"device.int8"}, "69", "`dtype: int8` on a GPU, or on a processor without AVX2"},
       {{"device.memory"},
        "69",
        "the model, or not even one row, fits into the memory of the device; lower "

@@ -50,7 +50,7 @@ std::vector<KeySpec> precision_keys() {
        .help =
            "The type that the model computes in. The embeddings are always float32. int8 and fp8 "
            "are approximations. int8: float32, with matrix products of quantized operands; needs a "
-           "processor with AMX or AVX512_VNNI. fp8: bfloat16, with matrix products of operands "
+           "processor with AVX2. fp8: bfloat16, with matrix products of operands "
            "quantized to 8-bit floats (e4m3); needs a GPU of compute capability 9.0 or "
            "above.",
        .set_stream =

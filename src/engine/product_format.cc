@@ -10,15 +10,14 @@ namespace {
 
 void require_int8(c10::Device device) {
   if (device.is_cpu() && linear_kernel(ProductFormat::kInt8)) return;
-  throw Error({.exit_code = ExitCode::kUnavailable,
-               .code = "device.int8",
-               .what = "this device does not support dtype int8",
-               .where = device_description(device),
-               .expected = "a CPU with AMX or AVX512_VNNI (Intel Xeon from Cascade Lake on, AMD "
-                           "EPYC from Genoa on)",
-               .found = device.is_cpu() ? "a CPU with neither, or limited by ENCODE_CPU_CAPABILITY"
-                                        : "a GPU",
-               .hint = "use bfloat16"});
+  throw Error(
+      {.exit_code = ExitCode::kUnavailable,
+       .code = "device.int8",
+       .what = "this device does not support dtype int8",
+       .where = device_description(device),
+       .expected = "a CPU with AVX2",
+       .found = device.is_cpu() ? "a CPU without it, or limited by ENCODE_CPU_CAPABILITY" : "a GPU",
+       .hint = "use bfloat16"});
 }
 
 }  // namespace

@@ -15,13 +15,17 @@ const LinearFunctions<BFloat16>& of_bfloat16(LinearKernel kernel) {
   return kernels().linears->bfloat16;
 }
 
+const LinearFunctions<float>& of_int8(const VectorLinears& vectors) {
+  return vectors.int8.linear && has_avx512_vnni() ? vectors.int8 : vectors.int8_pairs;
+}
+
 const LinearFunctions<float>& of_float(LinearKernel kernel) {
 #ifdef ENCODE_X86_64
   if (kernel != LinearKernel::kFloat32Vectors && kernel != LinearKernel::kInt8Vectors)
     return amx::digit_linear();
 #endif
   const VectorLinears& vectors = *kernels().linears;
-  return kernel == LinearKernel::kInt8Vectors ? vectors.int8 : vectors.float32;
+  return kernel == LinearKernel::kInt8Vectors ? of_int8(vectors) : vectors.float32;
 }
 
 const LinearFunctions<Float16>& of_float16() { return kernels().linears->float16; }
@@ -52,7 +56,7 @@ bool usable(LinearKernel kernel) {
     case LinearKernel::kFloat16Vectors:
       return vectors && vectors->float16.linear;
     case LinearKernel::kInt8Vectors:
-      return vectors && vectors->int8.linear && has_avx512_vnni();
+      return vectors && of_int8(*vectors).linear;
   }
   return false;
 }

@@ -20,8 +20,8 @@
 // the order of the inner dimension. A link of the chain is:
 // - a product of float32 numbers;
 // - a pair of products of bfloat16 numbers (AVX512_BF16);
-// - four products of 8-bit integers (AVX512_VNNI), which are quantized as on tiles; these sums are
-//   exact in any order.
+// - four products of 8-bit integers (AVX512_VNNI), or two (AVX2), which are quantized as on tiles;
+//   these sums are exact in any order.
 // Float16 numbers are stored in 16 bits and multiplied as float32 numbers. bfloat16 numbers are
 // treated in the same way on a processor without AVX512_BF16.
 //

@@ -14,11 +14,12 @@ struct LinearFunctions {
 };
 
 // The kernels on vector registers (Kernels::linears). The functions of a kernel are null if the
-// instruction set does not have the kernel. The int8 kernel needs AVX512_VNNI in addition to
-// AVX-512.
+// instruction set does not have the kernel. The kernel `int8` needs AVX512_VNNI in addition to
+// AVX-512; `int8_pairs` computes the same bits with AVX2, and needs twice the time and memory.
 struct VectorLinears {
   LinearFunctions<float> float32;
   LinearFunctions<float> int8;
+  LinearFunctions<float> int8_pairs;
   LinearFunctions<BFloat16> bfloat16;
   LinearFunctions<Float16> float16;
 };

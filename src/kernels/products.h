@@ -44,6 +44,16 @@ struct Int8Words {
   }
 };
 #endif
+#ifdef __AVX2__
+// A word is two signed 16-bit integers. The sums are 32-bit integers.
+struct Int16Words {
+  static void add(Wide& sums, Wide a, Wide b) {
+    Register<int32_t> products;
+    __asm__("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(a), "v"(b));
+    sums = reinterpret_cast<Wide>(reinterpret_cast<Register<int32_t>>(sums) + products);
+  }
+};
+#endif
 
 // The rows and the registers of columns of a block. With AVX-512, 16 sums, 2 registers of B and 1
 // word of A use 19 of 32 registers. With AVX2, 8 + 2 + 1 registers of 16 are used.

@@ -14,10 +14,6 @@ namespace encode::kernels::ENCODE_ISA {
 
 inline constexpr int64_t kWordBytes = sizeof(float);
 
-// AVX512_VNNI needs unsigned bytes of x. So the int8 format adds 128 to each byte of x (the
-// exclusive or with this constant does so), and the sums are corrected afterwards (ColumnScales).
-inline constexpr uint32_t kMiddles = 0x80808080;
-
 struct Float32Format {
   using Element = float;    // the type of x and W
   using Stored = uint32_t;  // the type in which a word of W is stored
@@ -80,10 +76,18 @@ struct BFloat16Format {
 };
 #endif
 
+// Quantizes lanes of a row: the factor `scale` makes the largest magnitude of the row 127. The
+// result is in the lowest bits of each lane, as a two's complement number of at most 16 bits.
+inline UintVec quantized(const float* from, int64_t left, float scale) {
+  // After this number is added, the lowest bits of the sum are the rounded value.
+  constexpr float kRoundingBias = 0x1.8p23F;
+  return bits_of(load_lanes(from, left) * splat(scale) + kRoundingBias);
+}
+
+// The two formats of int8 give the same bits, because their sums are exact. In both, the elements
+// of a word are sixteen apart in the row, in x and in W.
 #ifdef __AVX512F__
-// Signed bytes. The factor `scale` makes the largest magnitude of a row 127. Sixteen words hold 64
-// elements, and word i holds elements i, i + 16, i + 32 and i + 48. The order is the same for x and
-// W, and the sums are exact, so the order does not change a result.
+// Four bytes, for AVX512_VNNI. Sixteen words hold 64 elements.
 struct Int8Format {
   using Element = float;
   using Stored = uint32_t;
@@ -92,18 +96,38 @@ struct Int8Format {
   static constexpr bool kExact = false;
   static constexpr bool kScaled = true;
   static constexpr bool kWidened = false;
+  // AVX512_VNNI needs unsigned bytes of x. So 128 is added to each byte of x (the exclusive or with
+  // this constant does so), and the sums are corrected afterwards (ColumnScales).
+  static constexpr uint32_t kMiddles = 0x80808080;
   static int64_t count(int64_t in_features) {
     return blocks(in_features, kLanes * kWordElements) * kLanes;
   }
   static UintVec words(const float* from, int64_t left, float scale) {
     const auto byte = [&](int64_t i) {
-      // After this number is added, the lowest byte of the sum is the rounded value, as a signed
-      // byte.
-      constexpr float kRoundingBias = 0x1.8p23F;
-      const Vec scaled = load_lanes(from + i * kLanes, left - i * kLanes) * splat(scale);
-      return bits_of(scaled + kRoundingBias) & 0xFFU;
+      return quantized(from + i * kLanes, left - i * kLanes, scale) & 0xFFU;
     };
     return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  }
+};
+#endif
+#ifdef __AVX2__
+// Two numbers of 16 bits, for a processor without AVX512_VNNI. Its products of bytes would round
+// sums that do not fit into 16 bits. Sixteen words hold 32 elements.
+struct Int8PairsFormat {
+  using Element = float;
+  using Stored = uint32_t;
+  using Words = Int16Words;
+  static constexpr int64_t kWordElements = 2;
+  static constexpr bool kExact = false;
+  static constexpr bool kScaled = true;
+  static constexpr bool kWidened = false;
+  static constexpr uint32_t kMiddles = 0;  // the numbers of x are signed
+  static int64_t count(int64_t in_features) {
+    return blocks(in_features, kLanes * kWordElements) * kLanes;
+  }
+  static UintVec words(const float* from, int64_t left, float scale) {
+    return (quantized(from, left, scale) & 0xFFFFU) | quantized(from + kLanes, left - kLanes, scale)
+                                                          << 16;
   }
 };
 #endif
@@ -111,7 +135,8 @@ struct Int8Format {
 // The scales of a block of columns. They follow the words of the block if the format has scales.
 struct ColumnScales {
   float scale[PackedWeight::kBlockColumns];
-  int32_t correction[PackedWeight::kBlockColumns];  // 128 times the sum of the bytes of a column
+  // 128 times the sum of the bytes of a column; 0 if the format has signed numbers of x
+  int32_t correction[PackedWeight::kBlockColumns];
 };
 
 // Rows of x as words.
@@ -174,7 +199,7 @@ Panel lay_out(const typename Format::Element* x, int64_t in_features, Panel pane
     float* to = words + r * panel.stride;
     for (int64_t at = 0; at < in_features; at += kStep, to += kLanes) {
       UintVec row = Format::words(x + at, in_features - at, to_words);
-      if constexpr (Format::kScaled) row ^= kMiddles;
+      if constexpr (Format::kScaled) row ^= Format::kMiddles;
       store_raw(row, to);
     }
   }

@@ -88,6 +88,13 @@ int64_t scratch_bytes(const PackedWeight& weight) {
   return panel_scratch_bytes<Format>(in_features);
 }
 
+// Returns whether the numbers of x have an offset, which the sums of a column are corrected for.
+template <typename Format>
+constexpr bool corrects_sums() {
+  if constexpr (Format::kScaled) return Format::kMiddles != 0;
+  return false;
+}
+
 // Packs sixteen columns, from `column` on.
 template <typename Format>
 class ColumnPacker {
@@ -108,8 +115,8 @@ class ColumnPacker {
       for (int64_t i = 0; i < kLanes && column_ + i < shape_.out_features; ++i) {
         const int64_t at = word / kLanes * kStep;
         v[i] = Format::words(row(i) + at, shape_.in_features - at, to_words_[i]);
-        if constexpr (Format::kScaled)
-          Format::Words::add(sums_[i], from_bits(UintVec{} + kMiddles), from_bits(v[i]));
+        if constexpr (corrects_sums<Format>())
+          Format::Words::add(sums_[i], from_bits(UintVec{} + Format::kMiddles), from_bits(v[i]));
       }
       transpose_words(v);
       const int64_t rows = count - word < kLanes ? count - word : kLanes;
@@ -349,6 +356,7 @@ constinit const VectorLinears vector_linears = {.float32 = of_format<Float32Form
 #else
                                                 .int8 = {},
 #endif
+                                                .int8_pairs = of_format<Int8PairsFormat>(),
 #ifdef __AVX512BF16__
                                                 .bfloat16 = of_format<BFloat16Format>(),
 #else

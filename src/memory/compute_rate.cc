@@ -47,9 +47,9 @@ double cpu_flops_per_cycle(ComputeType type) {
     case kernels::Capability::kAvx512Bf16:
       return narrow ? 128 : 64;
     case kernels::Capability::kAvx512:
-      return 64;
+      return type == ComputeType::kInt8 ? 128 : 64;
     case kernels::Capability::kAvx2:
-      return 32;
+      return type == ComputeType::kInt8 ? 64 : 32;
     case kernels::Capability::kBaseline:
       break;
   }
