@@ -11,7 +11,8 @@
 #   --threads N     threads of each program (default: the cores of this machine)
 #   --dtype T       types of encode, separated by commas: float32, bfloat16, int8 (default float32,bfloat16)
 #   --peers P       peers, separated by commas: st, st-bf16 (sentence-transformers), ort (ONNX Runtime with its transformer
-#                   optimizer), ct2, ct2-int8 (CTranslate2) (default st,st-bf16,ort,ct2-int8)
+#                   optimizer), openvino, openvino-bf16, openvino-int8 (OpenVINO), llama-f16, llama-q8 (llama.cpp, which is
+#                   compiled for it), ct2, ct2-int8 (CTranslate2) (default st,st-bf16,ort,openvino,ct2-int8)
 #   --min-ratio R   exit with 1 unless encode is R times as fast as every peer; PEER=R limits one peer; may be repeated
 #
 # usage: scripts/bench.sh tokenizers [--rows N] [--runs N] [--min-ratio R] [TOKENIZER.json ..]
@@ -56,10 +57,10 @@ bench_tokenizers() {
     "${options[@]}" "${files[@]}"
 }
 
-# Reads the flags of every mode except `tokenizers`. ROWS, CORPUS, MODEL and THREADS are for this script. OPTIONS has the
+# Reads the flags of every mode except `tokenizers`. ROWS, CORPUS, MODEL, THREADS and PEERS are for this script. OPTIONS has the
 # flags that this script passes on.
 parse_flags() {
-  ROWS=2000 CORPUS=mixed MODEL="$DEPS/models/all-MiniLM-L6-v2" THREADS=$(nproc) OPTIONS=()
+  ROWS=2000 CORPUS=mixed MODEL="$DEPS/models/all-MiniLM-L6-v2" THREADS=$(nproc) PEERS='' OPTIONS=()
   while (($#)); do
     case $1 in
       -h | --help) show_help && exit ;;
@@ -67,7 +68,8 @@ parse_flags() {
       --corpus) CORPUS=$2 ;;
       --threads) THREADS=$2 ;;
       --model) MODEL=$2 ;;
-      --runs | --dtype | --peers | --min-ratio | --min-share | --seconds | --lengths | --tokens) OPTIONS+=("$1" "$2") ;;
+      --peers) PEERS=$2 OPTIONS+=("$1" "$2") ;;
+      --runs | --dtype | --min-ratio | --min-share | --seconds | --lengths | --tokens) OPTIONS+=("$1" "$2") ;;
       *) die "unknown option '$1'; see --help" ;;
     esac
     shift 2
@@ -101,6 +103,7 @@ main() {
   case $mode in
     speed)
       python=$(reference_python)
+      if [[ $PEERS == *llama* ]]; then install_llama "$python" "$DEPS/bench/peers"; fi
       input=$(real_rows "$ROWS" "$CORPUS")
       measure "$python" compare_speed --input "$input" --work "$DEPS/bench/peers"
       ;;

@@ -18,6 +18,21 @@ reference_python() {
   printf '%s\n' "$folder/bin/python"
 }
 
+# install_llama PYTHON FOLDER: compiles llama-cpp-python for this processor into the environment of PYTHON, and puts the sources of
+# llama.cpp, which have the converter of models, into FOLDER/llama.cpp.
+install_llama() {
+  local python=$1 folder=$2 version
+  version=$(sed -n 's/^llama-cpp-python==//p' "$ROOT/scripts/bench/llama_cpp.txt")
+  if [[ -d $folder/llama.cpp ]]; then return; fi
+  say "compiling llama-cpp-python $version" >&2
+  mkdir -p "$folder"
+  "$python" -m pip download --quiet --no-deps --no-build-isolation --no-binary :all: --dest "$folder" "llama-cpp-python==$version" >&2
+  "$python" -m pip install --requirement "$ROOT/scripts/bench/llama_cpp.txt" >&2
+  tar -xzf "$folder/llama_cpp_python-$version.tar.gz" -C "$folder"
+  mv "$folder/llama_cpp_python-$version/vendor/llama.cpp" "$folder/llama.cpp"
+  rm -r "$folder/llama_cpp_python-$version" "$folder/llama_cpp_python-$version.tar.gz"
+}
+
 # real_rows ROWS [mixed|functions|changelogs]: prints the path of a file of ROWS real texts. For variety the file has every
 # 20th text of a corpus of 20 x ROWS texts. "mixed" is half functions and half changelog entries.
 real_rows() {

@@ -2,7 +2,7 @@
 """Times encode and its peers on the same rows, compares their outputs, and prints a Markdown table.
 
     compare_speed.py --encode build/bin/encode --model DIR --input rows.jsonl --threads N [--dtype float32,bfloat16]
-                     [--peers st,st-bf16,ort,ct2-int8] [--runs 3] [--min-ratio 1.5] [--min-ratio ort=2]
+                     [--peers st,ort,openvino,..] [--runs 3] [--min-ratio 1.5] [--min-ratio ort=2]
 
 For encode the whole command is timed: start, load, read, tokenize, encode, commit, sync. For a peer only read, tokenize
 and encode are timed, with a model that is loaded and warm. This favours the peer, but needs no clock inside encode.
@@ -34,6 +34,11 @@ PEERS = {
     "st": ("peer_sentence_transformers.py", ("--dtype", "float32"), "float32"),
     "st-bf16": ("peer_sentence_transformers.py", ("--dtype", "bfloat16"), "bfloat16"),
     "ort": ("peer_onnxruntime.py", ("--dtype", "float32"), "float32"),
+    "openvino": ("peer_openvino.py", ("--dtype", "float32"), "float32"),
+    "openvino-bf16": ("peer_openvino.py", ("--dtype", "bfloat16"), "bfloat16"),
+    "openvino-int8": ("peer_openvino.py", ("--dtype", "int8"), "int8"),
+    "llama-f16": ("peer_llama_cpp.py", ("--dtype", "f16"), "bfloat16"),
+    "llama-q8": ("peer_llama_cpp.py", ("--dtype", "q8_0"), "int8"),
     "ct2": ("peer_ctranslate2.py", ("--dtype", "float32"), "float32"),
     "ct2-int8": ("peer_ctranslate2.py", ("--dtype", "int8"), "int8"),
 }
@@ -186,7 +191,7 @@ def parse():
     parser.add_argument("--work", type=pathlib.Path, required=True, help="a folder in which peers keep converted models")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32,bfloat16", help="types of encode")
-    parser.add_argument("--peers", default="st,st-bf16,ort,ct2-int8", help=f"some of {', '.join(PEERS)}")
+    parser.add_argument("--peers", default="st,st-bf16,ort,openvino,ct2-int8", help=f"some of {', '.join(PEERS)}")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--max-length", type=int, default=0)
     parser.add_argument("--runs", type=int, default=3)
