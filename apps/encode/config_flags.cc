@@ -85,7 +85,7 @@ constexpr std::array<Flag, 38> kFlags = {{
     {kSpeedGroup, "--batch-size", "semantic.batch_size", nullptr,
      "Limit of a batch, as a number of rows of --max-length tokens; 0: no such limit; or auto"},
     {kSpeedGroup, "--batch-tokens", "semantic.batch_tokens", nullptr,
-     "Most tokens in a batch; 0: 16,384; or auto"},
+     "Most tokens in a batch; 0: 16,384 on a GPU and 512 on a CPU; or auto"},
     {kSpeedGroup, "--threads", "hardware.threads", nullptr,
      "Compute threads on a CPU; 0: as many as the container may use"},
     {kSpeedGroup, "--memory-limit", "hardware.memory_limit", nullptr,

@@ -250,7 +250,7 @@ void JsonFields::refuse(const std::string& key, const std::string& expected,
                .where = where_,
                .expected = expected,
                .found = found,
-               .hint = "correct the file, or choose another model: encode accepts no other value"});
+               .hint = "correct the value, or copy the file again: encode accepts no other value"});
 }
 
 int64_t JsonFields::integer(const std::string& key, int64_t min, int64_t max) const {

@@ -17,9 +17,9 @@ TaskQueue::TaskQueue(std::vector<ChunkTask> tasks, std::function<bool(const Chun
                      const Stretch& stretch)
     : tasks_(std::move(tasks)), claim_(std::move(claim)), stretch_(stretch) {}
 
-bool TaskQueue::empty() {
+bool TaskQueue::claim() {
   if (next_ >= claimed_end_) claim_stretch();
-  return next_ >= claimed_end_;
+  return next_ < claimed_end_;
 }
 
 void TaskQueue::claim_stretch() {

@@ -39,9 +39,10 @@ class TaskQueue {
   TaskQueue(std::vector<ChunkTask> tasks, std::function<bool(const ChunkTask&)> claim,
             const Stretch& stretch);
 
-  // Claims the next stretch if the last one is used up. Passes on what `claim` throws.
-  bool empty();
-  const ChunkTask& front() const { return tasks_[next_]; }  // only after empty() was false
+  // Claims the next stretch if the last one is used up. Returns false if no chunk is left. Passes
+  // on what the function `claim` throws.
+  bool claim();
+  const ChunkTask& front() const { return tasks_[next_]; }  // only after claim() was true
   void pop() { ++next_; }
   // True if front() is the first chunk of a stretch. A window does not go on with it.
   bool begins_stretch() const { return next_ == stretch_begin_; }

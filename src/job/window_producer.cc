@@ -173,7 +173,7 @@ class PartSource {
     skip_finished();
   }
 
-  bool done() { return tasks_.empty(); }
+  bool done() { return !tasks_.claim(); }
   // Returns true if the next rows follow the last part directly, with no committed chunk between
   // them.
   bool goes_on() {

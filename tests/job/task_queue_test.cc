@@ -19,7 +19,7 @@ TEST(TaskQueues, ClaimStretchesThatGetSmaller) {
   const auto claim = [&claims](const ChunkTask&) { return ++claims > 0; };
   TaskQueue queue(tasks, claim, {.most_chunks = 6, .shares = 4});
   std::vector<int64_t> stretches;
-  for (int64_t seen = 0; !queue.empty(); queue.pop()) {
+  for (int64_t seen = 0; queue.claim(); queue.pop()) {
     if (claims > seen) stretches.push_back(claims - seen);
     seen = claims;
   }

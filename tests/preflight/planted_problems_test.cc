@@ -133,6 +133,13 @@ std::vector<Problem> make_problems() {
          s.add_gpu({{"NVML_MEMORY_USED", "85520800000"}});
        },
        "red", "does not fit into the free memory", 69},
+      {"TheNumberedGpuIsTooSmall",
+       [](HealthyExperiment& s) {
+         s.add_gpu({{"NVML_GPUS", "2"}, {"NVML_MEMORY_TOTAL", "85520809984|1000000"}});
+         s.device = "cuda:1";
+         s.write_config("", "");
+       },
+       "red", "device.memory", 69},
       {"HotGpu",
        [](HealthyExperiment& s) {
          s.add_gpu({{"NVML_TEMPERATURE", "88"}});

@@ -55,18 +55,43 @@ MemoryLimit limit_of(const GpuStatus& gpu) {
           .free_bytes = gpu.free_bytes.value_or(0)};
 }
 
-// The card with the most memory that the device may mean.
-std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
-  std::optional<MemoryLimit> largest;
-  for (const GpuStatus& gpu : gpus_in_time()) {
+// Returns the GPU that CUDA calls by the number in `hardware.device` (0 if there is none), or
+// nullopt if it is not known which of the `gpus` this is.
+std::optional<MemoryLimit> numbered_gpu(const std::vector<GpuStatus>& gpus,
+                                        const HardwareOptions& hardware) {
+  const size_t colon = hardware.device.find(':');
+  const int64_t ordinal = colon == std::string::npos
+                              ? 0
+                              : std::strtoll(hardware.device.c_str() + colon + 1, nullptr, 10);
+  const auto place = visible_gpu(gpus, ordinal, gpu_selection_of_environment());
+  if (!place) return std::nullopt;
+  return limit_of(gpus[*place]);
+}
+
+// Returns the first of the `gpus` in the order of `before`, or nullopt if the driver names no
+// memory.
+template <typename Before>
+std::optional<MemoryLimit> first_gpu(const std::vector<GpuStatus>& gpus, const Before& before) {
+  std::optional<MemoryLimit> first;
+  for (const GpuStatus& gpu : gpus) {
     const MemoryLimit limit = limit_of(gpu);
-    if (limit.total_bytes > 0 && (!largest || limit.total_bytes > largest->total_bytes))
-      largest = limit;
+    if (limit.total_bytes > 0 && (!first || before(limit, *first))) first = limit;
   }
-  if (!largest || hardware.device != "auto") return largest;
+  return first;
+}
+
+// Returns the GPU of the run. If it is not known which one this is, the GPU with the most memory.
+std::optional<MemoryLimit> gpu_limit(const HardwareOptions& hardware) {
+  const std::vector<GpuStatus> gpus = gpus_in_time();
+  std::optional<MemoryLimit> limit = numbered_gpu(gpus, hardware);
+  if (!limit || limit->total_bytes == 0)
+    limit = first_gpu(gpus, [](const MemoryLimit& a, const MemoryLimit& b) {
+      return a.total_bytes > b.total_bytes;
+    });
+  if (!limit || hardware.device != "auto") return limit;
   // The CPU computes if the GPU cannot be used.
   const MemoryLimit host = host_limit();
-  return host.total_bytes > largest->total_bytes ? host : largest;
+  return host.total_bytes > limit->total_bytes ? host : limit;
 }
 
 int64_t file_bytes(const std::string& path) {
@@ -145,18 +170,9 @@ std::optional<MemoryLimit> memory_limit_of(const HardwareOptions& hardware) {
 std::optional<MemoryLimit> gpu_of(const HardwareOptions& hardware) {
   if (hardware.device == "cpu") return std::nullopt;
   const std::vector<GpuStatus> gpus = gpus_in_time();
-  const size_t colon = hardware.device.find(':');
-  const int64_t ordinal = colon == std::string::npos
-                              ? 0
-                              : std::strtoll(hardware.device.c_str() + colon + 1, nullptr, 10);
-  if (const auto place = visible_gpu(gpus, ordinal, gpu_selection_of_environment()))
-    return limit_of(gpus[*place]);
-  std::optional<MemoryLimit> least;
-  for (const GpuStatus& gpu : gpus) {
-    const MemoryLimit limit = limit_of(gpu);
-    if (limit.total_bytes > 0 && (!least || limit.free_bytes < least->free_bytes)) least = limit;
-  }
-  return least;
+  if (const auto gpu = numbered_gpu(gpus, hardware)) return gpu;
+  return first_gpu(
+      gpus, [](const MemoryLimit& a, const MemoryLimit& b) { return a.free_bytes < b.free_bytes; });
 }
 
 void check_model_fits(const ModelDirectory& directory, const ResultOptions& options,
