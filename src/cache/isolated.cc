@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/system_call.h"
+#include "cache/folder.h"
 
 namespace encode {
 namespace {
@@ -67,15 +68,15 @@ std::string read_to_end(const UniqueFd& pipe) {
 
 }  // namespace
 
-std::string run_isolated(const std::string& where, const std::function<std::string()>& work) {
+std::string run_isolated(const std::string& dir, const std::function<std::string()>& work) {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw system_error("cache.store", "make a pipe for", where, errno);
+    throw system_error("cache.store", "make a pipe for", dir, errno);
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
   std::fflush(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) throw system_error("cache.store", "make a process for", where, errno);
+  if (child < 0) throw system_error("cache.store", "make a process for", dir, errno);
   if (child == 0) work_as_child(to, work);
   to.close();
   const Json answer = Json::parse(read_to_end(from), nullptr, /*allow_exceptions=*/false);
@@ -83,16 +84,11 @@ std::string run_isolated(const std::string& where, const std::function<std::stri
   retried([&] { return ::waitpid(child, &status, 0); });
   if (answer.is_object() && answer.contains("result")) return answer["result"];
   if (answer.is_object() && answer.contains("error")) throw Error(error_from(answer["error"]));
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "cache.damaged",
-               .what = "the store of the embedding cache is damaged",
-               .where = where,
-               .expected = "a store that can be read",
-               .found = WIFSIGNALED(status)
-                            ? fmt::format("signal {} ({}) while it was read", WTERMSIG(status),
-                                          ::strsignal(WTERMSIG(status)))
-                            : "a failure while it was read",
-               .hint = "delete the content with: encode cache clear --dir " + where});
+  throw damaged_store({.path = dir},
+                      WIFSIGNALED(status)
+                          ? fmt::format("signal {} ({}) while it was read", WTERMSIG(status),
+                                        ::strsignal(WTERMSIG(status)))
+                          : "a failure while it was read");
 }
 
 }  // namespace encode

@@ -79,6 +79,10 @@ void audit_index(LmdbStore& store, CacheAudit& audit) {
   }
 }
 
+void check_all_pages(LmdbStore& store) {
+  const LmdbStore::Reading reading(store, LmdbStore::Reading::Check::kAll);
+}
+
 void remove_store(const CacheFolder& folder) {
   for (const std::string& path : {folder.compacted(), folder.data(), folder.locks()})
     remove_file(path);
@@ -92,7 +96,7 @@ CacheContent read_cache_content(const std::string& dir) {
   if (!has_store(folder)) return {};
   const UniqueFd hold = hold_folder(folder, FolderUse::kShared);
   LmdbStore store(folder, 0, LmdbStore::Access::kRead);
-  const LmdbStore::Reading reading(store);
+  const LmdbStore::Reading reading(store, LmdbStore::Reading::Check::kUses);
   CacheContent content = {.rows = reading.rows(),
                           .blocks = reading.blocks(),
                           .live_bytes = reading.live_bytes(),
@@ -111,6 +115,7 @@ CacheAudit audit_cache(const std::string& dir) {
   if (!has_store(folder)) return audit;
   const UniqueFd hold = hold_folder(folder, FolderUse::kShared);
   LmdbStore store(folder, 0, LmdbStore::Access::kRead);
+  check_all_pages(store);
   audit_blocks(store, audit);
   audit_index(store, audit);
   return audit;
@@ -123,6 +128,7 @@ PruneResult prune_cache(const std::string& dir, int64_t bytes) {
   if (!has_store(folder)) return result;
   {
     LmdbStore store(folder, 0, LmdbStore::Access::kWrite);
+    check_all_pages(store);
     result.deleted_blocks = evict_blocks(store, std::max<int64_t>(0, bytes - kOverheadBytes));
     result.rows = LmdbStore::Reading(store).rows();
     store.write_compacted();
