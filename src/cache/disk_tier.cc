@@ -98,8 +98,8 @@ int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
       if (live <= bytes) break;
       int64_t cost = 0;
       int64_t next = deleted;
-      while (next < std::ssize(blocks) && cost <= live / (2 * kChangeParts) &&
-             writing.reading().live_bytes() > bytes)
+      const int64_t most = std::min(kMostChangeBytes, live / (2 * kChangeParts));
+      while (next < std::ssize(blocks) && cost <= most && writing.reading().live_bytes() > bytes)
         cost += kPageBytes * remove_block(blocks[static_cast<size_t>(next++)].second, writing);
       writing.commit();
       deleted = next;
@@ -110,11 +110,11 @@ int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
   return deleted;
 }
 
-DiskTier::DiskTier(const std::string& dir, int64_t limit_bytes)
+DiskTier::DiskTier(const std::string& dir, int64_t limit_bytes, StoreStalled stalled)
     : limit_bytes_(std::max(limit_bytes, kLeastDiskBytes)),
       folder_(prepared(dir)),
       hold_(hold_folder(folder_, FolderUse::kShared)),
-      store_(folder_, limit_bytes_, LmdbStore::Access::kWrite) {}
+      store_(folder_, limit_bytes_, LmdbStore::Access::kWrite, std::move(stalled)) {}
 
 std::vector<DiskTier::Outcome> DiskTier::find(
     std::span<const EmbeddingKey> keys,

@@ -201,6 +201,7 @@ void LmdbPages::read_tables() {
 }
 
 std::vector<std::byte> LmdbPages::read_bytes(uint64_t offset, size_t size) const {
+  reads_.fetch_add(1, std::memory_order_relaxed);
   std::vector<std::byte> bytes(size);
   for (size_t done = 0; done < size;) {
     const ssize_t count = retried([&] {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,13 +21,16 @@ namespace encode {
 
 enum class LmdbTable { kBlocks, kIndex, kUses };
 
-// One thread at a time. All functions throw Error kData "cache.damaged", or "cache.store" if
-// the system refuses to read. The time and the memory of each of them are bounded by the size of
-// the file.
+// One thread at a time, but for reads(). All functions throw Error kData "cache.damaged", or
+// "cache.store" if the system refuses to read. The time and the memory of each of them are bounded
+// by the size of the file.
 class LmdbPages {
  public:
   // Opens data.mdb, and checks both meta pages and the size of the file.
   explicit LmdbPages(const CacheFolder& folder);
+
+  // How often the file was read. Any thread may call it.
+  int64_t reads() const { return reads_.load(std::memory_order_relaxed); }
 
   // Turns to the state that the transaction has left, and checks which tables it has. Returns false
   // if later transactions have replaced the state. The caller makes sure that the pages of the
@@ -79,6 +83,7 @@ class LmdbPages {
 
   const CacheFolder folder_;
   const UniqueFd file_;
+  mutable std::atomic<int64_t> reads_ = 0;
   size_t page_bytes_ = 0;
   std::array<LmdbMeta, 2> metas_;
   LmdbMeta state_;              // that the object has turned to

@@ -45,9 +45,10 @@ bool is_damage(int result) {
 
 }  // namespace
 
-LmdbStore::LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access)
-    : folder_(std::move(folder)) {
+LmdbStore::LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access, StoreStalled stalled)
+    : folder_(std::move(folder)), watch_(folder_, std::move(stalled)) {
   try {
+    const StoreWatch::Step step(watch_, "opens it");
     open_environment(limit_bytes, access);
     open_tables(access);
   } catch (...) {
@@ -109,6 +110,12 @@ int LmdbStore::open_tables(MDB_txn* transaction, unsigned int flags) {
 
 // Returns a transaction, and holds Tables::mapping shared for it.
 MDB_txn* LmdbStore::begin(unsigned int flags) {
+  // While other writers finish their changes, waiting for them is progress.
+  const StoreWatch::Step step(watch_, "waits for its turn", [this] {
+    MDB_envinfo info = {};
+    mdb_env_info(environment_, &info);
+    return static_cast<int64_t>(info.me_last_txnid);
+  });
   MDB_txn* transaction = nullptr;
   tables_.mapping.lock_shared();
   int result = mdb_txn_begin(environment_, nullptr, flags, &transaction);
@@ -134,6 +141,7 @@ void LmdbStore::end(MDB_txn* transaction) {
 // The same as begin(), and checks the pages that the transaction begins with.
 MDB_txn* LmdbStore::begin_checked(unsigned int flags, Reading::Check check) {
   const bool writes = (flags & MDB_RDONLY) == 0;
+  const StoreWatch::Step step(watch_, "checks its pages", [this] { return pages_->reads(); });
   for (int attempt = 1;; ++attempt) {
     MDB_txn* transaction = begin(flags);
     try {
@@ -178,6 +186,10 @@ void LmdbStore::write_compacted() {
   const UniqueFd fd(
       retried([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode); }));
   if (!fd) throw system_error("cache.store", "create", path, errno);
+  const StoreWatch::Step step(watch_, "writes a copy", [&fd, &path] {
+    struct stat file = {};
+    return ::fstat(fd.get(), &file) == 0 ? int64_t{file.st_size} : 0;
+  });
   const int result = mdb_env_copyfd2(environment_, fd.get(), MDB_CP_COMPACT);
   if (result == MDB_SUCCESS && retried([&] { return ::fsync(fd.get()); }) == 0) return;
   const int reason = result != MDB_SUCCESS ? result : errno;

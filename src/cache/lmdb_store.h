@@ -1,6 +1,7 @@
 // The tables of the embedding cache in LMDB. This is the only header that knows LMDB's handles.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "cache/embedding_key.h"
 #include "cache/folder.h"
 #include "cache/lmdb_pages.h"
+#include "cache/store_watch.h"
 
 struct MDB_env;
 struct MDB_txn;
@@ -41,7 +43,9 @@ class LmdbStore {
   // The caller holds the folder. `limit_bytes` bounds the file; a file that is larger already keeps
   // its size. 0: as the file says. With kWrite, a file that is missing or empty becomes a new
   // store.
-  LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access);
+  // A StoreWatch watches each step: `stalled` is called if one does not end.
+  LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access,
+            StoreStalled stalled = end_stalled_process);
   LmdbStore(const LmdbStore&) = delete;
   LmdbStore& operator=(const LmdbStore&) = delete;
   ~LmdbStore();
@@ -77,9 +81,12 @@ class LmdbStore {
    private:
     friend class LmdbStore;
     uint64_t risen(const MDB_val& name, uint64_t number) const;
-    Reading(LmdbStore& store, MDB_txn* transaction) : store_(store), transaction_(transaction) {}
+    Reading(LmdbStore& store, MDB_txn* transaction, const char* action);
+    void note_progress() const;
     LmdbStore& store_;
     MDB_txn* transaction_;
+    mutable std::atomic<int64_t> operations_ = 0;
+    StoreWatch::Step step_;
   };
 
   // A change that appears as a whole with commit(), or not at all. It may read too. One process at
@@ -137,6 +144,7 @@ class LmdbStore {
   [[noreturn]] void fail(int result, const char* action) const;
 
   const CacheFolder folder_;
+  StoreWatch watch_;
   MDB_env* environment_ = nullptr;
   std::optional<LmdbPages> pages_;
   Tables tables_;

@@ -56,8 +56,20 @@ class Cursor {
 }  // namespace
 
 LmdbStore::Reading::Reading(LmdbStore& store, Check check)
-    : Reading(store, check == Check::kNothing ? store.begin(MDB_RDONLY)
-                                              : store.begin_checked(MDB_RDONLY, check)) {}
+    : Reading(store,
+              check == Check::kNothing ? store.begin(MDB_RDONLY)
+                                       : store.begin_checked(MDB_RDONLY, check),
+              "reads it") {}
+
+LmdbStore::Reading::Reading(LmdbStore& store, MDB_txn* transaction, const char* action)
+    : store_(store),
+      transaction_(transaction),
+      step_(store.watch_, action, [this] { return operations_.load(std::memory_order_relaxed); }) {}
+
+// Only the thread of the transaction writes the counter.
+void LmdbStore::Reading::note_progress() const {
+  operations_.store(operations_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 
 LmdbStore::Reading::~Reading() {
   if (transaction_ == nullptr) return;
@@ -66,6 +78,7 @@ LmdbStore::Reading::~Reading() {
 }
 
 std::optional<RecordPlace> LmdbStore::Reading::place(const EmbeddingKey& key) const {
+  note_progress();
   if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(std::span<const std::byte>(key.bytes));
   MDB_val found = {};
@@ -76,6 +89,7 @@ std::optional<RecordPlace> LmdbStore::Reading::place(const EmbeddingKey& key) co
 }
 
 std::optional<std::span<const std::byte>> LmdbStore::Reading::block(uint64_t number) const {
+  note_progress();
   if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(number);
   MDB_val found = {};
@@ -95,6 +109,7 @@ uint64_t LmdbStore::Reading::risen(const MDB_val& name, uint64_t number) const {
 
 std::optional<std::pair<uint64_t, std::span<const std::byte>>> LmdbStore::Reading::next_block(
     uint64_t number) const {
+  note_progress();
   if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(number);
   MDB_val found = {};
@@ -106,6 +121,7 @@ std::optional<std::pair<uint64_t, std::span<const std::byte>>> LmdbStore::Readin
 
 std::optional<std::pair<EmbeddingKey, RecordPlace>> LmdbStore::Reading::next_place(
     const std::optional<EmbeddingKey>& after) const {
+  note_progress();
   if (!store_.tables_.exist) return std::nullopt;
   const Cursor cursor(transaction_, store_.tables_.index);
   MDB_val name = {};
@@ -129,6 +145,7 @@ std::optional<std::pair<EmbeddingKey, RecordPlace>> LmdbStore::Reading::next_pla
 }
 
 std::optional<std::pair<uint64_t, int64_t>> LmdbStore::Reading::next_use(uint64_t number) const {
+  note_progress();
   if (!store_.tables_.exist) return std::nullopt;
   MDB_val name = value_of(number);
   MDB_val found = {};
@@ -167,7 +184,7 @@ int64_t LmdbStore::Reading::live_bytes() const {
 LmdbStore::Writing::Writing(LmdbStore& store)
     : store_(store),
       transaction_(store.begin_checked(0, Reading::Check::kNothing)),
-      reading_(store, transaction_) {}
+      reading_(store, transaction_, "writes to it") {}
 
 LmdbStore::Writing::~Writing() {
   reading_.transaction_ = nullptr;  // the transaction ends here and not there
@@ -181,6 +198,7 @@ void LmdbStore::Writing::check(int result, const char* action) const {
 }
 
 void LmdbStore::Writing::check_path(LmdbTable table, LmdbKey key, LmdbPages::Extent extent) const {
+  reading_.note_progress();
   store_.pages_->check_path(table, key, extent);
 }
 
