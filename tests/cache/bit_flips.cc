@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -189,6 +190,7 @@ void FlipStore::restore(int64_t flipped) const {
 
 // Works with each flip, from the place that the report says. Ends the process.
 void FlipStore::work(const std::vector<int64_t>& bits, Report& report) const {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit limit = {.rlim_cur = kMemoryBytes, .rlim_max = kMemoryBytes};
   ::setrlimit(RLIMIT_AS, &limit);
   const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
