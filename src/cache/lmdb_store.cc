@@ -48,7 +48,6 @@ bool is_damage(int result) {
 LmdbStore::LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access, StoreStalled stalled)
     : folder_(std::move(folder)), watch_(folder_, std::move(stalled)) {
   try {
-    const StoreWatch::Step step(watch_, "opens it");
     open_environment(limit_bytes, access);
     open_tables(access);
   } catch (...) {
@@ -60,6 +59,7 @@ LmdbStore::LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access, Sto
 LmdbStore::~LmdbStore() { mdb_env_close(environment_); }
 
 void LmdbStore::open_environment(int64_t limit_bytes, Access access) {
+  const StoreWatch::Step step(watch_, "opens it");
   // LMDB would use a damaged file without a word, and give the errno of another call for an empty
   // one that it may not write.
   if (access == Access::kRead || file_bytes() > 0) pages_.emplace(folder_);
@@ -141,9 +141,9 @@ void LmdbStore::end(MDB_txn* transaction) {
 // The same as begin(), and checks the pages that the transaction begins with.
 MDB_txn* LmdbStore::begin_checked(unsigned int flags, Reading::Check check) {
   const bool writes = (flags & MDB_RDONLY) == 0;
-  const StoreWatch::Step step(watch_, "checks its pages", [this] { return pages_->reads(); });
   for (int attempt = 1;; ++attempt) {
     MDB_txn* transaction = begin(flags);
+    const StoreWatch::Step step(watch_, "checks its pages", [this] { return pages_->reads(); });
     try {
       const bool found = pages_->turn_to(mdb_txn_id(transaction) - (writes ? 1 : 0));
       if (!found && attempt == kViewAttempts) throw damaged_store(folder_, "no such transaction");
