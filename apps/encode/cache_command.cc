@@ -24,8 +24,8 @@ struct CacheFlags {
   bool json = false;
 };
 
-Json content_json(const std::string& dir) {
-  const CacheContent content = read_cache_content(dir);
+Json content_json(const std::string& dir, const StoreStalled& stalled) {
+  const CacheContent content = read_cache_content(dir, stalled);
   return {{"rows", content.rows},
           {"blocks", content.blocks},
           {"live_bytes", content.live_bytes},
@@ -34,8 +34,8 @@ Json content_json(const std::string& dir) {
           {"newest_use", content.newest_use}};
 }
 
-Json audit_json(const std::string& dir) {
-  const CacheAudit audit = audit_cache(dir);
+Json audit_json(const std::string& dir, const StoreStalled& stalled) {
+  const CacheAudit audit = audit_cache(dir, stalled);
   return {{"records", audit.records},
           {"damaged_records", audit.damaged_records},
           {"damaged_blocks", audit.damaged_blocks},
@@ -44,8 +44,8 @@ Json audit_json(const std::string& dir) {
           {"damaged", audit.damaged()}};
 }
 
-Json prune_json(const std::string& dir, int64_t bytes) {
-  const PruneResult result = prune_cache(dir, bytes);
+Json prune_json(const std::string& dir, int64_t bytes, const StoreStalled& stalled) {
+  const PruneResult result = prune_cache(dir, bytes, stalled);
   return {{"deleted_blocks", result.deleted_blocks},
           {"rows", result.rows},
           {"disk_bytes", result.file_bytes}};
@@ -79,11 +79,12 @@ std::string prune_text(const Json& json) {
                      format_bytes(json["disk_bytes"]));
 }
 
-using Work = std::function<Json(const CacheFlags&)>;
+using Work = std::function<Json(const StoreStalled&)>;
 using Render = std::string (*)(const Json&);
 
 int show(const CacheFlags& flags, const Work& work, Render render) {
-  const Json json = Json::parse(run_isolated(flags.dir, [&] { return work(flags).dump(); }));
+  const Json json =
+      Json::parse(run_isolated(flags.dir, [&](const StoreStalled& s) { return work(s).dump(); }));
   std::fputs((flags.json ? json.dump() + "\n" : render(json)).c_str(), stdout);
   flush_standard_output();
   const bool damaged = json.contains("damaged") && json["damaged"].get<bool>();
@@ -135,27 +136,28 @@ Command add_cache_command(CLI::App& main) {
       "verify ends with exit code 65 if something is damaged. prune and clear end with 75 while a "
       "run uses the cache. docs/embedding-cache.md describes the cache.");
   return {app, [flags, verify, clear, prune] {
+            const std::string& dir = flags->dir;
             if (verify->parsed())
               return show(
-                  *flags, [](const CacheFlags& f) { return audit_json(f.dir); }, audit_text);
+                  *flags, [&](const StoreStalled& s) { return audit_json(dir, s); }, audit_text);
             if (prune->parsed()) {
               const int64_t bytes = size_flag(flags->to);
               return show(
-                  *flags, [bytes](const CacheFlags& f) { return prune_json(f.dir, bytes); },
+                  *flags, [&](const StoreStalled& s) { return prune_json(dir, bytes, s); },
                   prune_text);
             }
             if (clear->parsed()) {
               return show(
                   *flags,
-                  [](const CacheFlags& f) {
-                    return Json{{"freed_bytes", clear_cache(f.dir)}};
+                  [&](const StoreStalled& /*stalled*/) {
+                    return Json{{"freed_bytes", clear_cache(dir)}};
                   },
                   [](const Json& json) {
                     return fmt::format("{} freed\n", format_bytes(json["freed_bytes"]));
                   });
             }
             return show(
-                *flags, [](const CacheFlags& f) { return content_json(f.dir); }, content_text);
+                *flags, [&](const StoreStalled& s) { return content_json(dir, s); }, content_text);
           }};
 }
 

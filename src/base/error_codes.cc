@@ -49,6 +49,10 @@ std::vector<ErrorCodes> make_table() {
       {{"cache.network"},
        "78",
        "the embedding cache is on a network file system, where its store is not safe"},
+      {{"cache.stalled"},
+       "75",
+       "the embedding cache has not answered for 30 seconds, for example because a process that "
+       "stands still holds its lock; a run goes on without the cache"},
       {{"cache.store"},
        "74 (66, 77, 71)",
        "the store of the embedding cache refused an operation, for example because the disk is "

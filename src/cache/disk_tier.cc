@@ -46,7 +46,7 @@ std::optional<StoredRow> row_at(const LmdbStore::Reading& reading, const Embeddi
 
 // The blocks, the one with the oldest use first.
 std::vector<std::pair<int64_t, uint64_t>> blocks_by_use(LmdbStore& store) {
-  const LmdbStore::Reading reading(store);
+  const LmdbStore::Reading reading(store, LmdbStore::Reading::Check::kUses);
   std::vector<std::pair<int64_t, uint64_t>> blocks;
   auto use = reading.next_use(0);
   while (use) {
@@ -55,6 +55,11 @@ std::vector<std::pair<int64_t, uint64_t>> blocks_by_use(LmdbStore& store) {
   }
   std::sort(blocks.begin(), blocks.end());
   return blocks;
+}
+
+bool is_old_use(const LmdbStore::Reading& reading, uint64_t block, int64_t now) {
+  const auto use = reading.next_use(block);
+  return use && use->first == block && use->second + kUseSeconds <= now;
 }
 
 // Returns the most bytes that a change writes to add the block.
@@ -68,7 +73,7 @@ int64_t cost_of(std::span<const std::byte> block) {
 // Returns the number of rows that were deleted.
 int64_t remove_block(uint64_t block, LmdbStore::Writing& writing) {
   std::vector<EmbeddingKey> keys;
-  if (const auto records = writing.reading().block(block)) {
+  if (const auto records = writing.block(block)) {
     visit_records(*records, [&](size_t /*offset*/, std::span<const std::byte> record) {
       keys.push_back(key_of(record));
     });
@@ -93,8 +98,8 @@ int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
       if (live <= bytes) break;
       int64_t cost = 0;
       int64_t next = deleted;
-      while (next < std::ssize(blocks) && cost <= live / (2 * kChangeParts) &&
-             writing.reading().live_bytes() > bytes)
+      const int64_t most = std::min(kMostChangeBytes, live / (2 * kChangeParts));
+      while (next < std::ssize(blocks) && cost <= most && writing.reading().live_bytes() > bytes)
         cost += kPageBytes * remove_block(blocks[static_cast<size_t>(next++)].second, writing);
       writing.commit();
       deleted = next;
@@ -105,11 +110,11 @@ int64_t evict_blocks(LmdbStore& store, int64_t bytes) {
   return deleted;
 }
 
-DiskTier::DiskTier(const std::string& dir, int64_t limit_bytes)
+DiskTier::DiskTier(const std::string& dir, int64_t limit_bytes, StoreStalled stalled)
     : limit_bytes_(std::max(limit_bytes, kLeastDiskBytes)),
       folder_(prepared(dir)),
       hold_(hold_folder(folder_, FolderUse::kShared)),
-      store_(folder_, limit_bytes_, LmdbStore::Access::kWrite) {}
+      store_(folder_, limit_bytes_, LmdbStore::Access::kWrite, std::move(stalled)) {}
 
 std::vector<DiskTier::Outcome> DiskTier::find(
     std::span<const EmbeddingKey> keys,
@@ -174,18 +179,19 @@ void DiskTier::write_uses() {
     const std::lock_guard lock(mutex_);
     used.swap(used_);
   }
-  if (used.empty()) return;
   const int64_t now = now_seconds();
+  {
+    // A run that finds all rows does not wait for writers.
+    const LmdbStore::Reading reading(store_);
+    std::erase_if(used, [&](uint64_t block) { return !is_old_use(reading, block, now); });
+  }
+  if (used.empty()) return;
   try {
     LmdbStore::Writing writing(store_);
-    bool changed = false;
     for (const uint64_t block : used) {
-      const auto use = writing.reading().next_use(block);
-      if (!use || use->first != block || use->second + kUseSeconds > now) continue;
-      writing.set_use(block, now);
-      changed = true;
+      if (is_old_use(writing.reading(), block, now)) writing.set_use(block, now);
     }
-    if (changed) writing.commit();
+    writing.commit();
   } catch (const StoreFull&) {
     return;  // the order of eviction is only approximate
   }

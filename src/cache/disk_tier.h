@@ -24,8 +24,8 @@ inline constexpr size_t kBlockBytes = size_t{256} << 10;
 class DiskTier {
  public:
   // Makes the folder if it is missing. The limit is at least kLeastDiskBytes. Throws the errors of
-  // prepare_folder() and LmdbStore.
-  DiskTier(const std::string& dir, int64_t limit_bytes);
+  // prepare_folder() and LmdbStore. `stalled`: see StoreWatch.
+  DiskTier(const std::string& dir, int64_t limit_bytes, StoreStalled stalled = end_stalled_process);
 
   enum class Outcome { kMissing, kFound, kDamaged };
   // Looks for each key. Calls `found` with the number of the key and its row; the row is valid

@@ -38,12 +38,12 @@ bool take(const StoredRow& row, CacheRequest& request) {
 
 }  // namespace
 
-EmbeddingCache::EmbeddingCache(const EmbeddingCacheOptions& options)
+EmbeddingCache::EmbeddingCache(const EmbeddingCacheOptions& options, StoreStalled stalled)
     : memory_bytes_(options.memory_bytes),
       compact_(0, compact_block_bytes(options.memory_bytes)),
       rows_(0, [this](const CachedRow& row) { compact_.put(row); }),
       unwritten_(unwritten_rows()),
-      disk_(options.dir, options.disk_bytes) {
+      disk_(options.dir, options.disk_bytes, std::move(stalled)) {
   set_limits(memory_bytes_);
 }
 

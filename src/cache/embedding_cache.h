@@ -32,8 +32,9 @@ struct CacheRequest {
 class EmbeddingCache : public Shrinkable {
  public:
   // Opens the cache in EmbeddingCacheOptions::dir, and makes it if there is none. Throws the errors
-  // of DiskTier.
-  explicit EmbeddingCache(const EmbeddingCacheOptions& options);
+  // of DiskTier. `stalled`: see StoreWatch.
+  explicit EmbeddingCache(const EmbeddingCacheOptions& options,
+                          StoreStalled stalled = end_stalled_process);
 
   // Answers each request. Throws the errors of DiskTier::find(); some requests may be answered
   // then.

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/vfs.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "encode/error.h"
@@ -117,6 +118,16 @@ void check_folder(const CacheFolder& folder) {
   }
   refuse_network(folder);
   read_marker(folder);
+}
+
+Error damaged_store(const CacheFolder& folder, std::string found) {
+  return Error({.exit_code = ExitCode::kData,
+                .code = "cache.damaged",
+                .what = "the store of the embedding cache is damaged",
+                .where = folder.data(),
+                .expected = "a file of LMDB that is complete",
+                .found = std::move(found),
+                .hint = "delete the content with: encode cache clear --dir " + folder.path});
 }
 
 UniqueFd hold_folder(const CacheFolder& folder, FolderUse use) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "encode/error.h"
+
 #include "base/file.h"
 
 namespace encode {
@@ -33,6 +35,9 @@ void prepare_folder(const CacheFolder& folder);
 // Throws Error kNoInput "cache.missing" if there is no such folder or no marker in it, and what
 // prepare_folder() throws.
 void check_folder(const CacheFolder& folder);
+
+// Makes the Error kData "cache.damaged" about the store in the folder.
+Error damaged_store(const CacheFolder& folder, std::string found);
 
 // Holds the folder until it is destroyed. Any number of processes may share it. Throws Error
 // kTempFail "cache.in_use" if another process holds it in a way that excludes this one: for

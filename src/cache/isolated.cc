@@ -1,13 +1,19 @@
 #include "cache/isolated.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <optional>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "encode/error.h"
@@ -15,6 +21,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/system_call.h"
+#include "cache/folder.h"
 
 namespace encode {
 namespace {
@@ -34,65 +41,94 @@ ErrorDetail error_from(const Json& json) {
           .hint = json.at(6)};
 }
 
-[[noreturn]] void work_as_child(const UniqueFd& pipe, const std::function<std::string()>& work) {
+// An answer is one line: the parent does not wait for the end of a child that is stuck.
+void send(const UniqueFd& pipe, const Json& answer) {
+  const std::string text = answer.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  write_all(pipe, text.data(), text.size(), "pipe");
+}
+
+void limit_resources() {
   const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  Json answer;
+#ifndef __SANITIZE_ADDRESS__  // which takes far more
+  rlimit memory = {};
+  ::getrlimit(RLIMIT_DATA, &memory);
+  memory.rlim_cur = std::min<rlim_t>(memory.rlim_max, kIsolatedBytes);
+  ::setrlimit(RLIMIT_DATA, &memory);
+#endif
+}
+
+[[noreturn]] void work_as_child(const UniqueFd& pipe, pid_t parent, const IsolatedWork& work) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it has died before the call
+  limit_resources();
   try {
-    answer["result"] = work();
-  } catch (const Error& error) {
-    answer["error"] = to_json(error.detail());
+    Json answer;
+    try {
+      answer["result"] = work([&pipe](const Error& error) {
+        send(pipe, {{"error", to_json(error.detail())}});
+        ::_exit(1);
+      });
+    } catch (const Error& error) {
+      answer["error"] = to_json(error.detail());
+    }
+    send(pipe, answer);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    ::_exit(1);
-  }
-  try {
-    const std::string text = answer.dump(-1, ' ', false, Json::error_handler_t::replace);
-    write_all(pipe, text.data(), text.size(), "pipe");
-  } catch (const Error&) {
     ::_exit(1);
   }
   ::_exit(0);
 }
 
-std::string read_to_end(const UniqueFd& pipe) {
+std::string read_line(const UniqueFd& pipe) {
   std::string text;
   std::array<char, 4096> part = {};
-  while (true) {
+  while (text.empty() || text.back() != '\n') {
     const ssize_t count = retried([&] { return ::read(pipe.get(), part.data(), part.size()); });
     if (count <= 0) return text;
     text.append(part.data(), static_cast<size_t>(count));
   }
+  return text;
+}
+
+// Returns the status of the child, or nullopt if it does not end although it has answered: it may
+// be stuck in the kernel.
+std::optional<int> end_of(pid_t child, bool answered) {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  constexpr auto kInterval = std::chrono::milliseconds(1);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  int status = 0;
+  while (retried([&] { return ::waitpid(child, &status, answered ? WNOHANG : 0); }) == 0) {
+    if (std::chrono::steady_clock::now() >= end) return std::nullopt;
+    std::this_thread::sleep_for(kInterval);
+  }
+  return status;
 }
 
 }  // namespace
 
-std::string run_isolated(const std::string& where, const std::function<std::string()>& work) {
+std::string run_isolated(const std::string& dir, const IsolatedWork& work) {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    throw system_error("cache.store", "make a pipe for", where, errno);
+    throw system_error("cache.store", "make a pipe for", dir, errno);
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
   std::fflush(nullptr);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0) throw system_error("cache.store", "make a process for", where, errno);
-  if (child == 0) work_as_child(to, work);
+  if (child < 0) throw system_error("cache.store", "make a process for", dir, errno);
+  if (child == 0) work_as_child(to, parent, work);
   to.close();
-  const Json answer = Json::parse(read_to_end(from), nullptr, /*allow_exceptions=*/false);
-  int status = 0;
-  retried([&] { return ::waitpid(child, &status, 0); });
-  if (answer.is_object() && answer.contains("result")) return answer["result"];
-  if (answer.is_object() && answer.contains("error")) throw Error(error_from(answer["error"]));
-  throw Error({.exit_code = ExitCode::kData,
-               .code = "cache.damaged",
-               .what = "the store of the embedding cache is damaged",
-               .where = where,
-               .expected = "a store that can be read",
-               .found = WIFSIGNALED(status)
-                            ? fmt::format("signal {} ({}) while it was read", WTERMSIG(status),
-                                          ::strsignal(WTERMSIG(status)))
-                            : "a failure while it was read",
-               .hint = "delete the content with: encode cache clear --dir " + where});
+  const Json answer = Json::parse(read_line(from), nullptr, /*allow_exceptions=*/false);
+  const bool answered = answer.is_object();
+  const std::optional<int> status = end_of(child, answered);
+  if (answered && answer.contains("result")) return answer["result"];
+  if (answered && answer.contains("error")) throw Error(error_from(answer["error"]));
+  throw damaged_store({.path = dir},
+                      status && WIFSIGNALED(*status)
+                          ? fmt::format("signal {} ({}) while it was read", WTERMSIG(*status),
+                                        ::strsignal(WTERMSIG(*status)))
+                          : "a failure while it was read");
 }
 
 }  // namespace encode

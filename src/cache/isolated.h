@@ -1,15 +1,25 @@
 // Runs a piece of work in a child process, for work that may end the process by a signal.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
+#include "cache/store_watch.h"
+
 namespace encode {
 
-// Calls `work` in a child process and returns what it returns. Throws the Error that `work` throws,
-// and Error kData "cache.damaged" about `where` if the child ended in another way: LMDB follows
-// references in its file without a check, so a damaged file can end a process that reads it. The
-// caller must have no other thread, and must hold no lock that `work` needs.
-std::string run_isolated(const std::string& where, const std::function<std::string()>& work);
+// A change of the store keeps at most half of it in memory. Mapped files do not count.
+inline constexpr int64_t kIsolatedBytes = int64_t{1} << 30;
+
+// Calls `work` in a child process and returns what it returns. Throws the Error that `work` throws
+// or gives to the function that it gets (see StoreWatch),
+// and Error kData "cache.damaged" about the cache in `dir` if the child ended in another way: LMDB
+// follows references in its file without a check, so a damaged file can end a process that reads
+// it. The caller must have no other thread, and must hold no lock that `work` needs.
+//
+// The child dies with this process, makes no core file and takes at most kIsolatedBytes of memory.
+using IsolatedWork = std::function<std::string(const StoreStalled& stalled)>;
+std::string run_isolated(const std::string& dir, const IsolatedWork& work);
 
 }  // namespace encode

@@ -1,19 +1,23 @@
-// The tables of the embedding cache in LMDB. This is the only file that knows LMDB's handles.
+// The tables of the embedding cache in LMDB. This is the only header that knows LMDB's handles.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "cache/embedding_key.h"
 #include "cache/folder.h"
+#include "cache/lmdb_pages.h"
+#include "cache/store_watch.h"
 
 struct MDB_env;
 struct MDB_txn;
+struct MDB_val;
 
 namespace encode {
 
@@ -37,17 +41,25 @@ class LmdbStore {
  public:
   enum class Access { kRead, kWrite };
   // The caller holds the folder. `limit_bytes` bounds the file; a file that is larger already keeps
-  // its size. 0: as the file says.
-  LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access);
+  // its size. 0: as the file says. With kWrite, a file that is missing or empty becomes a new
+  // store.
+  // A StoreWatch watches each step: `stalled` is called if one does not end.
+  LmdbStore(CacheFolder folder, int64_t limit_bytes, Access access,
+            StoreStalled stalled = end_stalled_process);
   LmdbStore(const LmdbStore&) = delete;
   LmdbStore& operator=(const LmdbStore&) = delete;
   ~LmdbStore();
 
   // A view of the store at one moment. Spans that it returns are valid as long as it lives. An open
   // one keeps writers from using freed space again, so it must be short. One thread at a time.
+  //
+  // A plain view trusts LMDB's file: if it is damaged, the process may end by a signal. With kUses,
+  // the pages of the table of uses are checked first, with kAll all pages. Only one thread at a
+  // time may have a view of these two kinds or a Writing.
   class Reading {
    public:
-    explicit Reading(LmdbStore& store);
+    enum class Check { kNothing, kUses, kAll };
+    explicit Reading(LmdbStore& store, Check check = Check::kNothing);
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
     ~Reading();
@@ -68,13 +80,19 @@ class LmdbStore {
 
    private:
     friend class LmdbStore;
-    Reading(LmdbStore& store, MDB_txn* transaction) : store_(store), transaction_(transaction) {}
+    uint64_t risen(const MDB_val& name, uint64_t number) const;
+    Reading(LmdbStore& store, MDB_txn* transaction, const char* action);
+    void note_progress() const;
     LmdbStore& store_;
     MDB_txn* transaction_;
+    mutable std::atomic<int64_t> operations_ = 0;
+    StoreWatch::Step step_;
   };
 
   // A change that appears as a whole with commit(), or not at all. It may read too. One process at
-  // a time has one; the others wait.
+  // a time has one; the others wait. The pages that LMDB is about to change are checked first,
+  // because LMDB copies them to memory and moves their entries there: a damaged one would make it
+  // overwrite the memory beside.
   class Writing {
    public:
     explicit Writing(LmdbStore& store);
@@ -83,6 +101,8 @@ class LmdbStore {
     ~Writing();
 
     const Reading& reading() const { return reading_; }
+    // The same as reading().block(), of which the size is checked too.
+    std::optional<std::span<const std::byte>> block(uint64_t number) const;
     // These throw StoreFull too.
     uint64_t add_block(std::span<const std::byte> records);  // returns its number
     void set_place(const EmbeddingKey& key, const RecordPlace& place);
@@ -93,6 +113,7 @@ class LmdbStore {
 
    private:
     void check(int result, const char* action) const;
+    void check_path(LmdbTable table, LmdbKey key, LmdbPages::Extent extent) const;
     LmdbStore& store_;
     MDB_txn* transaction_;
     Reading reading_;
@@ -105,15 +126,28 @@ class LmdbStore {
   void write_compacted();
 
  private:
-  struct Tables;
+  struct Tables {
+    unsigned int blocks = 0;  // MDB_dbi
+    unsigned int index = 0;
+    unsigned int uses = 0;
+    bool exist = false;  // false: nothing was ever written, and the store is open for reading only
+    // Transactions hold it shared. To map a file that another process has made larger, there must
+    // be none.
+    std::shared_mutex mapping;
+  };
   MDB_txn* begin(unsigned int flags);
+  MDB_txn* begin_checked(unsigned int flags, Reading::Check check);
+  void end(MDB_txn* transaction);
+  int open_tables(MDB_txn* transaction, unsigned int flags);
   void open_environment(int64_t limit_bytes, Access access);
   void open_tables(Access access);
   [[noreturn]] void fail(int result, const char* action) const;
 
   const CacheFolder folder_;
+  StoreWatch watch_;
   MDB_env* environment_ = nullptr;
-  std::unique_ptr<Tables> tables_;
+  std::optional<LmdbPages> pages_;
+  Tables tables_;
 };
 
 }  // namespace encode

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "encode/error.h"
@@ -79,6 +80,10 @@ void audit_index(LmdbStore& store, CacheAudit& audit) {
   }
 }
 
+void check_all_pages(LmdbStore& store) {
+  const LmdbStore::Reading reading(store, LmdbStore::Reading::Check::kAll);
+}
+
 void remove_store(const CacheFolder& folder) {
   for (const std::string& path : {folder.compacted(), folder.data(), folder.locks()})
     remove_file(path);
@@ -87,12 +92,12 @@ void remove_store(const CacheFolder& folder) {
 
 }  // namespace
 
-CacheContent read_cache_content(const std::string& dir) {
+CacheContent read_cache_content(const std::string& dir, StoreStalled stalled) {
   const CacheFolder folder = checked(dir);
   if (!has_store(folder)) return {};
   const UniqueFd hold = hold_folder(folder, FolderUse::kShared);
-  LmdbStore store(folder, 0, LmdbStore::Access::kRead);
-  const LmdbStore::Reading reading(store);
+  LmdbStore store(folder, 0, LmdbStore::Access::kRead, std::move(stalled));
+  const LmdbStore::Reading reading(store, LmdbStore::Reading::Check::kUses);
   CacheContent content = {.rows = reading.rows(),
                           .blocks = reading.blocks(),
                           .live_bytes = reading.live_bytes(),
@@ -105,24 +110,26 @@ CacheContent read_cache_content(const std::string& dir) {
   return content;
 }
 
-CacheAudit audit_cache(const std::string& dir) {
+CacheAudit audit_cache(const std::string& dir, StoreStalled stalled) {
   const CacheFolder folder = checked(dir);
   CacheAudit audit;
   if (!has_store(folder)) return audit;
   const UniqueFd hold = hold_folder(folder, FolderUse::kShared);
-  LmdbStore store(folder, 0, LmdbStore::Access::kRead);
+  LmdbStore store(folder, 0, LmdbStore::Access::kRead, std::move(stalled));
+  check_all_pages(store);
   audit_blocks(store, audit);
   audit_index(store, audit);
   return audit;
 }
 
-PruneResult prune_cache(const std::string& dir, int64_t bytes) {
+PruneResult prune_cache(const std::string& dir, int64_t bytes, StoreStalled stalled) {
   const CacheFolder folder = checked(dir);
   const UniqueFd alone = hold_folder(folder, FolderUse::kExclusive);
   PruneResult result;
   if (!has_store(folder)) return result;
   {
-    LmdbStore store(folder, 0, LmdbStore::Access::kWrite);
+    LmdbStore store(folder, 0, LmdbStore::Access::kWrite, std::move(stalled));
+    check_all_pages(store);
     result.deleted_blocks = evict_blocks(store, std::max<int64_t>(0, bytes - kOverheadBytes));
     result.rows = LmdbStore::Reading(store).rows();
     store.write_compacted();

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "cache/store_watch.h"
+
 namespace encode {
 
 // All functions throw Error kNoInput "cache.missing" if there is no cache in the directory, and the
 // errors of check_folder(), hold_folder() and LmdbStore. A store that is badly damaged may end the
-// process by a signal: call them in run_isolated().
+// process by a signal: call them in run_isolated(). `stalled`: see StoreWatch.
 
 struct CacheContent {
   int64_t rows = 0;
@@ -19,7 +21,7 @@ struct CacheContent {
   int64_t newest_use = 0;
 };
 // Runs may use the cache meanwhile.
-CacheContent read_cache_content(const std::string& dir);
+CacheContent read_cache_content(const std::string& dir, StoreStalled stalled = end_stalled_process);
 
 struct CacheAudit {
   int64_t records = 0;          // of all blocks
@@ -31,7 +33,7 @@ struct CacheAudit {
 };
 // Computes every checksum again. Runs may use the cache meanwhile; rows that they add or delete may
 // or may not be counted.
-CacheAudit audit_cache(const std::string& dir);
+CacheAudit audit_cache(const std::string& dir, StoreStalled stalled = end_stalled_process);
 
 struct PruneResult {
   int64_t deleted_blocks = 0;
@@ -40,7 +42,8 @@ struct PruneResult {
 };
 // Deletes the blocks that were not used for the longest time until the file takes at most `bytes`.
 // Throws Error kTempFail "cache.in_use" if a run uses the cache.
-PruneResult prune_cache(const std::string& dir, int64_t bytes);
+PruneResult prune_cache(const std::string& dir, int64_t bytes,
+                        StoreStalled stalled = end_stalled_process);
 
 // Deletes all rows, and no file that is not of the cache. The folder stays an empty cache. Returns
 // the bytes that are free again. Throws Error kTempFail "cache.in_use" if a run uses the cache.

@@ -3,6 +3,7 @@
 #include <exception>
 #include <fmt/format.h>
 #include <string>
+#include <unistd.h>
 #include <utility>
 
 #include "job/failure.h"
@@ -52,13 +53,21 @@ CacheSession::CacheSession(const WorkerContext& context) : context_(context) {
   options.memory_bytes /= context.job.workers;
   on_ = true;
   attempt([&] {
-    cache_ = std::make_unique<EmbeddingCache>(options);
+    cache_ = std::make_unique<EmbeddingCache>(options,
+                                              [this](const Error& error) { end_worker(error); });
     if (context_.guard != nullptr) context_.guard->watch(*cache_, options.memory_bytes);
   });
 }
 
 CacheSession::~CacheSession() {
   if (cache_ != nullptr && context_.guard != nullptr) context_.guard->forget(*cache_);
+}
+
+// The thread that is stuck belongs to this process, so the run goes on with another worker.
+void CacheSession::end_worker(const Error& error) {
+  context_.events.send(CacheProblem{.error = error.detail(), .off = true});
+  context_.events.send(WorkerFailed{.error = error.detail()});
+  ::_exit(static_cast<int>(error.exit_code()));
 }
 
 template <typename Work>

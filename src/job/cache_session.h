@@ -15,7 +15,8 @@
 namespace encode {
 
 // If the job has no cache, all functions do nothing. After a failure the session sends CacheProblem
-// once, and does nothing from then on. No function throws an Error of the cache. The encoding
+// once, and does nothing from then on. If the cache does not answer, the session ends the worker:
+// the next one does without the cache. No function throws an Error of the cache. The encoding
 // thread and the commit thread may call them at the same time; write() and write_if_large() belong
 // to the thread that commits.
 class CacheSession {
@@ -35,6 +36,7 @@ class CacheSession {
   CacheCounts take_counts();
 
  private:
+  [[noreturn]] void end_worker(const Error& error);
   template <typename Work>
   void attempt(const Work& work);
 

@@ -3,7 +3,9 @@
 //   cache_load check DIR BEGIN END DIM             asks for each row; 1 if a row is wrong
 //   cache_load look DIR ROWS DIM LOOKUPS           random lookups on one core, past the memory
 //   tiers
+//   cache_load hold DIR                            stops itself (SIGSTOP) in the middle of a change
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -76,7 +78,17 @@ int look(EmbeddingCache& cache, int64_t rows, int64_t dim, int64_t lookups) {
   return 0;
 }
 
+int hold(const std::string& dir) {
+  LmdbStore store({.path = dir}, 0, LmdbStore::Access::kWrite);
+  LmdbStore::Writing writing(store);
+  std::puts("held");
+  std::fflush(stdout);
+  std::raise(SIGSTOP);
+  return 0;
+}
+
 int run(const std::vector<std::string>& words) {
+  if (words.at(0) == "hold") return hold(words.at(1));
   const auto number = [&words](size_t i) { return std::stoll(words.at(i)); };
   const std::string& mode = words.at(0);
   const auto start = std::chrono::steady_clock::now();

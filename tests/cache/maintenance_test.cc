@@ -1,9 +1,15 @@
 // Tests what `encode cache` does, and that a store that cannot be read ends no caller.
 #include "cache/maintenance.h"
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -97,20 +103,78 @@ TEST(Maintenance, RefusesAFolderWithoutAMarker) {
 }
 
 TEST(Isolated, ReturnsWhatTheWorkReturnsOrThrows) {
-  EXPECT_EQ(run_isolated("dir", [] { return std::string(100'000, 'x'); }).size(), 100'000U);
-  const auto fails = []() -> std::string { throw system_error("cache.store", "read", "x", EIO); };
+  const auto long_text = [](const StoreStalled&) { return std::string(100'000, 'x'); };
+  EXPECT_EQ(run_isolated("dir", long_text).size(), 100'000U);
+  const auto fails = [](const StoreStalled&) -> std::string {
+    throw system_error("cache.store", "read", "x", EIO);
+  };
   EXPECT_EQ(code_of([&] { run_isolated("dir", fails); }), "cache.store");
 }
 
 TEST(Isolated, TurnsASignalIntoAnError) {
   EXPECT_EQ(code_of([] {
-              run_isolated("dir", []() -> std::string {
+              run_isolated("dir", [](const StoreStalled&) -> std::string {
                 ::signal(SIGSEGV, SIG_DFL);
                 ::raise(SIGSEGV);
                 return "";
               });
             }),
             "cache.damaged");
+}
+
+TEST(Isolated, EndsWorkThatIsStuckWithItsError) {
+  EXPECT_EQ(code_of([] {
+              run_isolated("dir", [](const StoreStalled& stalled) -> std::string {
+                StoreWatch watch({.path = "dir"}, stalled, std::chrono::milliseconds(300));
+                const StoreWatch::Step step(watch, "waits");
+                std::this_thread::sleep_for(std::chrono::hours(1));
+                return "";
+              });
+            }),
+            "cache.stalled");
+}
+
+TEST(Isolated, HasAMemoryLimit) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer takes more memory than the limit";
+#endif
+  EXPECT_EQ(code_of([] {
+              run_isolated("dir", [](const StoreStalled&) {
+                const std::vector<char> bytes(2 * kIsolatedBytes, 'x');
+                return std::string(bytes.data() + bytes.size() / 2, 1);
+              });
+            }),
+            "cache.damaged");
+}
+
+// A killed command leaves no child that holds locks of the cache.
+TEST(Isolated, TheChildDiesWithItsParent) {
+  const TempDir dir;
+  const std::string pid_file = dir.file("pid");
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    run_isolated("dir", [&](const StoreStalled&) -> std::string {
+      write_bytes(pid_file + ".part", std::to_string(::getpid()));
+      std::filesystem::rename(pid_file + ".part", pid_file);
+      std::this_thread::sleep_for(std::chrono::hours(1));
+      return "";
+    });
+  }
+  while (!std::filesystem::exists(pid_file))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const pid_t child = std::stoi(read_bytes(pid_file));
+  EXPECT_EQ(::kill(child, 0), 0);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  // Whoever adopts the child may leave it as a zombie.
+  const auto runs = [&] {
+    std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(stat)), {});
+    return !text.empty() && text.find(") Z") == std::string::npos;
+  };
+  for (int n = 0; n < 5000 && runs(); ++n)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(runs());
 }
 
 }  // namespace

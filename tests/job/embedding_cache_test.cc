@@ -1,10 +1,13 @@
 // Tests runs with the embedding cache: the same bytes as without it, fewer rows to encode, and a
 // run that ends well whatever is wrong with the cache.
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -221,6 +224,53 @@ TEST_F(BadCache, WithADestroyedTreeEndsNoRun) {
   EXPECT_EQ(cache_verb({"clear", "--dir", runs_.dir().file("vectors")}).exit_code, 0);
   run_cached("cleared");
   EXPECT_EQ(cache_line(run_cached("warm"))["hit_rate"], 1);
+}
+
+// A process that stands still in the middle of a change of the cache, as after Ctrl-Z.
+class StoppedNeighbour {
+ public:
+  explicit StoppedNeighbour(const std::string& cache) : child_(::fork()) {
+    if (child_ == 0) {
+      ::execl(CACHE_LOAD_PROGRAM, CACHE_LOAD_PROGRAM, "hold", cache.c_str(), nullptr);
+      ::_exit(127);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child_, &status, WUNTRACED), child_);
+    EXPECT_TRUE(WIFSTOPPED(status));
+  }
+  StoppedNeighbour(const StoppedNeighbour&) = delete;
+  StoppedNeighbour& operator=(const StoppedNeighbour&) = delete;
+  ~StoppedNeighbour() {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  const pid_t child_;
+};
+
+// It costs a run half a minute and the cache, and a command half a minute. What only reads does not
+// notice it. The two that wait do so at the same time, to keep the test short.
+TEST_F(BadCache, WithAStoppedNeighbourEndsNoRun) {
+  ASSERT_EQ(runs_.run("plain", {"--max-length", "9"}).exit_code, 0);
+  run_cached("first");
+  const std::string dir = runs_.dir().file("vectors");
+  const std::string other = runs_.dir().file("other");
+  std::filesystem::copy(dir, other);
+  const StoppedNeighbour neighbour(dir);
+  const StoppedNeighbour other_neighbour(other);
+  EXPECT_EQ(cache_verb({"stats", "--dir", dir}).exit_code, 0);
+  EXPECT_EQ(cache_verb({"verify", "--dir", dir}).exit_code, 0);
+  EXPECT_EQ(cache_line(run_cached("warm"))["hit_rate"], 1);
+  const std::string prune_dir = runs_.dir().file("prune");
+  std::filesystem::create_directory(prune_dir);
+  Program prune(prune_dir, {"cache", "prune", "--dir", other, "--to", "1 MB"});
+  const ProgramEnd end = run_cached("bad", {"--max-length", "9"});
+  EXPECT_TRUE(bytes("bad") == bytes("plain"));
+  EXPECT_THAT(end.out, HasSubstr("error[cache.stalled]"));
+  const ProgramEnd prune_end = prune.wait();
+  EXPECT_EQ(prune_end.exit_code, 75);
+  EXPECT_THAT(prune_end.err, HasSubstr("error[cache.stalled]"));
 }
 
 TEST_F(CachedRun, TheVerbsWork) {

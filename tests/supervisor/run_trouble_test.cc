@@ -123,6 +123,21 @@ TEST(RunTrouble, GivesUpAfterMaxRestartsWithoutProgress) {
   EXPECT_THAT(result.error.what, HasSubstr("gave up after 2 restarts"));
 }
 
+// A worker that dies while it has the embedding cache may have died of the cache, which costs only
+// the cache.
+TEST(RunTrouble, DeathWithTheEmbeddingCacheCostsNoRestart) {
+  Experiment without;
+  without.config.hardware.max_restarts = 0;
+  EXPECT_EQ(without.run("crash:1:1").exit_code, ExitCode::kTempFail);
+  Experiment experiment;
+  experiment.config.hardware.max_restarts = 0;
+  experiment.config.embedding_cache.dir = experiment.dir().file("vectors");
+  const RunResult result = experiment.run("crash:1:1");
+  EXPECT_EQ(result.exit_code, ExitCode::kOk) << render(result.error);
+  EXPECT_THAT(result.log, HasSubstr("the run goes on without the embedding cache"));
+  EXPECT_EQ(experiment.read(experiment.tc()), undisturbed_tc());
+}
+
 TEST(RunTrouble, ReportedErrorKeepsItsExitCodeAndText) {
   Experiment experiment;
   const RunResult result = experiment.run("69:-1:1");

@@ -14,6 +14,7 @@ namespace {
 // The code of the worker's error for an allocator that could not ask NVML.
 constexpr const char* kNvmlFailure = "device.nvml";
 constexpr const char* kDied = "worker.died";
+constexpr const char* kCacheStalled = "cache.stalled";
 
 FaultType type_of(const ErrorDetail& error) {
   if (error.code == "device.memory" || error.code == kNvmlFailure) return FaultType::kOutOfMemory;
@@ -136,9 +137,11 @@ void Recovery::on_cache_problem(const Worker& worker, const CacheProblem& proble
 }
 
 // Reading a damaged store can end the worker by a signal, so no later worker reads it. The row is
-// encoded then, and if it is the cause, it is found as usual.
-void Recovery::leave_cache_after(const Worker& worker, const ErrorDetail& error) {
-  if (error.code != kDied || !embedding_cache_ || config_.embedding_cache.dir.empty()) return;
+// encoded then, and if it is the cause, it is found as usual. Returns true if the next worker does
+// without the cache because of this failure.
+bool Recovery::leave_cache_after(const Worker& worker, const ErrorDetail& error) {
+  if (error.code == kCacheStalled) return true;  // the worker has said so
+  if (error.code != kDied || !embedding_cache_ || config_.embedding_cache.dir.empty()) return false;
   on_cache_problem(worker,
                    {.error = {.exit_code = ExitCode::kData,
                               .code = "cache.damaged",
@@ -149,6 +152,7 @@ void Recovery::leave_cache_after(const Worker& worker, const ErrorDetail& error)
                               .hint = "check the cache with: encode cache verify --dir " +
                                       config_.embedding_cache.dir},
                     .off = true});
+  return true;
 }
 
 void Recovery::on_rows_set_aside(const Worker& worker, const StreamPlan& stream,
@@ -204,7 +208,9 @@ double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
   FaultRecord fault = record(worker, type_of(outcome.error), outcome.error);
   fault.action = FaultAction::kRestarted;
   double delay = 0;
-  if (window_share_.halve_after(outcome.error.code)) {
+  if (leave_cache_after(worker, outcome.error)) {
+    // The cache costs a run nothing else: no row is blamed, and no restart is counted.
+  } else if (window_share_.halve_after(outcome.error.code)) {
     // No row is blamed, because the next worker needs less memory for the same rows.
     delay = policy_.restart(outcome.error, number);
     fault.action = FaultAction::kWindowHalved;
@@ -232,7 +238,6 @@ double Recovery::decide(size_t number, const WorkerOutcome& outcome) {
       on_rows_set_aside(worker, *worker.stream(worker.unit), {*decision.culprit});
   }
   faults_.add(fault);
-  leave_cache_after(worker, outcome.error);
   const std::string rows =
       in_window ? fmt::format(" in {} of {}", rows_text(worker.rows), fault.stream) : "";
   log_.warning("worker_restart",

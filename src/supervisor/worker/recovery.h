@@ -83,7 +83,7 @@ class Recovery {
   void on_rows_set_aside(const Worker& worker, const StreamPlan& stream,
                          const std::vector<SetAsideRow>& rows);
   void on_cache_problem(const Worker& worker, const CacheProblem& problem);
-  void leave_cache_after(const Worker& worker, const ErrorDetail& error);
+  bool leave_cache_after(const Worker& worker, const ErrorDetail& error);
 
   const RunConfig& config_;
   RunLog& log_;

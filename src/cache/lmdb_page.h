@@ -1,0 +1,116 @@
+// The form of LMDB's file (data version 1), and the check of one of its pages. The names of LMDB's
+// own structs are in parentheses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+namespace encode {
+
+inline constexpr size_t kMostLmdbPageBytes = 32768;
+inline constexpr uint64_t kFirstLmdbPage = 2;  // after the meta pages
+
+// A B+ tree (MDB_db).
+struct LmdbTree {
+  static constexpr uint64_t kNoPage = ~uint64_t{0};
+
+  uint32_t page_bytes = 0;  // in the tree of free pages; elsewhere 0
+  uint16_t flags = 0;
+  uint16_t depth = 0;  // levels of pages; 0 if the tree is empty
+  uint64_t branch_pages = 0;
+  uint64_t leaf_pages = 0;
+  uint64_t overflow_pages = 0;
+  uint64_t entries = 0;
+  uint64_t root = kNoPage;
+};
+static_assert(sizeof(LmdbTree) == 48);
+
+// The state that a transaction has left (MDB_meta). The pages 0 and 1 have one each, behind their
+// headers: a transaction writes the page of its parity.
+struct LmdbMeta {
+  static constexpr uint32_t kMagic = 0xBEEFC0DE;
+  static constexpr uint32_t kVersion = 1;
+
+  uint32_t magic = 0;
+  uint32_t version = 0;
+  uint64_t address = 0;
+  uint64_t map_bytes = 0;
+  LmdbTree free;  // transaction -> the pages that it has freed
+  LmdbTree main;  // name -> LmdbTree
+  uint64_t last_page = 0;
+  uint64_t transaction = 0;
+};
+static_assert(sizeof(LmdbMeta) == 136);
+
+// The start of every page (MDB_page).
+struct LmdbPageHeader {
+  static constexpr uint16_t kBranch = 1;
+  static constexpr uint16_t kLeaf = 2;
+  static constexpr uint16_t kOverflow = 4;
+  static constexpr uint16_t kMeta = 8;
+
+  uint64_t number = 0;
+  uint16_t unused = 0;
+  uint16_t flags = 0;
+  uint16_t lower = 0;  // end of the list of nodes
+  uint16_t upper = 0;  // begin of the nodes
+  uint32_t overflow_pages() const { return lower | uint32_t{upper} << 16; }
+};
+static_assert(sizeof(LmdbPageHeader) == 16);
+
+// What the entries of a tree must look like.
+struct LmdbTreeRules {
+  enum class Values { kBytes, kTrees, kFreePages };
+
+  size_t key_bytes;                   // 0: from 1 to 511
+  bool integer_keys;                  // keys are uint64_t in the order of numbers
+  std::optional<size_t> value_bytes;  // nullopt: any size, and long values are in overflow pages
+  Values values = Values::kBytes;
+};
+
+using LmdbKey = std::span<const std::byte>;
+// Less than 0, 0, or greater than 0.
+int compare_keys(const LmdbTreeRules& rules, LmdbKey a, LmdbKey b);
+
+// An entry of a page (MDB_node).
+struct LmdbNode {
+  LmdbKey key;
+  // Of a branch: the child. Of a long value: the first overflow page.
+  uint64_t page = LmdbTree::kNoPage;
+  uint64_t value_bytes = 0;
+  std::span<const std::byte> value;  // empty if the value is long
+};
+
+// The number of overflow pages that a long value takes.
+uint64_t overflow_pages_of(uint64_t value_bytes, size_t page_bytes);
+
+// What a page must be.
+struct LmdbPageRules {
+  LmdbTreeRules tree;
+  uint64_t number;
+  uint64_t last_page;
+  bool leaf;
+  std::optional<LmdbKey> from = {};  // no key is less
+  std::optional<LmdbKey> to = {};    // all keys are less
+};
+
+// Returns what is wrong with the page, or nullptr. A page without a problem can be used with
+// node_of(), and LMDB can read and change it without reaching beyond it.
+const char* problem_of(std::span<const std::byte> page, const LmdbPageRules& rules);
+
+// These need a page without a problem.
+size_t nodes_of(std::span<const std::byte> page);
+LmdbNode node_of(std::span<const std::byte> page, size_t n);
+
+// Returns the object at `offset`. The bytes must hold the whole of it.
+template <typename T>
+T copied_from(std::span<const std::byte> bytes, size_t offset = 0) {
+  T object;
+  std::memcpy(&object, bytes.subspan(offset, sizeof object).data(), sizeof object);
+  return object;
+}
+
+}  // namespace encode

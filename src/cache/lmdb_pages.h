@@ -1,0 +1,96 @@
+// The pages of LMDB's file, read and checked without LMDB. LMDB trusts its file: a damaged number
+// in a page makes it read or write memory that is not its own, follow pages in a circle, or
+// overwrite pages that are in use. So a page is checked here before LMDB changes it, or walks over
+// a table.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/file.h"
+#include "cache/folder.h"
+#include "cache/lmdb_page.h"
+
+namespace encode {
+
+enum class LmdbTable { kBlocks, kIndex, kUses };
+
+// One thread at a time, but for reads(). All functions throw Error kData "cache.damaged", or
+// "cache.store" if the system refuses to read. The time and the memory of each of them are bounded
+// by the size of the file.
+class LmdbPages {
+ public:
+  // Opens data.mdb, and checks both meta pages and the size of the file.
+  explicit LmdbPages(const CacheFolder& folder);
+
+  // How often the file was read. Any thread may call it.
+  int64_t reads() const { return reads_.load(std::memory_order_relaxed); }
+
+  // Turns to the state that the transaction has left, and checks which tables it has. Returns false
+  // if later transactions have replaced the state. The caller makes sure that the pages of the
+  // state are not used again: it has a transaction of LMDB open that began with it.
+  bool turn_to(uint64_t transaction);
+
+  // Checks the pages on the way to the key, and with kNeighbours also the pages beside them, with
+  // which LMDB merges a page that has become small. Does not read a page again that was checked
+  // since turn_to().
+  enum class Extent { kPath, kNeighbours };
+  void check_path(LmdbTable table, LmdbKey key, Extent extent);
+  // Checks the list of free pages.
+  void check_free_pages();
+  // Checks all pages of the table, and the number of its entries.
+  void check_table(LmdbTable table);
+  // Checks all pages of the file: each is used once at most.
+  void check_all();
+
+ private:
+  using Page = std::vector<std::byte>;
+  struct Tree {
+    LmdbTreeRules rules;
+    LmdbTree facts;
+  };
+  // What a walk has met.
+  struct Walk {
+    std::vector<bool> used;  // by page
+    LmdbTree found;
+  };
+
+  [[noreturn]] void fail(const std::string& found) const;
+  void read_meta_pages();
+  const char* problem_of_meta(const std::array<Page, 2>& pages) const;
+  const char* problem_of_tree(const LmdbTree& tree, const LmdbTree& expected) const;
+  void check_length();
+  void read_tables();
+  std::vector<std::byte> read_bytes(uint64_t offset, size_t size) const;
+  Page read(uint64_t number) const;
+  Page read_checked(const LmdbPageRules& rules) const;
+  const Page& branch(const LmdbPageRules& rules);
+  void check_page(const LmdbPageRules& rules);
+  void check_overflow(const LmdbNode& node) const;
+  LmdbPageRules root_of(const Tree& tree) const;
+  void walk_tree(const Tree& tree, Walk& walk) const;
+  void walk_page(const LmdbPageRules& rules, int levels, Walk& walk) const;
+  void walk_leaf(const Page& page, const LmdbPageRules& rules, Walk& walk) const;
+  void use(uint64_t page, uint64_t pages, Walk& walk) const;
+  void use_free_pages(const LmdbNode& node, Walk& walk) const;
+  Walk new_walk() const { return {.used = std::vector<bool>(state_.last_page + 1), .found = {}}; }
+
+  const CacheFolder folder_;
+  const UniqueFd file_;
+  mutable std::atomic<int64_t> reads_ = 0;
+  size_t page_bytes_ = 0;
+  std::array<LmdbMeta, 2> metas_;
+  LmdbMeta state_;              // that the object has turned to
+  std::array<Tree, 3> tables_;  // by LmdbTable
+  // Pages that were checked since turn_to().
+  std::unordered_map<uint64_t, Page> branches_;
+  std::unordered_set<uint64_t> leaves_;
+};
+
+}  // namespace encode

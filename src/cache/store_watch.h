@@ -1,0 +1,75 @@
+// Notices that a step on the store of the embedding cache does not end. A neighbour that stands
+// still (Ctrl-Z, `docker pause`) may hold a lock of LMDB for ever, and a disk may not answer.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "encode/error.h"
+
+#include "cache/folder.h"
+
+namespace encode {
+
+// Gets Error kTempFail "cache.stalled" on a thread of its own. A thread that is stuck in LMDB
+// cannot be released, so the function must end the process.
+using StoreStalled = std::function<void(const Error&)>;
+
+// Prints the error, and ends the process with its exit code.
+void end_stalled_process(const Error& error);
+
+// Thread-safe.
+class StoreWatch {
+ public:
+  static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(30);
+
+  // `stalled` is called if a step makes no progress for the time `patience`. The time during which
+  // this process itself stands still does not count. Throws std::system_error if there can be no
+  // thread.
+  StoreWatch(const CacheFolder& folder, StoreStalled stalled,
+             std::chrono::milliseconds patience = kPatience);
+  StoreWatch(const StoreWatch&) = delete;
+  StoreWatch& operator=(const StoreWatch&) = delete;
+  ~StoreWatch();
+
+  // A step, from its construction to its end.
+  class Step {
+   public:
+    // `action` completes "while it ..." in the message. Any change of what `progress` returns is
+    // progress; the watch calls it from its thread.
+    Step(StoreWatch& watch, const char* action, std::function<int64_t()> progress = {});
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+    ~Step();
+
+   private:
+    friend class StoreWatch;
+    StoreWatch& watch_;
+    const char* const action_;
+    const std::function<int64_t()> progress_;
+    int64_t seen_ = 0;  // these two are guarded by StoreWatch::mutex_
+    int looks_ = 0;     // since there was progress
+  };
+
+ private:
+  void watch();
+  const Step* stalled_step();
+
+  static constexpr int kLooks = 30;  // within the patience
+  const std::string dir_;
+  const StoreStalled stalled_;
+  const std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopping_ = false;  // these two are guarded by mutex_
+  std::vector<Step*> steps_;
+  std::thread thread_;
+};
+
+}  // namespace encode
